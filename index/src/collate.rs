@@ -69,22 +69,22 @@ struct Prefix {
 }
 
 /// A prefix has all its bytes.
-struct Full;
+struct FullPrefix;
 
 impl CollationKeySink for Prefix {
-    type Error = Full;
+    type Error = FullPrefix;
     type State = ();
     type Output = ();
 
-    fn write(&mut self, (): &mut (), bytes: &[u8]) -> Result<(), Full> {
+    fn write(&mut self, (): &mut (), bytes: &[u8]) -> Result<(), FullPrefix> {
         let room = &mut self.bytes[self.length..];
         let count = bytes.len().min(room.len());
         room[..count].copy_from_slice(&bytes[..count]);
         self.length += count;
-        if self.length < self.bytes.len() { Ok(()) } else { Err(Full) }
+        if self.length < self.bytes.len() { Ok(()) } else { Err(FullPrefix) }
     }
 
-    fn finish(&mut self, (): ()) -> Result<(), Full> {
+    fn finish(&mut self, (): ()) -> Result<(), FullPrefix> {
         Ok(())
     }
 }

@@ -54,7 +54,7 @@ struct Inner {
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
 /// The parts that an index is given besides its contents.
-pub(crate) struct Shared {
+pub(crate) struct IndexContext {
     /// Shared with all indexes of a data folder.
     pub(crate) caches: Arc<Caches>,
     /// Where its runs report damage.
@@ -64,10 +64,10 @@ pub(crate) struct Shared {
     pub(crate) wake: Option<Wake>,
 }
 
-impl Shared {
+impl IndexContext {
     /// For an index with caches of its own.
-    pub(crate) fn alone(options: Options, wake: Option<Wake>) -> Shared {
-        Shared { caches: Arc::new(Caches::new(&options)), damage: Arc::default(), options, wake }
+    pub(crate) fn alone(options: Options, wake: Option<Wake>) -> IndexContext {
+        IndexContext { caches: Arc::new(Caches::new(&options)), damage: Arc::default(), options, wake }
     }
 }
 
@@ -102,16 +102,21 @@ enum CachedResults {
 impl Index {
     /// An empty index that is only in memory: its runs are never written to disk.
     pub fn in_memory(schema: Schema, options: Options) -> Index {
-        Index::new(schema, Shared::alone(options, None))
+        Index::new(schema, IndexContext::alone(options, None))
     }
 
     /// An empty index.
-    pub(crate) fn new(schema: Schema, shared: Shared) -> Index {
+    pub(crate) fn new(schema: Schema, shared: IndexContext) -> Index {
         Index::of(Version::empty(schema, &Arc::new(Pins::default())), shared)
     }
 
     /// An index as read from disk. Every location must name a run of its variant and a document of that run.
-    pub(crate) fn load(schema: Schema, rows: SlotTable<Row>, copy_sets: Vec<LoadedCopies>, shared: Shared) -> Index {
+    pub(crate) fn load(
+        schema: Schema,
+        rows: SlotTable<Row>,
+        copy_sets: Vec<LoadedCopies>,
+        shared: IndexContext,
+    ) -> Index {
         let mut version = Version::empty(schema, &Arc::new(Pins::default()));
         let live_slots: Bitmap = (0..rows.len() as u32).filter(|&slot| rows.get(slot).is_live()).collect();
         version.total = live_slots.count();
@@ -136,8 +141,8 @@ impl Index {
         Index::of(version, shared)
     }
 
-    fn of(version: Version, shared: Shared) -> Index {
-        let Shared { caches, damage, options, wake } = shared;
+    fn of(version: Version, shared: IndexContext) -> Index {
+        let IndexContext { caches, damage, options, wake } = shared;
         let cache = QueryCache::new(version.number, caches, damage);
         let context = Arc::new(SearchContext::new(&version, cache, options.clone()));
         let inner = Inner {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::error::Error;
-use crate::index::{Index, Shared};
+use crate::index::{Index, IndexContext};
 use crate::options::Options;
 use crate::schema::Schema;
 pub use checkpoint::Checkpoint;
@@ -90,7 +90,7 @@ impl Indexes {
     pub fn create_unfinished(&self, name: u32, schema: Schema) -> Index {
         let registry = &self.registry;
         let generation = registry.next_generation.fetch_add(1, Ordering::Relaxed);
-        let shared = Shared {
+        let shared = IndexContext {
             caches: Arc::clone(&registry.caches),
             damage: Arc::default(),
             options: registry.options.clone(),

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use crate::error::Error;
-use crate::trace::{Done, Trace, TraceStep};
+use crate::trace::{StepKind, Trace, TraceStep};
 
 /// Decides while a search runs whether it goes on: asked about every ten microseconds of work, sometimes less often.
 pub struct Interrupt<'a> {
@@ -42,7 +42,7 @@ impl<'a> Interrupt<'a> {
     pub(crate) fn traced<T>(
         &self,
         step: impl FnOnce() -> Result<T, Error>,
-        describe: impl FnOnce(&T) -> Option<(Done, &'static str, u64)>,
+        describe: impl FnOnce(&T) -> Option<(StepKind, &'static str, u64)>,
     ) -> Result<T, Error> {
         let Some(trace) = self.trace else { return step() };
         let started = Instant::now();

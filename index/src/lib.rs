@@ -126,6 +126,6 @@ pub use interrupt::Interrupt;
 pub use options::{Options, Thresholds};
 pub use query::*;
 pub use schema::*;
-pub use search::{Aggregates, Selected, Snapshot, Stream};
+pub use search::{Aggregates, ResultSet, Snapshot, Stream};
 pub use text_query::{Mark, TextField, TextQuery, Words};
-pub use trace::{Done, Trace, TraceStep};
+pub use trace::{StepKind, Trace, TraceStep};

@@ -36,7 +36,7 @@ pub enum Filter {
     /// The resource has one of these ids.
     Ids(Vec<u128>),
     /// The resource is one of those that another search of the same snapshot found.
-    Found(Found),
+    Found(MatchSet),
     /// The date is in the range, in milliseconds.
     Date(DateColumn, Range<i64>),
     /// The resource is a draft.
@@ -49,7 +49,7 @@ pub enum Filter {
 
 /// The resources for which a filter holds. Only meaningful in the snapshot that it came from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Found(pub(crate) Arc<Bitmap>);
+pub struct MatchSet(pub(crate) Arc<Bitmap>);
 
 impl Query {
     /// The text query that the order is by, if it is.
@@ -70,7 +70,7 @@ impl Filter {
     }
 
     /// The same filter, if `found` is what the text query finds.
-    pub(crate) fn with_found(&self, query: &Arc<TextQuery>, found: &Found) -> Filter {
+    pub(crate) fn with_found(&self, query: &Arc<TextQuery>, found: &MatchSet) -> Filter {
         match self {
             Filter::Words(other) if Arc::ptr_eq(other, query) => Filter::Found(found.clone()),
             Filter::And(filters) => Filter::And(filters.iter().map(|filter| filter.with_found(query, found)).collect()),
@@ -79,7 +79,7 @@ impl Filter {
     }
 }
 
-impl Found {
+impl MatchSet {
     /// The number of them.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {

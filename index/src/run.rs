@@ -21,7 +21,7 @@ pub(crate) use ordinals::{Ordinals, text_at};
 use postings::ReusedBlocks;
 pub(crate) use ranked::RunTokens;
 use ranked::{TokenPostings, grouped};
-pub(crate) use tally::{Counted, Tally};
+pub(crate) use tally::{CountedValue, Tally};
 pub(crate) use token_match::FieldLengths;
 
 mod checked;

@@ -4,7 +4,7 @@
 pub use aggregates::Aggregates;
 pub(crate) use context::SearchContext;
 pub(crate) use query_cache::{Caches, QueryCache};
-pub use selected::Selected;
+pub use result_set::ResultSet;
 pub use snapshot::{Snapshot, Stream};
 
 mod aggregates;
@@ -23,9 +23,9 @@ mod page;
 mod predicate_key;
 mod query_cache;
 mod relevance;
+mod result_set;
 mod results;
 mod seek;
-mod selected;
 mod skip;
 mod slot_order;
 mod snapshot;

@@ -40,14 +40,14 @@ pub struct TextField {
 /// The words of a query string.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Words {
-    pub(crate) required: Vec<Required>,
+    pub(crate) required: Vec<Requirement>,
     /// Each must be found in no field.
     pub(crate) excluded: Vec<Vec<WantedToken>>,
 }
 
 /// A requirement that some field must meet.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Required {
+pub(crate) enum Requirement {
     Token(WantedToken),
     /// All of them, one after the other in one text.
     Row(Vec<WantedToken>),
@@ -124,7 +124,7 @@ impl Words {
         let mut marks = Vec::new();
         for (word, required) in self.required.iter().enumerate() {
             match required {
-                Required::Token(wanted) => {
+                Requirement::Token(wanted) => {
                     let mut measure = wanted.measure();
                     for token in &tokens {
                         interrupt.step()?;
@@ -133,7 +133,7 @@ impl Words {
                         }
                     }
                 }
-                Required::Row(row) => {
+                Requirement::Row(row) => {
                     for found in tokens.windows(row.len()) {
                         interrupt.step()?;
                         if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {

@@ -14,7 +14,7 @@ pub struct Trace(RefCell<Vec<TraceStep>>);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TraceStep {
     /// The kind of step.
-    pub done: Done,
+    pub done: StepKind,
     /// Where the result came from, or how it was found.
     pub from: &'static str,
     /// The number of resources that were found, or put in order.
@@ -25,7 +25,7 @@ pub struct TraceStep {
 
 /// The kind of a step of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Done {
+pub enum StepKind {
     /// Found the resources that meet a condition on this column.
     Column {
         /// The column's number.

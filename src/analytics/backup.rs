@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use bindery_disk::Hashed;
+use bindery_disk::HashingStream;
 use bindery_disk::sync;
 use bindery_log::{FollowLog as _, Log, LogReader};
 use bindery_model::error::{Error, Result};
@@ -26,7 +26,7 @@ use super::data::{AnalyticsData, DAYS_FOLDER};
 use super::day_files::DayKey;
 use super::handle::WorkerHandle;
 use super::import_list::IMPORTS_FILE;
-use super::links::{self, Through};
+use super::links::{self, RecordRange};
 use super::recovery::{self, LOG};
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
@@ -55,8 +55,8 @@ pub(super) fn write(worker: &WorkerHandle, file: &Path) -> Result<()> {
     written
 }
 
-fn write_part(data: &AnalyticsData, links: &Path, through: Through, path: &Path) -> Result<(), StorageError> {
-    let mut out = Hashed::new(BufWriter::new(File::create(path)?));
+fn write_part(data: &AnalyticsData, links: &Path, through: RecordRange, path: &Path) -> Result<(), StorageError> {
+    let mut out = HashingStream::new(BufWriter::new(File::create(path)?));
     out.write_all(MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
     // The restored folder has no salts, and should not miss them.
@@ -138,7 +138,7 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
     let bytes = file.metadata()?.len();
     let length = bytes.checked_sub(start + HASH_BYTES).ok_or_else(|| bad("its analytics are too short"))?;
     file.seek(SeekFrom::Start(start))?;
-    let mut input = Hashed::new(BufReader::new(file).take(length));
+    let mut input = HashingStream::new(BufReader::new(file).take(length));
     if input.array::<8>()? != *MAGIC {
         return Err(bad("its analytics do not begin with their signature").into());
     }

@@ -20,7 +20,7 @@ use super::state::{STATE_FILE, State};
 
 /// The checks that were made, and the damage that was found.
 #[derive(Debug, Default)]
-pub struct Checked {
+pub struct CheckReport {
     /// The number of day files that were read.
     pub day_files: u64,
     /// The damage.
@@ -32,8 +32,8 @@ pub struct Checked {
 ///
 /// # Errors
 /// [`OpenError`] if a file cannot be read for another reason than damage.
-pub fn check(folder: &Path) -> Result<Checked, OpenError> {
-    let mut checked = Checked::default();
+pub fn check(folder: &Path) -> Result<CheckReport, OpenError> {
+    let mut checked = CheckReport::default();
     if !folder.exists() {
         return Ok(checked);
     }
@@ -41,7 +41,7 @@ pub fn check(folder: &Path) -> Result<Checked, OpenError> {
     Ok(checked)
 }
 
-fn look(folder: &Path, checked: &mut Checked) -> io::Result<()> {
+fn look(folder: &Path, checked: &mut CheckReport) -> io::Result<()> {
     let mut find = |file: &Path, what: &str| checked.findings.push(Finding::of(folder, file, what.to_owned()));
     let state = match State::read(folder) {
         Err(error) if is_damage(&error) => {

@@ -4,7 +4,7 @@
 /// Bytes that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the data is damaged or is of a format that this version of the server cannot read")]
-pub(super) struct Damaged;
+pub(super) struct DecodeError;
 
 /// Appends a number, seven bits to a byte.
 pub(super) fn put(out: &mut Vec<u8>, mut number: u64) {
@@ -26,13 +26,13 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads values in the order in which they were appended. Every method fails with [`Damaged`] if the bytes do not hold
+/// Reads values in the order in which they were appended. Every method fails with [`DecodeError`] if the bytes do not hold
 /// such a value.
 #[derive(Debug)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 
 impl<'a> Input<'a> {
-    pub(super) fn number(&mut self) -> Result<u64, Damaged> {
+    pub(super) fn number(&mut self) -> Result<u64, DecodeError> {
         let mut number = 0;
         for shift in (0..64).step_by(7) {
             let byte = self.bytes(1)?[0];
@@ -41,36 +41,36 @@ impl<'a> Input<'a> {
                 return Ok(number);
             }
         }
-        Err(Damaged)
+        Err(DecodeError)
     }
 
-    pub(super) fn signed(&mut self) -> Result<i64, Damaged> {
+    pub(super) fn signed(&mut self) -> Result<i64, DecodeError> {
         let number = self.number()?;
         Ok((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    pub(super) fn small(&mut self) -> Result<u32, Damaged> {
-        u32::try_from(self.number()?).map_err(|_| Damaged)
+    pub(super) fn small(&mut self) -> Result<u32, DecodeError> {
+        u32::try_from(self.number()?).map_err(|_| DecodeError)
     }
 
-    pub(super) fn text(&mut self) -> Result<&'a str, Damaged> {
+    pub(super) fn text(&mut self) -> Result<&'a str, DecodeError> {
         let length = self.count()?;
-        std::str::from_utf8(self.bytes(length)?).map_err(|_| Damaged)
+        std::str::from_utf8(self.bytes(length)?).map_err(|_| DecodeError)
     }
 
     /// The number of items that follow. It is at most the number of bytes left, since an item takes a byte or more.
-    pub(super) fn count(&mut self) -> Result<usize, Damaged> {
+    pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
         let count = self.number()?;
-        usize::try_from(count).ok().filter(|count| *count <= self.0.len()).ok_or(Damaged)
+        usize::try_from(count).ok().filter(|count| *count <= self.0.len()).ok_or(DecodeError)
     }
 
-    pub(super) fn wide(&mut self) -> Result<u128, Damaged> {
-        let bytes = self.bytes(16)?.try_into().map_err(|_| Damaged)?;
+    pub(super) fn wide(&mut self) -> Result<u128, DecodeError> {
+        let bytes = self.bytes(16)?.try_into().map_err(|_| DecodeError)?;
         Ok(u128::from_le_bytes(bytes))
     }
 
-    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], Damaged> {
-        let (bytes, rest) = self.0.split_at_checked(count).ok_or(Damaged)?;
+    pub(super) fn bytes(&mut self, count: usize) -> Result<&'a [u8], DecodeError> {
+        let (bytes, rest) = self.0.split_at_checked(count).ok_or(DecodeError)?;
         self.0 = rest;
         Ok(bytes)
     }

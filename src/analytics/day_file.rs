@@ -22,7 +22,7 @@ use bindery_disk::sync;
 use crc32fast::Hasher;
 
 use super::checked_file::{damaged, of_another_version};
-use super::codec::{Damaged, Input};
+use super::codec::{DecodeError, Input};
 use super::names::Names;
 use super::rollup::{Rollup, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
@@ -98,7 +98,7 @@ impl DayFile {
 
     /// Reads and checks the figures.
     pub(super) fn read(path: &Path, names: &Names) -> io::Result<DayFile> {
-        let mut reading = Reading::open(path)?;
+        let mut reading = DayFileReader::open(path)?;
         let Header { counted_through, content_bytes } = reading.header;
         let packed = reading.figures()?;
         let content = unpack(path, &packed, content_bytes)?;
@@ -108,7 +108,7 @@ impl DayFile {
 
     /// Reads and checks the encoded visits. Also returns [`DayFile::counted_through`].
     pub(super) fn read_visits(path: &Path) -> io::Result<(u64, Vec<u8>)> {
-        let mut reading = Reading::open(path)?;
+        let mut reading = DayFileReader::open(path)?;
         let counted_through = reading.header.counted_through;
         reading.figures()?;
         let packed = reading.visits()?;
@@ -125,12 +125,12 @@ impl DayFile {
 
     /// Reads [`DayFile::counted_through`] from the header of a file, which is not checked.
     pub(super) fn read_counted_through(path: &Path) -> io::Result<u64> {
-        Ok(Reading::open(path)?.header.counted_through)
+        Ok(DayFileReader::open(path)?.header.counted_through)
     }
 }
 
 /// A file that is read from its beginning.
-struct Reading<'a> {
+struct DayFileReader<'a> {
     path: &'a Path,
     file: File,
     checked_header: Vec<u8>,
@@ -139,10 +139,10 @@ struct Reading<'a> {
     table: Table,
 }
 
-impl<'a> Reading<'a> {
-    fn open(path: &'a Path) -> io::Result<Reading<'a>> {
+impl<'a> DayFileReader<'a> {
+    fn open(path: &'a Path) -> io::Result<DayFileReader<'a>> {
         let (mut file, mut header) = (File::open(path)?, [0; HEADER_BYTES]);
-        let bad = |_| at_path(path, Damaged);
+        let bad = |_| at_path(path, DecodeError);
         let read = file.read_exact(&mut header);
         if header.starts_with(MAGIC) && header[MAGIC.len()] != FORMAT {
             refuse_another_format(path, &fs::read(path)?)?;
@@ -155,7 +155,7 @@ impl<'a> Reading<'a> {
         file.read_exact(&mut bytes).map_err(bad)?;
         let table = read_table(&bytes).map_err(|error| at_path(path, error))?;
         checked_header.extend_from_slice(&bytes);
-        Ok(Reading { path, file, checked_header, crc, header, table })
+        Ok(DayFileReader { path, file, checked_header, crc, header, table })
     }
 
     /// The figures, packed: what the file has next.
@@ -167,7 +167,7 @@ impl<'a> Reading<'a> {
         let bytes = ((self.checked_header.len() + 4 + packed.len()) as u64).saturating_add(packed_visits_bytes);
         match hasher.finalize() == self.crc && self.file.metadata()?.len() == bytes {
             true => Ok(packed),
-            false => Err(at_path(self.path, Damaged)),
+            false => Err(at_path(self.path, DecodeError)),
         }
     }
 
@@ -176,7 +176,7 @@ impl<'a> Reading<'a> {
         let packed = self.take(u64::MAX)?;
         match checksum(&[&packed]) == self.table.visits_crc {
             true => Ok(packed),
-            false => Err(at_path(self.path, Damaged)),
+            false => Err(at_path(self.path, DecodeError)),
         }
     }
 
@@ -190,19 +190,19 @@ impl<'a> Reading<'a> {
 
 fn unpack(path: &Path, packed: &[u8], bytes: u64) -> io::Result<Vec<u8>> {
     let bytes = usize::try_from(bytes).ok().filter(|bytes| *bytes as u64 <= MAX_BYTES);
-    let bytes = bytes.ok_or_else(|| at_path(path, Damaged))?;
-    zstd::bulk::decompress(packed, bytes).map_err(|_| at_path(path, Damaged))
+    let bytes = bytes.ok_or_else(|| at_path(path, DecodeError))?;
+    zstd::bulk::decompress(packed, bytes).map_err(|_| at_path(path, DecodeError))
 }
 
-fn read_header(header: &[u8]) -> Result<Header, Damaged> {
+fn read_header(header: &[u8]) -> Result<Header, DecodeError> {
     let mut input = Input(header);
     if input.bytes(MAGIC.len())? != MAGIC || input.bytes(1)? != [FORMAT] {
-        return Err(Damaged);
+        return Err(DecodeError);
     }
     Ok(Header { counted_through: wide(&mut input)?, content_bytes: wide(&mut input)? })
 }
 
-fn read_table(table: &[u8; TABLE_BYTES]) -> Result<Table, Damaged> {
+fn read_table(table: &[u8; TABLE_BYTES]) -> Result<Table, DecodeError> {
     let mut input = Input(table);
     let (figures_bytes, packed_visits_bytes) = (wide(&mut input)?, wide(&mut input)?);
     let visits_bytes = wide(&mut input)?;
@@ -210,7 +210,7 @@ fn read_table(table: &[u8; TABLE_BYTES]) -> Result<Table, Damaged> {
     Ok(Table { figures_bytes, packed_visits_bytes, visits_bytes, visits_crc })
 }
 
-fn wide(input: &mut Input) -> Result<u64, Damaged> {
+fn wide(input: &mut Input) -> Result<u64, DecodeError> {
     input.bytes(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap_or_default()))
 }
 
@@ -226,7 +226,7 @@ fn refuse_another_format(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-fn at_path(path: &Path, error: Damaged) -> io::Error {
+fn at_path(path: &Path, error: DecodeError) -> io::Error {
     damaged(path, &error.to_string())
 }
 

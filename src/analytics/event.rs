@@ -64,14 +64,14 @@ pub struct Hit {
 /// A hit while it waits to be counted: only what is counted, so that its size has a bound (4 KiB).
 pub(super) struct QueuedHit {
     pub(super) site: String,
-    pub(super) what: Queued,
+    pub(super) what: HitKind,
     pub(super) address: IpAddr,
     pub(super) user_agent: String,
     pub(super) country: Option<String>,
 }
 
 /// The kind of a waiting hit.
-pub(super) enum Queued {
+pub(super) enum HitKind {
     Pageview { path: String, referrer: String, device_by_width: Option<&'static str>, utm: Utm },
     Event(NamedEvent),
 }
@@ -81,8 +81,8 @@ impl From<Hit> for QueuedHit {
         QueuedHit {
             site: cut(event.url.host().to_owned(), MAX_NAME_BYTES),
             what: match event.custom {
-                Some(custom) => Queued::Event(custom),
-                None => Queued::Pageview {
+                Some(custom) => HitKind::Event(custom),
+                None => HitKind::Pageview {
                     path: event.url.page_path(),
                     referrer: event.referrer_host(),
                     device_by_width: event.device_by_width(),

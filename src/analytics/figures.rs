@@ -12,7 +12,7 @@ use parking_lot::RwLockReadGuard;
 use super::damage;
 use super::data::{AnalyticsData, Counts};
 use super::filter::VisitFilter;
-use super::filtered::Filtered;
+use super::filtered_figures::FilteredFigures;
 use super::names::{Name, Names};
 use super::pageview::Dimension;
 use super::period::{Day, Period};
@@ -109,11 +109,11 @@ impl Metric {
 }
 
 /// Where figures come from.
-enum Counted<'a> {
+enum FigureSource<'a> {
     /// Rollups, at one moment.
     Rollups(RwLockReadGuard<'a, Counts>),
     /// The visits that filters select.
-    Visits(RefCell<Filtered<'a>>),
+    Visits(RefCell<FilteredFigures<'a>>),
 }
 
 /// The figures of one site or of all sites at one moment. Without filters, nothing is counted while this exists, so keep
@@ -121,7 +121,7 @@ enum Counted<'a> {
 ///
 /// Every method that reads a period fails with `INTERNAL` if figures of one of its days are lost or cannot be read.
 pub struct Figures<'a> {
-    counted: Counted<'a>,
+    counted: FigureSource<'a>,
     incomplete: BTreeMap<Day, String>,
     data: &'a AnalyticsData,
     names: &'a Names,
@@ -132,7 +132,7 @@ pub struct Figures<'a> {
 impl<'a> Figures<'a> {
     /// The figures of a site, or of all sites without one, at the time `now`.
     pub(super) fn new(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis) -> Figures<'a> {
-        Figures::of(data, site, now, Counted::Rollups(data.counts.read()))
+        Figures::of(data, site, now, FigureSource::Rollups(data.counts.read()))
     }
 
     /// The figures of the visits that all filters select. Waits until it is the turn of this report.
@@ -144,11 +144,11 @@ impl<'a> Figures<'a> {
         now: Millis,
         filters: &'a [VisitFilter],
     ) -> Result<Figures<'a>> {
-        let filtered = Filtered::new(filters, data.filter_turns.take()?);
-        Ok(Figures::of(data, site, now, Counted::Visits(RefCell::new(filtered))))
+        let filtered = FilteredFigures::new(filters, data.filter_turns.take()?);
+        Ok(Figures::of(data, site, now, FigureSource::Visits(RefCell::new(filtered))))
     }
 
-    fn of(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis, counted: Counted<'a>) -> Figures<'a> {
+    fn of(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis, counted: FigureSource<'a>) -> Figures<'a> {
         let incomplete = data.state.lock().incomplete.clone();
         Figures { counted, incomplete, data, names: &data.names, site, now }
     }
@@ -156,8 +156,8 @@ impl<'a> Figures<'a> {
     /// The days of the periods so far of which some visits were left out, because there were too many for filters.
     pub fn cut_days(&self) -> Vec<Day> {
         match &self.counted {
-            Counted::Rollups(_) => Vec::new(),
-            Counted::Visits(filtered) => filtered.borrow().cut_days.iter().copied().collect(),
+            FigureSource::Rollups(_) => Vec::new(),
+            FigureSource::Visits(filtered) => filtered.borrow().cut_days.iter().copied().collect(),
         }
     }
 
@@ -167,8 +167,8 @@ impl<'a> Figures<'a> {
         match &self.counted {
             // A site that nothing is counted of.
             _ if site == Some(None) => 0,
-            Counted::Rollups(counts) => counts.traffic.sessions.live(site.flatten(), self.now).count() as u64,
-            Counted::Visits(filtered) => {
+            FigureSource::Rollups(counts) => counts.traffic.sessions.live(site.flatten(), self.now).count() as u64,
+            FigureSource::Visits(filtered) => {
                 let counts = self.data.counts.read();
                 filtered.borrow().live_users(&counts.traffic, self.names, site.flatten(), self.now)
             }
@@ -197,17 +197,17 @@ impl<'a> Figures<'a> {
     /// `INTERNAL` if a day file cannot be read.
     pub fn pages(&self, period: Period, limit: usize) -> Result<Vec<PageCount>> {
         #[derive(Clone, Copy, Default)]
-        struct Counted {
+        struct PathCounts {
             views: u64,
             visitors: u64,
         }
         // The numbers of names are dense, so a list is faster than a map.
-        let mut counts: Vec<Counted> = Vec::new();
+        let mut counts: Vec<PathCounts> = Vec::new();
         self.each_rollup(period, |_, rollup| {
             for page in &rollup.pages {
                 let index = page.path as usize;
                 if index >= counts.len() {
-                    counts.resize(index + 1, Counted::default());
+                    counts.resize(index + 1, PathCounts::default());
                 }
                 counts[index].views += u64::from(page.views);
                 counts[index].visitors += u64::from(page.visitors);
@@ -215,7 +215,7 @@ impl<'a> Figures<'a> {
         })?;
         let rows = (0..).zip(counts).filter(|(_, counted)| counted.views > 0).collect();
         let rows = self.top(rows, limit, |counted| counted.views).into_iter();
-        Ok(rows.map(|(path, Counted { views, visitors })| PageCount { path, views, visitors }).collect())
+        Ok(rows.map(|(path, PathCounts { views, visitors })| PageCount { path, views, visitors }).collect())
     }
 
     /// The figures of the page at `path`.
@@ -306,8 +306,8 @@ impl<'a> Figures<'a> {
             return Err(damage::incomplete(*day, what));
         }
         let Counts { traffic, day_files, .. } = match &self.counted {
-            Counted::Rollups(counts) => &**counts,
-            Counted::Visits(filtered) => {
+            FigureSource::Rollups(counts) => &**counts,
+            FigureSource::Visits(filtered) => {
                 return filtered.borrow_mut().each_rollup(self.data, self.site, period, visit);
             }
         };

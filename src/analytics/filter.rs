@@ -2,7 +2,7 @@
 
 use super::names::{Name, Names};
 use super::pageview::Dimension;
-use super::visits::{Step, Visit};
+use super::visits::{Visit, VisitStep};
 
 /// The part of a visit that a filter looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,12 +61,14 @@ impl NamedFilter {
     fn finds(&self, visit: &Visit) -> bool {
         let wanted = |name: &Name| self.values.contains(name);
         let client = |which: usize| {
-            visit.steps.iter().any(|step| matches!(step, Step::View { client, .. } if wanted(&client[which])))
+            visit.steps.iter().any(|step| matches!(step, VisitStep::View { client, .. } if wanted(&client[which])))
         };
         match self.field {
-            FilterField::Page => visit.steps.iter().any(|step| matches!(step, Step::View { path, .. } if wanted(path))),
+            FilterField::Page => {
+                visit.steps.iter().any(|step| matches!(step, VisitStep::View { path, .. } if wanted(path)))
+            }
             FilterField::Event => {
-                visit.steps.iter().any(|step| matches!(step, Step::Event { name, .. } if wanted(name)))
+                visit.steps.iter().any(|step| matches!(step, VisitStep::Event { name, .. } if wanted(name)))
             }
             FilterField::EntryPage => wanted(&visit.entry[0]),
             FilterField::ExitPage => wanted(&visit.exit),

@@ -18,7 +18,7 @@ use super::day_file::DayFile;
 use super::deletion::Deletion;
 use super::event::{Hit, QueuedHit};
 use super::import_list::{self, ImportList};
-use super::links::Through;
+use super::links::RecordRange;
 use super::period::Period;
 use super::worker::{Job, Worker};
 
@@ -89,7 +89,7 @@ impl WorkerHandle {
     /// Links every file into a folder, as of one moment. Returns which records of the log were there.
     ///
     /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
-    pub(super) fn link(&self, folder: &Path) -> Result<Through> {
+    pub(super) fn link(&self, folder: &Path) -> Result<RecordRange> {
         let queue = self.queue()?;
         let _no_import = self.data.import_lock.lock();
         let (reply, linked) = sync_channel(1);

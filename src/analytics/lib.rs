@@ -25,7 +25,7 @@ mod event;
 mod event_figures;
 mod figures;
 mod filter;
-mod filtered;
+mod filtered_figures;
 mod handle;
 mod import;
 mod import_list;
@@ -64,7 +64,7 @@ use bindery_model::time::Millis;
 use handle::WorkerHandle;
 
 pub use backup::{BackupError, restore};
-pub use check::{Checked, check};
+pub use check::{CheckReport, check};
 pub use damage::Finding;
 pub use event::{Event, Hit, NamedEvent, PageUrl, page_path};
 pub use event_figures::{
@@ -83,18 +83,18 @@ pub use start::OpenError;
 /// The analytics of one data folder. Clones share it.
 #[derive(Clone)]
 pub struct Analytics {
-    opened: Opened,
+    opened: OpenOutcome,
 }
 
 #[derive(Clone)]
-enum Opened {
+enum OpenOutcome {
     Yes(Arc<WorkerHandle>),
     /// Nothing is counted, and every report is refused. Content does not depend on it.
-    No(Arc<Closed>),
+    No(Arc<ClosedAnalytics>),
 }
 
 /// The remains of analytics that could not be opened.
-struct Closed {
+struct ClosedAnalytics {
     options: AnalyticsOptions,
     dropped: AtomicU64,
 }
@@ -106,7 +106,7 @@ impl Analytics {
     /// # Errors
     /// [`OpenError`] if another process has it open or it cannot be read.
     pub fn open(options: &AnalyticsOptions) -> Result<Analytics, OpenError> {
-        Ok(Analytics { opened: Opened::Yes(Arc::new(start::open(options)?)) })
+        Ok(Analytics { opened: OpenOutcome::Yes(Arc::new(start::open(options)?)) })
     }
 
     /// The same for a server, which must not stop because of the analytics: if they cannot be opened, that is logged,
@@ -120,8 +120,8 @@ impl Analytics {
                 tracing::error!(
                     "{error}; no pageviews are counted until it can be read and the server is started again"
                 );
-                let closed = Closed { options: options.clone(), dropped: AtomicU64::new(0) };
-                Ok(Analytics { opened: Opened::No(Arc::new(closed)) })
+                let closed = ClosedAnalytics { options: options.clone(), dropped: AtomicU64::new(0) };
+                Ok(Analytics { opened: OpenOutcome::No(Arc::new(closed)) })
             }
             opened => opened,
         }
@@ -129,8 +129,8 @@ impl Analytics {
 
     fn worker(&self) -> Result<&Arc<WorkerHandle>> {
         match &self.opened {
-            Opened::Yes(worker) => Ok(worker),
-            Opened::No(_) => {
+            OpenOutcome::Yes(worker) => Ok(worker),
+            OpenOutcome::No(_) => {
                 let message = "the analytics could not be opened when the server started; its log has the cause";
                 Err(Error::new(Code::Internal, message))
             }
@@ -140,8 +140,8 @@ impl Analytics {
     /// The current time by the clock of the analytics.
     pub fn now(&self) -> Millis {
         match &self.opened {
-            Opened::Yes(worker) => (worker.data.clock)(),
-            Opened::No(closed) => (closed.options.clock)(),
+            OpenOutcome::Yes(worker) => (worker.data.clock)(),
+            OpenOutcome::No(closed) => (closed.options.clock)(),
         }
     }
 
@@ -149,8 +149,8 @@ impl Analytics {
     /// within 250 ms, or once the disk has done what it was handed before. If more pageviews arrive than can be counted, they are dropped; the log says how many.
     pub fn submit(&self, hit: Hit) {
         match &self.opened {
-            Opened::Yes(worker) => worker.submit(hit),
-            Opened::No(closed) => drop(closed.dropped.fetch_add(1, Ordering::Relaxed)),
+            OpenOutcome::Yes(worker) => worker.submit(hit),
+            OpenOutcome::No(closed) => drop(closed.dropped.fetch_add(1, Ordering::Relaxed)),
         }
     }
 
@@ -178,7 +178,7 @@ impl Analytics {
     /// Reads the files of a period into memory. Call it before [`Analytics::figures`], which lets nothing be counted
     /// while it reads.
     pub fn preload(&self, period: Period) {
-        if let Opened::Yes(worker) = &self.opened {
+        if let OpenOutcome::Yes(worker) = &self.opened {
             worker.data.preload(period);
         }
     }
@@ -202,7 +202,7 @@ impl Analytics {
 
     /// Tests whether the analytics were opened. If not, nothing is counted.
     pub fn is_open(&self) -> bool {
-        matches!(self.opened, Opened::Yes(_))
+        matches!(self.opened, OpenOutcome::Yes(_))
     }
 
     /// Deletes a site's figures of a period and returns how many pageviews they had. On return no report shows them and
@@ -218,7 +218,7 @@ impl Analytics {
 
     /// Counts what is queued. On return everything is on disk. Pageviews submitted later are dropped.
     pub fn close(&self) {
-        if let Opened::Yes(worker) = &self.opened {
+        if let OpenOutcome::Yes(worker) = &self.opened {
             worker.close();
         }
     }
@@ -226,8 +226,8 @@ impl Analytics {
     /// The number of pageviews that were dropped since the start because more arrived than could be counted.
     pub fn dropped(&self) -> u64 {
         let dropped = match &self.opened {
-            Opened::Yes(worker) => &worker.data.dropped,
-            Opened::No(closed) => &closed.dropped,
+            OpenOutcome::Yes(worker) => &worker.data.dropped,
+            OpenOutcome::No(closed) => &closed.dropped,
         };
         dropped.load(Ordering::Relaxed)
     }

@@ -14,7 +14,7 @@ const LINKS: &str = "backup-";
 
 /// The records that a backup has.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Through {
+pub(super) struct RecordRange {
     pub(super) first: u64,
     pub(super) last: u64,
 }

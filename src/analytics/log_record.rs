@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use bindery_model::time::Millis;
 
-use super::codec::{Damaged, Input, put, put_signed, put_text};
+use super::codec::{DecodeError, Input, put, put_signed, put_text};
 use super::deletion::Deletion;
 use super::names::{NONE, Name, Names};
 use super::open_day::OpenDay;
@@ -101,7 +101,7 @@ fn put_visitor(out: &mut Vec<u8>, visitor: Visitor) {
     }
 }
 
-fn read_visitor(input: &mut Input) -> Result<Visitor, Damaged> {
+fn read_visitor(input: &mut Input) -> Result<Visitor, DecodeError> {
     let today = input.wide()?;
     Ok(Visitor { today, yesterday: if input.number()? == 1 { Some(input.wide()?) } else { None } })
 }
@@ -136,14 +136,14 @@ pub(super) fn encode_deletion(at: Millis, traffic: &Traffic, deletion: &Deletion
 }
 
 /// Decodes a record and interns its names.
-pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, Damaged> {
+pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, DecodeError> {
     let mut input = Input(record);
     let kind = input.bytes(1)?[0];
     let texts: Vec<Name> =
-        (0..input.count()?).map(|_| Ok(names.intern(input.text()?))).collect::<Result<_, Damaged>>()?;
+        (0..input.count()?).map(|_| Ok(names.intern(input.text()?))).collect::<Result<_, DecodeError>>()?;
     let name = |input: &mut Input| match input.number()? as usize {
         0 => Ok(NONE),
-        number => texts.get(number - 1).copied().ok_or(Damaged),
+        number => texts.get(number - 1).copied().ok_or(DecodeError),
     };
     match kind {
         ACTIVITIES => {
@@ -152,12 +152,12 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, Damaged>
                 at += input.signed()?;
                 read_activity(&mut input, at, name)
             });
-            Ok(LogRecord::Activities(activities.collect::<Result<_, Damaged>>()?))
+            Ok(LogRecord::Activities(activities.collect::<Result<_, DecodeError>>()?))
         }
         MIDNIGHT => Ok(LogRecord::Midnight { at: input.signed()?, sessions: read_sessions(&mut input, name)? }),
         DELETION => {
             let (at, site) = (input.signed()?, name(&mut input)?);
-            let period = Period::new(input.signed()?, input.signed()?).ok_or(Damaged)?;
+            let period = Period::new(input.signed()?, input.signed()?).ok_or(DecodeError)?;
             let deletion = Deletion { site, period, imports_below: input.number()? };
             let mut traffic = Traffic::default();
             traffic.sessions.replace(read_sessions(&mut input, name)?);
@@ -167,15 +167,15 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, Damaged>
             }
             Ok(LogRecord::Deletion { at, traffic, deletion })
         }
-        _ => Err(Damaged),
+        _ => Err(DecodeError),
     }
 }
 
 fn read_activity(
     input: &mut Input,
     at: Millis,
-    name: impl Fn(&mut Input) -> Result<Name, Damaged>,
-) -> Result<Activity, Damaged> {
+    name: impl Fn(&mut Input) -> Result<Name, DecodeError>,
+) -> Result<Activity, DecodeError> {
     let kind = input.bytes(1)?[0];
     let visitor = read_visitor(input)?;
     let (site, what) = (name(input)?, name(input)?);
@@ -189,10 +189,10 @@ fn read_activity(
         }
         EVENT => {
             let properties = (0..input.count()?).map(|_| Ok(Property { name: name(input)?, value: name(input)? }));
-            let properties = properties.collect::<Result<_, Damaged>>()?;
+            let properties = properties.collect::<Result<_, DecodeError>>()?;
             Ok(Activity::Event(CustomEvent { at, site, visitor, name: what, properties }))
         }
-        _ => Err(Damaged),
+        _ => Err(DecodeError),
     }
 }
 
@@ -217,8 +217,8 @@ fn put_sessions(
 
 fn read_sessions(
     input: &mut Input,
-    name: impl Fn(&mut Input) -> Result<Name, Damaged>,
-) -> Result<Vec<OpenSession>, Damaged> {
+    name: impl Fn(&mut Input) -> Result<Name, DecodeError>,
+) -> Result<Vec<OpenSession>, DecodeError> {
     let sessions = (0..input.count()?).map(|_| {
         let (visitor, site) = (input.wide()?, name(input)?);
         let (began, last) = (input.signed()?, input.signed()?);

@@ -53,7 +53,8 @@ impl LogWriter {
         let status = Arc::new(Status { synced_through: AtomicU64::new(log.last()), ..Status::default() });
         let (queue, jobs) = channel();
         let shared = Arc::clone(&status);
-        let run = move || Writing { log, status: shared, has_unsynced: false, synced_at: Instant::now() }.run(&jobs);
+        let run =
+            move || WriterState { log, status: shared, has_unsynced: false, synced_at: Instant::now() }.run(&jobs);
         let thread = std::thread::Builder::new().name("analytics-log".to_owned()).spawn(run)?;
         Ok(LogWriter { queue: Some(queue), thread: Some(thread), status })
     }
@@ -104,14 +105,14 @@ impl Drop for LogWriter {
 }
 
 /// The thread's own state.
-struct Writing {
+struct WriterState {
     log: Log,
     status: Arc<Status>,
     has_unsynced: bool,
     synced_at: Instant,
 }
 
-impl Writing {
+impl WriterState {
     fn run(mut self, jobs: &Receiver<Job>) {
         loop {
             let wait = SYNC_INTERVAL.saturating_sub(self.synced_at.elapsed());

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use bindery_model::time::{DAY_MILLIS, Millis};
 
-use super::codec::{Damaged, Input, put, put_signed};
+use super::codec::{DecodeError, Input, put, put_signed};
 use super::names::{NONE, Name, Names};
 use super::pageview::{CustomEvent, Dimension, Pageview};
 use super::rollup::{EventKey, EventRow, Page, PageSessions, Rollup, Share, SiteRollups};
@@ -243,8 +243,8 @@ impl OpenDay {
     pub(super) fn decode(
         input: &mut Input,
         names: &Names,
-        name: impl Fn(&mut Input) -> Result<Name, Damaged>,
-    ) -> Result<OpenDay, Damaged> {
+        name: impl Fn(&mut Input) -> Result<Name, DecodeError>,
+    ) -> Result<OpenDay, DecodeError> {
         let bytes = input.count()?;
         let sites = decode_sites(input.bytes(bytes)?, names)?;
         let mut day = OpenDay { sites, last_visitor: input.small()?, ..OpenDay::default() };

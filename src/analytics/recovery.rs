@@ -10,7 +10,7 @@ use bindery_log::{Log, LogOptions};
 use bindery_model::time::{Millis, day_number, format_date};
 
 use super::checked_file::sync_folder_of;
-use super::codec::Damaged;
+use super::codec::DecodeError;
 use super::damage::Finding;
 use super::log_record::{self, LogRecord};
 use super::names::Names;
@@ -45,13 +45,13 @@ pub(super) struct LogLook {
 /// may have pageviews.
 pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day) -> Result<LogLook, StorageError> {
     let mut reading =
-        Reading { look: LogLook::default(), last: 0, first_at: None, last_at: None, undecodable: false, today };
+        RecordFollower { look: LogLook::default(), last: 0, first_at: None, last_at: None, undecodable: false, today };
     let names = Names::default();
     let inspection = bindery_log::inspect(&folder.join(LOG), synced_through, |number, payload| {
         reading.visit(number, &payload, &names);
     })?;
     if reading.undecodable {
-        return Err(StorageError::Record(Damaged));
+        return Err(StorageError::Record(DecodeError));
     }
     let last = inspection.last.max(synced_through);
     reading.end(last, state);
@@ -148,7 +148,7 @@ fn write_replacement(current: &Path, path: &Path, look: &LogLook, through: u64) 
 }
 
 /// Follows the records, to know when what is missing happened.
-struct Reading {
+struct RecordFollower {
     look: LogLook,
     last: u64,
     first_at: Option<Millis>,
@@ -157,7 +157,7 @@ struct Reading {
     today: Day,
 }
 
-impl Reading {
+impl RecordFollower {
     fn visit(&mut self, number: u64, payload: &[u8], names: &Names) {
         let Ok(record) = log_record::decode(payload, names) else {
             self.undecodable = true;

@@ -1,6 +1,6 @@
 //! The bytes of a day's rollups by site, as day files and log records hold them.
 
-use super::codec::{Damaged, Input, put, put_signed, put_text};
+use super::codec::{DecodeError, Input, put, put_signed, put_text};
 use super::names::{NONE, Name, Names};
 use super::rollup::{EventKey, EventRow, Hour, Page, PageSessions, Rollup, Share, SiteRollups};
 
@@ -50,7 +50,7 @@ pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
 }
 
 /// Decodes rollups and interns their names.
-pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups, Damaged> {
+pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups, DecodeError> {
     let mut input = Input(content);
     let mut sites = SiteRollups::new();
     for _ in 0..input.count()? {
@@ -91,7 +91,7 @@ pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups,
 }
 
 /// A key without a property is that of the event itself: no property has an empty name.
-fn read_key(input: &mut Input, names: &Names) -> Result<EventKey, Damaged> {
+fn read_key(input: &mut Input, names: &Names) -> Result<EventKey, DecodeError> {
     let event = names.intern(input.text()?);
     let (property, value) = (input.text()?, input.text()?);
     let name = |text: &str| -> Name { if property.is_empty() { NONE } else { names.intern(text) } };

@@ -24,11 +24,11 @@ pub(super) struct Visitor {
     pub(super) yesterday: Option<VisitorHash>,
 }
 
-/// The number of names [`Entry`] has.
+/// The number of names [`SessionEntry`] has.
 pub(super) const ENTRY_NAMES: usize = 7;
 
 /// The beginning of a session: the first page, and the dimensions that the first pageview decides, in their order.
-pub(super) type Entry = [Name; ENTRY_NAMES];
+pub(super) type SessionEntry = [Name; ENTRY_NAMES];
 
 /// The number of a visit (what a session did on one day) within its site and day.
 pub(super) type VisitNumber = u32;
@@ -44,7 +44,7 @@ pub(super) struct Session {
     /// The page of its last pageview.
     pub(super) exit: Name,
     /// The way in which it began.
-    pub(super) entry: Entry,
+    pub(super) entry: SessionEntry,
     /// Its visit on the day on which it began, and the one on the day of its last pageview, unless there were too many.
     pub(super) first_visit: Option<VisitNumber>,
     pub(super) visit: Option<VisitPlace>,
@@ -82,7 +82,7 @@ pub(super) struct Sessions {
 impl Sessions {
     /// Notes a pageview. Pageviews must come in the order of their times. `entry` is how a session begins with it; its
     /// first name is that of the page.
-    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis, entry: Entry) -> SessionStep {
+    pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis, entry: SessionEntry) -> SessionStep {
         let path = entry[0];
         let goes_on = |session: &Session| at - session.last <= SESSION_GAP;
         let today = self.open.get(&visitor.today).copied().filter(goes_on);

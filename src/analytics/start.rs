@@ -57,7 +57,7 @@ impl OpenError {
 }
 
 /// The findings in a folder.
-struct Found {
+struct FolderContents {
     state: State,
     counts: Counts,
     log: Log,
@@ -100,7 +100,7 @@ pub(super) fn open(options: &AnalyticsOptions) -> Result<WorkerHandle, OpenError
     WorkerHandle::start(worker, data).map_err(|error| fail(&error))
 }
 
-fn find(options: &AnalyticsOptions) -> Result<Found, StorageError> {
+fn find(options: &AnalyticsOptions) -> Result<FolderContents, StorageError> {
     let (folder, mut findings) = (&options.folder, Vec::new());
     links::remove_links(folder)?;
     let mut state = match State::read(folder) {
@@ -125,7 +125,7 @@ fn find(options: &AnalyticsOptions) -> Result<Found, StorageError> {
     let names = Names::default();
     let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN };
     let pageviews = replay::replay(&mut log, &mut counts, &names, folder)?;
-    Ok(Found { state, counts, log, names, findings, pageviews })
+    Ok(FolderContents { state, counts, log, names, findings, pageviews })
 }
 
 /// The list of imports; `None` if it is damaged, or missing although there are files of imports.
@@ -164,7 +164,7 @@ pub(super) fn expected(state: &State, imports: Option<&ImportList>) -> Vec<DayKe
 }
 
 /// Opens the salts. If the salt is lost under which today's visitors were counted, they count twice from here on.
-fn open_salts(options: &AnalyticsOptions, found: &mut Found, now: Millis) -> io::Result<Salts> {
+fn open_salts(options: &AnalyticsOptions, found: &mut FolderContents, now: Millis) -> io::Result<Salts> {
     let (folder, today) = (options.folder.join("salts"), day_number(now));
     let has_pageviews = found.counts.traffic.days.get(&today).is_some_and(|day| !day.sites().is_empty());
     if found.state.day == Some(today) && has_pageviews && !salts::has_salt(&folder, today) {
@@ -175,7 +175,7 @@ fn open_salts(options: &AnalyticsOptions, found: &mut Found, now: Millis) -> io:
     Salts::open(&folder, now)
 }
 
-fn report(found: &Found) {
+fn report(found: &FolderContents) {
     for finding in &found.findings {
         tracing::warn!("the analytics are damaged: {finding}");
     }

@@ -4,7 +4,7 @@ use std::io;
 
 use bindery_log::LogError;
 
-use super::codec::Damaged;
+use super::codec::DecodeError;
 
 /// An error of the log, of another file, or of what a record holds.
 #[derive(Debug, thiserror::Error)]
@@ -14,5 +14,5 @@ pub(super) enum StorageError {
     #[error("{0}")]
     Io(#[from] io::Error),
     #[error("a record of the analytics log cannot be read: {0}")]
-    Record(#[from] Damaged),
+    Record(#[from] DecodeError),
 }

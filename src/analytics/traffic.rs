@@ -11,7 +11,7 @@ use super::period::{Day, Period};
 use super::rollup::Rollup;
 use super::series::HOUR_MILLIS;
 use super::session::{SessionStep, Sessions, VisitPlace};
-use super::visits::{Step, Visit, VisitKey, entry_of};
+use super::visits::{Visit, VisitKey, VisitStep, entry_of};
 
 /// The open days and sessions.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -58,7 +58,7 @@ impl Traffic {
         let Some(session) = self.sessions.at(view.visitor.today, view.at) else { return };
         let hour = view.at.rem_euclid(DAY_MILLIS) / HOUR_MILLIS;
         let client = [Dimension::Device, Dimension::Browser, Dimension::Country].map(|of| view.dimensions[of as usize]);
-        let step = Step::View { hour: hour as u8, path: view.path, client };
+        let step = VisitStep::View { hour: hour as u8, path: view.path, client };
         if let Some(visit) = session.visit.filter(|visit| visit.day == day) {
             return open_day.visits_mut().add_step(view.site, visit.number, step);
         }
@@ -80,7 +80,7 @@ impl Traffic {
             open_day.add_event(event);
             let session = self.sessions.at(event.visitor.today, event.at);
             if let Some(visit) = session.and_then(|session| session.visit).filter(|visit| visit.day == day) {
-                let step = Step::Event { name: event.name, properties: event.properties.clone().into() };
+                let step = VisitStep::Event { name: event.name, properties: event.properties.clone().into() };
                 open_day.visits_mut().add_step(event.site, visit.number, step);
             }
         }

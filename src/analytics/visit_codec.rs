@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::codec::{Damaged, Input, put, put_signed, put_text};
+use super::codec::{DecodeError, Input, put, put_signed, put_text};
 use super::names::{NONE, Name, Names};
 use super::pageview::Property;
-use super::visits::{SiteVisits, Step, Visit};
+use super::visits::{SiteVisits, Visit, VisitStep};
 
 const BEGINS: u8 = 1;
 const IS_BOUNCE: u8 = 2;
@@ -36,7 +36,7 @@ pub(super) fn encode(sites: &BTreeMap<Name, SiteVisits>, names: &Names) -> Vec<u
 }
 
 /// The blocks of a day.
-pub(super) fn blocks(content: &[u8]) -> Result<Vec<Block<'_>>, Damaged> {
+pub(super) fn blocks(content: &[u8]) -> Result<Vec<Block<'_>>, DecodeError> {
     let mut input = Input(content);
     let blocks = (0..input.count()?).map(|_| {
         let (site, bytes) = (input.text()?, input.count()?);
@@ -46,7 +46,7 @@ pub(super) fn blocks(content: &[u8]) -> Result<Vec<Block<'_>>, Damaged> {
 }
 
 /// The same bytes without a site.
-pub(super) fn without_site(content: &[u8], site: &str) -> Result<Vec<u8>, Damaged> {
+pub(super) fn without_site(content: &[u8], site: &str) -> Result<Vec<u8>, DecodeError> {
     let kept: Vec<Block> = blocks(content)?.into_iter().filter(|block| block.site != site).collect();
     let mut out = Vec::new();
     put(&mut out, kept.len() as u64);
@@ -59,7 +59,7 @@ pub(super) fn without_site(content: &[u8], site: &str) -> Result<Vec<u8>, Damage
 }
 
 /// Decodes the visits of a day by site.
-pub(super) fn decode(content: &[u8], names: &Names) -> Result<BTreeMap<Name, SiteVisits>, Damaged> {
+pub(super) fn decode(content: &[u8], names: &Names) -> Result<BTreeMap<Name, SiteVisits>, DecodeError> {
     let mut sites = BTreeMap::new();
     for block in blocks(content)? {
         let mut known = SiteVisits::default();
@@ -108,7 +108,7 @@ fn encode_block(known: &SiteVisits, names: &Names) -> Vec<u8> {
         let mut before = [NONE; 3];
         for step in &visit.steps {
             match step {
-                Step::View { hour, path, client } => {
+                VisitStep::View { hour, path, client } => {
                     let is_same = *client == before;
                     content.push(hour << 2 | if is_same { SAME_CLIENT } else { OTHER_CLIENT });
                     texts.put(&mut content, *path);
@@ -117,7 +117,7 @@ fn encode_block(known: &SiteVisits, names: &Names) -> Vec<u8> {
                     }
                     before = *client;
                 }
-                Step::Event { name, properties } => {
+                VisitStep::Event { name, properties } => {
                     content.push(EVENT);
                     texts.put(&mut content, *name);
                     put(&mut content, properties.len() as u64);
@@ -149,7 +149,7 @@ pub(super) struct BlockReader<'a> {
 }
 
 impl<'a> BlockReader<'a> {
-    pub(super) fn new(block: &Block<'a>, names: &Names) -> Result<BlockReader<'a>, Damaged> {
+    pub(super) fn new(block: &Block<'a>, names: &Names) -> Result<BlockReader<'a>, DecodeError> {
         let mut input = Input(block.content);
         let left_out = input.number()?;
         let mut texts = vec![NONE];
@@ -161,13 +161,13 @@ impl<'a> BlockReader<'a> {
     }
 
     /// The next visit.
-    pub(super) fn next(&mut self) -> Result<Option<&mut Visit>, Damaged> {
+    pub(super) fn next(&mut self) -> Result<Option<&mut Visit>, DecodeError> {
         if self.left == 0 {
             return Ok(None);
         }
         self.left -= 1;
         let visitor = i64::from(self.visit.visitor) + self.input.signed()?;
-        self.visit.visitor = u32::try_from(visitor).map_err(|_| Damaged)?;
+        self.visit.visitor = u32::try_from(visitor).map_err(|_| DecodeError)?;
         let flags = self.input.bytes(1)?[0];
         self.visit.begins = flags & BEGINS != 0;
         self.visit.is_bounce = flags & IS_BOUNCE != 0;
@@ -185,7 +185,7 @@ impl<'a> BlockReader<'a> {
         Ok(Some(&mut self.visit))
     }
 
-    fn step(&mut self, client: &mut [Name; 3]) -> Result<Step, Damaged> {
+    fn step(&mut self, client: &mut [Name; 3]) -> Result<VisitStep, DecodeError> {
         let head = self.input.bytes(1)?[0];
         let name = self.name()?;
         match head & 3 {
@@ -194,18 +194,18 @@ impl<'a> BlockReader<'a> {
             EVENT => {
                 let count = self.input.count()?;
                 let properties = (0..count).map(|_| Ok(Property { name: self.name()?, value: self.name()? }));
-                let properties = properties.collect::<Result<Box<[Property]>, Damaged>>()?;
-                return Ok(Step::Event { name, properties });
+                let properties = properties.collect::<Result<Box<[Property]>, DecodeError>>()?;
+                return Ok(VisitStep::Event { name, properties });
             }
-            _ => return Err(Damaged),
+            _ => return Err(DecodeError),
         }
         match head >> 2 {
-            hour @ 0..24 => Ok(Step::View { hour, path: name, client: *client }),
-            _ => Err(Damaged),
+            hour @ 0..24 => Ok(VisitStep::View { hour, path: name, client: *client }),
+            _ => Err(DecodeError),
         }
     }
 
-    fn name(&mut self) -> Result<Name, Damaged> {
-        self.texts.get(self.input.number()? as usize).copied().ok_or(Damaged)
+    fn name(&mut self) -> Result<Name, DecodeError> {
+        self.texts.get(self.input.number()? as usize).copied().ok_or(DecodeError)
     }
 }

@@ -9,7 +9,7 @@ use bindery_model::time::Millis;
 
 use super::names::Name;
 use super::pageview::{Dimension, Pageview, Property};
-use super::session::{Entry, VisitNumber};
+use super::session::{SessionEntry, VisitNumber};
 
 /// The most visits that are kept of one site and day, and the most steps of all of them. Visitors decide how many there
 /// are; what is beyond counts in reports without filters only.
@@ -25,15 +25,15 @@ pub(super) struct Visit {
     pub(super) begins: bool,
     pub(super) is_bounce: bool,
     pub(super) duration: Millis,
-    pub(super) entry: Entry,
+    pub(super) entry: SessionEntry,
     /// The last page: of the session if it began on this day, else of the day.
     pub(super) exit: Name,
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<VisitStep>,
 }
 
 /// A pageview or an event of a visit.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(super) enum VisitStep {
     View {
         hour: u8,
         path: Name,
@@ -78,7 +78,7 @@ pub(super) struct DayVisits {
 }
 
 /// The entry of a session that begins with a pageview.
-pub(super) fn entry_of(view: &Pageview) -> Entry {
+pub(super) fn entry_of(view: &Pageview) -> SessionEntry {
     let mut of_session = Dimension::ALL.into_iter().filter(|dimension| dimension.is_of_session());
     std::array::from_fn(|index| match index {
         0 => view.path,
@@ -100,7 +100,7 @@ impl DayVisits {
     }
 
     /// Adds a step to a visit of the day.
-    pub(super) fn add_step(&mut self, site: Name, number: VisitNumber, step: Step) {
+    pub(super) fn add_step(&mut self, site: Name, number: VisitNumber, step: VisitStep) {
         let Some(known) = self.sites.get_mut(&site) else { return };
         let Some(visit) = known.visits.get_mut(number as usize) else { return };
         if known.steps >= MAX_STEPS {
@@ -108,7 +108,7 @@ impl DayVisits {
             return;
         }
         known.steps += 1;
-        if let Step::View { path, .. } = &step {
+        if let VisitStep::View { path, .. } = &step {
             visit.exit = *path;
         }
         visit.steps.push(step);

@@ -18,8 +18,8 @@ use super::bounds::Bounds;
 use super::data::AnalyticsData;
 use super::day_files::remove_if_there;
 use super::deletion::Deletion;
-use super::event::{Queued, QueuedHit};
-use super::links::{self, Through};
+use super::event::{HitKind, QueuedHit};
+use super::links::{self, RecordRange};
 use super::log_record;
 use super::log_writer::LogWriter;
 use super::midnight;
@@ -43,7 +43,7 @@ pub(super) enum Job {
     /// Reply when everything that was queued before is counted.
     Settle(SyncSender<()>),
     /// Link all files into a folder, and reply with the records that the log has. The sender holds the import lock.
-    Link { folder: PathBuf, reply: SyncSender<Result<Through, StorageError>> },
+    Link { folder: PathBuf, reply: SyncSender<Result<RecordRange, StorageError>> },
     /// Delete figures, and reply with the number of their pageviews. The sender holds the import lock until the reply.
     Delete { deletion: Deletion, reply: SyncSender<Result<u64, StorageError>> },
 }
@@ -196,11 +196,11 @@ impl Worker {
         let visitor = self.salts.visitor(at, &hit.address.to_string(), &hit.user_agent, site)?;
         let (day, site) = (day_number(at), names.intern(site));
         let (path, referrer, device_by_width, utm) = match &hit.what {
-            Queued::Event(event) => {
+            HitKind::Event(event) => {
                 let (name, properties) = self.bounds.event(day, site, event, names);
                 return Some(Activity::Event(CustomEvent { at, site, visitor, name, properties }));
             }
-            Queued::Pageview { path, referrer, device_by_width, utm } => (path, referrer, device_by_width, utm),
+            HitKind::Pageview { path, referrer, device_by_width, utm } => (path, referrer, device_by_width, utm),
         };
         let device = match agent.device {
             "unknown" => device_by_width.unwrap_or("unknown"),
@@ -297,10 +297,10 @@ impl Worker {
     }
 
     /// Links all files. Nothing changes meanwhile: this thread alone replaces and removes them, but for what imports do.
-    fn link(&self, folder: &Path) -> Result<Through, StorageError> {
+    fn link(&self, folder: &Path) -> Result<RecordRange, StorageError> {
         let through = self.log.run(|log| {
             log.sync()?;
-            Ok(Through { first: log.first(), last: log.last() })
+            Ok(RecordRange { first: log.first(), last: log.last() })
         })?;
         links::link_files(&self.data.folder, folder)?;
         Ok(through)

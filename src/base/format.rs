@@ -20,7 +20,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
 use std::path::{Path, PathBuf};
 
-use bindery_disk::Hashed;
+use bindery_disk::HashingStream;
 use bindery_disk::sync;
 use bindery_store::Entry;
 
@@ -55,7 +55,7 @@ pub struct Header {
 /// Writes a base. The caller renames the file once it is complete.
 pub(super) struct Writer {
     path: PathBuf,
-    stream: zstd::stream::Encoder<'static, Hashed<BufWriter<File>>>,
+    stream: zstd::stream::Encoder<'static, HashingStream<BufWriter<File>>>,
     entries: u64,
     records: u64,
 }
@@ -70,7 +70,7 @@ pub(super) enum Item {
 /// Reads a base. Its items can be trusted only once [`Reader::finish`] has succeeded.
 pub(super) struct Reader {
     path: PathBuf,
-    stream: zstd::stream::Decoder<'static, BufReader<Hashed<Take<File>>>>,
+    stream: zstd::stream::Decoder<'static, BufReader<HashingStream<Take<File>>>>,
     part: Part,
     entries: u64,
     records: u64,
@@ -80,7 +80,7 @@ pub(super) struct Reader {
 impl Writer {
     pub(super) fn create(path: &Path) -> Result<Writer, BaseError> {
         let file = File::create(path).map_err(at("create", path))?;
-        let mut hashed = Hashed::new(BufWriter::with_capacity(BUFFER_BYTES, file));
+        let mut hashed = HashingStream::new(BufWriter::with_capacity(BUFFER_BYTES, file));
         let started = hashed.write_all(MAGIC).and_then(|()| hashed.write_all(&VERSION.to_le_bytes()));
         let stream = started.and_then(|()| zstd::stream::Encoder::new(hashed, LEVEL)).map_err(at("write", path))?;
         Ok(Writer { path: path.to_owned(), stream, entries: 0, records: 0 })
@@ -162,7 +162,7 @@ impl Reader {
         let mut file = File::open(path).map_err(at("open", path))?;
         let part = Part::find(&mut file, path)?;
         let hashed_bytes = part.bytes.checked_sub(HASH_BYTES).ok_or_else(|| damaged("it is too short"))?;
-        let mut hashed = Hashed::new(file.take(hashed_bytes));
+        let mut hashed = HashingStream::new(file.take(hashed_bytes));
         let mut begin = [0; 12];
         hashed.read_exact(&mut begin).map_err(|error| match error.kind() {
             io::ErrorKind::UnexpectedEof => damaged("it is too short"),

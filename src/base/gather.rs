@@ -19,7 +19,7 @@ use super::recover::{LOG, STORE};
 
 /// The remains of a data folder.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct FolderRemains {
     /// A store of what is left.
     pub store: Store,
     /// The highest number that was found anywhere. Later ones were never given out, as far as anyone can tell.
@@ -40,7 +40,7 @@ pub fn gather(
     copy_of_store: Option<&Path>,
     new_store: &Path,
     options: &StoreOptions,
-) -> Result<Gathered, BaseError> {
+) -> Result<FolderRemains, BaseError> {
     let mut notes = Vec::new();
     let checkpoint = checkpointed(&old.join(STORE))?;
     let damaged = match copy_of_store.map(|copy| open_copy(copy, old, checkpoint, options)).transpose()? {
@@ -122,7 +122,7 @@ fn finish(
     through: u64,
     damaged: Option<&Store>,
     mut notes: Vec<String>,
-) -> Result<Gathered, BaseError> {
+) -> Result<FolderRemains, BaseError> {
     let known = store.applied().max(through);
     let mut assembler = Assembler::default();
     // When a key was deleted by a record behind lost ones: the damaged store may hold it as it was before.
@@ -169,7 +169,7 @@ fn finish(
     if let Some(damaged) = damaged {
         overlay(damaged, &store, &lost, &deleted)?;
     }
-    Ok(Gathered { store, number, lost, notes })
+    Ok(FolderRemains { store, number, lost, notes })
 }
 
 /// The numbers after `known` and up to `number` that the log does not hold.

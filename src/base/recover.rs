@@ -41,7 +41,7 @@ pub struct RecoverOptions {
 
 /// The result of a recovery, for the server's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Recovered {
+pub struct RecoveryReport {
     /// The number of the last record of the log, which is applied to the store.
     pub number: u64,
     /// The number of log records that were replayed.
@@ -58,7 +58,7 @@ pub struct Recovered {
 /// last record of the log, and that number is checkpointed.
 ///
 /// If the folder contains only a base, log and store are created from it. This is how a backup is restored.
-pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, Recovered), BaseError> {
+pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, RecoveryReport), BaseError> {
     recover_reporting(data_folder, options, &|_, _| ())
 }
 
@@ -67,7 +67,7 @@ pub fn recover_reporting(
     data_folder: &Path,
     options: &RecoverOptions,
     report: &dyn Fn(u64, u64),
-) -> Result<(Log, Store, Recovered), BaseError> {
+) -> Result<(Log, Store, RecoveryReport), BaseError> {
     fs::create_dir_all(data_folder).map_err(at("create", data_folder))?;
     restoring::check(data_folder)?;
     let store_folder = data_folder.join(STORE);
@@ -76,7 +76,7 @@ pub fn recover_reporting(
     let log_options = LogOptions { synced_through, ..options.log.clone() };
     step("recover::log", data_folder)?;
     let mut log = Log::examine(&data_folder.join(LOG), log_options)?;
-    let mut recovered = Recovered::default();
+    let mut recovered = RecoveryReport::default();
     let usable = match checkpoint {
         None => Err(condemned(&store_folder)?.unwrap_or_else(no_checkpoint)),
         Some(checkpoint) => open_usable(&store_folder, checkpoint, &log, options)?.map(|store| (store, checkpoint)),

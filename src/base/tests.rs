@@ -21,7 +21,7 @@ fn options() -> RecoverOptions {
     }
 }
 
-fn start(folder: &Path) -> (Log, Store, Recovered) {
+fn start(folder: &Path) -> (Log, Store, RecoveryReport) {
     recover(folder, &options()).unwrap()
 }
 
@@ -180,16 +180,16 @@ fn damage_at_any_byte_of_a_base_is_detected() {
 fn a_new_folder_is_empty_and_reports_no_rebuild() {
     let folder = tempfile::tempdir().unwrap();
     let (log, store, recovered) = start(folder.path());
-    assert_eq!((log.last(), store.applied(), &recovered), (0, 0, &Recovered::default()));
+    assert_eq!((log.last(), store.applied(), &recovered), (0, 0, &RecoveryReport::default()));
     drop((log, store));
-    assert_eq!(start(folder.path()).2, Recovered::default());
+    assert_eq!(start(folder.path()).2, RecoveryReport::default());
 }
 
 #[test]
 fn records_after_the_checkpoint_are_replayed() {
     let folder = filled(50);
     let (mut log, store, recovered) = start(folder.path());
-    assert_eq!(recovered, Recovered { number: 50, ..Recovered::default() });
+    assert_eq!(recovered, RecoveryReport { number: 50, ..RecoveryReport::default() });
     write_through(&mut log, &store, 80);
     // In the log, but never applied.
     log.append(&record(&writes(81))).unwrap();
@@ -278,7 +278,7 @@ fn an_unusable_store_is_rebuilt() {
             assert_eq!(recovered.moved_to.is_some(), what != "removed", "{what}: {recovered:?}");
             drop((log, store));
             let recovered = start(folder.path()).2;
-            assert_eq!(recovered, Recovered { number, ..Recovered::default() }, "{what}");
+            assert_eq!(recovered, RecoveryReport { number, ..RecoveryReport::default() }, "{what}");
         }
     }
 }
@@ -291,7 +291,7 @@ fn a_partly_built_store_is_discarded_and_rebuilt() {
     fs::create_dir_all(store.join("sled")).unwrap();
     fs::write(store.join("BUILDING"), b"").unwrap();
     let (_log, store, recovered) = start(folder.path());
-    assert_eq!(recovered, Recovered { number: 60, replayed: 60, ..Recovered::default() });
+    assert_eq!(recovered, RecoveryReport { number: 60, replayed: 60, ..RecoveryReport::default() });
     assert!(all(&store) == state_at(60));
 }
 
@@ -303,7 +303,7 @@ fn a_folder_with_only_a_base_is_restored_from_it() {
     let target = tempfile::tempdir().unwrap();
     copy(&folder.path().join("base"), &target.path().join("base"));
     let (mut log, store, recovered) = start(target.path());
-    assert_eq!(recovered, Recovered { number: 60, base: Some(60), ..Recovered::default() });
+    assert_eq!(recovered, RecoveryReport { number: 60, base: Some(60), ..RecoveryReport::default() });
     assert_eq!((log.first(), log.last()), (61, 60));
     write_through(&mut log, &store, 70);
     drop((log, store));

@@ -29,13 +29,13 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
 }
 
 /// What a backup holds.
-struct Found {
+struct BackupContents {
     number: u64,
     has_analytics: bool,
     bytes: u64,
 }
 
-impl fmt::Display for Found {
+impl fmt::Display for BackupContents {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let analytics = if self.has_analytics { "and the analytics" } else { "but no analytics" };
         write!(f, "all content up to change {}, {analytics}", self.number)
@@ -43,14 +43,14 @@ impl fmt::Display for Found {
 }
 
 /// Checks every byte of a backup.
-fn check(path: &Path) -> Result<Found, CliError> {
+fn check(path: &Path) -> Result<BackupContents, CliError> {
     let header = verify_backup(path)?;
     let analytics = rest_of_backup(path)?;
     if let Some(start) = analytics {
         restore_analytics(path, start, None)?;
     }
     let bytes = fs::metadata(path).map_err(|error| failed("reading the backup", &error))?.len();
-    Ok(Found { number: header.number, has_analytics: analytics.is_some(), bytes })
+    Ok(BackupContents { number: header.number, has_analytics: analytics.is_some(), bytes })
 }
 
 /// Writes a backup of a folder: the content and the analytics one after the other, then both as one file.

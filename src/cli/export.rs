@@ -20,7 +20,7 @@ use super::folder::{blocking, configure_existing, with_content};
 use super::format::Rows;
 use super::remote::Remote;
 
-type Out = Box<dyn Write + Send>;
+type OutputWriter = Box<dyn Write + Send>;
 
 /// How many pieces of the response may wait to be written.
 const PIECES_IN_FLIGHT: usize = 2;
@@ -145,14 +145,14 @@ fn write_pieces(
     out.flush().map_err(|error| failed("writing the export", &error))
 }
 
-fn open(file: Option<PathBuf>) -> Result<Out, CliError> {
+fn open(file: Option<PathBuf>) -> Result<OutputWriter, CliError> {
     let Some(path) = file else { return Ok(Box::new(std::io::stdout())) };
     let file = File::create(&path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
     Ok(Box::new(BufWriter::new(file)))
 }
 
 /// Writes a piece. Returns whether anybody reads on: `export | head` is done when `head` is.
-fn write(out: &mut Out, piece: &[u8]) -> Result<bool, CliError> {
+fn write(out: &mut OutputWriter, piece: &[u8]) -> Result<bool, CliError> {
     match out.write_all(piece) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use self::date::{Order, has_time};
 use self::list::Lists;
-use self::number::{Decimal, Reading};
+use self::number::{Decimal, NumberReading};
 
 /// The kinds that a column can be, the most special first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,10 +130,10 @@ impl Column {
             self.with_currency += u64::from(currency.is_some());
             self.currency = self.currency.or(currency);
             match reading {
-                Reading::Clear(_, Some(Decimal::Point)) => self.with_point += 1,
-                Reading::Clear(_, Some(Decimal::Comma)) => self.with_comma += 1,
-                Reading::Clear(_, None) => {}
-                Reading::Either { .. } => {
+                NumberReading::Clear(_, Some(Decimal::Point)) => self.with_point += 1,
+                NumberReading::Clear(_, Some(Decimal::Comma)) => self.with_comma += 1,
+                NumberReading::Clear(_, None) => {}
+                NumberReading::Either { .. } => {
                     self.either.get_or_insert_with(|| example(line, cell));
                 }
             }

@@ -11,7 +11,7 @@ use bindery_content::{Content, ImportCheck, ImportLine};
 use bindery_http::error_object;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::time::{format_millis, now_millis};
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use indicatif::ProgressBar;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -137,7 +137,7 @@ async fn import_to_folder(
     tally: &mut Tally,
 ) -> Result<(), CliError> {
     let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
-    let mut sanitized = Sanitized::default();
+    let mut sanitized = FieldRemovals::default();
     let mut unread = Ok(());
     while let Some(batch) = batches.recv().await {
         let batch = match batch {
@@ -160,7 +160,7 @@ async fn import_to_folder(
     unread
 }
 
-fn note(results: Vec<ImportLine>, tally: &mut Tally, sanitized: &mut Sanitized) {
+fn note(results: Vec<ImportLine>, tally: &mut Tally, sanitized: &mut FieldRemovals) {
     for ImportLine { index, result } in results {
         match result {
             Ok(imported) => {

@@ -105,7 +105,7 @@ fn read_columns(
 }
 
 /// How the cells of a column become values.
-struct Reading {
+struct ColumnReading {
     kind: Kind,
     form: Form,
     /// The currency of amounts that have none.
@@ -136,7 +136,7 @@ fn read_table(
             };
             report(&(column.report(name, column.nearest_kind(), form.order) + &note.unwrap_or_default()));
         }
-        readings.push(Reading { kind, form, currency: column.currency() });
+        readings.push(ColumnReading { kind, form, currency: column.currency() });
     }
     survey.each_row(source.reader()?, |row| {
         if let Some(message) = &row.broken {
@@ -167,7 +167,7 @@ fn note_on_text(column: &Column, has_list_separator: bool) -> Option<String> {
     ))
 }
 
-impl Reading {
+impl ColumnReading {
     /// The value of a cell. One that does not fit the column is left out here, and rejected by an import.
     fn value(&self, cell: &str) -> Value {
         let trimmed = cell.trim();

@@ -30,7 +30,7 @@ pub(super) struct Batch {
     pub(super) lines: Bytes,
     /// Where each item comes from.
     pub(super) origins: Vec<Origin>,
-    pub(super) broken: Vec<Broken>,
+    pub(super) broken: Vec<BrokenRow>,
 }
 
 /// Where an item comes from.
@@ -42,7 +42,7 @@ pub(super) struct Origin {
 }
 
 /// A row that is no item.
-pub(super) struct Broken {
+pub(super) struct BrokenRow {
     pub(super) origin: Origin,
     /// What is wrong with it.
     pub(super) message: String,
@@ -134,8 +134,8 @@ fn send_items(
                 lines.push(b'\n');
                 batch.origins.push(origin);
             }
-            Ok(_) => batch.broken.push(Broken { origin, message: too_long(max_bytes) }),
-            Err(message) => batch.broken.push(Broken { origin, message }),
+            Ok(_) => batch.broken.push(BrokenRow { origin, message: too_long(max_bytes) }),
+            Err(message) => batch.broken.push(BrokenRow { origin, message }),
         }
         if bytes < PIECE_BYTES {
             return true;

@@ -2,7 +2,7 @@
 
 use bindery_access::{Access, Member, Patch};
 use bindery_config::MemberCommand;
-use bindery_content::{Answered, Content};
+use bindery_content::{Content, IdempotentAnswer};
 use bindery_model::error::Error;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ use super::output::print;
 use super::remote::Remote;
 
 /// Who is invited.
-struct Invited {
+struct Invitee {
     email: String,
     role: Option<String>,
     blueprints: Patch<Vec<String>>,
@@ -26,7 +26,7 @@ pub(super) async fn member(command: MemberCommand) -> Result<(), CliError> {
         (None, true) => Patch::Clear,
         (None, false) => Patch::Keep,
     };
-    let invited = Invited { email, role, blueprints, name };
+    let invited = Invitee { email, role, blueprints, name };
     let url = match Remote::of(&server)? {
         Some(remote) => invited.remotely(&remote).await?,
         None => {
@@ -39,7 +39,7 @@ pub(super) async fn member(command: MemberCommand) -> Result<(), CliError> {
     Ok(())
 }
 
-impl Invited {
+impl Invitee {
     async fn remotely(&self, remote: &Remote) -> Result<String, CliError> {
         let members = remote.get("/v2/members").await?;
         let mut known = members.as_array().into_iter().flatten();
@@ -71,8 +71,8 @@ impl Invited {
             None => {
                 let body = self.new_member()?.to_string();
                 match content.create_member(&access, body.as_bytes(), None).await? {
-                    Answered::Fresh(member) => member.id,
-                    Answered::Kept(_) => return Err(Error::internal("a kept answer to a command").into()),
+                    IdempotentAnswer::Fresh(member) => member.id,
+                    IdempotentAnswer::Kept(_) => return Err(Error::internal("a kept answer to a command").into()),
                 }
             }
         };

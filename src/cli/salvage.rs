@@ -1,7 +1,7 @@
 //! `bindery salvage`. Must not know what is kept.
 
 use bindery_config::SalvageArgs;
-use bindery_content::{Salvaged, SalvagedBlueprint};
+use bindery_content::{SalvageReport, SalvagedBlueprint};
 
 use super::error::CliError;
 use super::folder::{blocking, configure_existing, content_options};
@@ -10,7 +10,7 @@ use super::output::{counted, print};
 pub(super) async fn salvage(args: SalvageArgs) -> Result<(), CliError> {
     let options = content_options(&configure_existing(&args.folder)?);
     let new = args.to.clone();
-    let Salvaged { notes, blueprints, losses } =
+    let SalvageReport { notes, blueprints, losses } =
         blocking("salvaging the folder", move || bindery_content::salvage(&options, &new)).await?;
     notes.iter().for_each(|note| print(note));
     for SalvagedBlueprint { name, kept, incomplete, lost } in &blueprints {

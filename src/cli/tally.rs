@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use super::error::CliError;
-use super::input::{Batch, Broken, Origin};
+use super::input::{Batch, BrokenRow, Origin};
 use super::output::{counted, note, placed, print};
 use super::rejects::Rejects;
 
@@ -75,7 +75,7 @@ impl Tally {
 
     /// Notes the items that are sent, and counts the rows that are broken.
     pub(super) fn add(&mut self, batch: Batch) {
-        for Broken { origin, message } in batch.broken {
+        for BrokenRow { origin, message } in batch.broken {
             let message = json!({ "message": message });
             self.reject(&origin, &[], message);
         }

@@ -26,7 +26,7 @@ fn folder_of(data: &Path) -> PathBuf {
     absolute.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)
 }
 
-fn report(mut findings: Findings, analytics: &bindery_analytics::Checked) -> Result<(), CliError> {
+fn report(mut findings: Findings, analytics: &bindery_analytics::CheckReport) -> Result<(), CliError> {
     for finding in &analytics.findings {
         findings.report(finding.to_string());
     }

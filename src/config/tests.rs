@@ -11,7 +11,7 @@ use super::*;
 /// them.
 type Precedence = (&'static str, &'static str, &'static str, fn(&Config) -> String, [&'static str; 3]);
 /// Flags, variables, a file, and the message.
-type Invalid<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, &'a str);
+type InvalidCase<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, &'a str);
 
 fn flags(arguments: &[&str]) -> Settings {
     let cli = Cli::try_parse_from(["bindery", "serve"].iter().chain(arguments)).unwrap();
@@ -180,7 +180,7 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [Invalid; 14] = [
+    let table: [InvalidCase; 14] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],

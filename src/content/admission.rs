@@ -44,7 +44,7 @@ struct Pool {
 
 /// Memory that is taken until this is dropped.
 #[must_use]
-pub(crate) struct Admitted(
+pub(crate) struct MemoryPermit(
     #[expect(dead_code, reason = "gives the memory back when it is dropped")] OwnedSemaphorePermit,
 );
 
@@ -68,12 +68,12 @@ impl Admission {
     ///
     /// # Errors
     /// `OVERLOADED`.
-    pub(crate) async fn admit(&self, bytes: usize) -> Result<Admitted> {
+    pub(crate) async fn admit(&self, bytes: usize) -> Result<MemoryPermit> {
         let pool = self.pool(bytes);
         let units = pool.units_of(bytes);
         let acquired = timeout(self.max_wait, Arc::clone(&pool.units).acquire_many_owned(units)).await;
         match acquired {
-            Ok(permit) => permit.map(Admitted).map_err(Error::internal),
+            Ok(permit) => permit.map(MemoryPermit).map_err(Error::internal),
             Err(_) => {
                 let text = "too many large bodies are being handled; nothing was applied; try again in a moment";
                 Err(Error::new(Code::Overloaded, text))
@@ -82,12 +82,12 @@ impl Admission {
     }
 
     /// The same without waiting: none if the memory is not there.
-    pub(crate) fn try_admit(&self, bytes: usize) -> Option<Admitted> {
+    pub(crate) fn try_admit(&self, bytes: usize) -> Option<MemoryPermit> {
         self.pool(bytes).try_take(bytes)
     }
 
     /// Takes memory for a line of an import that waits for a later one; none if it is not there.
-    pub(crate) fn try_wait(&self, bytes: usize) -> Option<Admitted> {
+    pub(crate) fn try_wait(&self, bytes: usize) -> Option<MemoryPermit> {
         self.waiting.try_take(bytes)
     }
 
@@ -102,8 +102,8 @@ impl Pool {
         Pool { units: Arc::new(Semaphore::new(size)), size }
     }
 
-    fn try_take(&self, bytes: usize) -> Option<Admitted> {
-        Arc::clone(&self.units).try_acquire_many_owned(self.units_of(bytes)).ok().map(Admitted)
+    fn try_take(&self, bytes: usize) -> Option<MemoryPermit> {
+        Arc::clone(&self.units).try_acquire_many_owned(self.units_of(bytes)).ok().map(MemoryPermit)
     }
 
     fn units_of(&self, bytes: usize) -> u32 {

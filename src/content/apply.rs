@@ -30,17 +30,17 @@ use crate::data::index_mapping::{Columns, IndexMapping, put_op};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion};
 use crate::data::sight::concerns_the_public;
-use crate::data::state::{Changed, Collection, State, StateCell};
-use crate::maintain::sweep::{Garbage, Obsolete, Sweeper};
+use crate::data::state::{Collection, LastChanges, State, StateCell};
+use crate::maintain::sweep::{Garbage, ObsoleteData, Sweeper};
 pub(crate) use changes::ChangeKeeper;
 use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
 pub(crate) use rebuild::Rebuilds;
-use rebuild::Rebuilt;
+use rebuild::RebuiltIndex;
 
 /// The results that were already computed from the writes of a transaction, on the thread that prepared its command. It saves work
 /// and decides nothing: whatever is missing is computed from the writes, with the same result.
 #[derive(Debug, Default)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedResults {
     /// The index columns of copies. Of two for one copy the later one counts.
     pub(crate) copies: Vec<PreparedColumns>,
     /// The operations that fill the new columns of resources.
@@ -56,9 +56,9 @@ pub(crate) struct PreparedColumns {
 }
 
 /// A transaction that is in the log.
-pub(crate) struct Committed {
+pub(crate) struct CommittedTransaction {
     pub(crate) transaction: Transaction,
-    pub(crate) prepared: Prepared,
+    pub(crate) prepared: PreparedResults,
 }
 
 /// The id and the time that were given last. Neither ever goes back.
@@ -87,7 +87,7 @@ pub(crate) struct Applier {
 }
 
 /// The state to come, while transactions are applied to it.
-struct Next {
+struct NextState {
     state: State,
     /// Operations that the indexes have not applied yet, by blueprint.
     pending: BTreeMap<u32, Vec<bindery_index::IndexOp>>,
@@ -99,12 +99,13 @@ impl Applier {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails or a transaction is malformed. Nothing may be applied afterwards.
-    pub(crate) fn apply(&mut self, group: Vec<Committed>) -> Result<()> {
+    pub(crate) fn apply(&mut self, group: Vec<CommittedTransaction>) -> Result<()> {
         if group.is_empty() {
             return Ok(());
         }
         let before = self.cell.load();
-        let mut next = Next { state: State::clone(&before), pending: BTreeMap::new(), garbage: Garbage::default() };
+        let mut next =
+            NextState { state: State::clone(&before), pending: BTreeMap::new(), garbage: Garbage::default() };
         for committed in group {
             self.apply_one(&mut next, committed)?;
         }
@@ -112,7 +113,7 @@ impl Applier {
         for number in numbers {
             self.flush(&mut next, number);
         }
-        let Next { state, garbage, .. } = next;
+        let NextState { state, garbage, .. } = next;
         self.cell.publish(state);
         self.sweeper.replaced(&before, garbage);
         self.changes.publish(&self.store)
@@ -140,7 +141,7 @@ impl Applier {
     pub(crate) fn rebuild_damaged(&mut self) -> Result<()> {
         let before = self.cell.load();
         let rebuilt = self.rebuilds.step(&self.store, &self.indexes, &before)?;
-        if let Some(Rebuilt { blueprint, index }) = rebuilt {
+        if let Some(RebuiltIndex { blueprint, index }) = rebuilt {
             let mut state = State::clone(&before);
             state.replace_index(blueprint, index);
             self.cell.publish(state);
@@ -151,8 +152,8 @@ impl Applier {
         Ok(())
     }
 
-    fn apply_one(&mut self, next: &mut Next, committed: Committed) -> Result<()> {
-        let Committed { transaction, prepared } = committed;
+    fn apply_one(&mut self, next: &mut NextState, committed: CommittedTransaction) -> Result<()> {
+        let CommittedTransaction { transaction, prepared } = committed;
         let number = transaction.last;
         let writes = self.store_writes(transaction, &next.state, &mut next.garbage)?;
         let effects = Effects::of(&writes)?;
@@ -226,7 +227,7 @@ impl Applier {
 
     fn apply_blueprint(
         &mut self,
-        next: &mut Next,
+        next: &mut NextState,
         number: u32,
         effect: &BlueprintEffect<'_>,
         version: u64,
@@ -236,7 +237,7 @@ impl Applier {
             next.state.remove(number);
             self.indexes.remove(number);
             self.rebuilds.forget(number);
-            next.garbage.obsolete.push(Obsolete::Blueprint(number));
+            next.garbage.obsolete.push(ObsoleteData::Blueprint(number));
             return Ok(());
         }
         let blueprint = match (effect.blueprint()?, &before) {
@@ -255,7 +256,7 @@ impl Applier {
                 index.set_schema(schema.clone());
             }
         }
-        let mut changed = Changed::at(version);
+        let mut changed = LastChanges::at(version);
         if let Some(before) = &before {
             next.garbage.obsolete.extend(released_claims(before, &blueprint, change.as_deref()));
             self.wants_checkpoint |= before.blueprint.filled != blueprint.filled;
@@ -268,8 +269,14 @@ impl Applier {
         Ok(())
     }
 
-    fn apply_resources(&self, next: &mut Next, effects: &Effects<'_>, prepared: Prepared, version: u64) -> Result<()> {
-        let Prepared { copies, mut backfills } = prepared;
+    fn apply_resources(
+        &self,
+        next: &mut NextState,
+        effects: &Effects<'_>,
+        prepared: PreparedResults,
+        version: u64,
+    ) -> Result<()> {
+        let PreparedResults { copies, mut backfills } = prepared;
         let now = self.clock.last_time.max(effects.last_time);
         let mut columns: HashMap<(ResourceId, u16), Columns> =
             copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
@@ -323,7 +330,7 @@ impl Applier {
     }
 
     /// Has the index of a blueprint apply the operations that are pending for it.
-    fn flush(&self, next: &mut Next, number: u32) {
+    fn flush(&self, next: &mut NextState, number: u32) {
         let Some(ops) = next.pending.remove(&number) else { return };
         if let Some(collection) = next.state.numbered(number) {
             if let Some(rebuilt) = self.rebuilds.index(number) {
@@ -340,10 +347,12 @@ fn mapping<'a>(blueprint: &'a Blueprint, change: Option<&'a BlueprintChange>) ->
 }
 
 /// The claims of fields that nothing claims under any more.
-fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&BlueprintChange>) -> Vec<Obsolete> {
+fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&BlueprintChange>) -> Vec<ObsoleteData> {
     let held = numbers_in_use(&before.blueprint, before.change.as_ref().map(|change| &*change.next));
     let in_use = numbers_in_use(blueprint, change.map(|change| &*change.next));
-    held.difference(&in_use).map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims: *claims }).collect()
+    held.difference(&in_use)
+        .map(|claims| ObsoleteData::Claims { blueprint: blueprint.number, claims: *claims })
+        .collect()
 }
 
 impl BlueprintEffect<'_> {
@@ -368,9 +377,9 @@ impl BlueprintEffect<'_> {
     }
 }
 
-impl Committed {
+impl CommittedTransaction {
     /// A transaction of which nothing is prepared.
-    pub(crate) fn unprepared(transaction: Transaction) -> Committed {
-        Committed { transaction, prepared: Prepared::default() }
+    pub(crate) fn unprepared(transaction: Transaction) -> CommittedTransaction {
+        CommittedTransaction { transaction, prepared: PreparedResults::default() }
     }
 }

@@ -13,7 +13,7 @@ use bindery_model::blueprint::{Blueprint, Definition};
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use serde_json::Value;
 
 use crate::data::blueprint_change::{Backfill, BlueprintChange};
@@ -151,14 +151,14 @@ pub(crate) enum Item {
 
 impl Item {
     /// The parts that sanitizing removed from its values.
-    pub(crate) fn sanitized(&self) -> Sanitized {
+    pub(crate) fn sanitized(&self) -> FieldRemovals {
         let copies = match self {
             Item::Create { copy, .. } => std::slice::from_ref(copy),
             Item::Update(update) => update.copy.as_slice(),
             Item::Import(item) => &item.copies,
             Item::Delete { .. } | Item::Refused(_) => &[],
         };
-        let mut sanitized = Sanitized::default();
+        let mut sanitized = FieldRemovals::default();
         copies.iter().for_each(|copy| sanitized.add(&copy.sanitized));
         sanitized
     }
@@ -214,7 +214,7 @@ pub(crate) struct CopyDraft {
     /// Errors of the attributes. Reported together with those that depend on the state.
     pub(crate) errors: FieldErrors,
     /// The parts that sanitizing removed from the attributes.
-    pub(crate) sanitized: Sanitized,
+    pub(crate) sanitized: FieldRemovals,
 }
 
 /// A value for a field.
@@ -293,7 +293,7 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
     /// It was applied.
-    Written(Box<Written>),
+    Written(Box<WrittenResource>),
     /// It left no trace.
     Failed(Error),
     /// It relates to something that a later line may bring. Submit it again.
@@ -302,7 +302,7 @@ pub(crate) enum ItemOutcome {
 
 /// An item that was applied.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct WrittenResource {
     /// The resource.
     pub(crate) id: ResourceId,
     /// Its effect.
@@ -353,7 +353,7 @@ impl ItemOutcome {
     ///
     /// # Errors
     /// That of the item; `INTERNAL` for an item that waits, which only imports handle.
-    pub(crate) fn written(&self) -> Result<&Written> {
+    pub(crate) fn written(&self) -> Result<&WrittenResource> {
         match self {
             ItemOutcome::Written(written) => Ok(written),
             ItemOutcome::Failed(error) => Err(error.clone()),

@@ -19,7 +19,7 @@ use bindery_store::{Store, StoreError, has_failed_write};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::admission::{Admission, Admitted, LARGE_BODY_BYTES};
+use crate::admission::{Admission, LARGE_BODY_BYTES, MemoryPermit};
 use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
 use crate::command::{Command, KeepAnswer, Outcome};
@@ -28,7 +28,7 @@ use crate::data::documents::Documents;
 use crate::data::feed::Feed;
 use crate::data::state::{State, StateCell};
 use crate::maintain::checkpoint::Pins;
-use crate::password_hashing::PasswordHashing;
+use crate::password_hasher::PasswordHasher;
 use crate::queue::Queue;
 use crate::search_scheduler::SearchScheduler;
 use crate::thread_pool::ThreadPool;
@@ -36,11 +36,11 @@ use crate::thread_pool::ThreadPool;
 /// The content of one data folder. Clones share it.
 #[derive(Clone)]
 pub struct Content {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedContent>,
 }
 
 /// The data that all clones share.
-pub(crate) struct Shared {
+pub(crate) struct SharedContent {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
     pub(crate) documents: Documents,
@@ -50,7 +50,7 @@ pub(crate) struct Shared {
     pub(crate) searches: Arc<SearchScheduler>,
     pub(crate) queue: Queue,
     pub(crate) admission: Admission,
-    pub(crate) passwords: PasswordHashing,
+    pub(crate) passwords: PasswordHasher,
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,
     pub(crate) broken: Arc<AtomicBool>,
@@ -209,7 +209,7 @@ impl Content {
         &self,
         body: &[u8],
         read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
-    ) -> Result<(T, Admitted)> {
+    ) -> Result<(T, MemoryPermit)> {
         let admission = &self.shared.admission;
         if body.len() <= LARGE_BODY_BYTES {
             let admitted = admission.admit(json::expansion(body)).await?;
@@ -249,7 +249,7 @@ impl Content {
     }
 }
 
-impl Drop for Shared {
+impl Drop for SharedContent {
     fn drop(&mut self) {
         // Without this the committer would never end if nobody called `close`: threads of blueprint changes hold the queue
         // as well.

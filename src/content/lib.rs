@@ -21,7 +21,7 @@ mod data;
 mod fixture;
 mod handle;
 mod maintain;
-mod password_hashing;
+mod password_hasher;
 mod prepare;
 mod queue;
 mod read;
@@ -38,7 +38,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bindery_access::AdminToken;
-use bindery_base::Recovered;
+use bindery_base::RecoveryReport;
 use bindery_log::CommitLog;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{Store, StoreOptions};
@@ -52,10 +52,10 @@ use crate::data::counters::Counters;
 use crate::data::documents::Documents;
 use crate::data::feed::Feed;
 use crate::data::state::StateCell;
-use crate::handle::Shared;
+use crate::handle::SharedContent;
 use crate::maintain::checkpoint::Checkpointer;
 use crate::maintain::sweep::Sweeper;
-use crate::password_hashing::PasswordHashing;
+use crate::password_hasher::PasswordHasher;
 use crate::queue::Queue;
 use crate::search_scheduler::SearchScheduler;
 use crate::start::{epoch, folder, recovery};
@@ -64,12 +64,12 @@ use crate::write::append::Appender;
 use crate::write::committer::Committer;
 use crate::write::room::Room;
 
-pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewPassword, NewSession, SignedIn};
-pub use api::blueprints::{BlueprintPlan, Replaced, Replacement};
+pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewPassword, NewSession, SignedInMember};
+pub use api::blueprints::{BlueprintPlan, Replacement, ReplacementOutcome};
 pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
-pub use api::idempotency::{Answered, Idempotent};
+pub use api::idempotency::{Idempotency, IdempotentAnswer};
 pub use api::import::{Import, ImportLine, ImportedResource};
-pub use api::resources::{Created, Writing};
+pub use api::resources::{CreatedResource, ResourceWriter};
 pub use api::tokens::IssuedToken;
 pub use api::views::OwnedView;
 pub use bindery_index::Options as IndexOptions;
@@ -85,19 +85,19 @@ pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::ImportCheck;
 pub use read::changes::{Change, Changes};
-pub use read::explain::Explained;
+pub use read::explain::Explanation;
 pub use read::export::{Export, spreadsheet_cell};
-pub use read::list::{ListPage, ListRequest, Place};
+pub use read::list::{ListPage, ListRequest, PagePosition};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
-pub use read::view::{Located, View};
+pub use read::view::{LocatedResource, View};
 pub use start::error::StartError;
 pub use start::findings::Findings;
 pub use start::folder::{backup_envelope, first_entry, rest_of_backup, verify_backup};
 pub use start::progress::Progress;
 pub use start::repair::SalvagedBlueprint;
-pub use start::salvage::Salvaged;
+pub use start::salvage::SalvageReport;
 pub use start::verify::is_data_folder;
 
 /// The options for opening a content.
@@ -130,7 +130,7 @@ struct Parts {
     /// The number of the last record of the log that the store includes.
     position: u64,
     store: Store,
-    recovered: Recovered,
+    recovered: RecoveryReport,
 }
 
 impl Content {
@@ -234,7 +234,7 @@ impl Content {
             .spawn(move || committer.run(&jobs))
             .map_err(|error| fail(&error))?;
         let pool = Arc::new(ThreadPool::new().map_err(|error| fail(&error))?);
-        let shared = Shared {
+        let shared = SharedContent {
             was_empty,
             cell,
             documents: Documents::new(store.clone()),
@@ -248,7 +248,7 @@ impl Content {
             counters,
             time,
             admission: Admission::default(),
-            passwords: PasswordHashing::new(Arc::clone(&pool)),
+            passwords: PasswordHasher::new(Arc::clone(&pool)),
             pool,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
@@ -284,7 +284,7 @@ pub fn verify(options: &ContentOptions, temporary: &Path) -> Result<Findings, St
 ///
 /// # Errors
 /// [`StartError`] if the old folder is in use or no data folder, the new one is not empty, or the disk fails.
-pub fn salvage(options: &ContentOptions, new: &Path) -> Result<Salvaged, StartError> {
+pub fn salvage(options: &ContentOptions, new: &Path) -> Result<SalvageReport, StartError> {
     start::salvage::salvage(&options.folder, new, &options.recover_options())
 }
 
@@ -304,8 +304,8 @@ impl ContentOptions {
     }
 }
 
-fn log_opening(recovered: &Recovered, blueprints: usize, resources_indexed: u64) {
-    let Recovered { number, replayed, rebuilt, moved_to, base } = recovered;
+fn log_opening(recovered: &RecoveryReport, blueprints: usize, resources_indexed: u64) {
+    let RecoveryReport { number, replayed, rebuilt, moved_to, base } = recovered;
     if let (Some(why), Some(folder)) = (rebuilt, moved_to) {
         let folder = folder.display();
         tracing::warn!(why, %folder, base, "the store was rebuilt; the unusable one was moved aside");

@@ -47,7 +47,7 @@ pub(crate) struct Jobs {
 }
 
 /// Why a job was not queued.
-enum Rejected {
+enum QueueRejection {
     Full(Box<Job>),
     Closed,
     CommitterGone,
@@ -84,9 +84,9 @@ impl Queue {
         let (reply, outcome) = oneshot::channel();
         match self.try_send(Job { command, actor, keep, reply, queued_at: Instant::now() }) {
             Ok(()) => outcome.await.map_err(|_| committer_gone())?,
-            Err(Rejected::Full(_)) => Err(overloaded("too many writes are waiting")),
-            Err(Rejected::Closed) => Err(shutting_down()),
-            Err(Rejected::CommitterGone) => Err(stopped_writing()),
+            Err(QueueRejection::Full(_)) => Err(overloaded("too many writes are waiting")),
+            Err(QueueRejection::Closed) => Err(shutting_down()),
+            Err(QueueRejection::CommitterGone) => Err(stopped_writing()),
         }
     }
 
@@ -100,24 +100,24 @@ impl Queue {
         loop {
             match self.try_send(job) {
                 Ok(()) => return outcome.blocking_recv().map_err(|_| shutting_down())?,
-                Err(Rejected::Full(back)) => job = *back,
-                Err(Rejected::Closed | Rejected::CommitterGone) => return Err(shutting_down()),
+                Err(QueueRejection::Full(back)) => job = *back,
+                Err(QueueRejection::Closed | QueueRejection::CommitterGone) => return Err(shutting_down()),
             }
             std::thread::sleep(FULL_PAUSE);
         }
     }
 
-    fn try_send(&self, job: Job) -> Result<(), Rejected> {
+    fn try_send(&self, job: Job) -> Result<(), QueueRejection> {
         match &*self.sender.lock() {
-            None => Err(Rejected::Closed),
+            None => Err(QueueRejection::Closed),
             Some(sender) => {
                 // Before it is sent: the committer may take it at once.
                 self.counters.queued.fetch_add(1, Ordering::Relaxed);
                 sender.try_send(job).map_err(|error| {
                     self.counters.queued.fetch_sub(1, Ordering::Relaxed);
                     match error {
-                        TrySendError::Full(job) => Rejected::Full(Box::new(job)),
-                        TrySendError::Disconnected(_) => Rejected::CommitterGone,
+                        TrySendError::Full(job) => QueueRejection::Full(Box::new(job)),
+                        TrySendError::Disconnected(_) => QueueRejection::CommitterGone,
                     }
                 })
             }

@@ -96,7 +96,7 @@ async fn an_export_shows_the_import_keys_of_the_moment_it_began() {
     // A resource without a key gets one.
     let body = json!({ "attributes": { "title": "x" } }).to_string();
     let writing = content.write(&access, Ability::Create, "notes", "").unwrap();
-    let Answered::Fresh(keyless) = writing.create(body.as_bytes(), None).await.unwrap() else { unreachable!() };
+    let IdempotentAnswer::Fresh(keyless) = writing.create(body.as_bytes(), None).await.unwrap() else { unreachable!() };
     exports.push((begin(), json!(["a3", "a2", null])));
     import(&[json!({ "id": keyless.id.to_string(), "key": "d" })]).await;
     exports.push((begin(), json!(["a3", "a2", "d"])));

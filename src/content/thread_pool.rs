@@ -31,21 +31,21 @@ const CLASSES: [Class; 5] = [Class::QuickSearch, Class::SlowSearch, Class::Read,
 
 /// The threads of all classes.
 pub(crate) struct ThreadPool {
-    lines: [Arc<Line>; CLASSES.len()],
+    lines: [Arc<WorkQueue>; CLASSES.len()],
     threads: Vec<JoinHandle<()>>,
 }
 
 /// The work of one class that waits for a thread.
-struct Line {
+struct WorkQueue {
     class: Class,
     /// The number of its threads, which takes files of the system to find out.
     threads: usize,
-    state: Mutex<LineState>,
+    state: Mutex<WorkQueueState>,
     queued: Condvar,
 }
 
 #[derive(Default)]
-struct LineState {
+struct WorkQueueState {
     waiting: VecDeque<Box<dyn Job>>,
     busy: usize,
     is_closed: bool,
@@ -116,7 +116,7 @@ impl ThreadPool {
     /// If a thread cannot be started.
     pub(crate) fn new() -> std::io::Result<ThreadPool> {
         let lines = CLASSES.map(|class| {
-            Arc::new(Line { class, threads: class.threads(), state: Mutex::default(), queued: Condvar::new() })
+            Arc::new(WorkQueue { class, threads: class.threads(), state: Mutex::default(), queued: Condvar::new() })
         });
         let mut pool = ThreadPool { lines, threads: Vec::new() };
         for line in &pool.lines {
@@ -200,7 +200,7 @@ impl ThreadPool {
         self.line(class).threads
     }
 
-    fn line(&self, class: Class) -> &Line {
+    fn line(&self, class: Class) -> &WorkQueue {
         &self.lines[class as usize]
     }
 }
@@ -218,7 +218,7 @@ impl Drop for ThreadPool {
     }
 }
 
-impl Line {
+impl WorkQueue {
     fn push(&self, job: Box<dyn Job>) {
         let mut state = self.state.lock();
         // Those that nobody waits for any more take no place.

@@ -2,7 +2,7 @@
 //! is written and read. Must not know what files hold.
 
 pub mod failure;
-mod hashed;
+mod hashing_stream;
 pub mod sync;
 
-pub use hashed::Hashed;
+pub use hashing_stream::HashingStream;

@@ -46,7 +46,7 @@ const API: &str = "/v2/";
 
 /// The routes of a server in their frame. Clones share them.
 #[derive(Clone)]
-pub struct Framed(Arc<Frame>);
+pub struct HttpService(Arc<Frame>);
 
 struct Frame {
     routes: Router,
@@ -59,7 +59,7 @@ struct Frame {
 ///
 /// The frame is one function around the router. As layers of the router, its parts would be cloned and boxed for every
 /// request, which takes longer than everything that they do.
-pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> Framed {
+pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> HttpService {
     let mut routes = routes.fallback(no_route).method_not_allowed_fallback(no_method);
     let cors = cors(&app.config.cors_origins);
     let is_plain = cors.is_none();
@@ -67,10 +67,10 @@ pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> Frame
         // Panics are caught here already, so that their responses get the headers of CORS.
         routes = routes.layer(CatchPanicLayer::custom(panicked)).layer(cors);
     }
-    Framed(Arc::new(Frame { routes: routes.merge(public).with_state(app.clone()), app, is_plain }))
+    HttpService(Arc::new(Frame { routes: routes.merge(public).with_state(app.clone()), app, is_plain }))
 }
 
-impl Framed {
+impl HttpService {
     /// Answers a request. Dropping the future ends it.
     pub async fn answer(self, mut request: Request) -> Response {
         let exchange = Exchange::begin(&request);
@@ -82,8 +82,8 @@ impl Framed {
         let connection = connection_of(&request).cloned();
         let is_get = request.method() == Method::GET;
         let mut response = match self.0.begin(request, exchange.route()) {
-            Begun::Answered(response) => response,
-            Begun::Running(request) => {
+            Dispatch::Answered(response) => response,
+            Dispatch::Running(request) => {
                 let routes = self.0.routes.clone();
                 drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
             }
@@ -128,19 +128,19 @@ impl Frame {
     }
 
     /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
-    fn begin(&self, mut request: Request, route: Option<&str>) -> Begun {
+    fn begin(&self, mut request: Request, route: Option<&str>) -> Dispatch {
         if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())
             && !is_probe(request.uri().path())
         {
-            return Begun::Answered(Failure::from(no_memory()).into_response());
+            return Dispatch::Answered(Failure::from(no_memory()).into_response());
         }
         if !self.is_plain {
-            return Begun::Running(request);
+            return Dispatch::Running(request);
         }
         match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request, route))) {
-            Ok(Some(response)) => Begun::Answered(response),
-            Ok(None) => Begun::Running(request),
-            Err(cause) => Begun::Answered(panicked(cause)),
+            Ok(Some(response)) => Dispatch::Answered(response),
+            Ok(None) => Dispatch::Running(request),
+            Err(cause) => Dispatch::Answered(panicked(cause)),
         }
     }
 }
@@ -156,7 +156,7 @@ fn has_room_for(connection: &Connection, response: &Response) -> bool {
 }
 
 /// What became of a request at first.
-enum Begun {
+enum Dispatch {
     Answered(Response),
     /// It is to be answered by a handler.
     Running(Request),

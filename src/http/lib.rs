@@ -32,7 +32,7 @@ use self::route::{Route, into_router};
 pub use self::answer::represent::{issued_token, replaced, token};
 pub use self::app::App;
 pub use self::error::error_object;
-pub use self::frame::Framed;
+pub use self::frame::HttpService;
 pub use self::handlers::analytics;
 pub use self::handlers::openapi::general_schemas;
 pub use self::handlers::sessions::invitation_url;
@@ -42,7 +42,7 @@ pub use self::transport::serve::{listen, serve, stop_signal};
 
 /// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
 /// unknown routes and unsupported methods.
-pub fn router(app: App) -> Framed {
+pub fn router(app: App) -> HttpService {
     let intake = analytics::intake_router(&app.config);
     frame::frame(into_router(routes()), intake, app)
 }

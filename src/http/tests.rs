@@ -48,7 +48,7 @@ fn app(settings: Settings) -> App {
 }
 
 /// Routes that use every layer of the frame.
-fn framed_routes(settings: Settings) -> Framed {
+fn framed_routes(settings: Settings) -> HttpService {
     let app = app(settings);
     let routes = Router::new()
         .route("/items/{id}", get(async |Path(id): Path<String>| id).delete(async || StatusCode::NO_CONTENT))
@@ -73,7 +73,7 @@ async fn send(request: Request<Body>) -> (StatusCode, HeaderMap, String) {
     send_to(framed_routes(Settings::default()), request).await
 }
 
-async fn send_to(router: Framed, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
+async fn send_to(router: HttpService, request: Request<Body>) -> (StatusCode, HeaderMap, String) {
     read(router.answer(request).await).await
 }
 
@@ -216,7 +216,7 @@ async fn a_request_id_that_is_safe_to_log_is_kept() {
 #[tokio::test]
 async fn a_request_logs_one_line_without_secrets() {
     let router = framed_routes(Settings::default());
-    let log = Logged::default();
+    let log = LogBuffer::default();
     let sink = log.clone();
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(move || sink.clone()).finish();
     let guard = tracing::subscriber::set_default(subscriber);
@@ -238,9 +238,9 @@ async fn a_request_logs_one_line_without_secrets() {
 
 /// A writer that keeps what is written to it.
 #[derive(Clone, Default)]
-struct Logged(Arc<parking_lot::Mutex<Vec<u8>>>);
+struct LogBuffer(Arc<parking_lot::Mutex<Vec<u8>>>);
 
-impl std::io::Write for Logged {
+impl std::io::Write for LogBuffer {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())

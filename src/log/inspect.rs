@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::LogError;
 use super::folder;
 use super::segment::{Scan, SegmentFile};
-use super::walk::{Gap, Walked, walk};
+use super::walk::{Gap, SegmentSummary, walk};
 
 /// The contents of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +131,7 @@ impl Inspection {
         Ok(())
     }
 
-    fn note_gaps(&mut self, segment: &SegmentFile, walked: &Walked, last: u64) {
+    fn note_gaps(&mut self, segment: &SegmentFile, walked: &SegmentSummary, last: u64) {
         for gap in walked.gaps.iter().filter(|gap| gap.number <= walked.synced) {
             let lost = gap.number..=gap.next.map_or(walked.synced, |next| next - 1);
             let what = format!("record {} cannot be read, although it was synced", gap.number);

@@ -16,7 +16,7 @@ mod interface;
 mod open;
 mod read;
 mod segment;
-mod spare;
+mod spare_file;
 #[cfg(test)]
 mod tests;
 mod walk;
@@ -38,8 +38,8 @@ use bindery_disk::sync;
 use ends::RecordEnds;
 use error::at;
 use segment::{HEADER_BYTES, MARK_BYTES, SegmentFile};
-use spare::Spare;
-use walk::Walked;
+use spare_file::SpareFile;
+use walk::SegmentSummary;
 use watermark::Watermark;
 
 /// Segments double in size from the first to the largest, so that a small site does not store many unused zeros.
@@ -73,13 +73,13 @@ pub struct Log {
     options: LogOptions,
     /// Oldest first, never empty. Records are appended to the last one.
     segments: Vec<SegmentFile>,
-    active: Active,
-    spare: Spare,
+    active: ActiveSegment,
+    spare: SpareFile,
     last: u64,
     /// The number of the newest durable record.
     durable: Arc<Watermark>,
     /// The findings in the last segment, until [`Log::settle`].
-    unsettled: Option<Walked>,
+    unsettled: Option<SegmentSummary>,
     /// Set before the log is settled, and after a failure.
     stopped: bool,
     /// Holds the lock on the folder.
@@ -88,7 +88,7 @@ pub struct Log {
 
 /// The segment that records are appended to.
 #[derive(Debug)]
-struct Active {
+struct ActiveSegment {
     file: File,
     path: PathBuf,
     epoch: u64,
@@ -250,7 +250,7 @@ impl Log {
     pub fn reset_to(&mut self, first: u64) -> Result<(), LogError> {
         self.refuse_if_stopped()?;
         // The spare file and the segment created below use the same temporary name.
-        self.spare = Spare::none();
+        self.spare = SpareFile::none();
         // Newest first: a crash in between leaves the beginning of the old log, which is a valid log.
         while let Some(segment) = self.segments.pop() {
             let removed = std::fs::remove_file(&segment.path);
@@ -259,7 +259,7 @@ impl Log {
         folder::sync(&self.entries, &self.folder)?;
         let (segment, file, epoch) =
             folder::create(&self.folder, &self.entries, first, self.options.first_segment_bytes)?;
-        self.active = Active::empty(&segment, file, epoch);
+        self.active = ActiveSegment::empty(&segment, file, epoch);
         self.segments.push(segment);
         self.last = first - 1;
         self.durable.set(self.last);
@@ -303,7 +303,7 @@ impl Log {
             // It is empty because its first record was too large. The new segment has replaced it under the same name.
             self.segments.pop();
         }
-        self.active = Active::empty(&segment, file, epoch);
+        self.active = ActiveSegment::empty(&segment, file, epoch);
         self.segments.push(segment);
         Ok(())
     }
@@ -358,9 +358,9 @@ impl CommitLog for Log {
     }
 }
 
-impl Active {
-    fn empty(segment: &SegmentFile, file: File, epoch: u64) -> Active {
-        Active {
+impl ActiveSegment {
+    fn empty(segment: &SegmentFile, file: File, epoch: u64) -> ActiveSegment {
+        ActiveSegment {
             file,
             path: segment.path.clone(),
             epoch,

@@ -16,10 +16,10 @@ use bindery_disk::sync;
 use super::error::{LogError, at};
 use super::folder;
 use super::segment::{self, HEADER_BYTES, MARK_BYTES, Scan, SegmentFile};
-use super::spare::Spare;
-use super::walk::{Walked, walk};
+use super::spare_file::SpareFile;
+use super::walk::{SegmentSummary, walk};
 use super::watermark::Watermark;
-use super::{Active, Log, LogOptions};
+use super::{ActiveSegment, Log, LogOptions};
 
 /// The number of cut tails that are kept.
 const TORN_FILES: usize = 3;
@@ -43,14 +43,14 @@ pub(super) fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogErro
     let walked = walk(Scan::open(&newest.path, newest.first)?, options.synced_through, u64::MAX, |_, _| ())?;
     refuse_damage(&newest, &walked)?;
     let file = File::options().write(true).read(true).open(&newest.path).map_err(at("open", &newest.path))?;
-    let active = Active { offset: walked.end, ..Active::empty(&newest, file, walked.epoch) };
+    let active = ActiveSegment { offset: walked.end, ..ActiveSegment::empty(&newest, file, walked.epoch) };
     Ok(Log {
         folder: folder.to_owned(),
         entries,
         options,
         segments,
         active,
-        spare: Spare::none(),
+        spare: SpareFile::none(),
         last: walked.last,
         durable: Arc::new(Watermark::new(walked.last)),
         unsettled: Some(walked),
@@ -78,7 +78,7 @@ pub(super) fn settle(log: &mut Log) -> Result<(), LogError> {
     Ok(())
 }
 
-fn refuse_damage(segment: &SegmentFile, walked: &Walked) -> Result<(), LogError> {
+fn refuse_damage(segment: &SegmentFile, walked: &SegmentSummary) -> Result<(), LogError> {
     let Some(gap) = walked.first_damage() else { return Ok(()) };
     let what = match (gap.end > gap.offset, gap.next) {
         (false, _) => {
@@ -94,7 +94,7 @@ fn refuse_damage(segment: &SegmentFile, walked: &Walked) -> Result<(), LogError>
 }
 
 /// Copies what is behind the last valid record to a file of its own: the header of the segment, and the bytes.
-fn keep_torn(folder: &Path, entries: &File, segment: &SegmentFile, walked: &Walked) -> Result<(), LogError> {
+fn keep_torn(folder: &Path, entries: &File, segment: &SegmentFile, walked: &SegmentSummary) -> Result<(), LogError> {
     let Some(first) = walked.gaps.first() else { return Ok(()) };
     let path = folder::torn_path(folder, first.number);
     let kept = copy_torn(segment, first.offset, walked.end_of_data, &path);
@@ -136,9 +136,9 @@ fn carry_over(
     folder: &Path,
     entries: &File,
     newest: &SegmentFile,
-    walked: &Walked,
+    walked: &SegmentSummary,
     options: &LogOptions,
-) -> Result<(SegmentFile, Active), LogError> {
+) -> Result<(SegmentFile, ActiveSegment), LogError> {
     let (synced, epoch) = (walked.synced, folder::new_epoch()?);
     let mut records = Vec::new();
     let mut encode = |number: u64, payload: Vec<u8>| {
@@ -155,6 +155,7 @@ fn carry_over(
     file.write_all_at(&records, HEADER_BYTES).map_err(at("write to", folder))?;
     folder::finish(folder, &file, synced + 1, epoch)?;
     let segment = folder::name(folder, entries, synced + 1, bytes)?;
-    let active = Active { offset: HEADER_BYTES + records.len() as u64, ..Active::empty(&segment, file, epoch) };
+    let active =
+        ActiveSegment { offset: HEADER_BYTES + records.len() as u64, ..ActiveSegment::empty(&segment, file, epoch) };
     Ok((segment, active))
 }

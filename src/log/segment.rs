@@ -96,7 +96,7 @@ fn format_of(header: &[u8; HEADER_BYTES as usize]) -> Option<u8> {
 
 /// The entry at a position of a segment.
 #[derive(Debug)]
-pub(super) enum Entry {
+pub(super) enum SegmentEntry {
     /// A record, and the number through which the log was synced when it was written.
     Record { number: u64, synced: u64, payload: Vec<u8> },
     /// Everything through this number was synced.
@@ -117,7 +117,7 @@ fn read_entry(
     input: &mut impl Read,
     room: u64,
     is_wanted: impl Fn(u64) -> bool,
-) -> io::Result<Option<Entry>> {
+) -> io::Result<Option<SegmentEntry>> {
     if room < PREFIX_BYTES {
         return Ok(None);
     }
@@ -136,13 +136,13 @@ fn read_entry(
     }
     let synced = u64::from_le_bytes(synced);
     Ok(Some(match number {
-        0 => Entry::Mark { synced },
-        _ => Entry::Record { number, synced, payload },
+        0 => SegmentEntry::Mark { synced },
+        _ => SegmentEntry::Record { number, synced, payload },
     }))
 }
 
 /// A record: the number through which the log was synced when it was written, and its payload.
-type Next = (u64, Vec<u8>);
+type SyncedRecord = (u64, Vec<u8>);
 
 /// Reads the records of a segment one by one.
 #[derive(Debug)]
@@ -190,11 +190,11 @@ impl Scan {
 
     /// The next record: the number through which the log was synced when it was written, and the payload. `None` if that
     /// record is missing or incomplete; then nothing more can be read, except by [`Scan::find`].
-    pub(super) fn next(&mut self) -> Result<Option<Next>, LogError> {
+    pub(super) fn next(&mut self) -> Result<Option<SyncedRecord>, LogError> {
         let (room, next) = (self.bytes - self.offset, self.next);
         let entry =
             read_entry(self.epoch, &mut self.file, room, |number| number == next).map_err(at("read", &self.path))?;
-        let Some(Entry::Record { synced, payload, .. }) = entry else { return Ok(None) };
+        let Some(SegmentEntry::Record { synced, payload, .. }) = entry else { return Ok(None) };
         self.offset += RECORD_HEADER_BYTES + payload.len() as u64;
         self.next += 1;
         Ok(Some((synced, payload)))
@@ -202,7 +202,7 @@ impl Scan {
 
     /// Searches for an entry that begins between two positions: its position, and what it is. A record counts only if its
     /// number is greater than that of the next one.
-    pub(super) fn find(&self, from: u64, end: u64) -> Result<Option<(u64, Entry)>, LogError> {
+    pub(super) fn find(&self, from: u64, end: u64) -> Result<Option<(u64, SegmentEntry)>, LogError> {
         let file = self.file.get_ref();
         let most = self.next + (self.bytes - self.offset) / PREFIX_BYTES;
         let is_wanted = |number: u64| number == 0 || number > self.next && number <= most;
@@ -223,7 +223,7 @@ impl Scan {
                     continue;
                 }
                 let offset = start + at_byte as u64;
-                let mut input = ReadAt { file, offset };
+                let mut input = PositionedReader { file, offset };
                 let entry = read_entry(self.epoch, &mut input, self.bytes - offset, is_wanted)
                     .map_err(at("read", &self.path))?;
                 if let Some(entry) = entry {
@@ -280,12 +280,12 @@ impl Scan {
 }
 
 /// Reads a file from a position on, without moving its own.
-struct ReadAt<'a> {
+struct PositionedReader<'a> {
     file: &'a File,
     offset: u64,
 }
 
-impl Read for ReadAt<'_> {
+impl Read for PositionedReader<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.file.read_at(bytes, self.offset)?;
         self.offset += read as u64;

@@ -7,11 +7,11 @@
 //! behind a bad one proves nothing in itself: within a group that is not synced yet, the system writes pages in any order.
 
 use super::error::LogError;
-use super::segment::{Entry, MARK_BYTES, Scan};
+use super::segment::{MARK_BYTES, Scan, SegmentEntry};
 
 /// The contents of a segment.
 #[derive(Debug)]
-pub(super) struct Walked {
+pub(super) struct SegmentSummary {
     /// That of the segment, which its records repeat.
     pub(super) epoch: u64,
     /// Everything through this number was synced: the newest proof.
@@ -43,12 +43,12 @@ pub(super) fn walk(
     synced: u64,
     through: u64,
     mut visit: impl FnMut(u64, Vec<u8>),
-) -> Result<Walked, LogError> {
+) -> Result<SegmentSummary, LogError> {
     // A segment gets its name after everything before it is synced.
     let before = scan.next_number() - 1;
     let (epoch, end) = (scan.epoch(), scan.offset());
     let mut walked =
-        Walked { epoch, synced: synced.max(before), gaps: Vec::new(), last: before, end, end_of_data: end };
+        SegmentSummary { epoch, synced: synced.max(before), gaps: Vec::new(), last: before, end, end_of_data: end };
     loop {
         while scan.next_number() <= through
             && let Some((synced, payload)) = scan.next()?
@@ -67,7 +67,7 @@ pub(super) fn walk(
     }
 }
 
-impl Walked {
+impl SegmentSummary {
     /// Notes the gap at which the scan stands, and the marks in it. Returns position and number of the record behind it.
     fn skip_gap(&mut self, scan: &Scan) -> Result<Option<(u64, u64)>, LogError> {
         let end = scan.end_of_data()?;
@@ -76,14 +76,14 @@ impl Walked {
         let mut gap = Gap { offset: scan.offset(), end, number: scan.next_number(), next: None };
         while let Some((offset, entry)) = scan.find(from, end)? {
             match entry {
-                Entry::Mark { synced } => {
+                SegmentEntry::Mark { synced } => {
                     self.synced = self.synced.max(synced);
                     from = offset + MARK_BYTES;
                     if offset == gap.offset && from >= end {
                         return Ok(None);
                     }
                 }
-                Entry::Record { number, synced, .. } => {
+                SegmentEntry::Record { number, synced, .. } => {
                     self.synced = self.synced.max(synced);
                     gap = Gap { end: offset, next: Some(number), ..gap };
                     self.gaps.push(gap);

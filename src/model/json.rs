@@ -106,7 +106,7 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
 
 fn read(bytes: &[u8]) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = Strict { depth: 0 }.deserialize(&mut deserializer)?;
+    let value = StrictSeed { depth: 0 }.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -185,20 +185,20 @@ fn trimmed(object: Map<String, Value>) -> Map<String, Value> {
 
 /// Reads one value at this depth.
 #[derive(Clone, Copy)]
-struct Strict {
+struct StrictSeed {
     depth: usize,
 }
 
-impl Strict {
-    fn inside<E: serde::de::Error>(self) -> Result<Strict, E> {
+impl StrictSeed {
+    fn inside<E: serde::de::Error>(self) -> Result<StrictSeed, E> {
         if self.depth == MAX_DEPTH {
             return Err(E::custom(format_args!("values are nested deeper than {MAX_DEPTH} levels")));
         }
-        Ok(Strict { depth: self.depth + 1 })
+        Ok(StrictSeed { depth: self.depth + 1 })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for StrictSeed {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -206,7 +206,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
     }
 }
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for StrictSeed {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

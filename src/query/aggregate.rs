@@ -123,12 +123,12 @@ fn facet(
     let blueprint = scope.blueprint;
     let (name, suffix) = entry.split_once(':').map_or((entry, None), |(name, suffix)| (name, Some(suffix)));
     let target = name::resolve(blueprint, name);
-    let counted = target.as_ref().and_then(Counted::of).ok_or_else(|| unknown_facet(entry, name, blueprint))?;
+    let counted = target.as_ref().and_then(FacetSource::of).ok_or_else(|| unknown_facet(entry, name, blueprint))?;
     let (by, limit) = match (counted, suffix) {
-        (Counted::Values(column), None) => (FacetBy::Column(column), DEFAULT_VALUES),
-        (Counted::Values(column), Some(suffix)) => (FacetBy::Column(column), number_of_values(entry, suffix)?),
-        (Counted::Days(column), unit) => (FacetBy::Period(column, period(name, unit)?), usize::MAX),
-        (Counted::Dates(date), unit) => (FacetBy::Date(date, period(name, unit)?), usize::MAX),
+        (FacetSource::Values(column), None) => (FacetBy::Column(column), DEFAULT_VALUES),
+        (FacetSource::Values(column), Some(suffix)) => (FacetBy::Column(column), number_of_values(entry, suffix)?),
+        (FacetSource::Days(column), unit) => (FacetBy::Period(column, period(name, unit)?), usize::MAX),
+        (FacetSource::Dates(date), unit) => (FacetBy::Date(date, period(name, unit)?), usize::MAX),
     };
     let fallback = match &target {
         Some(Target::Column(column)) => fallback(column, copies),
@@ -139,28 +139,28 @@ fn facet(
 }
 
 /// The values that a facet of a field counts.
-enum Counted {
+enum FacetSource {
     Values(ColumnId),
     Days(ColumnId),
     Dates(DateColumn),
 }
 
-impl Counted {
+impl FacetSource {
     /// `None` if there is no facet of it.
-    fn of(target: &Target<'_>) -> Option<Counted> {
+    fn of(target: &Target<'_>) -> Option<FacetSource> {
         let column = match target {
-            Target::Date(date) => return Some(Counted::Dates(*date)),
+            Target::Date(date) => return Some(FacetSource::Dates(*date)),
             Target::Column(column) => column,
             Target::Id | Target::Published => return None,
         };
         let is_part = column.id != projection::column_of(column.field);
         match (&column.field.field_type, is_part) {
-            (FieldType::Money { .. }, true) => Some(Counted::Values(column.id)),
+            (FieldType::Money { .. }, true) => Some(FacetSource::Values(column.id)),
             (FieldType::Address, true) => {
                 let is_counted = ["city", "country"].iter().any(|part| column.id == part_of(column, part));
-                is_counted.then_some(Counted::Values(column.id))
+                is_counted.then_some(FacetSource::Values(column.id))
             }
-            (FieldType::Date | FieldType::DateTime, _) => Some(Counted::Days(column.id)),
+            (FieldType::Date | FieldType::DateTime, _) => Some(FacetSource::Days(column.id)),
             (
                 FieldType::Enum { .. }
                 | FieldType::MultiEnum { .. }
@@ -175,7 +175,7 @@ impl Counted {
                 | FieldType::Email
                 | FieldType::Color,
                 _,
-            ) => Some(Counted::Values(column.id)),
+            ) => Some(FacetSource::Values(column.id)),
             _ => None,
         }
     }
@@ -249,9 +249,9 @@ fn stats(entry: &str, blueprint: &Blueprint, copies: Copies) -> Result<Stats, Er
 fn unknown_facet(entry: &str, name: &str, blueprint: &Blueprint) -> Error {
     let is_field = name::resolve(blueprint, name).is_some();
     let known = name::filterable(blueprint).into_iter().filter_map(|known| {
-        let unit = match Counted::of(&name::resolve(blueprint, &known)?)? {
-            Counted::Values(_) => "",
-            Counted::Days(_) | Counted::Dates(_) => ":day",
+        let unit = match FacetSource::of(&name::resolve(blueprint, &known)?)? {
+            FacetSource::Values(_) => "",
+            FacetSource::Days(_) | FacetSource::Dates(_) => ":day",
         };
         Some(format!("{known}{unit}"))
     });

@@ -23,14 +23,14 @@ const MAX_RELATIONS: usize = 2;
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expansion {
     /// In the order in which they were asked for. Each is a row of relations.
-    pub paths: Vec<Vec<Step>>,
+    pub paths: Vec<Vec<ExpansionStep>>,
     /// The parts of resources that are answered, by the slug of their blueprint. Everything of those that are not listed.
     pub selections: BTreeMap<String, Selection>,
 }
 
 /// A relation that is followed.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
+pub struct ExpansionStep {
     /// The field, and the blueprint that it leads to.
     pub relation: Relation,
     /// The copies of the related resources that are answered, and whose relations are followed.
@@ -89,7 +89,7 @@ impl Expansion {
 }
 
 /// The relations of a path.
-fn steps(path: &str, scope: &Scope<'_>) -> Result<Vec<Step>, Error> {
+fn steps(path: &str, scope: &Scope<'_>) -> Result<Vec<ExpansionStep>, Error> {
     let names: Vec<&str> = path.split('.').collect();
     if names.len() > MAX_RELATIONS {
         let problem = format!("the path {} of `expand` goes through {} relations", quote(path), names.len());
@@ -105,7 +105,7 @@ fn steps(path: &str, scope: &Scope<'_>) -> Result<Vec<Step>, Error> {
             invalid(format!("the path {} of `expand` leads to a blueprint that this token does not have", quote(path)))
         })?;
         let copies = copies_of(blueprint, scope.variant, scope.fallback);
-        steps.push(Step { relation: Relation::of(field), copies });
+        steps.push(ExpansionStep { relation: Relation::of(field), copies });
     }
     Ok(steps)
 }

@@ -23,7 +23,7 @@ use crate::projection;
 
 pub(super) use scope::Scope;
 pub(super) use tree::copies_of;
-pub use tree::{Copies, Filter, Related, Relation};
+pub use tree::{BlueprintLookup, Copies, Filter, Relation};
 
 /// More filters in a request are refused.
 const MAX_FILTERS: usize = 100;

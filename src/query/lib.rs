@@ -35,8 +35,8 @@ use self::filter::{Scope, copies_of};
 
 pub use aggregate::{Aggregation, Facet, Stats};
 pub use changes::ChangeParams;
-pub use expand::{Expansion, Step};
-pub use filter::{Copies, Filter, Related, Relation};
+pub use expand::{Expansion, ExpansionStep};
+pub use filter::{BlueprintLookup, Copies, Filter, Relation};
 pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
@@ -167,17 +167,17 @@ impl ListParams {
     pub fn parse<'a>(
         params: &RawParams,
         blueprint: &'a Blueprint,
-        related: &'a Related<'a>,
+        related: &'a BlueprintLookup<'a>,
         now: Millis,
     ) -> Result<ListParams, Error> {
         let is_strict = strict::check(params, &[&["page", "per_page", "cursor"][..], &CHOOSING, &BESIDE].concat())?;
         let page = Page::parse(params)?;
         let cursor = cursor(params)?;
         let selection = Selection::parse(params, blueprint)?;
-        let asked = Asked::parse(params, blueprint, related, now, is_strict)?;
+        let asked = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
-        let Asked { query, fallback, .. } = asked;
+        let ScopedQuery { query, fallback, .. } = asked;
         if cursor.is_some() && query.sort.contains(&words::BY_RELEVANCE) {
             let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
             return Err(Error::new(Code::InvalidParameter, message));
@@ -206,12 +206,12 @@ impl NeighborsParams {
     pub fn parse<'a>(
         params: &RawParams,
         blueprint: &'a Blueprint,
-        related: &'a Related<'a>,
+        related: &'a BlueprintLookup<'a>,
         now: Millis,
     ) -> Result<NeighborsParams, Error> {
         let is_strict = strict::check(params, &CHOOSING)?;
         let selection = Selection::parse(params, blueprint)?;
-        let Asked { query, fallback, .. } = Asked::parse(params, blueprint, related, now, is_strict)?;
+        let ScopedQuery { query, fallback, .. } = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
         Ok(NeighborsParams { selection, fallback, query })
     }
 }
@@ -221,7 +221,11 @@ impl GetParams {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, `INVALID_VARIANT`.
-    pub fn parse<'a>(raw: &str, blueprint: &'a Blueprint, related: &'a Related<'a>) -> Result<GetParams, Error> {
+    pub fn parse<'a>(
+        raw: &str,
+        blueprint: &'a Blueprint,
+        related: &'a BlueprintLookup<'a>,
+    ) -> Result<GetParams, Error> {
         let params = RawParams::parse(raw);
         let known = ["fields", "exclude", "variant", "fallback", "expand", strict::FIELDS_OF];
         let is_strict = strict::check(&params, &known)?;
@@ -259,7 +263,7 @@ impl ExportParams {
         params: &RawParams,
         accept: Option<&str>,
         blueprint: &'a Blueprint,
-        related: &'a Related<'a>,
+        related: &'a BlueprintLookup<'a>,
         now: Millis,
     ) -> Result<ExportParams, Error> {
         let is_strict =
@@ -272,7 +276,7 @@ impl ExportParams {
             return Err(Error::new(Code::InvalidParameter, message));
         }
         let selection = Selection::parse(params, blueprint)?;
-        let asked = Asked::parse(params, blueprint, related, now, is_strict)?;
+        let asked = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
         if format == Format::Csv && highlights.is_some() {
@@ -290,7 +294,7 @@ impl ExportParams {
                 return Err(Error::new(Code::InvalidParameter, message));
             }
         }
-        let Asked { query, fallback, .. } = asked;
+        let ScopedQuery { query, fallback, .. } = asked;
         Ok(ExportParams {
             format,
             all_variants,
@@ -316,7 +320,7 @@ fn cursor(params: &RawParams) -> Result<Option<String>, Error> {
 }
 
 /// Which resources a request asks for, and in which variants.
-struct Asked<'a> {
+struct ScopedQuery<'a> {
     query: Query,
     /// The variant whose values replace nulls in the response.
     fallback: Option<u16>,
@@ -325,14 +329,14 @@ struct Asked<'a> {
     scope: Scope<'a>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ScopedQuery<'a> {
     fn parse(
         params: &RawParams,
         blueprint: &'a Blueprint,
-        related: &'a Related<'a>,
+        related: &'a BlueprintLookup<'a>,
         now: Millis,
         is_strict: bool,
-    ) -> Result<Asked<'a>, Error> {
+    ) -> Result<ScopedQuery<'a>, Error> {
         let fallback = variant::fallback(params, blueprint)?;
         if is_strict {
             variant::check_effect(params, blueprint)?;
@@ -351,7 +355,7 @@ impl<'a> Asked<'a> {
             filter = filter.and(index::Filter::Words(Arc::clone(words)));
         }
         let query = Query { copies, filter, sort: sort::parse(params, blueprint, copies.fallback, default)? };
-        Ok(Asked { query, fallback, words, scope })
+        Ok(ScopedQuery { query, fallback, words, scope })
     }
 
     fn aggregation(&self, params: &RawParams) -> Result<Aggregation, Error> {

@@ -117,19 +117,19 @@ impl Selection {
         Ok(named.map(|named| Selection::of(&named)))
     }
 
-    fn of(named: &[Named]) -> Selection {
+    fn of(named: &[NamedPart]) -> Selection {
         let keys = Key::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
         let mut fields: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
         // Looked through for each attribute of each resource: a field that is named a thousand times must not count.
         fields.sort_unstable();
         fields.dedup();
-        let is_whole = fields.is_empty() || named.contains(&Named::Key(Key::Attributes));
+        let is_whole = fields.is_empty() || named.contains(&NamedPart::Key(Key::Attributes));
         let attributes = if is_whole { Attributes::All } else { Attributes::Only(fields) };
         Selection { keys: keys.collect(), attributes }
     }
 
-    fn remove(&mut self, named: &[Named], blueprint: &Blueprint) {
-        self.keys.retain(|key| !named.contains(&Named::Key(*key)));
+    fn remove(&mut self, named: &[NamedPart], blueprint: &Blueprint) {
+        self.keys.retain(|key| !named.contains(&NamedPart::Key(*key)));
         let removed: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
         if removed.is_empty() {
             return;
@@ -145,41 +145,41 @@ impl Selection {
 
 /// The thing that an entry of `fields` or `exclude` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Named {
+enum NamedPart {
     Key(Key),
     /// `attributes.<slug>`, by the field's number.
     Attribute(u32),
 }
 
-impl Named {
+impl NamedPart {
     fn key(self) -> Key {
         match self {
-            Named::Key(key) => key,
-            Named::Attribute(_) => Key::Attributes,
+            NamedPart::Key(key) => key,
+            NamedPart::Attribute(_) => Key::Attributes,
         }
     }
 
     fn field(self) -> Option<u32> {
         match self {
-            Named::Key(_) => None,
-            Named::Attribute(field) => Some(field),
+            NamedPart::Key(_) => None,
+            NamedPart::Attribute(field) => Some(field),
         }
     }
 }
 
-fn names(params: &RawParams, parameter: &str, blueprint: &Blueprint) -> Result<Option<Vec<Named>>, Error> {
+fn names(params: &RawParams, parameter: &str, blueprint: &Blueprint) -> Result<Option<Vec<NamedPart>>, Error> {
     let Some(sent) = params.single(parameter)? else { return Ok(None) };
     let entries = sent.split(',').map(|entry| {
         named(entry, blueprint)
             .ok_or_else(|| Error::new(Code::InvalidParameter, message(parameter, entry, sent, blueprint)))
     });
-    entries.collect::<Result<Vec<Named>, Error>>().map(Some)
+    entries.collect::<Result<Vec<NamedPart>, Error>>().map(Some)
 }
 
-fn named(entry: &str, blueprint: &Blueprint) -> Option<Named> {
+fn named(entry: &str, blueprint: &Blueprint) -> Option<NamedPart> {
     match entry.strip_prefix("attributes.") {
-        Some(slug) => blueprint.field(slug).map(|field| Named::Attribute(field.number)),
-        None => Key::ALL.into_iter().find(|key| key.as_str() == entry).map(Named::Key),
+        Some(slug) => blueprint.field(slug).map(|field| NamedPart::Attribute(field.number)),
+        None => Key::ALL.into_iter().find(|key| key.as_str() == entry).map(NamedPart::Key),
     }
 }
 

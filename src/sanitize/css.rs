@@ -15,7 +15,7 @@ use cssparser::{
     RuleBodyParser, StyleSheetParser, ToCss, Token,
 };
 
-use super::removed::Removed;
+use super::removal_counts::RemovalCounts;
 use tokens::{Context, MAX_DEPTH, Rejection, rejected, rewrite};
 
 /// At-rules that contain rules, or declarations if they are nested in a style rule.
@@ -24,11 +24,11 @@ const GROUPS: [&str; 9] =
 
 /// Sanitizes a style sheet. The result is a fixpoint.
 pub fn style_sheet(css: &str) -> String {
-    style_sheet_noting(css, &mut Removed::default())
+    style_sheet_noting(css, &mut RemovalCounts::default())
 }
 
 /// The same, and notes how many rules and declarations were removed.
-pub fn style_sheet_noting(css: &str, removed: &mut Removed) -> String {
+pub fn style_sheet_noting(css: &str, removed: &mut RemovalCounts) -> String {
     let mut rules = Rules { depth: 0, nested: false, dropped: 0 };
     let mut out = String::new();
     let mut dropped = 0;

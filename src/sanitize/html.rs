@@ -12,7 +12,7 @@ use html5ever::tokenizer::Tag;
 
 use super::allowed::{self, Profile};
 use super::finish::finish;
-use super::removed::Removed;
+use super::removal_counts::RemovalCounts;
 use super::{cost, settled};
 
 /// Sanitizing is repeated until nothing changes, at most this many times.
@@ -58,7 +58,7 @@ impl Sanitizer {
     /// A clause that begins with `must`, if the markup is too expensive to parse or still changes after
     /// [`MAX_PASSES`] passes.
     pub fn rich_text(&self, html: &str) -> Result<String, String> {
-        self.rich_text_noting(html, &mut Removed::default())
+        self.rich_text_noting(html, &mut RemovalCounts::default())
     }
 
     /// The same, and notes what was removed.
@@ -66,7 +66,7 @@ impl Sanitizer {
     /// # Errors
     ///
     /// As [`Sanitizer::rich_text`].
-    pub fn rich_text_noting(&self, html: &str, removed: &mut Removed) -> Result<String, String> {
+    pub fn rich_text_noting(&self, html: &str, removed: &mut RemovalCounts) -> Result<String, String> {
         self.sanitize(&self.rich_text, &allowed::RICH_TEXT, html, removed)
     }
 
@@ -76,7 +76,7 @@ impl Sanitizer {
     ///
     /// As [`Sanitizer::rich_text`].
     pub fn page(&self, html: &str) -> Result<String, String> {
-        self.page_noting(html, &mut Removed::default())
+        self.page_noting(html, &mut RemovalCounts::default())
     }
 
     /// The same, and notes what was removed.
@@ -84,7 +84,7 @@ impl Sanitizer {
     /// # Errors
     ///
     /// As [`Sanitizer::rich_text`].
-    pub fn page_noting(&self, html: &str, removed: &mut Removed) -> Result<String, String> {
+    pub fn page_noting(&self, html: &str, removed: &mut RemovalCounts) -> Result<String, String> {
         self.sanitize(&self.page, &allowed::PAGE, html, removed)
     }
 
@@ -93,7 +93,7 @@ impl Sanitizer {
         builder: &ammonia::Builder<'_>,
         profile: &Profile,
         html: &str,
-        removed: &mut Removed,
+        removed: &mut RemovalCounts,
     ) -> Result<String, String> {
         if settled::is_settled(html, profile, &self.video_hosts) {
             return Ok(html.to_owned());

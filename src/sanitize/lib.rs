@@ -8,13 +8,13 @@ mod cost;
 mod css;
 mod finish;
 mod html;
-mod removed;
+mod removal_counts;
 mod settled;
 mod text;
 
 pub use css::{style_sheet, style_sheet_noting};
 pub use html::{DEFAULT_VIDEO_HOSTS, MAX_PASSES, Sanitizer};
-pub use removed::Removed;
+pub use removal_counts::RemovalCounts;
 pub use text::text_content;
 
 #[cfg(test)]

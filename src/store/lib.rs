@@ -16,6 +16,7 @@ mod checkpoint;
 mod compress;
 mod counter;
 mod databases;
+mod dictionary_trainer;
 mod environment;
 mod error;
 mod key;
@@ -27,7 +28,6 @@ mod room;
 mod scan;
 #[cfg(test)]
 mod tests;
-mod training;
 mod transaction;
 mod tree;
 mod watch;

@@ -34,16 +34,16 @@ pub(super) struct Record<'a> {
 
 /// Why bytes are not a record that this server reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Invalid {
+pub(super) enum RecordError {
     /// It is of another format.
     Version(u8),
     /// It is not what was written.
     Damaged(&'static str),
 }
 
-impl From<&'static str> for Invalid {
-    fn from(what: &'static str) -> Invalid {
-        Invalid::Damaged(what)
+impl From<&'static str> for RecordError {
+    fn from(what: &'static str) -> RecordError {
+        RecordError::Damaged(what)
     }
 }
 
@@ -58,14 +58,14 @@ pub(super) fn encode(key: &[u8], form: Form, number: u64, body: &[u8]) -> Vec<u8
 }
 
 /// Decodes a record. The error states why [`encode`] cannot have written it for this key.
-pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, Invalid> {
+pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, RecordError> {
     let (header, body) = record.split_first_chunk::<HEADER_BYTES>().ok_or("it is too short")?;
     let sum = u32::from_le_bytes(header[10..].try_into().expect("four bytes"));
     if checksum(key, &header[..10], body) != sum {
-        return Err(Invalid::Damaged("its checksum is wrong"));
+        return Err(RecordError::Damaged("its checksum is wrong"));
     }
     if header[0] != VERSION {
-        return Err(Invalid::Version(header[0]));
+        return Err(RecordError::Version(header[0]));
     }
     let form = Form::of_code(header[1]).ok_or("this version of the server does not know its form")?;
     Ok(Record { form, number: u64::from_le_bytes(header[2..10].try_into().expect("eight bytes")), body })
@@ -78,14 +78,14 @@ pub(super) fn chunked_body(whole: Form, count: u32) -> [u8; 5] {
 }
 
 /// The form of the whole body and its number of chunks.
-pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), Invalid> {
+pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), RecordError> {
     match body {
         [whole, count @ ..] if count.len() == 4 => {
             let whole =
                 Form::of_code(*whole).ok_or("this version of the server does not know the form of its chunks")?;
             Ok((whole, u32::from_le_bytes(count.try_into().expect("four bytes"))))
         }
-        _ => Err(Invalid::Damaged("its list of chunks is malformed")),
+        _ => Err(RecordError::Damaged("its list of chunks is malformed")),
     }
 }
 
@@ -95,10 +95,10 @@ pub(super) fn has_chunks(record: &[u8]) -> bool {
 }
 
 /// Decodes the value of a plain or compressed body.
-pub(super) fn value(form: Form, body: Vec<u8>, dictionaries: &Dictionaries) -> Result<Vec<u8>, Invalid> {
+pub(super) fn value(form: Form, body: Vec<u8>, dictionaries: &Dictionaries) -> Result<Vec<u8>, RecordError> {
     match form {
         Form::Plain => Ok(body),
-        Form::Chunked => Err(Invalid::Damaged("its chunks are chunked")),
+        Form::Chunked => Err(RecordError::Damaged("its chunks are chunked")),
         Form::Compressed => Ok(compress::decompress(&body, dictionaries)?),
     }
 }

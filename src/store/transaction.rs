@@ -53,11 +53,11 @@ pub fn encode_transaction(writer: u64, writes: &[StoreWrite]) -> Vec<Vec<u8>> {
 /// Assembles transactions from the records of a log.
 #[derive(Debug, Default)]
 pub struct Assembler {
-    incomplete: Option<Incomplete>,
+    incomplete: Option<IncompleteTransaction>,
 }
 
 #[derive(Debug)]
-struct Incomplete {
+struct IncompleteTransaction {
     first: u64,
     next: u64,
     writer: u64,
@@ -78,7 +78,7 @@ impl Assembler {
         }
         let mut transaction = match before {
             _ if piece.flags & FIRST != 0 => {
-                Incomplete { first: number, next: number, writer: piece.writer, list: Vec::new() }
+                IncompleteTransaction { first: number, next: number, writer: piece.writer, list: Vec::new() }
             }
             Some(before) if before.next == number && before.writer == piece.writer => before,
             // The rest of a transaction whose beginning is missing: the transaction does not exist.
@@ -90,7 +90,7 @@ impl Assembler {
             self.incomplete = Some(transaction);
             return Ok(None);
         }
-        let Incomplete { first, writer, list, .. } = transaction;
+        let IncompleteTransaction { first, writer, list, .. } = transaction;
         Ok(Some(Transaction { first, last: number, writer, writes: decode_writes(&list)? }))
     }
 }

@@ -12,11 +12,11 @@ use super::boot;
 use super::checkpoint;
 use super::compress::{Compressor, Dictionaries, Dictionary};
 use super::databases::{Databases, remove_scattered};
+use super::dictionary_trainer::DictionaryTrainer;
 use super::error::{StoreError, at, sled_at};
 use super::key::{CHUNK, DICTIONARY, Key, is_copy};
 use super::options::StoreOptions;
-use super::record::{self, Form, Invalid};
-use super::training::Training;
+use super::record::{self, Form, RecordError};
 use super::write::{StoreWrite, WriteOp};
 
 /// The maximum size of an unsplit body; longer ones are split into chunks. A page of 24 entries of this size, keys
@@ -40,7 +40,7 @@ pub(super) struct Inner {
 /// The data that only the writing thread uses.
 pub(super) struct Writer {
     compressor: Compressor,
-    training: Training,
+    training: DictionaryTrainer,
 }
 
 impl std::fmt::Debug for Inner {
@@ -87,7 +87,7 @@ impl Store {
             folder: folder.to_owned(),
             applied: AtomicU64::new(0),
             dictionaries: Dictionaries::default(),
-            writer: Mutex::new(Writer { compressor, training: Training::new(0) }),
+            writer: Mutex::new(Writer { compressor, training: DictionaryTrainer::new(0) }),
             checkpointing: Mutex::new(()),
         };
         Ok(Store(Arc::new(inner)))
@@ -107,7 +107,7 @@ impl Store {
             let dictionary = self.check(&key, Dictionary::new(&bytes).ok_or("it is no dictionary".into()))?;
             self.0.dictionaries.add(Arc::new(dictionary));
         }
-        self.0.writer.lock().training = Training::new(self.0.dictionaries.len());
+        self.0.writer.lock().training = DictionaryTrainer::new(self.0.dictionaries.len());
         Ok(())
     }
 
@@ -300,7 +300,7 @@ impl Store {
             }
             // The value was replaced while it was read, so read again. If the record is the same, a chunk is missing.
             if missed.replace(record.number) == Some(record.number) {
-                return self.check(key, Err(Invalid::Damaged("one of its chunks is missing")));
+                return self.check(key, Err(RecordError::Damaged("one of its chunks is missing")));
             }
         }
         Ok(None)
@@ -333,14 +333,14 @@ impl Store {
 
     /// Turns damage to a record into an error, and has the store rebuilt at the next start. A record of another format
     /// is an error only.
-    pub(super) fn check<T>(&self, key: &[u8], result: Result<T, Invalid>) -> Result<T, StoreError> {
+    pub(super) fn check<T>(&self, key: &[u8], result: Result<T, RecordError>) -> Result<T, StoreError> {
         result.map_err(|invalid| {
             let key = Key::decode(key).map_or_else(|| format!("{key:02x?}"), |key| format!("{key:?}"));
             let error = match invalid {
-                Invalid::Version(version) => {
+                RecordError::Version(version) => {
                     StoreError::Version { what: format!("the stored value of {key}"), version }
                 }
-                Invalid::Damaged(what) => StoreError::Damaged { key, what },
+                RecordError::Damaged(what) => StoreError::Damaged { key, what },
             };
             self.condemn_if_damaged(&error);
             error

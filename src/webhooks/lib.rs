@@ -22,10 +22,10 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use progress::Progress;
+use progress::WebhookProgress;
 pub use progress::{Delivery, DeliveryState};
+pub use sender::SendOutcome;
 use sender::Sender;
-pub use sender::Sent;
 use worker::Run;
 
 /// The time between two looks for what is to be saved, and for what did not start.
@@ -33,18 +33,18 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The deliveries of a server. Clones share them.
 #[derive(Clone)]
-pub struct Webhooks(Arc<Shared>);
+pub struct Webhooks(Arc<WebhooksState>);
 
-struct Shared {
+struct WebhooksState {
     content: Content,
     sender: Sender,
-    running: Mutex<BTreeMap<String, Running>>,
+    running: Mutex<BTreeMap<String, RunningWebhook>>,
     /// The webhooks whose start failed, and why. It is tried again.
     not_started: Mutex<BTreeMap<String, String>>,
     stopping: watch::Sender<bool>,
 }
 
-struct Running {
+struct RunningWebhook {
     run: Arc<Run>,
     task: JoinHandle<()>,
 }
@@ -55,7 +55,7 @@ impl Webhooks {
         let (stopping, _) = watch::channel(false);
         let (sender, running, not_started) =
             (Sender::new(allows_private_addresses), Mutex::default(), Mutex::default());
-        Webhooks(Arc::new(Shared { content, sender, running, not_started, stopping }))
+        Webhooks(Arc::new(WebhooksState { content, sender, running, not_started, stopping }))
     }
 
     /// Delivers until [`Webhooks::stop`].
@@ -101,7 +101,7 @@ impl Webhooks {
     }
 
     /// Sends a message that is no change, once.
-    pub async fn test(&self, webhook: &Webhook) -> Sent {
+    pub async fn test(&self, webhook: &Webhook) -> SendOutcome {
         self.0.sender.send_test(webhook).await
     }
 
@@ -142,14 +142,14 @@ impl Webhooks {
     }
 
     /// Begins the task of a webhook.
-    fn begin(&self, webhook: &Webhook) -> Result<Running> {
+    fn begin(&self, webhook: &Webhook) -> Result<RunningWebhook> {
         let mut stored = self.0.content.webhook_progress(&webhook.id)?;
         if failure::is_asked_for("webhook::progress") {
             stored[0] = b"damaged".to_vec();
         }
-        let (progress, error) = match Progress::decode(&stored) {
+        let (progress, error) = match WebhookProgress::decode(&stored) {
             Ok(progress) => {
-                let progress = progress.unwrap_or_else(|| Progress::new(webhook.since));
+                let progress = progress.unwrap_or_else(|| WebhookProgress::new(webhook.since));
                 let error = progress.error();
                 (progress, error)
             }
@@ -158,20 +158,20 @@ impl Webhooks {
                     "its stored progress cannot be read ({error}); everything since its creation that is kept is sent again"
                 );
                 tracing::error!(webhook = webhook.id, "a webhook begins again: {text}");
-                (Progress::new(webhook.since), Some(text))
+                (WebhookProgress::new(webhook.since), Some(text))
             }
         };
         let run = Arc::new(Run::new(progress, &stored, error));
-        let Shared { content, sender, .. } = &*self.0;
+        let WebhooksState { content, sender, .. } = &*self.0;
         let worker = worker::work(content.clone(), sender.clone(), webhook.id.clone(), Arc::clone(&run));
-        Ok(Running { run, task: tokio::spawn(worker) })
+        Ok(RunningWebhook { run, task: tokio::spawn(worker) })
     }
 
     /// Saves what changed of the progress of all webhooks, if it is time, or `at_once`.
     async fn save(&self, at_once: bool) {
         let changed: Vec<(String, usize, Vec<u8>)> = {
             let running = self.0.running.lock();
-            let of = |(id, running): (&String, &Running)| {
+            let of = |(id, running): (&String, &RunningWebhook)| {
                 let parts = running.run.take_changed(at_once).into_iter();
                 let id = id.clone();
                 parts.map(move |(number, part)| (id.clone(), number, part))

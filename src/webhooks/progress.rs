@@ -32,12 +32,12 @@ const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
 
 /// The progress of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Progress {
+pub(super) struct WebhookProgress {
     /// Everything up to this number is delivered, not wanted, or waiting.
     pub(super) through: u64,
     /// In the order of the changes. Stored in parts of its own.
     #[serde(skip)]
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingChange>,
     /// When the first attempt since the last success failed.
     failing_since: Option<Millis>,
     /// Oldest first.
@@ -46,7 +46,7 @@ pub(super) struct Progress {
 
 /// A change that is to be sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Waiting {
+pub(super) struct WaitingChange {
     pub(super) number: u64,
     pub(super) at: Millis,
     pub(super) op: String,
@@ -86,18 +86,19 @@ pub enum DeliveryState {
     GivenUp,
 }
 
-impl Progress {
+impl WebhookProgress {
     /// A webhook that is sent what happens after a number.
-    pub(super) fn new(through: u64) -> Progress {
-        Progress { through, waiting: VecDeque::new(), failing_since: None, deliveries: VecDeque::new() }
+    pub(super) fn new(through: u64) -> WebhookProgress {
+        WebhookProgress { through, waiting: VecDeque::new(), failing_since: None, deliveries: VecDeque::new() }
     }
 
     /// The stored form: everything but the changes that wait, and these in parts by their numbers.
     pub(super) fn encode(&self) -> ProgressParts {
-        let Progress { through, failing_since, deliveries, .. } = self;
+        let WebhookProgress { through, failing_since, deliveries, .. } = self;
         let deliveries = deliveries.iter().skip(deliveries.len().saturating_sub(SAVED)).cloned().collect();
-        let head = Progress { through: *through, waiting: VecDeque::new(), failing_since: *failing_since, deliveries };
-        let mut waiting: [Vec<&Waiting>; PROGRESS_PARTS] = Default::default();
+        let head =
+            WebhookProgress { through: *through, waiting: VecDeque::new(), failing_since: *failing_since, deliveries };
+        let mut waiting: [Vec<&WaitingChange>; PROGRESS_PARTS] = Default::default();
         self.waiting.iter().for_each(|change| waiting[part_of(change.number)].push(change));
         let mut parts = waiting.map(|changes| if changes.is_empty() { Vec::new() } else { encoded(&changes) });
         parts[0] = encoded(&head);
@@ -108,14 +109,14 @@ impl Progress {
     ///
     /// # Errors
     /// Why it cannot be read.
-    pub(super) fn decode(parts: &ProgressParts) -> serde_json::Result<Option<Progress>> {
+    pub(super) fn decode(parts: &ProgressParts) -> serde_json::Result<Option<WebhookProgress>> {
         if parts.iter().all(Vec::is_empty) {
             return Ok(None);
         }
         let [head, parts @ ..] = parts;
-        let mut progress: Progress = serde_json::from_slice(head)?;
+        let mut progress: WebhookProgress = serde_json::from_slice(head)?;
         for part in parts.iter().filter(|part| !part.is_empty()) {
-            progress.waiting.extend(serde_json::from_slice::<Vec<Waiting>>(part)?);
+            progress.waiting.extend(serde_json::from_slice::<Vec<WaitingChange>>(part)?);
         }
         progress.waiting.make_contiguous().sort_by_key(|change| change.number);
         Ok(Some(progress))
@@ -140,11 +141,20 @@ impl Progress {
     pub(super) fn push(&mut self, change: Change) {
         let Change { number, at, op, blueprint, id } = change;
         let (op, blueprint, id) = (op.as_str().to_owned(), blueprint.to_string(), id.to_string());
-        self.waiting.push_back(Waiting { number, at, op, blueprint, id, attempts: 0, first_failure: None, due: 0 });
+        self.waiting.push_back(WaitingChange {
+            number,
+            at,
+            op,
+            blueprint,
+            id,
+            attempts: 0,
+            first_failure: None,
+            due: 0,
+        });
     }
 
     /// The first change that may be sent now: one behind which no earlier change of the same resource waits.
-    pub(super) fn next_due(&self, now: Millis) -> Option<Waiting> {
+    pub(super) fn next_due(&self, now: Millis) -> Option<WaitingChange> {
         self.sendable().find(|waiting| waiting.due <= now).cloned()
     }
 
@@ -153,7 +163,7 @@ impl Progress {
         self.sendable().map(|waiting| waiting.due).min()
     }
 
-    fn sendable(&self) -> impl Iterator<Item = &Waiting> {
+    fn sendable(&self) -> impl Iterator<Item = &WaitingChange> {
         let mut seen = HashSet::new();
         self.waiting.iter().filter(move |waiting| seen.insert(waiting.id.as_str()))
     }
@@ -219,7 +229,7 @@ fn pause(attempts: u32) -> Millis {
     FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
-impl Waiting {
+impl WaitingChange {
     /// The resource.
     pub(super) fn resource(&self) -> Option<ResourceId> {
         ResourceId::parse(&self.id)
@@ -249,7 +259,7 @@ mod tests {
         Change { number, at: 1, op: ChangeOp::Updated, blueprint: "news".into(), id }
     }
 
-    fn attempt(progress: &mut Progress, number: u64, is_success: bool, now: Millis) -> bool {
+    fn attempt(progress: &mut WebhookProgress, number: u64, is_success: bool, now: Millis) -> bool {
         let delivery = Delivery {
             message: "m".into(),
             number,
@@ -269,9 +279,9 @@ mod tests {
 
     #[test]
     fn changes_of_a_resource_wait_for_each_other_and_not_for_those_of_others() {
-        let mut progress = Progress::new(0);
+        let mut progress = WebhookProgress::new(0);
         [change(1, 1), change(2, 1), change(3, 2)].into_iter().for_each(|change| progress.push(change));
-        let next = |progress: &Progress, now| progress.next_due(now).map(|waiting| waiting.number);
+        let next = |progress: &WebhookProgress, now| progress.next_due(now).map(|waiting| waiting.number);
         assert_eq!(next(&progress, 10), Some(1));
         attempt(&mut progress, 1, false, 10);
         assert_eq!(next(&progress, 10), Some(3));
@@ -283,28 +293,28 @@ mod tests {
         let states: Vec<_> = progress.deliveries().iter().map(|delivery| (delivery.number, delivery.state)).collect();
         assert_eq!(states[0], (1, DeliveryState::Delivered));
         assert_eq!(states[2], (1, DeliveryState::Retrying));
-        assert_eq!(Progress::decode(&progress.encode()).unwrap(), Some(progress));
+        assert_eq!(WebhookProgress::decode(&progress.encode()).unwrap(), Some(progress));
     }
 
     #[test]
     fn a_part_that_did_not_change_is_stored_as_it_was() {
-        let mut progress = Progress::new(0);
+        let mut progress = WebhookProgress::new(0);
         (1..=1_000).for_each(|number| progress.push(change(number, u128::from(number))));
         let before = progress.encode();
         attempt(&mut progress, 500, false, 10);
         let after = progress.encode();
         let changed = before.iter().zip(&after).filter(|(before, after)| before != after).count();
         assert_eq!(changed, 2, "the head, and the part of the change");
-        assert_eq!(Progress::decode(&after).unwrap(), Some(progress));
-        assert_eq!(Progress::decode(&ProgressParts::default()).unwrap(), None);
+        assert_eq!(WebhookProgress::decode(&after).unwrap(), Some(progress));
+        assert_eq!(WebhookProgress::decode(&ProgressParts::default()).unwrap(), None);
         let mut damaged = after;
         damaged[3].truncate(20);
-        assert!(Progress::decode(&damaged).is_err());
+        assert!(WebhookProgress::decode(&damaged).is_err());
     }
 
     #[test]
     fn pauses_grow_for_a_day_and_after_five_days_without_success_the_webhook_is_switched_off() {
-        let mut progress = Progress::new(0);
+        let mut progress = WebhookProgress::new(0);
         progress.push(change(1, 1));
         let mut attempts = Vec::new();
         while let Some(due) = progress.due() {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
-use super::progress::{Waiting, message_id};
+use super::progress::{WaitingChange, message_id};
 use super::signature::sign;
 
 /// The time that a receiver has to answer, and to accept a connection.
@@ -50,7 +50,7 @@ struct Lane {
 }
 
 /// A place in a lane.
-struct Place {
+struct LanePermit {
     _sending: OwnedSemaphorePermit,
     _memory: OwnedSemaphorePermit,
 }
@@ -95,7 +95,7 @@ impl Lane {
 
 /// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct SendOutcome {
     /// The id that it was sent under.
     pub message: String,
     /// The status of the answer, if there was one.
@@ -126,9 +126,9 @@ impl Sender {
         &self,
         content: &Content,
         webhook: &Webhook,
-        change: &Waiting,
+        change: &WaitingChange,
         pace: &Pace,
-    ) -> Sent {
+    ) -> SendOutcome {
         let message = message_id(&webhook.id, change.number);
         let is_slow = pace.is_slow.load(Ordering::Relaxed);
         let lane = if is_slow { &self.patient } else { &self.prompt };
@@ -141,7 +141,7 @@ impl Sender {
         };
         let Ok(memory) = lane.memory(body.len()).await else { return failed(&message, STOPPING) };
         drop(making);
-        let place = Place { _sending: sending, _memory: memory };
+        let place = LanePermit { _sending: sending, _memory: memory };
         let bytes = body.len();
         let sent = self.send(webhook, &message, body);
         let sent = if is_slow { sent.await } else { self.change_lanes_if_slow(sent, place, bytes).await };
@@ -150,7 +150,12 @@ impl Sender {
     }
 
     /// Waits for a message to be sent. After a while it goes to the other lane, as soon as that has a place for it.
-    async fn change_lanes_if_slow(&self, sent: impl Future<Output = Sent>, place: Place, bytes: usize) -> Sent {
+    async fn change_lanes_if_slow(
+        &self,
+        sent: impl Future<Output = SendOutcome>,
+        place: LanePermit,
+        bytes: usize,
+    ) -> SendOutcome {
         let change = async {
             tokio::time::sleep(SLOW).await;
             let (sending, memory) = (self.patient.sending().await, self.patient.memory(bytes).await);
@@ -165,7 +170,7 @@ impl Sender {
     }
 
     /// Sends a message that is no change.
-    pub(super) async fn send_test(&self, webhook: &Webhook) -> Sent {
+    pub(super) async fn send_test(&self, webhook: &Webhook) -> SendOutcome {
         let at = now_millis();
         let message = format!("msg_{}_test_{at}", webhook.id);
         let body = json!({
@@ -176,7 +181,7 @@ impl Sender {
     }
 
     /// The change with the resource as a token with `preview` gets it; null if it is gone.
-    async fn body(&self, content: &Content, change: &Waiting) -> Result<String, String> {
+    async fn body(&self, content: &Content, change: &WaitingChange) -> Result<String, String> {
         let resource = match change.is_deletion() {
             true => "null".to_owned(),
             false => {
@@ -184,14 +189,14 @@ impl Sender {
                 read(content, &self.access, &change.blueprint, &id).await?
             }
         };
-        let Waiting { number, at, op, blueprint, id, .. } = change;
+        let WaitingChange { number, at, op, blueprint, id, .. } = change;
         let at = Value::from(format_millis(*at));
         Ok(format!(
             r#"{{"number":{number},"at":{at},"op":"{op}","blueprint":"{blueprint}","id":"{id}","resource":{resource}}}"#
         ))
     }
 
-    async fn send(&self, webhook: &Webhook, message: &str, body: String) -> Sent {
+    async fn send(&self, webhook: &Webhook, message: &str, body: String) -> SendOutcome {
         let Some(client) = &self.client else { return failed(message, "the server cannot make connections") };
         // A name is checked when it was resolved; an address is never resolved.
         if !self.allows_private_addresses && is_private_address(&webhook.url) {
@@ -218,7 +223,7 @@ impl Sender {
             Ok(answer) => (Some(answer.status().as_u16()), Some(format!("the receiver answered {}", answer.status()))),
             Err(error) => (None, Some(cause(&error))),
         };
-        Sent { message: message.to_owned(), status, error, milliseconds }
+        SendOutcome { message: message.to_owned(), status, error, milliseconds }
     }
 }
 
@@ -236,8 +241,8 @@ async fn read(content: &Content, access: &Arc<Access>, blueprint: &str, id: &str
     }
 }
 
-fn failed(message: &str, error: &str) -> Sent {
-    Sent { message: message.to_owned(), status: None, error: Some(error.to_owned()), milliseconds: 0 }
+fn failed(message: &str, error: &str) -> SendOutcome {
+    SendOutcome { message: message.to_owned(), status: None, error: Some(error.to_owned()), milliseconds: 0 }
 }
 
 /// The innermost cause, which names neither the URL nor what libraries say around it.
@@ -285,12 +290,12 @@ mod tests {
     use super::*;
 
     /// A name server that answers these addresses, one after the other, and the last one from then on.
-    struct Rebinding {
+    struct RebindingResolver {
         answers: Vec<SocketAddr>,
         asked: Arc<AtomicUsize>,
     }
 
-    impl Resolve for Rebinding {
+    impl Resolve for RebindingResolver {
         fn resolve(&self, _: Name) -> Resolving {
             let asked = self.asked.fetch_add(1, Ordering::SeqCst);
             let answer = self.answers[asked.min(self.answers.len() - 1)];
@@ -303,7 +308,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let here = listener.local_addr().unwrap();
         let asked = Arc::new(AtomicUsize::new(0));
-        let rebinding = |answers: Vec<SocketAddr>| PublicResolver(Rebinding { answers, asked: Arc::clone(&asked) });
+        let rebinding =
+            |answers: Vec<SocketAddr>| PublicResolver(RebindingResolver { answers, asked: Arc::clone(&asked) });
         let public = SocketAddr::from(([1, 1, 1, 1], here.port()));
         let resolver = Arc::new(rebinding(vec![public, here]));
         // Whoever checks the name first sees a public address.
@@ -317,7 +323,7 @@ mod tests {
             assert_eq!(asked.load(Ordering::SeqCst), connection, "each connection asks again");
         }
         // Without the check the same client arrives, so it is the check that keeps it away.
-        let unchecked = Rebinding { answers: vec![here], asked: Arc::default() };
+        let unchecked = RebindingResolver { answers: vec![here], asked: Arc::default() };
         let client = builder().dns_resolver(Arc::new(unchecked)).build().unwrap();
         let sent = tokio::spawn(async move { client.post(&url).send().await.map(drop) });
         let accepted = tokio::time::timeout(Duration::from_secs(10), listener.accept()).await;

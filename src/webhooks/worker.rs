@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
 
-use super::progress::{Delivery, DeliveryState, Progress, Waiting};
-use super::sender::{Pace, Sender, Sent};
+use super::progress::{Delivery, DeliveryState, WaitingChange, WebhookProgress};
+use super::sender::{Pace, SendOutcome, Sender};
 
 /// The number of changes that are read at a time.
 const BATCH: usize = 100;
@@ -32,16 +32,16 @@ const SAVE_SELDOM: Duration = Duration::from_secs(60);
 
 /// The state of a webhook that is being delivered.
 pub(super) struct Run {
-    pub(super) progress: Mutex<Progress>,
+    pub(super) progress: Mutex<WebhookProgress>,
     /// Notified when the definition changes.
     pub(super) changed: Notify,
     /// The last failure, as people read it.
     pub(super) error: Mutex<Option<String>>,
-    saving: Mutex<Saving>,
+    saving: Mutex<SaveState>,
 }
 
 /// The part of a webhook's progress that is saved.
-struct Saving {
+struct SaveState {
     /// When to save what changed; `None` if nothing did.
     due: Option<Instant>,
     /// The hashes of the stored parts; `None` if that is not known.
@@ -50,9 +50,9 @@ struct Saving {
 
 impl Run {
     /// The delivery of a webhook whose progress is stored in these parts.
-    pub(super) fn new(progress: Progress, stored: &ProgressParts, error: Option<String>) -> Run {
+    pub(super) fn new(progress: WebhookProgress, stored: &ProgressParts, error: Option<String>) -> Run {
         let stored = std::array::from_fn(|part| Some(blake3::hash(&stored[part])));
-        let saving = Saving { due: Some(Instant::now()), stored };
+        let saving = SaveState { due: Some(Instant::now()), stored };
         Run {
             progress: Mutex::new(progress),
             changed: Notify::new(),
@@ -163,8 +163,8 @@ impl Worker {
         true
     }
 
-    async fn deliver(&self, webhook: &Webhook, change: &Waiting) {
-        let Sent { message, status, error, milliseconds } =
+    async fn deliver(&self, webhook: &Webhook, change: &WaitingChange) {
+        let SendOutcome { message, status, error, milliseconds } =
             self.sender.send_change(&self.content, webhook, change, &self.pace).await;
         let now = now_millis();
         let is_success = error.is_none();
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn progress_is_saved_while_it_is_noted() {
-        let progress = Progress::new(0);
+        let progress = WebhookProgress::new(0);
         let stored = progress.encode();
         let run = Arc::new(Run::new(progress, &stored, None));
         let (done, is_done) = mpsc::channel();

@@ -79,7 +79,7 @@ fn a_write_copies_a_leaf_of_each_table() {
 fn reusing_the_old_slot_of_an_id_does_not_lose_its_new_slot() {
     let vacant = |id| Row { id, ..Row::default() };
     let rows = SlotTable::of(&[vacant(5), vacant(6), Row::new(7, STAMPS)]);
-    let index = Index::load(schema(), rows, Vec::new(), Shared::alone(Options::default(), None));
+    let index = Index::load(schema(), rows, Vec::new(), IndexContext::alone(Options::default(), None));
     assert_eq!(index.snapshot().total(), 1);
     index.apply(vec![put(6, "a")]);
     index.apply(vec![put(8, "b")]);
@@ -131,7 +131,7 @@ fn apply_blocks_while_too_many_runs_are_frozen() {
     let woken = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&woken);
     let wake: Wake = Arc::new(move || _ = counter.fetch_add(1, Ordering::SeqCst));
-    let index = Index::new(schema(), Shared::alone(options, Some(wake)));
+    let index = Index::new(schema(), IndexContext::alone(options, Some(wake)));
     index.apply(vec![put(1, "a"), put(2, "b"), put(3, "c")]);
     assert_eq!(index.frozen().len(), 2);
     assert_eq!(woken.load(Ordering::SeqCst), 1);

@@ -13,7 +13,7 @@ use super::slot_file::{SLOTS, SlotFile};
 use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
-use crate::index::{FrozenVersion, Index, LoadedCopies, LoadedRun, ReplacedRun, Shared, Wake};
+use crate::index::{FrozenVersion, Index, IndexContext, LoadedCopies, LoadedRun, ReplacedRun, Wake};
 use crate::live_set::LiveSet;
 use crate::options::Options;
 use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunNumber};
@@ -119,7 +119,7 @@ impl IndexFolder {
             slot_count: index.slots,
             files: index.slot_files.clone(),
         };
-        let shared = Shared { caches: Arc::clone(caches), damage, options, wake: Some(wake) };
+        let shared = IndexContext { caches: Arc::clone(caches), damage, options, wake: Some(wake) };
         let loaded = Index::load(index.schema(), rows, copy_sets, shared);
         let folder = IndexFolder::create(dir, index.name, index.generation, loaded);
         *folder.written.lock() = written;

@@ -7,12 +7,12 @@ use parking_lot::{Condvar, Mutex};
 /// Tasks that threads wait for.
 #[derive(Default)]
 pub(super) struct Signal {
-    pending: Mutex<Pending>,
+    pending: Mutex<PendingSignals>,
     changed: Condvar,
 }
 
 #[derive(Default, Clone, Copy)]
-struct Pending {
+struct PendingSignals {
     write: bool,
     merge: bool,
     stop: bool,
@@ -26,7 +26,7 @@ pub(super) enum Task {
 
 /// Why a thread stopped waiting.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Woken {
+pub(super) enum WakeReason {
     /// There may be something to do.
     ToWork,
     ToStop,
@@ -50,7 +50,7 @@ impl Signal {
     }
 
     /// Waits until it is notified of the task, until `timeout` if there is one, or until it is stopped.
-    pub(super) fn wait(&self, task: Task, timeout: Option<Duration>) -> Woken {
+    pub(super) fn wait(&self, task: Task, timeout: Option<Duration>) -> WakeReason {
         let mut pending = self.pending.lock();
         while !pending.stop && !*pending.flag(task) {
             match timeout {
@@ -60,11 +60,11 @@ impl Signal {
             }
         }
         *pending.flag(task) = false;
-        if pending.stop { Woken::ToStop } else { Woken::ToWork }
+        if pending.stop { WakeReason::ToStop } else { WakeReason::ToWork }
     }
 }
 
-impl Pending {
+impl PendingSignals {
     fn flag(&mut self, task: Task) -> &mut bool {
         match task {
             Task::Write => &mut self.write,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::index_folder::{IndexFolder, MergeOutcome};
 use super::registry::Registry;
-use super::signal::{Task, Woken};
+use super::signal::{Task, WakeReason};
 use crate::error::Error;
 use crate::priority;
 
@@ -18,7 +18,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub(super) fn write_runs(registry: &Registry) {
     priority::lower();
     let mut timeout = None;
-    while registry.signal.wait(Task::Write, timeout) == Woken::ToWork {
+    while registry.signal.wait(Task::Write, timeout) == WakeReason::ToWork {
         timeout = None;
         for folder in registry.folders() {
             match guarded(&folder, IndexFolder::write_all_frozen) {
@@ -40,7 +40,7 @@ pub(super) fn write_runs(registry: &Registry) {
 pub(super) fn merge_runs(registry: &Registry) {
     priority::lower();
     let mut timeout = None;
-    while registry.signal.wait(Task::Merge, timeout) == Woken::ToWork {
+    while registry.signal.wait(Task::Merge, timeout) == WakeReason::ToWork {
         timeout = None;
         for folder in registry.folders() {
             while !registry.signal.is_stopped() {

@@ -7,7 +7,7 @@ use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::text::fold;
-use crate::text_query::{Required, Rest, TextQuery, WantedToken, Words};
+use crate::text_query::{Requirement, Rest, TextQuery, WantedToken, Words};
 
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
@@ -20,9 +20,9 @@ pub(super) fn has_words(query: &TextQuery, texts: &[String]) -> bool {
             tokens.windows(row.len()).any(|found| found.iter().zip(row).all(|(token, wanted)| is_wanted(token, wanted)))
         })
     };
-    let has = |required: &Required| match required {
-        Required::Token(wanted) => texts.iter().flatten().any(|token| is_wanted(token, wanted)),
-        Required::Row(row) => has_row(row),
+    let has = |required: &Requirement| match required {
+        Requirement::Token(wanted) => texts.iter().flatten().any(|token| is_wanted(token, wanted)),
+        Requirement::Row(row) => has_row(row),
     };
     let Words { required, excluded } = query.words();
     required.iter().all(has) && !excluded.iter().any(|row| has_row(row))
@@ -36,9 +36,9 @@ fn is_wanted(token: &str, wanted: &WantedToken) -> bool {
 /// that is only begun.
 pub(super) fn distance_from(query: &TextQuery, texts: &[String]) -> usize {
     let tokens: Vec<String> = texts.iter().flat_map(|text| tokens(text)).collect();
-    let closest = |required: &Required| match required {
-        Required::Token(wanted) => tokens.iter().filter_map(|token| closeness(token, wanted)).min().unwrap_or(0),
-        Required::Row(_) => 0,
+    let closest = |required: &Requirement| match required {
+        Requirement::Token(wanted) => tokens.iter().filter_map(|token| closeness(token, wanted)).min().unwrap_or(0),
+        Requirement::Row(_) => 0,
     };
     query.words().required.iter().map(closest).sum()
 }

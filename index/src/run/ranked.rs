@@ -15,12 +15,12 @@ pub(crate) struct RunTokens {
     pub(crate) closeness: Closeness,
     pub(super) postings: TokenPostings,
     /// The documents that have any of them, once that was asked for. Only of so many tokens that it is worth keeping.
-    pub(super) joined: Option<Arc<Joined>>,
+    pub(super) joined: Option<Arc<JoinedDocuments>>,
 }
 
 /// Documents that are joined from the postings of many tokens.
 #[derive(Debug)]
-pub(super) struct Joined {
+pub(super) struct JoinedDocuments {
     /// The number of bytes they are going to take.
     bytes: usize,
     pub(super) documents: OnceLock<Bitmap>,
@@ -66,8 +66,9 @@ pub(super) fn grouped<P>(
         while let Some(next) = found.next_if(|token| token.closeness == closeness) {
             equal.push(next.postings);
         }
-        let bytes = size_of::<Joined>() + documents as usize / 8;
-        let joined = (equal.len() >= joined_from).then(|| Arc::new(Joined { bytes, documents: OnceLock::new() }));
+        let bytes = size_of::<JoinedDocuments>() + documents as usize / 8;
+        let joined =
+            (equal.len() >= joined_from).then(|| Arc::new(JoinedDocuments { bytes, documents: OnceLock::new() }));
         groups.push(RunTokens { closeness, postings: postings(equal.into()), joined });
     }
     groups

@@ -10,7 +10,7 @@ use crate::value::ValueRef;
 
 /// A value as it is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Counted<'a> {
+pub(crate) enum CountedValue<'a> {
     Text(Cow<'a, str>),
     /// A number by its bits. Both zeros are the positive one.
     Number(u64),
@@ -22,7 +22,7 @@ pub(crate) enum Counted<'a> {
 /// The number of times that each value occurs.
 #[derive(Debug, Default)]
 pub(crate) struct Tally<'a> {
-    pub(crate) counts: HashMap<Counted<'a>, u64>,
+    pub(crate) counts: HashMap<CountedValue<'a>, u64>,
     /// The number of documents that have a value.
     pub(crate) valued: u64,
 }
@@ -33,12 +33,12 @@ impl<'a> Tally<'a> {
         let counted = match value {
             ValueRef::Null => return,
             ValueRef::List(list) => return self.add_elements(list.elements(), period),
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Counted::of_text(text.whole(), period),
-            ValueRef::Number(number) => Some(Counted::of_number(number)),
-            ValueRef::Bool(value) => Some(Counted::Bool(value)),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => CountedValue::of_text(text.whole(), period),
+            ValueRef::Number(number) => Some(CountedValue::of_number(number)),
+            ValueRef::Bool(value) => Some(CountedValue::Bool(value)),
             ValueRef::Instant { micros, text } => Some(match period {
-                Some(period) => Counted::Period(period.start(day_of_micros(micros))),
-                None => Counted::Text(Cow::Borrowed(text)),
+                Some(period) => CountedValue::Period(period.start(day_of_micros(micros))),
+                None => CountedValue::Text(Cow::Borrowed(text)),
             }),
         };
         if let Some(counted) = counted {
@@ -48,7 +48,7 @@ impl<'a> Tally<'a> {
     }
 
     /// Counts a value that occurs so often.
-    pub(crate) fn add(&mut self, value: Counted<'a>, count: u64) {
+    pub(crate) fn add(&mut self, value: CountedValue<'a>, count: u64) {
         *self.counts.entry(value).or_default() += count;
     }
 
@@ -59,23 +59,23 @@ impl<'a> Tally<'a> {
         seen.sort_unstable();
         seen.dedup();
         for element in seen {
-            if let Some(counted) = Counted::of_text(Cow::Borrowed(element), period) {
+            if let Some(counted) = CountedValue::of_text(Cow::Borrowed(element), period) {
                 self.add(counted, 1);
             }
         }
     }
 }
 
-impl<'a> Counted<'a> {
+impl<'a> CountedValue<'a> {
     /// A text, or the period that it names a day of.
-    pub(crate) fn of_text(text: Cow<'a, str>, period: Option<Period>) -> Option<Counted<'a>> {
+    pub(crate) fn of_text(text: Cow<'a, str>, period: Option<Period>) -> Option<CountedValue<'a>> {
         match period {
-            None => Some(Counted::Text(text)),
-            Some(period) => parse_day(&text).map(|day| Counted::Period(period.start(day))),
+            None => Some(CountedValue::Text(text)),
+            Some(period) => parse_day(&text).map(|day| CountedValue::Period(period.start(day))),
         }
     }
 
-    pub(crate) fn of_number(number: f64) -> Counted<'a> {
-        Counted::Number((number + 0.0).to_bits())
+    pub(crate) fn of_number(number: f64) -> CountedValue<'a> {
+        CountedValue::Number((number + 0.0).to_bits())
     }
 }

@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use super::documents::{RunDocuments, documents};
 use super::facet::{facet_of, tally_dates};
-use super::query_cache::OfRun;
+use super::query_cache::RunResult;
 use super::snapshot::Snapshot;
 use super::stats::{StatsByText, StatsOf};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::query::{Facet, FacetBy, FallbackColumn, Filter, Found, Period, Predicate, Stats};
+use crate::query::{Facet, FacetBy, FallbackColumn, Filter, MatchSet, Period, Predicate, Stats};
 use crate::run::{NumberedRun, Ordinals, Run, Tally};
 use crate::schema::{ColumnId, VariantNumber};
 
@@ -25,7 +25,7 @@ const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 /// The matches that are counted and added up.
 pub struct Aggregates<'a> {
     snapshot: &'a Snapshot,
-    found: &'a Found,
+    found: &'a MatchSet,
     variant: VariantNumber,
     interrupt: &'a Interrupt<'a>,
     /// The documents of all of them in the variant.
@@ -36,7 +36,7 @@ impl Snapshot {
     /// Aggregates of what was found in this snapshot, by the values of a variant.
     pub fn aggregates<'a>(
         &'a self,
-        found: &'a Found,
+        found: &'a MatchSet,
         variant: VariantNumber,
         interrupt: &'a Interrupt<'a>,
     ) -> Aggregates<'a> {
@@ -167,7 +167,7 @@ fn tally_run<'a>(
     Ok(())
 }
 
-impl OfRun for Ordinals {
+impl RunResult for Ordinals {
     const NAME: u8 = b'o';
 
     fn bytes(&self) -> usize {

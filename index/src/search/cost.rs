@@ -3,7 +3,7 @@
 
 use super::evaluate::{Evaluator, Node, Primitive, Test};
 use super::order::Sorter;
-use super::query_cache::Known;
+use super::query_cache::CacheStatus;
 use crate::interrupt::Interrupt;
 use crate::query::DateColumn;
 use crate::text_query::TextQuery;
@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 16;
 impl Evaluator<'_> {
     /// The cost of computing the node's bitmap; zero if it is known. For a node whose primitives were looked up.
     pub(super) fn cost(&self, node: &Node) -> u64 {
-        self.cost_by(node, &|primitive| if primitive.cached.is_some() { Known::Current } else { Known::No })
+        self.cost_by(node, &|primitive| if primitive.cached.is_some() { CacheStatus::Current } else { CacheStatus::No })
     }
 
     /// The same for a node of which nothing was looked up.
@@ -32,7 +32,7 @@ impl Evaluator<'_> {
         self.cost_by(node, &known)
     }
 
-    fn cost_by<W>(&self, node: &Node<W>, known: &dyn Fn(&Primitive) -> Known) -> u64 {
+    fn cost_by<W>(&self, node: &Node<W>, known: &dyn Fn(&Primitive) -> CacheStatus) -> u64 {
         match node {
             Node::All | Node::Nothing | Node::Found(_) => 0,
             Node::Words(_) => WORDS + self.version.total as u64 * WORDS_OF_RESOURCE,
@@ -43,9 +43,9 @@ impl Evaluator<'_> {
             }
             Node::Not(node) => self.cost_by(node, known),
             Node::Primitive(primitive) => match known(primitive) {
-                Known::Current => 0,
-                Known::Outdated => u64::from(self.version.slot_count) * UPDATED_BITMAP,
-                Known::No => self.cost_of_test(&primitive.test),
+                CacheStatus::Current => 0,
+                CacheStatus::Outdated => u64::from(self.version.slot_count) * UPDATED_BITMAP,
+                CacheStatus::No => self.cost_of_test(&primitive.test),
             },
         }
     }
@@ -69,8 +69,8 @@ impl Evaluator<'_> {
         let interrupt = Interrupt::never();
         match Sorter::by_date(self.context, self.version, date, &interrupt).knows_order() {
             // The length of the slice is unknown.
-            Known::Current | Known::Outdated => slots / 4,
-            Known::No => slots * DATE,
+            CacheStatus::Current | CacheStatus::Outdated => slots / 4,
+            CacheStatus::No => slots * DATE,
         }
     }
 }

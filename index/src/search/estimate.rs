@@ -3,7 +3,7 @@
 use super::context::SearchContext;
 use super::evaluate::Evaluator;
 use super::order::{KeySource, Sorter};
-use super::query_cache::Known;
+use super::query_cache::CacheStatus;
 use crate::interrupt::Interrupt;
 use crate::query::{Filter, Query};
 use crate::schema::VariantNumber;
@@ -41,9 +41,9 @@ pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query
     let slots = u64::from(version.slot_count);
     let sorter = Sorter::new(context, version, query.variant, &query.sort, &interrupt);
     let order = match sorter.knows_order() {
-        Known::Current => 0,
-        Known::Outdated => UPDATED_ORDER,
-        Known::No => {
+        CacheStatus::Current => 0,
+        CacheStatus::Outdated => UPDATED_ORDER,
+        CacheStatus::No => {
             let steps_per_match = if query.filter == Filter::All { 1 } else { STEPS_PER_MATCH };
             let walk = |count: u64| count.saturating_add(100).saturating_mul(steps_per_match).saturating_mul(STEP);
             match is_column_first(&sorter) {

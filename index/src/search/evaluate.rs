@@ -10,18 +10,18 @@ use super::context::SearchContext;
 use super::dated::dated;
 use super::matches::Matches;
 use super::predicate_key::{write_predicate, write_range};
-use super::query_cache::Cached;
+use super::query_cache::CacheHit;
 use super::results::Key;
 use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
-use crate::query::{DateColumn, Filter, Found, Predicate, Range};
+use crate::query::{DateColumn, Filter, MatchSet, Predicate, Range};
 use crate::run::NumberedRun;
 use crate::schema::{Column, VariantNumber};
 use crate::text_query::TextQuery;
-use crate::trace::Done;
+use crate::trace::StepKind;
 use crate::version::{CopySet, Version};
 
 /// Evaluates filters on one version and one variant.
@@ -99,7 +99,7 @@ impl<'a> Evaluator<'a> {
             Filter::Or(filters) => Node::Or(filters.iter().map(|filter| self.prepare(filter)).collect()),
             Filter::Not(filter) => Node::Not(Box::new(self.prepare(filter))),
             Filter::Ids(ids) => Node::Slots(self.context.slots.find_all(self.version, ids)),
-            Filter::Found(Found(bits)) => Node::Found(Arc::clone(bits)),
+            Filter::Found(MatchSet(bits)) => Node::Found(Arc::clone(bits)),
             Filter::Words(query) => Node::Words(query),
             Filter::Date(column, range) => self.primitive(Test::Date(*column, range.clone()), |key| {
                 key.push(*column as u8);
@@ -164,8 +164,8 @@ impl<'a> Evaluator<'a> {
     fn cached(&self, key: &Key, test: &Test) -> Result<Option<Arc<Bitmap>>, Error> {
         let (bits, changed) = match self.context.cache.bitmap(key, self.version.number) {
             None => return Ok(None),
-            Some(Cached::Current(bits)) => return Ok(Some(bits)),
-            Some(Cached::Outdated { result, changed }) => (result, changed),
+            Some(CacheHit::Current(bits)) => return Ok(Some(bits)),
+            Some(CacheHit::Outdated { result, changed }) => (result, changed),
         };
         if changed.len() > self.context.options.candidate_limit.max(self.version.total / 32) {
             return Ok(None);
@@ -196,7 +196,7 @@ impl<'a> Evaluator<'a> {
             let matches = search.matches()?;
             Ok((search, matches))
         };
-        self.interrupt.traced(find, |(_, matches)| Some((Done::Words, "index", matches.count() as u64)))
+        self.interrupt.traced(find, |(_, matches)| Some((StepKind::Words, "index", matches.count() as u64)))
     }
 
     /// The slots that have the words of a text query.
@@ -249,7 +249,7 @@ impl<'a> Evaluator<'a> {
                 && count as u64 * self.context.options.thresholds.test_nanoseconds < *cost
             {
                 let rest: Vec<&Node> = nodes[index..].iter().map(|(_, node)| *node).collect();
-                let done = Done::Tested { candidates: count as u64 };
+                let done = StepKind::Tested { candidates: count as u64 };
                 let step = |left: &Matches| Some((done, "values", left.count(self.version) as u64));
                 return self.interrupt.traced(|| self.test_each(&left.to_bitmap(self.version), &rest), step);
             }

@@ -12,15 +12,15 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::period::{day_of_millis, millis_of_day};
 use crate::query::{DateColumn, Facet, FacetValue, Period};
-use crate::run::{Counted, Tally};
+use crate::run::{CountedValue, Tally};
 use crate::text::{bool_text, number_text};
 
 /// A counted value with what it is ordered by.
-struct Entry<'a> {
+struct FacetEntry<'a> {
     count: u64,
     /// The text form.
     text: Cow<'a, str>,
-    value: Counted<'a>,
+    value: CountedValue<'a>,
 }
 
 /// The facet of these counts. `total` is how many resources there are.
@@ -39,12 +39,12 @@ pub(super) fn facet_of(
     for (value, count) in tally.counts {
         interrupt.step()?;
         let text = match &value {
-            Counted::Text(text) => text.clone(),
-            Counted::Number(bits) => Cow::Owned(number_text(f64::from_bits(*bits))),
-            Counted::Bool(value) => Cow::Borrowed(bool_text(*value)),
-            Counted::Period(_) => continue,
+            CountedValue::Text(text) => text.clone(),
+            CountedValue::Number(bits) => Cow::Owned(number_text(f64::from_bits(*bits))),
+            CountedValue::Bool(value) => Cow::Borrowed(bool_text(*value)),
+            CountedValue::Period(_) => continue,
         };
-        entries.push(Entry { count, text, value });
+        entries.push(FacetEntry { count, text, value });
     }
     interrupt.check()?;
     if entries.len() > limit && limit > 0 {
@@ -52,11 +52,11 @@ pub(super) fn facet_of(
     }
     entries.truncate(limit);
     entries.sort_unstable_by(compare);
-    let shown = entries.into_iter().map(|Entry { count, text, value }| {
+    let shown = entries.into_iter().map(|FacetEntry { count, text, value }| {
         let value = match value {
-            Counted::Number(bits) => FacetValue::Number(f64::from_bits(bits)),
-            Counted::Bool(value) => FacetValue::Bool(value),
-            Counted::Text(_) | Counted::Period(_) => FacetValue::Text(text.into_owned()),
+            CountedValue::Number(bits) => FacetValue::Number(f64::from_bits(bits)),
+            CountedValue::Bool(value) => FacetValue::Bool(value),
+            CountedValue::Text(_) | CountedValue::Period(_) => FacetValue::Text(text.into_owned()),
         };
         (value, count)
     });
@@ -64,13 +64,13 @@ pub(super) fn facet_of(
 }
 
 /// The most frequent first; texts compare by code point, as their bytes do.
-fn compare(left: &Entry<'_>, right: &Entry<'_>) -> Ordering {
+fn compare(left: &FacetEntry<'_>, right: &FacetEntry<'_>) -> Ordering {
     right.count.cmp(&left.count).then_with(|| left.text.cmp(&right.text))
 }
 
 fn periods(tally: Tally<'_>, period: Period) -> Vec<(FacetValue, u64)> {
     let days = tally.counts.into_iter().filter_map(|(value, count)| match value {
-        Counted::Period(day) => Some((day, count)),
+        CountedValue::Period(day) => Some((day, count)),
         _ => None,
     });
     let mut days: Vec<(i64, u64)> = days.collect();
@@ -104,7 +104,7 @@ pub(super) fn tally_dates(
             tally.valued += 1;
             if date < from || date >= to {
                 if count > 0 {
-                    tally.add(Counted::Period(first), count);
+                    tally.add(CountedValue::Period(first), count);
                 }
                 let day = day_of_millis(date);
                 (first, count) = (period.start(day), 0);
@@ -114,7 +114,7 @@ pub(super) fn tally_dates(
         },
     )?;
     if count > 0 {
-        tally.add(Counted::Period(first), count);
+        tally.add(CountedValue::Period(first), count);
     }
     Ok(tally)
 }
@@ -142,7 +142,7 @@ fn tally_order(
             count += slice.iter().filter(|&&slot| slots.contains(slot)).count() as u64;
         }
         if count > 0 {
-            tally.add(Counted::Period(period.start(day)), count);
+            tally.add(CountedValue::Period(period.start(day)), count);
             tally.valued += count;
         }
         start = end;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::context::SearchContext;
 use super::key_column::{Fallback, KeyColumn, compare_texts, directed};
-use super::query_cache::{Cached, Known};
+use super::query_cache::{CacheHit, CacheStatus};
 use super::results::Key;
 use super::slot_order::{OrderView, SlotOrder};
 use crate::error::Error;
@@ -187,8 +187,8 @@ impl<'a> Sorter<'a> {
         let cache = &self.context.cache;
         let (order, changed) = match cache.order(&self.cache_key, self.version.number) {
             None => return Ok(None),
-            Some(Cached::Current(order)) => return Ok(Some(order)),
-            Some(Cached::Outdated { result, changed }) => (result, changed),
+            Some(CacheHit::Current(order)) => return Ok(Some(order)),
+            Some(CacheHit::Outdated { result, changed }) => (result, changed),
         };
         if changed.len() > self.context.options.thresholds.always_moved.max(self.version.total / 64) {
             return Ok(None);
@@ -221,7 +221,7 @@ impl<'a> Sorter<'a> {
     }
 
     /// Tests whether the order of all live slots is cached.
-    pub(super) fn knows_order(&self) -> Known {
+    pub(super) fn knows_order(&self) -> CacheStatus {
         self.context.cache.knows_order(&self.stored().cache_key, self.version.number)
     }
 

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::query::{Filter, Predicate};
 use crate::run::RankRange;
 use crate::schema::Kind;
-use crate::trace::Done;
+use crate::trace::StepKind;
 
 /// The slots of all matching resources in order, or at least those up to the end of a page.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ pub(super) fn ordered(
 ) -> Result<OrderedSlots, Error> {
     let total = matches.count(sorter.version);
     let search = PageSearch { sorter, filter, matches, total, page };
-    let step = |(_, from): &(OrderedSlots, &'static str)| Some((Done::Ordered, *from, total as u64));
+    let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, total as u64));
     sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)
 }
 

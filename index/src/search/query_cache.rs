@@ -40,7 +40,7 @@ enum CachedOrder {
 }
 
 /// Something that was computed of a column of a run on disk. Runs do not change, so it has no version.
-pub(super) trait OfRun: Any + Send + Sync {
+pub(super) trait RunResult: Any + Send + Sync {
     /// Tells its keys from those of others.
     const NAME: u8;
 
@@ -83,14 +83,14 @@ impl Caches {
 
 /// Says whether something is cached for a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum CacheStatus {
     Current,
     Outdated,
     No,
 }
 
 /// A cached result, looked up for some version.
-pub(super) enum Cached<T> {
+pub(super) enum CacheHit<T> {
     /// It holds for that version.
     Current(Arc<T>),
     /// It holds for another version. Only the `changed` slots, ascending, may differ.
@@ -122,7 +122,7 @@ impl QueryCache {
     }
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
-    pub(super) fn bitmap(&self, key: &Key, version: u64) -> Option<Cached<Bitmap>> {
+    pub(super) fn bitmap(&self, key: &Key, version: u64) -> Option<CacheHit<Bitmap>> {
         let (computed_for, bitmap) = self.caches.bitmaps.get(key)?;
         self.looked_up(computed_for, bitmap, version)
     }
@@ -134,7 +134,7 @@ impl QueryCache {
     }
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
-    pub(super) fn order(&self, key: &Key, version: u64) -> Option<Cached<SlotOrder>> {
+    pub(super) fn order(&self, key: &Key, version: u64) -> Option<CacheHit<SlotOrder>> {
         let (computed_for, result) = self.caches.orders.get(key)?;
         match &*result {
             CachedOrder::Slots(order) => self.looked_up(computed_for, Arc::clone(order), version),
@@ -160,7 +160,7 @@ impl QueryCache {
     }
 
     /// The key of something that was computed of a column of a run. `rest` tells it from others of its type.
-    pub(super) fn key_of_run<T: OfRun>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
+    pub(super) fn key_of_run<T: RunResult>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
         let mut key = self.new_key();
         // The keys of orders of all slots begin otherwise.
         key.push(T::NAME);
@@ -171,14 +171,14 @@ impl QueryCache {
     }
 
     /// The results that were computed of a run.
-    pub(super) fn of_run<T: OfRun>(&self, key: &Key) -> Option<Arc<T>> {
+    pub(super) fn of_run<T: RunResult>(&self, key: &Key) -> Option<Arc<T>> {
         match &*self.caches.orders.get(key)?.1 {
             CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
             CachedOrder::Slots(_) => None,
         }
     }
 
-    pub(super) fn put_of_run<T: OfRun>(&self, key: &Key, result: &Arc<T>) {
+    pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, result: &Arc<T>) {
         if !self.damage.is_found() {
             let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
             self.caches.orders.put(key, 0, &Arc::new(cached), result.bytes());
@@ -186,12 +186,12 @@ impl QueryCache {
     }
 
     /// Tests whether the bitmap is cached.
-    pub(super) fn knows_bitmap(&self, key: &Key, version: u64) -> Known {
+    pub(super) fn knows_bitmap(&self, key: &Key, version: u64) -> CacheStatus {
         known(self.caches.bitmaps.peek(key), version)
     }
 
     /// Tests whether the order is cached.
-    pub(super) fn knows_order(&self, key: &Key, version: u64) -> Known {
+    pub(super) fn knows_order(&self, key: &Key, version: u64) -> CacheStatus {
         known(self.caches.orders.peek(key), version)
     }
 
@@ -206,12 +206,12 @@ impl QueryCache {
         None
     }
 
-    fn looked_up<T>(&self, computed_for: u64, result: Arc<T>, version: u64) -> Option<Cached<T>> {
+    fn looked_up<T>(&self, computed_for: u64, result: Arc<T>, version: u64) -> Option<CacheHit<T>> {
         if computed_for == version {
-            return Some(Cached::Current(result));
+            return Some(CacheHit::Current(result));
         }
         let changed = self.changed.lock().between(computed_for, version)?;
-        Some(Cached::Outdated { result, changed })
+        Some(CacheHit::Outdated { result, changed })
     }
 }
 
@@ -229,10 +229,10 @@ impl Drop for Claim<'_> {
     }
 }
 
-fn known(cached: Option<u64>, version: u64) -> Known {
+fn known(cached: Option<u64>, version: u64) -> CacheStatus {
     match cached {
-        None => Known::No,
-        Some(cached) if cached == version => Known::Current,
-        Some(_) => Known::Outdated,
+        None => CacheStatus::No,
+        Some(cached) if cached == version => CacheStatus::Current,
+        Some(_) => CacheStatus::Outdated,
     }
 }

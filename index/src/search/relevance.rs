@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use tantivy::query::Bm25Weight;
 
-use super::text_search::{FoundToken, InRun, SearchedField, TextSearch};
+use super::text_search::{FoundToken, SearchedField, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -24,23 +24,23 @@ use crate::text_query::Closeness;
 const LEADING_FIELDS: usize = 2;
 
 /// Slots that a token is scored in.
-enum Within<'a> {
+enum SlotScope<'a> {
     All,
     Some(&'a Bitmap),
 }
 
-impl<'a> Within<'a> {
+impl<'a> SlotScope<'a> {
     /// The slots, unless these are all.
     fn bitmap(&self) -> Option<&'a Bitmap> {
         match self {
-            Within::All => None,
-            Within::Some(slots) => Some(slots),
+            SlotScope::All => None,
+            SlotScope::Some(slots) => Some(slots),
         }
     }
 }
 
 /// Slots that may be on the page.
-struct Nearest {
+struct NearestSlots {
     /// Those that are on it for sure, since they are closer than the others; fewer than were asked for.
     closer: Bitmap,
     /// Those of which the best are on it. They are all equally far, unless all matches are asked for.
@@ -50,7 +50,7 @@ struct Nearest {
 }
 
 /// The scores of tokens in each of these slots.
-struct Scored {
+struct ScoredSlots {
     slots: RankBitmap,
     /// By rank.
     scores: Vec<f32>,
@@ -60,7 +60,7 @@ impl<'a> TextSearch<'a> {
     /// The first `count` of the slots, which must be among the matches.
     pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
         let nearest = self.nearest(slots, count)?;
-        let Scored { slots, scores } = match self.leaders(&nearest, count)? {
+        let ScoredSlots { slots, scores } = match self.leaders(&nearest, count)? {
             Some(leaders) => leaders,
             None => {
                 let mut all = nearest.closer;
@@ -93,8 +93,8 @@ impl<'a> TextSearch<'a> {
     ///
     /// Of the articles with a frequent word, few have it in the title, where it counts most. If enough of these score more than
     /// any text without it in the title can, no other has to be scored.
-    fn leaders(&self, nearest: &Nearest, count: usize) -> Result<Option<Scored>, Error> {
-        let Nearest { closer, farthest, .. } = nearest;
+    fn leaders(&self, nearest: &NearestSlots, count: usize) -> Result<Option<ScoredSlots>, Error> {
+        let NearestSlots { closer, farthest, .. } = nearest;
         let all = farthest.count();
         let wanted = count.saturating_sub(closer.count());
         let thresholds = &self.context.options.thresholds;
@@ -107,7 +107,7 @@ impl<'a> TextSearch<'a> {
         // With it, no field would be left out.
         weights.pop();
         for least in weights.into_iter().take(LEADING_FIELDS) {
-            let leads = |found: &&InRun<'_>| self.fields[found.field].of.weight >= least;
+            let leads = |found: &&TokensInRun<'_>| self.fields[found.field].of.weight >= least;
             let mut leading = self.slots_of(self.required.iter().flat_map(|token| &token.found).filter(leads))?;
             leading.intersect(farthest);
             let some = leading.count();
@@ -153,18 +153,18 @@ impl<'a> TextSearch<'a> {
     }
 
     /// The scores of the tokens in these slots.
-    fn scored(&self, slots: Bitmap) -> Result<Scored, Error> {
+    fn scored(&self, slots: Bitmap) -> Result<ScoredSlots, Error> {
         let slots = RankBitmap::of(slots);
         let mut scores = vec![0f32; slots.count()];
         let mut of_runs = BTreeMap::new();
         for token in &self.required {
             self.score(token, &slots, &mut of_runs, &mut scores)?;
         }
-        Ok(Scored { slots, scores })
+        Ok(ScoredSlots { slots, scores })
     }
 
     /// Those of the slots that are not too far away to be among the first `count`.
-    fn nearest(&self, slots: &Bitmap, count: usize) -> Result<Nearest, Error> {
+    fn nearest(&self, slots: &Bitmap, count: usize) -> Result<NearestSlots, Error> {
         let mut far = Bitmap::default();
         let loose = || self.required.iter().filter(|token| token.wanted.has_degrees());
         for token in loose() {
@@ -176,7 +176,7 @@ impl<'a> TextSearch<'a> {
         let mut nearest = slots.clone();
         nearest.subtract(&far);
         if far.is_empty() || nearest.count() >= count {
-            return Ok(Nearest { closer: Bitmap::default(), farthest: nearest, distances: None });
+            return Ok(NearestSlots { closer: Bitmap::default(), farthest: nearest, distances: None });
         }
         // At most one word of a query may be only begun, so the sum orders by typos first.
         let mut distances = vec![0u16; self.version.slot_count as usize];
@@ -206,7 +206,7 @@ impl<'a> TextSearch<'a> {
                 (closer, slots.iter().filter(|slot| distance(slot) == farthest).collect())
             }
         };
-        Ok(Nearest { closer, farthest, distances: Some(distances) })
+        Ok(NearestSlots { closer, farthest, distances: Some(distances) })
     }
 
     /// Adds what a token counts to the scores, which are by the ranks of the candidates. `of_runs` keeps the candidates' documents.
@@ -221,7 +221,7 @@ impl<'a> TextSearch<'a> {
             let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
             let Some(within) = self.candidates_at(token, closeness, candidates.members())? else { continue };
             let weight = field.bm25(found, self.interrupt)?;
-            for InRun { is_fallback, run: NumberedRun { run, live, number }, tokens, .. } in found {
+            for TokensInRun { is_fallback, run: NumberedRun { run, live, number }, tokens, .. } in found {
                 let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
                 let documents = of_runs.entry(*number).or_insert_with(|| {
                     let mut documents = run.documents_in(candidates.members());
@@ -247,24 +247,24 @@ impl<'a> TextSearch<'a> {
         token: &'b FoundToken<'a>,
         closeness: Closeness,
         candidates: &Bitmap,
-    ) -> Result<Option<Within<'b>>, Error> {
+    ) -> Result<Option<SlotScope<'b>>, Error> {
         if !token.wanted.has_degrees() {
-            return Ok(Some(Within::All));
+            return Ok(Some(SlotScope::All));
         }
         let classes = self.equally_close(token)?;
         let class = classes.iter().find(|class| class.closeness == closeness);
-        Ok(class.filter(|class| class.slots.meets(candidates)).map(|class| Within::Some(&class.slots)))
+        Ok(class.filter(|class| class.slots.meets(candidates)).map(|class| SlotScope::Some(&class.slots)))
     }
 }
 
 /// The matches of a token, by field and by how close it is.
-fn equal_parts<'b, 'a>(found: &'b [InRun<'a>]) -> impl Iterator<Item = &'b [InRun<'a>]> {
+fn equal_parts<'b, 'a>(found: &'b [TokensInRun<'a>]) -> impl Iterator<Item = &'b [TokensInRun<'a>]> {
     found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness))
 }
 
 impl SearchedField<'_> {
     /// The scores of the tokens that were found in this field.
-    fn bm25(&self, found: &[InRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
+    fn bm25(&self, found: &[TokensInRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
         let mut lengths = FieldLengths::default();
         for (copies, _) in self.copies() {
             copies.runs.iter().for_each(|run| lengths += run.run.field_lengths(self.of.column));

@@ -20,27 +20,27 @@ const USUAL_BYTES: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct ResultCache<T> {
     max_bytes: usize,
-    results: Cache<Key, Cached<T>, Weight>,
+    results: Cache<Key, CachedResult<T>, Weight>,
 }
 
 #[derive(Debug)]
-struct Cached<T> {
+struct CachedResult<T> {
     version: u64,
     result: Arc<T>,
     bytes: usize,
 }
 
-impl<T> Clone for Cached<T> {
-    fn clone(&self) -> Cached<T> {
-        Cached { result: Arc::clone(&self.result), ..*self }
+impl<T> Clone for CachedResult<T> {
+    fn clone(&self) -> CachedResult<T> {
+        CachedResult { result: Arc::clone(&self.result), ..*self }
     }
 }
 
 #[derive(Debug, Clone)]
 struct Weight;
 
-impl<T> Weighter<Key, Cached<T>> for Weight {
-    fn weight(&self, key: &Key, result: &Cached<T>) -> u64 {
+impl<T> Weighter<Key, CachedResult<T>> for Weight {
+    fn weight(&self, key: &Key, result: &CachedResult<T>) -> u64 {
         (key.len() + result.bytes + OVERHEAD_BYTES) as u64
     }
 }
@@ -62,7 +62,7 @@ impl<T> ResultCache<T> {
 
     /// The cached result for a key, behind the version that it holds for.
     pub(super) fn get(&self, key: &Key) -> Option<(u64, Arc<T>)> {
-        self.results.get(key).map(|Cached { version, result, .. }| (version, result))
+        self.results.get(key).map(|CachedResult { version, result, .. }| (version, result))
     }
 
     /// The version of a cached result, without using it.
@@ -75,7 +75,7 @@ impl<T> ResultCache<T> {
     pub(super) fn put(&self, key: &Key, version: u64, result: &Arc<T>, bytes: usize) {
         // Two threads may get here at once and leave the older result, which costs no more than to bring it up to date.
         if self.peek(key).is_none_or(|cached| cached <= version) {
-            self.results.insert(Arc::clone(key), Cached { version, result: Arc::clone(result), bytes });
+            self.results.insert(Arc::clone(key), CachedResult { version, result: Arc::clone(result), bytes });
         }
     }
 

@@ -11,7 +11,7 @@ use super::slot_order::OrderView;
 use super::snapshot::Snapshot;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::query::{DateColumn, Found, Hits, Neighbors, Position, PositionKey, Query};
+use crate::query::{DateColumn, Hits, MatchSet, Neighbors, Position, PositionKey, Query};
 
 /// After this many tests of all resources by a date, the next one makes an order by that date.
 const DATE_SCANS: u32 = 2;
@@ -41,7 +41,7 @@ impl Snapshot {
     /// As [`Snapshot::search_with`].
     pub fn page_behind(
         &self,
-        found: &Found,
+        found: &MatchSet,
         query: &Query,
         position: &Position,
         limit: usize,
@@ -97,7 +97,7 @@ impl Snapshot {
     /// As [`Snapshot::search_with`].
     pub fn neighbors(
         &self,
-        found: &Found,
+        found: &MatchSet,
         query: &Query,
         slot: u32,
         interrupt: &Interrupt<'_>,
@@ -136,9 +136,9 @@ impl Snapshot {
 }
 
 /// The slot before one, how many there are before it, and the one after it.
-type Place = (Option<u32>, usize, Option<u32>);
+type SlotPlace = (Option<u32>, usize, Option<u32>);
 
-fn place_in_list(slots: &[u32], slot: u32) -> Option<Place> {
+fn place_in_list(slots: &[u32], slot: u32) -> Option<SlotPlace> {
     let at = slots.iter().position(|&other| other == slot)?;
     Some((at.checked_sub(1).map(|before| slots[before]), at, slots.get(at + 1).copied()))
 }
@@ -151,7 +151,7 @@ fn place_in_order(
     slot: u32,
     compare: impl Fn(u32) -> Ordering,
     interrupt: &Interrupt<'_>,
-) -> Result<Option<Place>, Error> {
+) -> Result<Option<SlotPlace>, Error> {
     let at = order.partition_point(|other| compare(other).is_lt());
     let is_match = |slot| match matches {
         Matches::All => true,

@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::run::{NumberedRun, RunOrder};
 
 /// An order of a run, and which of its documents match.
-pub(super) struct Counted {
+pub(super) struct CountedOrder {
     order: Arc<RunOrder>,
     /// The groups that have all matches.
     groups: Range<usize>,
@@ -49,9 +49,9 @@ pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Option<Arc<
     (documents.count() < run.len() as usize).then(|| Arc::new(documents))
 }
 
-impl Counted {
-    pub(super) fn new(order: &Arc<RunOrder>, groups: Range<usize>, matches: &Option<Arc<Bitmap>>) -> Counted {
-        Counted { order: Arc::clone(order), groups, matches: matches.clone() }
+impl CountedOrder {
+    pub(super) fn new(order: &Arc<RunOrder>, groups: Range<usize>, matches: &Option<Arc<Bitmap>>) -> CountedOrder {
+        CountedOrder { order: Arc::clone(order), groups, matches: matches.clone() }
     }
 
     fn count(&self, groups: Range<usize>, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
@@ -71,7 +71,7 @@ impl Counted {
 /// The start of a walk that skips about as many matches as possible, and at most `skip`. In a descending walk, matches are
 /// counted from the end of the orders.
 pub(super) fn start(
-    orders: &[Counted],
+    orders: &[CountedOrder],
     skip: usize,
     descending: bool,
     few_groups: usize,
@@ -101,7 +101,7 @@ pub(super) fn start(
 /// Moves two cuts towards each other, as long as at most `at` matches come before the first, and no fewer before the second.
 /// Each step reads half of the documents between them, or fewer.
 fn narrowed(
-    orders: &[Counted],
+    orders: &[CountedOrder],
     mut low: Cut,
     mut high: Cut,
     at: usize,
@@ -124,7 +124,7 @@ fn narrowed(
 
 /// A cut between two others, which halves the order that has the most groups there. `None` if there are few, or if they all
 /// have one key.
-fn split(orders: &[Counted], low: &[usize], high: &[usize], few_groups: usize) -> Option<Vec<usize>> {
+fn split(orders: &[CountedOrder], low: &[usize], high: &[usize], few_groups: usize) -> Option<Vec<usize>> {
     let between = |index: &usize| high[*index] - low[*index];
     let widest = (0..orders.len()).max_by_key(between)?;
     if between(&widest) <= few_groups {
@@ -157,7 +157,7 @@ mod tests {
     /// For each document of a run, its value, and whether it matches.
     type Values = Vec<(Option<u8>, bool)>;
 
-    fn counted(values: &Values, all_match: bool) -> Counted {
+    fn counted(values: &Values, all_match: bool) -> CountedOrder {
         let value = |document: u32| match values[document as usize].0 {
             Some(value) => ValueRef::Number(f64::from(value)),
             None => ValueRef::Null,
@@ -167,11 +167,11 @@ mod tests {
         let order = RunOrder::sorted(KeyKind::Rank, documents.clone(), value, &collation, &Interrupt::never()).unwrap();
         let matching: Bitmap = documents.filter(|&document| values[document as usize].1).collect();
         let matches = if all_match { None } else { Some(Arc::new(matching)) };
-        Counted { groups: 0..order.groups(), order: Arc::new(order), matches }
+        CountedOrder { groups: 0..order.groups(), order: Arc::new(order), matches }
     }
 
     /// The keys of the matches in some groups.
-    fn keys(counted: &Counted, groups: Range<usize>) -> Vec<u128> {
+    fn keys(counted: &CountedOrder, groups: Range<usize>) -> Vec<u128> {
         let of_group = |group: usize| {
             let matches = counted.count(group..group + 1, &Interrupt::never()).unwrap();
             std::iter::repeat_n(counted.order.key(group), matches)
@@ -187,7 +187,7 @@ mod tests {
             skip in 0usize..60,
             descending in any::<bool>(),
         ) {
-            let orders: Vec<Counted> = runs.iter().map(|values| counted(values, all_match)).collect();
+            let orders: Vec<CountedOrder> = runs.iter().map(|values| counted(values, all_match)).collect();
             let found = start(&orders, skip, descending, 1, &Interrupt::never()).unwrap();
             let (mut skipped, mut left, mut next) = (Vec::new(), Vec::new(), 0);
             for (order, groups) in orders.iter().zip(&found.groups) {

@@ -14,10 +14,10 @@ use super::text_search::TextSearch;
 use crate::error::Error;
 use crate::ids::{self, IdSet};
 use crate::interrupt::Interrupt;
-use crate::query::{Filter, Found, Hit, Hits, Query};
+use crate::query::{Filter, Hit, Hits, MatchSet, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
-use crate::trace::Done;
+use crate::trace::StepKind;
 use crate::value::ValueRef;
 use crate::version::Version;
 
@@ -80,7 +80,7 @@ impl Snapshot {
     /// As [`Snapshot::search_with`].
     pub fn page_of(
         &self,
-        found: &Found,
+        found: &MatchSet,
         query: &Query,
         offset: u64,
         limit: usize,
@@ -120,7 +120,7 @@ impl Snapshot {
         let evaluator = self.evaluator(query.variant, interrupt);
         let Some(text) = query.ranks_by() else { return Ok((evaluator.select(&query.filter)?, None)) };
         let (search, having) = evaluator.text_matches(text)?;
-        let having = Found(Arc::new(having));
+        let having = MatchSet(Arc::new(having));
         Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
     }
 
@@ -141,12 +141,12 @@ impl Snapshot {
             None => self.evaluator(query.variant, interrupt).text_search(text)?,
         };
         let first = || search.first(&matches.to_bitmap(&self.version), page.end);
-        let step = |_: &Vec<u32>| Some((Done::Ordered, "relevance", matches.count(&self.version) as u64));
+        let step = |_: &Vec<u32>| Some((StepKind::Ordered, "relevance", matches.count(&self.version) as u64));
         interrupt.traced(first, step).map(OrderedSlots::all)
     }
 
     /// The matches of what was found; all resources are not looked at one by one.
-    pub(super) fn matches_of(&self, found: &Found) -> Matches {
+    pub(super) fn matches_of(&self, found: &MatchSet) -> Matches {
         match found.0.count() == self.version.total {
             true => Matches::All,
             false => Matches::Some(Arc::clone(&found.0)),
@@ -169,7 +169,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::search_with`].
-    pub fn stream_of(&self, found: &Found, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
+    pub fn stream_of(&self, found: &MatchSet, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
         self.sound(self.stream_of_matches(self.matches_of(found), query, None, interrupt))
     }
 
@@ -196,16 +196,16 @@ impl Snapshot {
     }
 
     /// All resources that the filter holds for, in no order. Fails as [`Snapshot::search_with`] does.
-    pub fn find(&self, variant: VariantNumber, filter: &Filter, interrupt: &Interrupt<'_>) -> Result<Found, Error> {
+    pub fn find(&self, variant: VariantNumber, filter: &Filter, interrupt: &Interrupt<'_>) -> Result<MatchSet, Error> {
         let found = self.sound(self.evaluator(variant, interrupt).select(filter))?;
-        Ok(Found(match found {
+        Ok(MatchSet(match found {
             Matches::All => Arc::new(self.version.live_slots.to_bitmap()),
             Matches::Some(slots) => slots,
         }))
     }
 
     /// The ids of what was found in this snapshot.
-    pub fn ids(&self, found: &Found, interrupt: &Interrupt<'_>) -> Result<IdSet, Error> {
+    pub fn ids(&self, found: &MatchSet, interrupt: &Interrupt<'_>) -> Result<IdSet, Error> {
         let mut ids = Vec::with_capacity(found.0.count());
         for slot in found.0.iter() {
             interrupt.step()?;

@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::context::SearchContext;
-use super::query_cache::OfRun;
+use super::query_cache::RunResult;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::text_query::{Closeness, Required, RowTester, TextField, TextQuery, WantedToken};
+use crate::text_query::{Closeness, Requirement, RowTester, TextField, TextQuery, WantedToken};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
@@ -43,13 +43,13 @@ pub(super) struct Fallback<'a> {
 pub(super) struct FoundToken<'a> {
     pub(super) wanted: &'a WantedToken,
     /// By field, and within it by how close they are.
-    pub(super) found: Vec<InRun<'a>>,
+    pub(super) found: Vec<TokensInRun<'a>>,
     /// Which slots have it, once that was asked for. Not kept for tokens that are looked for in one field only.
-    pub(super) slots: OnceCell<Vec<EquallyClose>>,
+    pub(super) slots: OnceCell<Vec<ClosenessGroup>>,
 }
 
 /// The tokens of a run that are wanted.
-impl OfRun for Vec<RunTokens> {
+impl RunResult for Vec<RunTokens> {
     const NAME: u8 = b't';
 
     fn bytes(&self) -> usize {
@@ -58,13 +58,13 @@ impl OfRun for Vec<RunTokens> {
 }
 
 /// The slots whose closest token is so close.
-pub(super) struct EquallyClose {
+pub(super) struct ClosenessGroup {
     pub(super) closeness: Closeness,
     pub(super) slots: Bitmap,
 }
 
 /// The tokens of a field in one run that are equally close.
-pub(super) struct InRun<'a> {
+pub(super) struct TokensInRun<'a> {
     pub(super) field: usize,
     pub(super) is_fallback: bool,
     pub(super) run: &'a NumberedRun,
@@ -88,7 +88,7 @@ impl<'a> TextSearch<'a> {
             fields.push(SearchedField::new(version, variant, of, &nulls)?);
         }
         let mut search = TextSearch { version, context, query, interrupt, fields, required: Vec::new() };
-        for wanted in query.words.required.iter().flat_map(Required::tokens) {
+        for wanted in query.words.required.iter().flat_map(Requirement::tokens) {
             let found = search.find(wanted)?;
             search.required.push(found);
         }
@@ -105,12 +105,12 @@ impl<'a> TextSearch<'a> {
             required.push((each, of_this));
         }
         // Rows last: their texts must be read, and then fewer are left.
-        required.sort_by_key(|(each, _)| matches!(each, Required::Row(_)));
+        required.sort_by_key(|(each, _)| matches!(each, Requirement::Row(_)));
         let mut matches: Option<Bitmap> = None;
         for (each, of_this) in required {
             let found = match each {
-                Required::Token(_) => self.slots_of_token(&of_this[0])?,
-                Required::Row(row) => self.slots_of_row(row, of_this, matches.as_ref())?,
+                Requirement::Token(_) => self.slots_of_token(&of_this[0])?,
+                Requirement::Row(row) => self.slots_of_row(row, of_this, matches.as_ref())?,
             };
             matches = Some(match matches {
                 None => found,
@@ -141,7 +141,7 @@ impl<'a> TextSearch<'a> {
             for (copies, is_fallback) in of.copies() {
                 for run in copies.runs.iter() {
                     let tokens = self.find_in(run, of.of.column, wanted)?;
-                    found.extend(tokens.iter().cloned().map(|tokens| InRun {
+                    found.extend(tokens.iter().cloned().map(|tokens| TokensInRun {
                         field,
                         is_fallback,
                         run,
@@ -173,18 +173,18 @@ impl<'a> TextSearch<'a> {
     }
 
     /// The slots that have a token, by how close theirs is. The closest first; each slot is in one of them.
-    pub(super) fn equally_close<'b>(&self, token: &'b FoundToken<'a>) -> Result<&'b [EquallyClose], Error> {
+    pub(super) fn equally_close<'b>(&self, token: &'b FoundToken<'a>) -> Result<&'b [ClosenessGroup], Error> {
         if let Some(known) = token.slots.get() {
             return Ok(known);
         }
         let mut closeness: Vec<Closeness> = token.found.iter().map(|found| found.tokens.closeness).collect();
         closeness.sort_unstable();
         closeness.dedup();
-        let mut classes: Vec<EquallyClose> = Vec::with_capacity(closeness.len());
+        let mut classes: Vec<ClosenessGroup> = Vec::with_capacity(closeness.len());
         for closeness in closeness {
             let mut slots = self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?;
             classes.iter().for_each(|closer| slots.subtract(&closer.slots));
-            classes.push(EquallyClose { closeness, slots });
+            classes.push(ClosenessGroup { closeness, slots });
         }
         Ok(token.slots.get_or_init(|| classes))
     }
@@ -197,7 +197,7 @@ impl<'a> TextSearch<'a> {
     }
 
     /// The slots with one of these tokens.
-    pub(super) fn slots_of<'b>(&self, found: impl Iterator<Item = &'b InRun<'a>>) -> Result<Bitmap, Error>
+    pub(super) fn slots_of<'b>(&self, found: impl Iterator<Item = &'b TokensInRun<'a>>) -> Result<Bitmap, Error>
     where
         'a: 'b,
     {
@@ -250,17 +250,17 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-impl Required {
+impl Requirement {
     /// The tokens that it consists of.
     fn tokens(&self) -> &[WantedToken] {
         match self {
-            Required::Token(token) => std::slice::from_ref(token),
-            Required::Row(row) => row,
+            Requirement::Token(token) => std::slice::from_ref(token),
+            Requirement::Row(row) => row,
         }
     }
 }
 
-impl InRun<'_> {
+impl TokensInRun<'_> {
     /// The documents of the run that have one of the tokens.
     fn documents(&self, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
         let documents = self.run.run.having(&self.tokens, interrupt)?;

@@ -4,19 +4,19 @@ use super::evaluate::Test;
 use crate::bitmap::Bitmap;
 use crate::predicate::PreparedPredicate;
 use crate::query::DateColumn;
-use crate::trace::Done;
+use crate::trace::StepKind;
 
 /// The kind of a step, the source of its result, and the number of its resources.
-pub(super) type Step = (Done, &'static str, u64);
+pub(super) type StepSummary = (StepKind, &'static str, u64);
 
 impl Test {
     /// The step that found the slots for which it holds.
-    pub(super) fn step(&self, from: &'static str, found: &Bitmap) -> Step {
+    pub(super) fn step(&self, from: &'static str, found: &Bitmap) -> StepSummary {
         let done = match self {
-            Test::Date(date, _) => Done::Date(name_of(*date)),
-            Test::Draft => Done::Date(name_of(DateColumn::Published)),
-            Test::Present(column) => Done::Column { column: column.id, compares: "null" },
-            Test::Column(column, predicate) => Done::Column { column: column.id, compares: compared(predicate) },
+            Test::Date(date, _) => StepKind::Date(name_of(*date)),
+            Test::Draft => StepKind::Date(name_of(DateColumn::Published)),
+            Test::Present(column) => StepKind::Column { column: column.id, compares: "null" },
+            Test::Column(column, predicate) => StepKind::Column { column: column.id, compares: compared(predicate) },
         };
         (done, from, found.count() as u64)
     }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::page::ListedSlots;
-use super::query_cache::OfRun;
-use super::skip::{Counted, Start, matching, start};
+use super::query_cache::RunResult;
+use super::skip::{CountedOrder, Start, matching, start};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -133,7 +133,7 @@ impl<'a> Sorter<'a> {
     }
 }
 
-impl OfRun for RunOrder {
+impl RunResult for RunOrder {
     const NAME: u8 = b'r';
 
     fn bytes(&self) -> usize {
@@ -164,7 +164,7 @@ impl Walk<'_> {
         for (numbered, orders) in &self.orders {
             interrupt.check()?;
             let matching = matching(numbered, matches);
-            counted.extend(orders.iter().map(|order| Counted::new(order, self.groups(order), &matching)));
+            counted.extend(orders.iter().map(|order| CountedOrder::new(order, self.groups(order), &matching)));
         }
         start(&counted, skip, self.first.descending, few_groups, interrupt)
     }

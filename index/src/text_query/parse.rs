@@ -8,7 +8,7 @@
 //! | `-windows`, `-"page cache"` | none of these |
 //! | `日本語` | these characters one after the other |
 
-use super::{Required, Rest, WantedToken, Words};
+use super::{Requirement, Rest, WantedToken, Words};
 use crate::tokens::{Token, TokenKind, each_raw_token};
 
 /// Says whether a part of a query string is in quotes, and whether it is excluded.
@@ -30,7 +30,7 @@ impl Words {
             is_open = false;
             match part {
                 Part { text, is_excluded: true, .. } => words.excluded.extend(row(text)),
-                Part { text, is_quoted: true, .. } => words.required.extend(row(text).map(Required::of)),
+                Part { text, is_quoted: true, .. } => words.required.extend(row(text).map(Requirement::of)),
                 Part { text, .. } => {
                     is_open = add_words(text, typos, &mut words.required);
                 }
@@ -38,7 +38,7 @@ impl Words {
         }
         if is_open
             && !query.ends_with(char::is_whitespace)
-            && let Some(Required::Token(last)) = words.required.last_mut()
+            && let Some(Requirement::Token(last)) = words.required.last_mut()
             && last.rest == Rest::Nothing
         {
             last.rest = Rest::Word;
@@ -47,14 +47,14 @@ impl Words {
     }
 }
 
-impl Required {
+impl Requirement {
     /// The requirement of a row of tokens.
-    fn of(mut row: Vec<WantedToken>) -> Required {
+    fn of(mut row: Vec<WantedToken>) -> Requirement {
         match (row.len(), row.pop()) {
-            (1, Some(only)) => Required::Token(only),
+            (1, Some(only)) => Requirement::Token(only),
             (_, last) => {
                 row.extend(last);
-                Required::Row(row)
+                Requirement::Row(row)
             }
         }
     }
@@ -83,7 +83,7 @@ fn next_part<'a>(rest: &mut &'a str) -> Option<Part<'a>> {
 }
 
 /// Adds the words of a part that is not quoted. Returns whether the last one is a word, of which more may follow.
-fn add_words(text: &str, typos: bool, required: &mut Vec<Required>) -> bool {
+fn add_words(text: &str, typos: bool, required: &mut Vec<Requirement>) -> bool {
     let mut tokens = tokens(text);
     let ends_with_word = tokens.last().is_some_and(|token| token.kind == TokenKind::Word);
     while !tokens.is_empty() {
@@ -97,9 +97,9 @@ fn add_words(text: &str, typos: bool, required: &mut Vec<Required>) -> bool {
             [Token { kind: TokenKind::Word, text, .. }] => {
                 let typos = if typos { forgiven_typos(text) } else { 0 };
                 let text = text.clone().into_owned();
-                required.push(Required::Token(WantedToken { text, typos, rest: Rest::Nothing }));
+                required.push(Requirement::Token(WantedToken { text, typos, rest: Rest::Nothing }));
             }
-            unit => required.extend(row_of(unit).map(Required::of)),
+            unit => required.extend(row_of(unit).map(Requirement::of)),
         }
     }
     ends_with_word

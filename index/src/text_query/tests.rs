@@ -17,8 +17,8 @@ fn shown(words: &Words) -> Vec<String> {
     };
     let row = |row: &[WantedToken]| format!("[{}]", row.iter().map(token).collect::<Vec<_>>().join(" "));
     let required = words.required.iter().map(|required| match required {
-        Required::Token(wanted) => token(wanted),
-        Required::Row(wanted) => row(wanted),
+        Requirement::Token(wanted) => token(wanted),
+        Requirement::Row(wanted) => row(wanted),
     });
     required.chain(words.excluded.iter().map(|excluded| format!("-{}", row(excluded)))).collect()
 }
@@ -56,7 +56,7 @@ fn query_strings_become_words() {
 fn fewer_typos_are_closer_and_whole_words_closer_than_beginnings() {
     let closeness = |query: &str, token: &str| {
         let words = Words::parse(query, true);
-        let Required::Token(wanted) = &words.required[0] else { panic!("one word") };
+        let Requirement::Token(wanted) = &words.required[0] else { panic!("one word") };
         wanted.closeness(token)
     };
     for (query, token, expected) in [
@@ -134,8 +134,8 @@ proptest! {
     fn rows_are_found_wherever_they_are(row in "[ab]( [ab]){0,2}", text in "[ab]( [ab]){0,6}") {
         let tokens: Vec<WantedToken> = Words::parse(&format!("x \"{row}\" x"), false).required.into_iter().flat_map(|required| {
             match required {
-                Required::Token(token) => vec![token],
-                Required::Row(row) => row,
+                Requirement::Token(token) => vec![token],
+                Requirement::Row(row) => row,
             }
         }).filter(|token| token.text != "x").collect();
         prop_assert_eq!(has_row(&text, &tokens), format!(" {text} ").contains(&format!(" {row} ")));

@@ -13,7 +13,7 @@ pub(crate) enum Decimal {
 
 /// A number as it can be read.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Reading {
+pub(crate) enum NumberReading {
     /// It has one meaning. The mark is what gave it away, if anything did: `1.5` has a point.
     Clear(Number, Option<Decimal>),
     /// `1.299` is about one, or more than a thousand.
@@ -47,35 +47,35 @@ const NO_DECIMALS: [&str; 8] = [",--", ".--", ",-", ".-", ",–", ".–", ",—"
 /// Spaces and apostrophes that may stand between the thousands, whatever the decimal mark is.
 const GROUPING: [char; 4] = ['\u{a0}', '\u{202f}', '\'', '’'];
 
-impl Reading {
+impl NumberReading {
     /// The number, if its marks are read like this where they can be read both ways.
     pub(crate) fn with(self, decimal: Decimal) -> Number {
         match (self, decimal) {
-            (Reading::Clear(number, _), _) => number,
-            (Reading::Either { point, .. }, Decimal::Point) => point,
-            (Reading::Either { comma, .. }, Decimal::Comma) => comma,
+            (NumberReading::Clear(number, _), _) => number,
+            (NumberReading::Either { point, .. }, Decimal::Point) => point,
+            (NumberReading::Either { comma, .. }, Decimal::Comma) => comma,
         }
     }
 }
 
 /// Reads a number; `None` if it is none. A number with leading zeros is none: it is a postal code.
-pub(crate) fn number(text: &str) -> Option<Reading> {
+pub(crate) fn number(text: &str) -> Option<NumberReading> {
     match (read(text, Decimal::Point), read(text, Decimal::Comma)) {
-        (Some(point), Some(comma)) if point == comma => Some(Reading::Clear(point, None)),
-        (Some(point), Some(comma)) => Some(Reading::Either { point, comma }),
-        (Some(point), None) => Some(Reading::Clear(point, Some(Decimal::Point))),
-        (None, Some(comma)) => Some(Reading::Clear(comma, Some(Decimal::Comma))),
+        (Some(point), Some(comma)) if point == comma => Some(NumberReading::Clear(point, None)),
+        (Some(point), Some(comma)) => Some(NumberReading::Either { point, comma }),
+        (Some(point), None) => Some(NumberReading::Clear(point, Some(Decimal::Point))),
+        (None, Some(comma)) => Some(NumberReading::Clear(comma, Some(Decimal::Comma))),
         (None, None) => None,
     }
 }
 
 /// Reads an amount with the currency before or behind it, if there is one.
-pub(crate) fn money(text: &str) -> Option<(Reading, Option<&'static str>)> {
+pub(crate) fn money(text: &str) -> Option<(NumberReading, Option<&'static str>)> {
     // The API's own tables have money as JSON.
     if text.starts_with('{') {
         let money: Value = serde_json::from_str(text).ok()?;
         let Value::Number(amount) = &money["amount"] else { return None };
-        return Some((Reading::Clear(amount.clone(), None), Some(currency(money["currency"].as_str()?)?)));
+        return Some((NumberReading::Clear(amount.clone(), None), Some(currency(money["currency"].as_str()?)?)));
     }
     let is_digit = |character: char| character.is_ascii_digit();
     let (start, end) = (text.find(is_digit)?, text.rfind(is_digit)? + 1);
@@ -98,7 +98,7 @@ pub(crate) fn money(text: &str) -> Option<(Reading, Option<&'static str>)> {
 }
 
 /// Reads a number or an amount.
-pub(crate) fn number_or_money(text: &str) -> Option<(Reading, Option<&'static str>)> {
+pub(crate) fn number_or_money(text: &str) -> Option<(NumberReading, Option<&'static str>)> {
     number(text).map(|number| (number, None)).or_else(|| money(text))
 }
 
@@ -145,10 +145,10 @@ mod tests {
 
     use super::*;
 
-    fn shown(reading: Option<Reading>) -> String {
+    fn shown(reading: Option<NumberReading>) -> String {
         match reading {
-            Some(Reading::Clear(number, _)) => number.to_string(),
-            Some(Reading::Either { point, comma }) => format!("{point} or {comma}"),
+            Some(NumberReading::Clear(number, _)) => number.to_string(),
+            Some(NumberReading::Either { point, comma }) => format!("{point} or {comma}"),
             None => "none".to_owned(),
         }
     }

@@ -93,7 +93,7 @@ pub(crate) fn each_element(
     each: impl FnMut(&RawValue) -> bool,
 ) -> io::Result<()> {
     let left = Rc::new(Cell::new(max_bytes));
-    let bounded = Bounded { reader, left: Rc::clone(&left), max_bytes };
+    let bounded = BoundedReader { reader, left: Rc::clone(&left), max_bytes };
     let mut ended = false;
     let mut text = serde_json::Deserializer::from_reader(bounded);
     let read = text.deserialize_seq(Elements { each, left, max_bytes, ended: &mut ended }).and_then(|()| text.end());
@@ -135,13 +135,13 @@ impl<'de, F: FnMut(&RawValue) -> bool> Visitor<'de> for Elements<'_, F> {
 }
 
 /// A reader that fails once more is read of one element than it may have.
-struct Bounded<R> {
+struct BoundedReader<R> {
     reader: R,
     left: Rc<Cell<usize>>,
     max_bytes: usize,
 }
 
-impl<R: Read> Read for Bounded<R> {
+impl<R: Read> Read for BoundedReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.left.get();
         if left == 0 {

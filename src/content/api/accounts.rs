@@ -18,7 +18,7 @@ use crate::prepare::account::{self, PasswordChange, Profile, SignIn};
 
 /// A member with a session, and what they may do.
 #[derive(Debug, Clone)]
-pub struct SignedIn {
+pub struct SignedInMember {
     /// The member.
     pub member: Member,
     /// The member's role.
@@ -31,7 +31,7 @@ pub struct SignedIn {
 #[derive(Debug)]
 pub struct NewSession {
     /// Who signed in.
-    pub signed_in: SignedIn,
+    pub signed_in: SignedInMember,
     /// The secret of the session, for the cookie.
     pub secret: String,
 }
@@ -149,7 +149,7 @@ impl Content {
     /// # Errors
     /// `UNAUTHENTICATED` if the member is gone, `FORBIDDEN` if their role carries no rights.
     pub fn access_of(&self, known: &Arc<KnownSession>) -> Result<Arc<Access>> {
-        let SignedIn { member, role, .. } = self.signed_in(&known.session)?;
+        let SignedInMember { member, role, .. } = self.signed_in(&known.session)?;
         if known.begins_renewal(now_millis()) {
             self.note_use(Command::Account(AccountCommand::Renew(known.session.id.clone())));
         }
@@ -160,12 +160,12 @@ impl Content {
     ///
     /// # Errors
     /// As [`Content::access_of`].
-    pub fn signed_in(&self, session: &Session) -> Result<SignedIn> {
+    pub fn signed_in(&self, session: &Session) -> Result<SignedInMember> {
         let state = self.state();
         let member = state.members.get(&session.member).cloned();
         let member = member.ok_or_else(|| unauthenticated("this session has ended; sign in again"))?;
         let role = role_of(&member)?;
-        Ok(SignedIn { member, role, session: session.clone() })
+        Ok(SignedInMember { member, role, session: session.clone() })
     }
 
     /// The sessions of a member that are valid, the last used first. Without `member` they are those of the sender.

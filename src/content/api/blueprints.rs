@@ -12,7 +12,7 @@ use bindery_model::time::now_millis;
 use bindery_query::RawParams;
 use serde_json::Value;
 
-use crate::api::idempotency::{Answered, Idempotent};
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Outcome};
 use crate::compatibility::demands::Demands;
 use crate::compatibility::revise::{Revision, revise};
@@ -39,7 +39,7 @@ enum Mode {
 
 /// The outcome of a replacement.
 #[derive(Debug)]
-pub enum Replaced {
+pub enum ReplacementOutcome {
     /// The blueprint as it is now.
     Applied(Arc<Blueprint>),
     /// The findings of a dry run.
@@ -62,7 +62,7 @@ impl Replacement {
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
-    pub async fn run(self, body: &[u8]) -> Result<Replaced> {
+    pub async fn run(self, body: &[u8]) -> Result<ReplacementOutcome> {
         let Replacement { content, access, slug, mode, force } = self;
         let (body, admitted) = content.read_body(body, json::parse).await?;
         content.check_changeable(&slug, &body, mode)?;
@@ -70,10 +70,10 @@ impl Replacement {
         drop(admitted);
         if mode == Mode::DryRun {
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, definition, force));
-            return plan.await.map_err(Error::internal)?.map(Replaced::Planned);
+            return plan.await.map_err(Error::internal)?.map(ReplacementOutcome::Planned);
         }
         let outcome = content.submit_as(&access, Command::ReplaceBlueprint { slug, definition, force }).await?;
-        Ok(Replaced::Applied(blueprint_of(&outcome)?))
+        Ok(ReplacementOutcome::Applied(blueprint_of(&outcome)?))
     }
 }
 
@@ -106,8 +106,8 @@ impl Content {
         &self,
         access: &Access,
         body: &[u8],
-        idempotent: Option<Idempotent<Arc<Blueprint>>>,
-    ) -> Result<Answered<Arc<Blueprint>>> {
+        idempotent: Option<Idempotency<Arc<Blueprint>>>,
+    ) -> Result<IdempotentAnswer<Arc<Blueprint>>> {
         access.require(&[Ability::Manage])?;
         let read = |body: &[u8]| Definition::parse(json::parse(body)?);
         let (definition, _) = self.read_body(body, read).await?;

@@ -3,10 +3,10 @@
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 
-use crate::api::idempotency::{Answered, Idempotent};
-use crate::api::resources::{Sent, Writing};
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
+use crate::api::resources::{ParsedBody, ResourceWriter};
 use crate::command::{Item, ItemOutcome, Outcome};
 use crate::data::lookup::Lookup;
 use crate::prepare::body::Preparation;
@@ -31,7 +31,7 @@ pub struct AppliedItem {
     /// The resource.
     pub id: ResourceId,
     /// The parts that sanitizing removed from it.
-    pub sanitized: Sanitized,
+    pub sanitized: FieldRemovals,
 }
 
 /// An item that left no trace.
@@ -43,7 +43,7 @@ pub struct FailedItem {
     pub error: Error,
 }
 
-impl Writing {
+impl ResourceWriter {
     /// Carries out a bulk request. The items that pass are durable and visible on return, the others left no trace.
     ///
     /// # Errors
@@ -52,22 +52,22 @@ impl Writing {
         mut self,
         operation: Operation,
         body: &[u8],
-        idempotent: Option<Idempotent<BulkAnswer>>,
-    ) -> Result<Answered<BulkAnswer>> {
+        idempotent: Option<Idempotency<BulkAnswer>>,
+    ) -> Result<IdempotentAnswer<BulkAnswer>> {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let published = bulk::check_body(operation, &parsed)?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish() };
         let prepare =
             move |preparation: Preparation<'_>, body: serde_json::Value| bulk::items(preparation, terms, body);
-        let keep = |_: &Writing, items: &[Item]| {
-            let sanitized: Vec<Sanitized> = items.iter().map(Item::sanitized).collect();
+        let keep = |_: &ResourceWriter, items: &[Item]| {
+            let sanitized: Vec<FieldRemovals> = items.iter().map(Item::sanitized).collect();
             let read =
                 move |outcome: &Outcome, _: &dyn Lookup| Ok(BulkAnswer::of(operation, outcome.items()?, &sanitized));
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
-        let answered = self.run(Sent { bytes: body, parsed }, prepare, keep).await?;
+        let answered = self.run(ParsedBody { bytes: body, parsed }, prepare, keep).await?;
         Ok(answered.map(|(outcomes, items)| {
-            let sanitized: Vec<Sanitized> = items.iter().map(Item::sanitized).collect();
+            let sanitized: Vec<FieldRemovals> = items.iter().map(Item::sanitized).collect();
             BulkAnswer::of(operation, &outcomes, &sanitized)
         }))
     }
@@ -75,7 +75,7 @@ impl Writing {
 
 impl BulkAnswer {
     /// `sanitized` is what was removed of each item.
-    fn of(operation: Operation, outcomes: &[ItemOutcome], sanitized: &[Sanitized]) -> BulkAnswer {
+    fn of(operation: Operation, outcomes: &[ItemOutcome], sanitized: &[FieldRemovals]) -> BulkAnswer {
         let mut answer = BulkAnswer { operation, applied: Vec::new(), failed: Vec::new() };
         for (index, (outcome, sanitized)) in outcomes.iter().zip(sanitized).enumerate() {
             match outcome.written() {

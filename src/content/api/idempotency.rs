@@ -19,27 +19,27 @@ use crate::handle::Content;
 type Encode<T> = dyn Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync;
 
 /// An idempotent request, with how the answer to it is encoded.
-pub struct Idempotent<T> {
+pub struct Idempotency<T> {
     request: IdempotentRequest,
     encode: Arc<Encode<T>>,
 }
 
 /// The way a request was answered.
 #[derive(Debug)]
-pub enum Answered<T> {
+pub enum IdempotentAnswer<T> {
     /// It was carried out by this call, and the answer is not kept: it has no key.
     Fresh(T),
     /// It has a key, and was carried out by this call or by an earlier one: the kept answer as it was encoded.
     Kept(Vec<u8>),
 }
 
-impl<T: 'static> Idempotent<T> {
+impl<T: 'static> Idempotency<T> {
     /// `encode` returns the bytes of an answer that is to be kept, and nothing for one that is not.
     pub fn new(
         request: IdempotentRequest,
         encode: impl Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync + 'static,
-    ) -> Idempotent<T> {
-        Idempotent { request, encode: Arc::new(encode) }
+    ) -> Idempotency<T> {
+        Idempotency { request, encode: Arc::new(encode) }
     }
 
     /// Makes what the committer needs. `read` makes the value that `encode` takes from the outcome of the command.
@@ -53,12 +53,12 @@ impl<T: 'static> Idempotent<T> {
     }
 }
 
-impl<T> Answered<T> {
+impl<T> IdempotentAnswer<T> {
     /// The same with another value.
-    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> Answered<U> {
+    pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> IdempotentAnswer<U> {
         match self {
-            Answered::Fresh(value) => Answered::Fresh(map(value)),
-            Answered::Kept(answer) => Answered::Kept(answer),
+            IdempotentAnswer::Fresh(value) => IdempotentAnswer::Fresh(map(value)),
+            IdempotentAnswer::Kept(answer) => IdempotentAnswer::Kept(answer),
         }
     }
 }
@@ -88,13 +88,13 @@ impl Content {
         &self,
         access: &Access,
         command: Command,
-        idempotent: Option<Idempotent<T>>,
+        idempotent: Option<Idempotency<T>>,
         read: fn(&Outcome) -> Result<T>,
-    ) -> Result<Answered<T>> {
+    ) -> Result<IdempotentAnswer<T>> {
         let keep = idempotent.map(|idempotent| idempotent.keep(move |outcome, _| read(outcome)));
         match self.submit_keeping(access, command, keep).await? {
-            Outcome::Kept(answer) => Ok(Answered::Kept(answer)),
-            outcome => Ok(Answered::Fresh(read(&outcome)?)),
+            Outcome::Kept(answer) => Ok(IdempotentAnswer::Kept(answer)),
+            outcome => Ok(IdempotentAnswer::Fresh(read(&outcome)?)),
         }
     }
 }

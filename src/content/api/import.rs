@@ -6,7 +6,7 @@
 
 mod answer;
 mod line;
-mod waiting;
+mod waiting_lines;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ use bytes::Bytes;
 use tokio::task::JoinHandle;
 
 use self::answer::{answer_of, lines_of, too_many_together};
-use self::line::{Line, expansion_of};
-use self::waiting::{Waited, Waiting};
-use crate::admission::Admitted;
-use crate::api::idempotency::{Answered, Idempotent};
+use self::line::{RawLine, expansion_of};
+use self::waiting_lines::{ReadyLine, WaitingLines};
+use crate::admission::MemoryPermit;
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
 use crate::data::lookup::Lookup;
 use crate::handle::Content;
@@ -52,13 +52,13 @@ pub struct Import {
     blueprint: Arc<Blueprint>,
     /// The variant that `attributes` of a line are written to.
     variant: u16,
-    lines: Vec<Line>,
+    lines: Vec<RawLine>,
     lines_bytes: usize,
     next_index: u64,
-    preparing: VecDeque<Preparing>,
-    waiting: Waiting,
+    preparing: VecDeque<GroupPreparation>,
+    waiting: WaitingLines,
     /// The groups of lines that waited, once the file has ended.
-    ordered: Option<VecDeque<Vec<Waited>>>,
+    ordered: Option<VecDeque<Vec<ReadyLine>>>,
     /// True if the blueprint was changed since the import began.
     is_overtaken: bool,
     /// The number of lines that are written.
@@ -66,15 +66,15 @@ pub struct Import {
 }
 
 /// A group in preparation, and the memory that it takes.
-struct Preparing {
+struct GroupPreparation {
     lines: JoinHandle<PreparedLines>,
-    memory: Admitted,
+    memory: MemoryPermit,
 }
 
 /// Lines, and the items that they are under a blueprint.
 struct PreparedLines {
     blueprint: Arc<Blueprint>,
-    lines: Vec<Arc<Line>>,
+    lines: Vec<Arc<RawLine>>,
     items: Vec<Item>,
 }
 
@@ -99,7 +99,7 @@ impl Content {
             lines_bytes: 0,
             next_index: 0,
             preparing: VecDeque::new(),
-            waiting: Waiting::default(),
+            waiting: WaitingLines::default(),
             ordered: None,
             is_overtaken: false,
             written: 0,
@@ -129,7 +129,7 @@ impl Import {
     }
 
     async fn take(&mut self, text: Result<Vec<u8>>) -> Result<Vec<ImportLine>> {
-        self.lines.push(Line { index: self.next_index, text });
+        self.lines.push(RawLine { index: self.next_index, text });
         self.next_index += 1;
         if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
             return Ok(Vec::new());
@@ -181,7 +181,7 @@ impl Import {
 
     /// Begins to prepare the lines that were taken. Returns the answers to earlier groups that were in the way.
     async fn begin_group(&mut self) -> Result<Vec<ImportLine>> {
-        let lines: Vec<Arc<Line>> = std::mem::take(&mut self.lines).into_iter().map(Arc::new).collect();
+        let lines: Vec<Arc<RawLine>> = std::mem::take(&mut self.lines).into_iter().map(Arc::new).collect();
         self.lines_bytes = 0;
         let mut answers = Vec::new();
         if lines.is_empty() {
@@ -198,12 +198,12 @@ impl Import {
             None => self.content.shared.admission.admit(bytes).await?,
         };
         let lines = self.prepare(lines);
-        self.preparing.push_back(Preparing { lines, memory });
+        self.preparing.push_back(GroupPreparation { lines, memory });
         Ok(answers)
     }
 
     /// Prepares lines under the current blueprint, on another thread.
-    fn prepare(&self, lines: Vec<Arc<Line>>) -> JoinHandle<PreparedLines> {
+    fn prepare(&self, lines: Vec<Arc<RawLine>>) -> JoinHandle<PreparedLines> {
         let blueprint = Arc::clone(&self.blueprint);
         let shared = Arc::clone(&self.content.shared);
         let variant = self.variant;
@@ -215,7 +215,7 @@ impl Import {
     }
 
     async fn submit_group(&mut self) -> Result<Vec<ImportLine>> {
-        let Some(Preparing { lines, memory }) = self.preparing.pop_front() else { return Ok(Vec::new()) };
+        let Some(GroupPreparation { lines, memory }) = self.preparing.pop_front() else { return Ok(Vec::new()) };
         let mut prepared = lines.await.map_err(Error::internal)?;
         let mut answers = self.set_aside(&mut prepared);
         answers.extend(self.write(prepared, MissingTargets::Wait).await?);
@@ -231,11 +231,11 @@ impl Import {
     pub async fn once(
         mut self,
         body: Bytes,
-        idempotent: Idempotent<Vec<ImportLine>>,
-    ) -> Result<Answered<Vec<ImportLine>>> {
+        idempotent: Idempotency<Vec<ImportLine>>,
+    ) -> Result<IdempotentAnswer<Vec<ImportLine>>> {
         let lines = body.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
-        let lines: Vec<Arc<Line>> =
-            (0..).zip(lines).map(|(index, line)| Arc::new(Line { index, text: Ok(line.to_vec()) })).collect();
+        let lines: Vec<Arc<RawLine>> =
+            (0..).zip(lines).map(|(index, line)| Arc::new(RawLine { index, text: Ok(line.to_vec()) })).collect();
         let bytes = expansion_of(lines.clone()).await?;
         if bytes > TOGETHER_BYTES {
             let text =
@@ -250,9 +250,9 @@ impl Import {
             let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
             let keep = idempotent.keep(move |outcome: &Outcome, _: &dyn Lookup| lines_of(outcome, &kept));
             match self.content.submit_keeping(&self.access, command, Some(keep)).await? {
-                Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
+                Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
-                outcome => return Ok(Answered::Fresh(lines_of(&outcome, &items)?)),
+                outcome => return Ok(IdempotentAnswer::Fresh(lines_of(&outcome, &items)?)),
             }
         }
     }
@@ -286,7 +286,7 @@ impl Import {
 
     /// Has a line wait for later ones. `blueprint` is what the item was prepared under. Returns its answer if there is no
     /// room.
-    fn wait(&mut self, line: Arc<Line>, blueprint: &Blueprint, item: &Item) -> Option<ImportLine> {
+    fn wait(&mut self, line: Arc<RawLine>, blueprint: &Blueprint, item: &Item) -> Option<ImportLine> {
         let Item::Import(item) = item else { return None };
         let index = line.index;
         let added = self.waiting.add(&self.content.shared.admission, line, blueprint, item);
@@ -329,7 +329,7 @@ impl Import {
             Some(ordered) => ordered,
             None => self.order_waiting().await?,
         };
-        let bytes_of = |group: &[Waited]| group.iter().map(|waited| waited.line.bytes()).sum::<usize>();
+        let bytes_of = |group: &[ReadyLine]| group.iter().map(|waited| waited.line.bytes()).sum::<usize>();
         let mut group = ordered.pop_front().unwrap_or_default();
         let mut bytes = bytes_of(&group);
         while let Some(next) = ordered.front()
@@ -343,7 +343,7 @@ impl Import {
         if group.is_empty() {
             return Ok(None);
         }
-        let lines: Vec<Arc<Line>> = group.iter().map(|waited| Arc::clone(&waited.line)).collect();
+        let lines: Vec<Arc<RawLine>> = group.iter().map(|waited| Arc::clone(&waited.line)).collect();
         let bytes = expansion_of(lines.clone()).await?;
         if bytes > TOGETHER_BYTES {
             return Ok(Some(lines.iter().map(|line| too_many_together(line.index, lines.len())).collect()));
@@ -353,7 +353,7 @@ impl Import {
         self.write(prepared, MissingTargets::Refuse).await.map(Some)
     }
 
-    async fn order_waiting(&mut self) -> Result<VecDeque<Vec<Waited>>> {
+    async fn order_waiting(&mut self) -> Result<VecDeque<Vec<ReadyLine>>> {
         let mut waiting = std::mem::take(&mut self.waiting);
         let (blueprint, shared) = (Arc::clone(&self.blueprint), Arc::clone(&self.content.shared));
         let (variant, is_overtaken) = (self.variant, self.is_overtaken);

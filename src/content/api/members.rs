@@ -5,7 +5,7 @@ use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use bindery_model::time::{Millis, now_millis};
 
-use crate::api::idempotency::{Answered, Idempotent};
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Outcome};
 use crate::handle::Content;
 use crate::prepare::access;
@@ -45,8 +45,8 @@ impl Content {
         &self,
         access: &Access,
         body: &[u8],
-        idempotent: Option<Idempotent<Member>>,
-    ) -> Result<Answered<Member>> {
+        idempotent: Option<Idempotency<Member>>,
+    ) -> Result<IdempotentAnswer<Member>> {
         access.require(&[Ability::Manage])?;
         let (member, _) = self.read_body(body, access::member).await?;
         self.submit_idempotent(access, Command::CreateMember(member), idempotent, member_of).await

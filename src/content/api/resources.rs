@@ -8,13 +8,13 @@ use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use bindery_query::{Selection, WriteParams};
 use serde_json::Value;
 
 use crate::admission::LARGE_BODY_BYTES;
-use crate::api::idempotency::{Answered, Idempotent};
-use crate::command::{Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, Written};
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
+use crate::command::{Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, WrittenResource};
 use crate::data::lookup::Lookup;
 use crate::data::records::Meta;
 use crate::data::refusals::no_resource;
@@ -28,7 +28,7 @@ use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
 
 /// A resource that was created.
 #[derive(Debug)]
-pub struct Created {
+pub struct CreatedResource {
     /// Its id.
     pub id: ResourceId,
     /// The resource as it is answered.
@@ -36,7 +36,7 @@ pub struct Created {
 }
 
 /// A write to one blueprint, as one token may make it.
-pub struct Writing {
+pub struct ResourceWriter {
     pub(super) content: Content,
     /// Held so that the versions that the answer is made from stay in the store.
     state: Arc<State>,
@@ -50,7 +50,7 @@ pub struct Writing {
 type SentAttributes = Option<HashSet<String>>;
 
 /// A body, and what it was parsed to.
-pub(super) struct Sent<'a> {
+pub(super) struct ParsedBody<'a> {
     /// Parsed once more if the blueprint changed meanwhile: what was parsed is used up by then.
     pub(super) bytes: &'a [u8],
     pub(super) parsed: Value,
@@ -61,17 +61,17 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN` without the ability, `NOT_FOUND`, those of the parameters.
-    pub fn write(&self, access: &Access, ability: Ability, slug: &str, raw_query: &str) -> Result<Writing> {
+    pub fn write(&self, access: &Access, ability: Ability, slug: &str, raw_query: &str) -> Result<ResourceWriter> {
         access.require(&[ability])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
         let variant = WriteParams::parse(raw_query, &collection.blueprint)?.variant;
         let (access, raw_query) = (access.clone(), raw_query.to_owned());
-        Ok(Writing { content: self.clone(), state, collection, access, raw_query, variant })
+        Ok(ResourceWriter { content: self.clone(), state, collection, access, raw_query, variant })
     }
 }
 
-impl Writing {
+impl ResourceWriter {
     /// The id of an existing resource.
     ///
     /// # Errors
@@ -86,10 +86,14 @@ impl Writing {
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `SINGULAR_RESOURCE`, `VALIDATION_FAILED`, `OVERLOADED`.
-    pub async fn create(mut self, body: &[u8], idempotent: Option<Idempotent<Created>>) -> Result<Answered<Created>> {
+    pub async fn create(
+        mut self,
+        body: &[u8],
+        idempotent: Option<Idempotency<CreatedResource>>,
+    ) -> Result<IdempotentAnswer<CreatedResource>> {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
-        let body = Sent { bytes: body, parsed };
-        let keep = |writing: &Writing, items: &[Item]| {
+        let body = ParsedBody { bytes: body, parsed };
+        let keep = |writing: &ResourceWriter, items: &[Item]| {
             let (state, collection) = (Arc::clone(&writing.state), Arc::clone(&writing.collection));
             let (presentation, sanitized) = (writing.presentation(Selection::all()), sanitized(items));
             let read = move |outcome: &Outcome, lookup: &dyn Lookup| {
@@ -100,13 +104,20 @@ impl Writing {
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
         match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
-            Answered::Fresh((outcomes, items)) => {
+            IdempotentAnswer::Fresh((outcomes, items)) => {
                 let (written, epoch) = (only(outcomes)?, self.state.epoch);
                 let store = &self.content.shared.store;
                 let (presentation, sanitized) = (self.presentation(Selection::all()), sanitized(&items));
-                Ok(Answered::Fresh(created(&self.collection, epoch, &presentation, &written, sanitized, store)?))
+                Ok(IdempotentAnswer::Fresh(created(
+                    &self.collection,
+                    epoch,
+                    &presentation,
+                    &written,
+                    sanitized,
+                    store,
+                )?))
             }
-            Answered::Kept(answer) => Ok(Answered::Kept(answer)),
+            IdempotentAnswer::Kept(answer) => Ok(IdempotentAnswer::Kept(answer)),
         }
     }
 
@@ -140,7 +151,7 @@ impl Writing {
         let sent = sent_attributes(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
-        let (written, sanitized) = self.run_one(Sent { bytes: body, parsed }, prepare).await?;
+        let (written, sanitized) = self.run_one(ParsedBody { bytes: body, parsed }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
         let presentation = self.presentation(self.shown(&written, &sent));
         written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
@@ -158,14 +169,14 @@ impl Writing {
     /// `NOT_FOUND`, `PRECONDITION_FAILED`, `SINGULAR_RESOURCE`, `OVERLOADED`.
     pub async fn delete(mut self, id: ResourceId, if_match: IfMatch) -> Result<()> {
         let prepare = move |_: Preparation<'_>, _: Value| vec![Item::Delete { id, if_match: if_match.clone() }];
-        self.run_one(Sent { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
+        self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
     }
 
     /// The resource that the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
     /// To another token only those attributes that it has just written, or a write that changes nothing would be a way to
     /// read. Every other key of the object is always there.
-    fn shown(&self, written: &Written, sent: &SentAttributes) -> Selection {
-        let (blueprint, Written { meta, before, .. }) = (&self.collection.blueprint, written);
+    fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
+        let (blueprint, WrittenResource { meta, before, .. }) = (&self.collection.blueprint, written);
         let sight = Sight::of_writer(&self.access, blueprint, self.content.shared.time.now());
         let is_seen = |meta: &Meta| sight.shows(meta.published);
         if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
@@ -190,12 +201,12 @@ impl Writing {
 
     async fn run_one(
         &mut self,
-        body: Sent<'_>,
+        body: ParsedBody<'_>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
-    ) -> Result<(Written, Sanitized)> {
+    ) -> Result<(WrittenResource, FieldRemovals)> {
         match self.run(body, prepare, |_, _| None).await? {
-            Answered::Fresh((outcomes, items)) => Ok((only(outcomes)?, sanitized(&items))),
-            Answered::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
+            IdempotentAnswer::Fresh((outcomes, items)) => Ok((only(outcomes)?, sanitized(&items))),
+            IdempotentAnswer::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
         }
     }
 
@@ -203,11 +214,11 @@ impl Writing {
     /// meanwhile. Returns the outcomes with the items.
     pub(super) async fn run(
         &mut self,
-        body: Sent<'_>,
+        body: ParsedBody<'_>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
-        keep: impl Fn(&Writing, &[Item]) -> Option<KeepAnswer>,
-    ) -> Result<Answered<(Vec<ItemOutcome>, Arc<Vec<Item>>)>> {
-        let Sent { bytes, mut parsed } = body;
+        keep: impl Fn(&ResourceWriter, &[Item]) -> Option<KeepAnswer>,
+    ) -> Result<IdempotentAnswer<(Vec<ItemOutcome>, Arc<Vec<Item>>)>> {
+        let ParsedBody { bytes, mut parsed } = body;
         loop {
             let items = Arc::new(self.prepare(bytes.len(), parsed, prepare.clone()).await?);
             let blueprint = Arc::clone(&self.collection.blueprint);
@@ -215,8 +226,8 @@ impl Writing {
             let keep = keep(self, &items);
             let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
             match self.content.submit_keeping(&self.access, command, keep).await? {
-                Outcome::Written(outcomes) => return Ok(Answered::Fresh((outcomes, items))),
-                Outcome::Kept(answer) => return Ok(Answered::Kept(answer)),
+                Outcome::Written(outcomes) => return Ok(IdempotentAnswer::Fresh((outcomes, items))),
+                Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
                 Outcome::Stale => {
                     self.refresh()?;
                     parsed = parse_again(bytes).await?;
@@ -266,12 +277,12 @@ fn sent_attributes(body: &Value, extent: Extent) -> SentAttributes {
 }
 
 /// The outcome of a write of one item.
-fn only(outcomes: Vec<ItemOutcome>) -> Result<Written> {
+fn only(outcomes: Vec<ItemOutcome>) -> Result<WrittenResource> {
     outcomes.first().ok_or_else(no_outcome)?.written().cloned()
 }
 
 /// The parts that sanitizing removed from the values of a write of one item.
-fn sanitized(items: &[Item]) -> Sanitized {
+fn sanitized(items: &[Item]) -> FieldRemovals {
     items.first().map(Item::sanitized).unwrap_or_default()
 }
 
@@ -279,12 +290,12 @@ fn created(
     collection: &Collection,
     epoch: u64,
     presentation: &Presentation,
-    written: &Written,
-    sanitized: Sanitized,
+    written: &WrittenResource,
+    sanitized: FieldRemovals,
     lookup: &dyn Lookup,
-) -> Result<Created> {
+) -> Result<CreatedResource> {
     let answer = written_answer(lookup, &collection.blueprint, epoch, written, presentation, sanitized)?;
-    Ok(Created { id: written.id, answer })
+    Ok(CreatedResource { id: written.id, answer })
 }
 
 /// Parses a body whose memory is admitted already.

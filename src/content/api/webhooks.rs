@@ -8,7 +8,7 @@ use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use tokio::sync::watch;
 
-use crate::api::idempotency::{Answered, Idempotent};
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Outcome};
 use crate::data::lookup::Lookup;
 use crate::data::refusals::no_webhook;
@@ -43,8 +43,8 @@ impl Content {
         &self,
         access: &Access,
         body: &[u8],
-        idempotent: Option<Idempotent<Webhook>>,
-    ) -> Result<Answered<Webhook>> {
+        idempotent: Option<Idempotency<Webhook>>,
+    ) -> Result<IdempotentAnswer<Webhook>> {
         access.require(&[Ability::Manage])?;
         let (new, _) = self.read_body(body, webhook::webhook).await?;
         self.submit_idempotent(access, Command::CreateWebhook(new), idempotent, webhook_of).await

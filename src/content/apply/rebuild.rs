@@ -44,7 +44,7 @@ const WARM_TIME: Duration = Duration::from_secs(60);
 const FAILED_PAUSE: Duration = Duration::from_secs(5);
 
 /// A rebuilt index that takes the place of a damaged one.
-pub(super) struct Rebuilt {
+pub(super) struct RebuiltIndex {
     pub(super) blueprint: u32,
     pub(super) index: bindery_index::Index,
 }
@@ -75,7 +75,7 @@ impl Rebuilds {
         store: &Store,
         indexes: &bindery_index::Indexes,
         state: &State,
-    ) -> Result<Option<Rebuilt>> {
+    ) -> Result<Option<RebuiltIndex>> {
         for collection in indexes.damaged().into_iter().filter_map(|number| state.numbered(number)) {
             self.begin(indexes, collection, Duration::ZERO);
         }
@@ -91,7 +91,7 @@ impl Rebuilds {
                 let Rebuild { count, started, .. } = rebuild;
                 let slug = &collection.blueprint.slug;
                 tracing::warn!(blueprint = slug, resources = *count, elapsed = ?started.elapsed(), "the index is rebuilt");
-                Ok(self.0.remove(&blueprint).map(|Rebuild { index, .. }| Rebuilt { blueprint, index }))
+                Ok(self.0.remove(&blueprint).map(|Rebuild { index, .. }| RebuiltIndex { blueprint, index }))
             }
             Err(error) => {
                 self.begin(indexes, collection, FAILED_PAUSE);

@@ -12,7 +12,7 @@ use crate::data::state::State;
 const INTERVAL: Duration = Duration::from_secs(2);
 
 /// The progress of one step of a change.
-pub(super) struct Progress<'a> {
+pub(super) struct StepProgress<'a> {
     is_stopping: &'a AtomicBool,
     slug: &'a str,
     step: &'static str,
@@ -20,7 +20,7 @@ pub(super) struct Progress<'a> {
     reported: Instant,
 }
 
-impl<'a> Progress<'a> {
+impl<'a> StepProgress<'a> {
     pub(super) fn new(
         is_stopping: &'a AtomicBool,
         change: &'a BlueprintChange,
@@ -29,7 +29,7 @@ impl<'a> Progress<'a> {
     ) -> Self {
         let slug = change.current.slug.as_str();
         let total = state.blueprints.get(slug).map_or(0, |collection| collection.snapshot.total());
-        Progress { is_stopping, slug, step, total, reported: Instant::now() }
+        StepProgress { is_stopping, slug, step, total, reported: Instant::now() }
     }
 
     /// Reports how many resources are done, now and then.

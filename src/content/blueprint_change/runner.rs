@@ -11,7 +11,7 @@ use bindery_sanitize::Sanitizer;
 use bindery_store::Store;
 use parking_lot::Mutex;
 
-use super::progress::{Progress, stopping};
+use super::progress::{StepProgress, stopping};
 use crate::command::{Command, Outcome};
 use crate::compatibility::demands::Demands;
 use crate::compatibility::survey::{Scope, Survey};
@@ -119,7 +119,7 @@ impl ChangeRunner {
     /// Compares everything that is stored with the changed blueprint.
     fn compare(&self, change: &BlueprintChange) -> Result<Conflict> {
         let state = self.cell.load();
-        let mut progress = Progress::new(&self.is_stopping, change, "compare", &state);
+        let mut progress = StepProgress::new(&self.is_stopping, change, "compare", &state);
         let demands = Demands::new(&self.sanitizer, change);
         let survey = Survey::run(&demands, &state, &self.store, Scope::Conflicts, |n_read| progress.report(n_read))?;
         Ok(survey.conflicts())
@@ -132,7 +132,7 @@ impl ChangeRunner {
         }
         // Held so that the versions that are read stay in the store.
         let state = self.cell.load();
-        let mut progress = Progress::new(&self.is_stopping, change, "backfill", &state);
+        let mut progress = StepProgress::new(&self.is_stopping, change, "backfill", &state);
         let mut piece = Vec::new();
         let mut piece_bytes = 0;
         for (n_read, resource) in resources(&self.store, change.current.number).enumerate() {

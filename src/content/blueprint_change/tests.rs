@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::data::lookup::resources;
 use crate::fixture::{access, copy_folder, open};
-use crate::{Content, IfMatch, Replaced};
+use crate::{Content, IfMatch, ReplacementOutcome};
 
 fn field(slug: &str, kind: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": kind })
@@ -30,8 +30,8 @@ async fn create(content: &Content, attributes: Value) -> Result<String> {
     let body = json!({ "attributes": attributes }).to_string();
     let done = content.write(&access(), Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None).await?;
     match done {
-        crate::Answered::Fresh(created) => Ok(created.id.to_string()),
-        crate::Answered::Kept(_) => unreachable!("an answer is kept only with a key"),
+        crate::IdempotentAnswer::Fresh(created) => Ok(created.id.to_string()),
+        crate::IdempotentAnswer::Kept(_) => unreachable!("an answer is kept only with a key"),
     }
 }
 
@@ -47,8 +47,8 @@ async fn write(content: &Content, id: &str, is_put: bool, attributes: Value) -> 
 
 async fn put(content: &Content, fields: &[Value]) -> Result<Arc<Blueprint>> {
     match content.replace_blueprint(&access(), "notes", "").unwrap().run(&body(fields)).await? {
-        Replaced::Applied(blueprint) => Ok(blueprint),
-        Replaced::Planned(plan) => panic!("the change was planned but not applied: {plan:?}"),
+        ReplacementOutcome::Applied(blueprint) => Ok(blueprint),
+        ReplacementOutcome::Planned(plan) => panic!("the change was planned but not applied: {plan:?}"),
     }
 }
 

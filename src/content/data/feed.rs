@@ -15,7 +15,7 @@ const RECENT_CHANGES: usize = 16_384;
 /// published.
 pub(crate) struct Feed {
     end: watch::Sender<FeedEnd>,
-    recent: RwLock<Recent>,
+    recent: RwLock<RecentChanges>,
 }
 
 /// Where the feed ends at a moment.
@@ -28,7 +28,7 @@ pub struct FeedEnd {
 }
 
 #[derive(Default)]
-struct Recent {
+struct RecentChanges {
     groups: VecDeque<Arc<ChangeGroup>>,
     n_changes: usize,
 }

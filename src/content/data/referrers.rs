@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Filter, Interrupt, Kind, Predicate, Selected, VariantNumber};
+use bindery_index::{Filter, Interrupt, Kind, Predicate, ResultSet, VariantNumber};
 use bindery_model::blueprint::{Field, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
@@ -13,7 +13,7 @@ use bindery_query::projection;
 use crate::data::state::{Collection, State};
 
 /// A blueprint with relations to another one, or to itself.
-pub(crate) struct Referring<'a> {
+pub(crate) struct Referrer<'a> {
     /// The blueprint that has the relations.
     pub(crate) collection: &'a Arc<Collection>,
     /// The relations: at least one field.
@@ -21,27 +21,27 @@ pub(crate) struct Referring<'a> {
 }
 
 /// The blueprints with relations to the blueprint of that slug, in the order of their slugs.
-pub(crate) fn referring_to<'a>(state: &'a State, slug: &str) -> impl Iterator<Item = Referring<'a>> {
+pub(crate) fn referring_to<'a>(state: &'a State, slug: &str) -> impl Iterator<Item = Referrer<'a>> {
     state.blueprints.values().filter_map(move |collection| {
         let fields = collection.blueprint.fields.iter().filter(|field| field.related_blueprint() == Some(slug));
         let fields: Vec<&Field> = fields.collect();
-        (!fields.is_empty()).then_some(Referring { collection, fields })
+        (!fields.is_empty()).then_some(Referrer { collection, fields })
     })
 }
 
-impl<'a> Referring<'a> {
+impl<'a> Referrer<'a> {
     /// The same with those of its fields that have this setting; `None` if none has.
-    pub(crate) fn with(&self, on_delete: OnDelete) -> Option<Referring<'a>> {
+    pub(crate) fn with(&self, on_delete: OnDelete) -> Option<Referrer<'a>> {
         let has = |field: &&Field| field.field_type.relation().is_some_and(|relation| relation.on_delete == on_delete);
         let fields: Vec<&Field> = self.fields.iter().copied().filter(has).collect();
-        (!fields.is_empty()).then_some(Referring { collection: self.collection, fields })
+        (!fields.is_empty()).then_some(Referrer { collection: self.collection, fields })
     }
 
     /// The resources that refer to a resource by at least one of the fields, in any variant, and meet the filter.
     ///
     /// # Errors
     /// `OVERLOADED` while the index is being rebuilt, `INTERNAL` if it fails.
-    pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<Selected> {
+    pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<ResultSet> {
         let found = self.find_with(id, also, &Interrupt::never());
         found.map_err(|error| self.collection.search_failed(error))
     }
@@ -55,7 +55,7 @@ impl<'a> Referring<'a> {
         id: ResourceId,
         also: &Filter,
         interrupt: &Interrupt<'_>,
-    ) -> Result<Selected, bindery_index::Error> {
+    ) -> Result<ResultSet, bindery_index::Error> {
         let blueprint = &self.collection.blueprint;
         let naming = self.fields.iter().filter_map(|field| {
             let column = projection::column(blueprint, &field.slug)?;

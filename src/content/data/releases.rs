@@ -18,11 +18,11 @@ const BATCH: usize = 1_024;
 /// anything only makes a version differ that need not.
 #[derive(Clone, Default)]
 pub(crate) struct Releases {
-    known: Arc<Mutex<Known>>,
+    known: Arc<Mutex<KnownMoments>>,
 }
 
 #[derive(Default)]
-struct Known {
+struct KnownMoments {
     moments: BTreeSet<Millis>,
     /// True if they include those of the resources that existed when the first reader asked.
     is_complete: bool,

@@ -16,7 +16,7 @@ use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no
 use crate::data::releases::Releases;
 use crate::data::saved_view::SavedView;
 use crate::data::sight::Sight;
-use crate::data::version::{ResourceVersion, Seen, SeenVersion};
+use crate::data::version::{ResourceVersion, SeenVersion, VersionVisibility};
 use crate::data::webhook::Webhook;
 
 /// Everything that a request is answered from, at one moment.
@@ -50,7 +50,7 @@ pub(crate) struct Collection {
     /// Its resources.
     pub(crate) snapshot: bindery_index::Snapshot,
     /// When the blueprint or its resources changed last.
-    pub(crate) changed: Changed,
+    pub(crate) changed: LastChanges,
     /// The change of the blueprint that is under way.
     pub(crate) change: Option<Arc<BlueprintChange>>,
     /// When its publications become due.
@@ -59,7 +59,7 @@ pub(crate) struct Collection {
 
 /// The numbers of the last log records that changed a blueprint or one of its resources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Changed {
+pub(crate) struct LastChanges {
     /// Any of its resources.
     any: u64,
     /// One that readers without `preview` saw before or see since, so that changes of drafts do not show.
@@ -103,7 +103,7 @@ impl State {
         blueprint: Arc<Blueprint>,
         index: bindery_index::Index,
         change: Option<Arc<BlueprintChange>>,
-        changed: Changed,
+        changed: LastChanges,
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
@@ -165,11 +165,13 @@ impl Collection {
     /// The version of its resources, as a token sees them.
     pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
         let seen = match sight {
-            Sight::Nothing => Seen::Nothing,
-            Sight::Published => Seen::Published,
+            Sight::Nothing => VersionVisibility::Nothing,
+            Sight::Published => VersionVisibility::Published,
             // If the index cannot tell, no other version is the same.
-            Sight::PublishedBy(now) => Seen::Released(self.releases.last_before(now, &self.snapshot).unwrap_or(now)),
-            Sight::Drafts => Seen::Drafts,
+            Sight::PublishedBy(now) => {
+                VersionVisibility::Released(self.releases.last_before(now, &self.snapshot).unwrap_or(now))
+            }
+            Sight::Drafts => VersionVisibility::Drafts,
         };
         SeenVersion { blueprint: self.blueprint.number, changed: self.changed.as_seen(sight), seen }
     }
@@ -195,10 +197,10 @@ impl Collection {
     }
 }
 
-impl Changed {
+impl LastChanges {
     /// Everything changed at this number.
-    pub(crate) fn at(number: u64) -> Changed {
-        Changed { any: number, published: number }
+    pub(crate) fn at(number: u64) -> LastChanges {
+        LastChanges { any: number, published: number }
     }
 
     /// When that of it which a token may see changed last.

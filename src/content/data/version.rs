@@ -62,12 +62,12 @@ pub(crate) struct SeenVersion {
     pub(crate) blueprint: u32,
     /// The number of the transaction that last changed what the token may see of the blueprint.
     pub(crate) changed: u64,
-    pub(crate) seen: Seen,
+    pub(crate) seen: VersionVisibility,
 }
 
 /// Which resources of a blueprint a token sees, as far as a version says it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Seen {
+pub(crate) enum VersionVisibility {
     Nothing,
     Published,
     /// Those whose publication is due; the last one became due at this moment.
@@ -153,10 +153,10 @@ impl ResourceVersion {
 impl SeenVersion {
     fn numbers(self) -> [u64; 4] {
         let (seen, released) = match self.seen {
-            Seen::Published => (0, 0),
-            Seen::Drafts => (1, 0),
-            Seen::Nothing => (2, 0),
-            Seen::Released(last) => (3, last.cast_unsigned()),
+            VersionVisibility::Published => (0, 0),
+            VersionVisibility::Drafts => (1, 0),
+            VersionVisibility::Nothing => (2, 0),
+            VersionVisibility::Released(last) => (3, last.cast_unsigned()),
         };
         [self.blueprint.into(), self.changed, seen, released]
     }
@@ -270,19 +270,19 @@ mod tests {
         let list = |epoch, blueprint, changed, seen, day, base_url| {
             ListVersion::new(SeenVersion { blueprint, changed, seen }, day, [].into_iter()).tag(epoch, base_url)
         };
-        let related = |related: &[Option<(u32, u64, Seen)>]| {
+        let related = |related: &[Option<(u32, u64, VersionVisibility)>]| {
             let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
-            let own = seen((1, 1, Seen::Drafts));
+            let own = seen((1, 1, VersionVisibility::Drafts));
             let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
             ListVersion::new(own, 1, related.into_iter()).tag(1, "a")
         };
-        let expanded = |related: &[Option<(u32, u64, Seen)>]| {
+        let expanded = |related: &[Option<(u32, u64, VersionVisibility)>]| {
             let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
             let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1 };
             let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
             AnswerVersion::of_resource(1, version, related.into_iter()).tag("")
         };
-        let (drafts, published) = (Seen::Drafts, Seen::Published);
+        let (drafts, published) = (VersionVisibility::Drafts, VersionVisibility::Published);
         let tags = [
             resource(1, 1, 1, 1),
             resource(2, 1, 1, 1),
@@ -296,8 +296,8 @@ mod tests {
             list(1, 1, 1, published, 1, "a"),
             list(1, 1, 1, drafts, 2, "a"),
             list(1, 1, 1, drafts, 1, "b"),
-            list(1, 1, 1, Seen::Released(7), 1, "a"),
-            list(1, 1, 1, Seen::Released(8), 1, "a"),
+            list(1, 1, 1, VersionVisibility::Released(7), 1, "a"),
+            list(1, 1, 1, VersionVisibility::Released(8), 1, "a"),
             related(&[None]),
             related(&[Some((2, 1, drafts))]),
             related(&[Some((3, 1, drafts))]),

@@ -59,13 +59,13 @@ pub(crate) struct Checkpointer {
     is_wanted: bool,
     /// True if an index was rebuilt since the last one. Until a checkpoint names its files, a start uses the damaged ones again.
     has_rebuilt_index: bool,
-    progress: Arc<Progress>,
+    progress: Arc<CheckpointProgress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The progress that the thread reports.
-struct Progress {
+struct CheckpointProgress {
     is_running: AtomicBool,
     /// Set when the store could not be brought to the disk.
     has_lost_data: AtomicBool,
@@ -76,7 +76,7 @@ struct Progress {
     base_bytes: AtomicU64,
 }
 
-impl Progress {
+impl CheckpointProgress {
     fn has_lost_data(&self) -> bool {
         self.has_lost_data.load(Ordering::SeqCst) || sync::has_failed()
     }
@@ -90,7 +90,7 @@ struct Work {
     number: u64,
     index: bindery_index::Checkpoint,
     is_base_due: bool,
-    progress: Arc<Progress>,
+    progress: Arc<CheckpointProgress>,
 }
 
 impl Checkpointer {
@@ -104,7 +104,7 @@ impl Checkpointer {
         pins: Arc<Mutex<Pins>>,
     ) -> Self {
         let (base, base_bytes) = base.unwrap_or((0, 0));
-        let progress = Arc::new(Progress {
+        let progress = Arc::new(CheckpointProgress {
             is_running: AtomicBool::new(false),
             has_lost_data: AtomicBool::new(false),
             checkpoint: AtomicU64::new(checkpoint),
@@ -232,7 +232,7 @@ impl Checkpointer {
 
 impl Work {
     fn run(self) {
-        let _running = Running(Arc::clone(&self.progress));
+        let _running = CheckpointGuard(Arc::clone(&self.progress));
         let started = Instant::now();
         let (number, is_base_due) = (self.number, self.is_base_due);
         let Work { folder, store, log, progress, .. } = &self;
@@ -281,9 +281,9 @@ fn write_base(folder: &Path, store: &Store, log: &dyn FollowLog) -> std::result:
 }
 
 /// Marks the checkpoint as finished when it is dropped, even by a panic, so that the next one can run.
-struct Running(Arc<Progress>);
+struct CheckpointGuard(Arc<CheckpointProgress>);
 
-impl Drop for Running {
+impl Drop for CheckpointGuard {
     fn drop(&mut self) {
         self.0.is_running.store(false, Ordering::SeqCst);
     }

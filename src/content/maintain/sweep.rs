@@ -30,9 +30,9 @@ const FAILED_PAUSE: Duration = Duration::from_secs(2);
 /// Tracks what may be removed.
 pub(crate) struct Sweeper {
     /// The replaced states that readers may still hold, in order.
-    replaced: VecDeque<Replaced>,
+    replaced: VecDeque<ReplacedState>,
     /// Parts that no state references but that the store may still hold. The first one is being removed.
-    obsolete: VecDeque<Obsolete>,
+    obsolete: VecDeque<ObsoleteData>,
     /// The last key of the first part for which a removal was returned. The next step continues after it.
     removed_up_to: Option<Key>,
     /// The key of the last answer that the search for expired ones has read.
@@ -41,7 +41,7 @@ pub(crate) struct Sweeper {
     next_step: Instant,
 }
 
-struct Replaced {
+struct ReplacedState {
     state: Weak<State>,
     garbage: Garbage,
 }
@@ -52,12 +52,12 @@ pub(crate) struct Garbage {
     /// Single keys of the store.
     pub(crate) superseded: Vec<Key>,
     /// Larger parts of the store.
-    pub(crate) obsolete: Vec<Obsolete>,
+    pub(crate) obsolete: Vec<ObsoleteData>,
 }
 
 /// A part of the store that nothing references any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Obsolete {
+pub(crate) enum ObsoleteData {
     /// All data of the deleted blueprint with that number.
     Blueprint(u32),
     /// The claims of a field that is no longer unique, or never became unique.
@@ -71,7 +71,7 @@ pub(crate) enum Obsolete {
 
 impl Sweeper {
     /// Creates the sweeper at a start. The store still holds these obsolete parts.
-    pub(crate) fn new(obsolete: Vec<Obsolete>) -> Sweeper {
+    pub(crate) fn new(obsolete: Vec<ObsoleteData>) -> Sweeper {
         let now = Instant::now();
         let (replaced, obsolete) = (VecDeque::new(), obsolete.into());
         Sweeper { replaced, obsolete, removed_up_to: None, kept: None, next_kept: now, next_step: now }
@@ -80,7 +80,7 @@ impl Sweeper {
     /// Records that a state was replaced. This includes states without garbage, because as long as a reader holds such
     /// a state, it may reference the garbage of later ones.
     pub(crate) fn replaced(&mut self, state: &Arc<State>, garbage: Garbage) {
-        self.replaced.push_back(Replaced { state: Arc::downgrade(state), garbage });
+        self.replaced.push_back(ReplacedState { state: Arc::downgrade(state), garbage });
     }
 
     /// Tests whether there are obsolete parts to remove.
@@ -93,7 +93,7 @@ impl Sweeper {
     pub(crate) fn unseen(&mut self) -> Vec<Key> {
         let mut keys = Vec::new();
         while self.replaced.front().is_some_and(|replaced| replaced.state.strong_count() == 0) {
-            let Some(Replaced { garbage, .. }) = self.replaced.pop_front() else { break };
+            let Some(ReplacedState { garbage, .. }) = self.replaced.pop_front() else { break };
             keys.extend(garbage.superseded);
             self.obsolete.extend(garbage.obsolete);
         }
@@ -155,7 +155,7 @@ impl Sweeper {
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
-pub(crate) fn holds_any_of(store: &Store, obsolete: Obsolete) -> Result<bool> {
+pub(crate) fn holds_any_of(store: &Store, obsolete: ObsoleteData) -> Result<bool> {
     for prefix in prefixes_of(obsolete) {
         if store.scan(prefix).next().transpose().map_err(Error::internal)?.is_some() {
             return Ok(true);
@@ -166,7 +166,7 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: Obsolete) -> Result<bool> {
 
 /// The next removals of an obsolete part, after a key. `apply` defers deletes of copies, so a copy may stay in the
 /// store for a while after its removal is committed: a step must not start from the beginning.
-fn removals_of(store: &Store, obsolete: Obsolete, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
+fn removals_of(store: &Store, obsolete: ObsoleteData, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
     let mut removals = Vec::with_capacity(STEP_KEYS);
     for prefix in prefixes_of(obsolete) {
         let scan = match after {
@@ -180,12 +180,12 @@ fn removals_of(store: &Store, obsolete: Obsolete, after: Option<&Key>) -> Result
     Ok(removals)
 }
 
-fn prefixes_of(obsolete: Obsolete) -> Vec<Prefix> {
+fn prefixes_of(obsolete: ObsoleteData) -> Vec<Prefix> {
     match obsolete {
-        Obsolete::Blueprint(number) => {
+        ObsoleteData::Blueprint(number) => {
             vec![Prefix::Resources(number), Prefix::Copies(number), Prefix::ImportKeys(number), Prefix::Uniques(number)]
         }
-        Obsolete::Claims { blueprint, claims } => vec![Prefix::UniquesOf { blueprint, claims }],
+        ObsoleteData::Claims { blueprint, claims } => vec![Prefix::UniquesOf { blueprint, claims }],
     }
 }
 

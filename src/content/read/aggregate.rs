@@ -8,7 +8,7 @@ use bindery_query::{Aggregation, Facet, Query, Stats};
 use serde_json::{Map, Value, json};
 
 use crate::data::state::Collection;
-use crate::read::resolve::{Resolver, Result, Stopped, stopped};
+use crate::read::resolve::{Resolver, Result, StopReason, stopped};
 
 /// All values of the facets of an answer may have so many bytes.
 const MAX_VALUE_BYTES: usize = 8 << 20;
@@ -24,7 +24,7 @@ pub(super) fn aggregate(
     collection: &Collection,
     query: &Query,
     aggregation: &Aggregation,
-    found: &index::Found,
+    found: &index::MatchSet,
 ) -> Result<Map<String, Value>> {
     let snapshot = &collection.snapshot;
     let variant = query.copies.variant;
@@ -43,7 +43,7 @@ pub(super) fn aggregate(
         };
         let counted = resolver.step("facet", &facet.key, count, |facet| facet.distinct)?;
         bytes += counted.values.iter().map(|(value, _)| bytes_of(value)).sum::<usize>();
-        check_size(facet, &counted, bytes).map_err(Stopped::Failed)?;
+        check_size(facet, &counted, bytes).map_err(StopReason::Failed)?;
         facets.insert(facet.key.clone(), facet_json(counted));
     }
     let mut stats = Map::new();

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 use bindery_index::{Hit, Interrupt};
 use bindery_model::error::{Code, Error};
 use bindery_query::projection::whole_column;
-use bindery_query::{Copies, Expansion, Selection, Step};
+use bindery_query::{Copies, Expansion, ExpansionStep, Selection};
 
 use crate::data::lookup::Lookup;
 use crate::data::sight::Sight;
 use crate::data::state::Collection;
-use crate::read::resolve::{Resolver, Result, Stopped};
+use crate::read::resolve::{Resolver, Result, StopReason};
 use crate::read::resource::{Presentation, write_hit};
 
 /// More related resources in an answer are refused.
@@ -20,7 +20,7 @@ const MAX_INCLUDED: usize = 1_000;
 const MAX_BYTES: usize = 32 << 20;
 
 /// The related resources of an answer in the making.
-pub(super) struct Included<'a> {
+pub(super) struct IncludedResources<'a> {
     resolver: &'a Resolver<'a>,
     lookup: &'a dyn Lookup,
     expansion: &'a Expansion,
@@ -35,17 +35,21 @@ pub(super) struct Included<'a> {
 
 /// A resource whose relation is followed.
 #[derive(Clone, Copy)]
-struct From<'a> {
+struct RelationSource<'a> {
     collection: &'a Collection,
     copies: Copies,
     hit: Hit,
 }
 
-impl<'a> Included<'a> {
+impl<'a> IncludedResources<'a> {
     /// Without any.
-    pub(super) fn new(resolver: &'a Resolver<'a>, lookup: &'a dyn Lookup, expansion: &'a Expansion) -> Included<'a> {
+    pub(super) fn new(
+        resolver: &'a Resolver<'a>,
+        lookup: &'a dyn Lookup,
+        expansion: &'a Expansion,
+    ) -> IncludedResources<'a> {
         let (known, followed) = (HashSet::new(), HashSet::new());
-        Included { resolver, lookup, expansion, json: String::new(), count: 0, known, followed }
+        IncludedResources { resolver, lookup, expansion, json: String::new(), count: 0, known, followed }
     }
 
     /// Adds those that a resource relates to, path by path. `copies` are those of it that are answered.
@@ -54,7 +58,7 @@ impl<'a> Included<'a> {
     /// If there are too many, the store fails, or it is interrupted.
     pub(super) fn add(&mut self, collection: &Collection, copies: Copies, hit: Hit) -> Result<()> {
         for (path, steps) in self.expansion.paths.iter().enumerate() {
-            self.follow(path, steps, 0, From { collection, copies, hit })?;
+            self.follow(path, steps, 0, RelationSource { collection, copies, hit })?;
         }
         Ok(())
     }
@@ -69,14 +73,20 @@ impl<'a> Included<'a> {
         format!("[{}]", self.json)
     }
 
-    fn follow(&mut self, path: usize, steps: &'a [Step], depth: usize, from: From<'_>) -> Result<()> {
+    fn follow(
+        &mut self,
+        path: usize,
+        steps: &'a [ExpansionStep],
+        depth: usize,
+        from: RelationSource<'_>,
+    ) -> Result<()> {
         let Some(step) = steps.get(depth) else { return Ok(()) };
         if !self.followed.insert((path, depth, from.hit.id)) {
             return Ok(());
         }
         let Resolver { state, access, now, interrupt, .. } = *self.resolver;
         if interrupt.is_over() {
-            return Err(Stopped::Interrupted);
+            return Err(StopReason::Interrupted);
         }
         let Ok(collection) = state.visible(access, &step.relation.blueprint) else { return Ok(()) };
         let sight = Sight::of(access, &collection.blueprint, now);
@@ -85,12 +95,12 @@ impl<'a> Included<'a> {
                 continue;
             };
             self.include(collection, step, &hit)?;
-            self.follow(path, steps, depth + 1, From { collection, copies: step.copies, hit })?;
+            self.follow(path, steps, depth + 1, RelationSource { collection, copies: step.copies, hit })?;
         }
         Ok(())
     }
 
-    fn include(&mut self, collection: &Collection, step: &'a Step, hit: &Hit) -> Result<()> {
+    fn include(&mut self, collection: &Collection, step: &'a ExpansionStep, hit: &Hit) -> Result<()> {
         let slug = step.relation.blueprint.as_str();
         if !self.known.insert((slug, hit.id)) {
             return Ok(());
@@ -107,7 +117,7 @@ impl<'a> Included<'a> {
         let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
         let presentation = Presentation { variant, fallback, selection, highlights: None, names: None };
         write_hit(&mut self.json, self.lookup, collection, hit, &presentation, &Interrupt::never())
-            .map_err(Stopped::Failed)?;
+            .map_err(StopReason::Failed)?;
         if self.json.len() > MAX_BYTES {
             let problem = format!("the resources that `expand` leads to have more than {MAX_BYTES} bytes");
             return Err(too_large(format!("{problem}; ask for fewer, or for less of them with `fields[{slug}]`")));
@@ -116,9 +126,9 @@ impl<'a> Included<'a> {
     }
 }
 
-impl From<'_> {
+impl RelationSource<'_> {
     /// The ids that the answered value of the relation names.
-    fn related_ids(self, step: &Step) -> Vec<u128> {
+    fn related_ids(self, step: &ExpansionStep) -> Vec<u128> {
         let (snapshot, column) = (&self.collection.snapshot, step.relation.column);
         let Copies { variant, fallback } = self.copies;
         let slot = self.hit.slot;
@@ -131,6 +141,6 @@ impl From<'_> {
     }
 }
 
-fn too_large(message: String) -> Stopped {
-    Stopped::Failed(Error::new(Code::InvalidParameter, message))
+fn too_large(message: String) -> StopReason {
+    StopReason::Failed(Error::new(Code::InvalidParameter, message))
 }

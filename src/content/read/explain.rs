@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use bindery_index::{Done, Trace, TraceStep};
+use bindery_index::{StepKind, Trace, TraceStep};
 use bindery_query::projection::column_name;
 use serde_json::{Value, json};
 
@@ -15,7 +15,7 @@ const MAX_STEPS: usize = 500;
 
 /// The steps of a search, and the times that they took.
 #[derive(Debug, Clone)]
-pub struct Explained {
+pub struct Explanation {
     /// The steps, as JSON objects.
     pub steps: Vec<Value>,
     /// The time that the search waited for a thread.
@@ -27,7 +27,7 @@ pub struct Explained {
 }
 
 /// An explanation that is being written, while the search runs.
-pub(super) struct Explanation {
+pub(super) struct ExplanationBuilder {
     /// The slug of the blueprint that is asked for.
     blueprint: String,
     trace: Trace,
@@ -36,30 +36,30 @@ pub(super) struct Explanation {
     started: Instant,
 }
 
-impl Explained {
+impl Explanation {
     /// One explanation of this search and of the one after it.
-    pub fn and(mut self, next: Explained) -> Explained {
+    pub fn and(mut self, next: Explanation) -> Explanation {
         self.steps.extend(next.steps);
         self.queued += next.queued;
         self.searched += next.searched;
         let documents = self.documents.into_iter().chain(next.documents).reduce(|sum, more| sum + more);
-        Explained { documents, ..self }
+        Explanation { documents, ..self }
     }
 
     /// The explanation with how long reading this many resources took.
-    pub(super) fn with_documents(mut self, collection: &Collection, count: usize, took: Duration) -> Explained {
+    pub(super) fn with_documents(mut self, collection: &Collection, count: usize, took: Duration) -> Explanation {
         let blueprint = &collection.blueprint.slug;
         self.steps.push(json!({ "step": "documents", "blueprint": blueprint, "count": count, "ms": millis(took) }));
-        Explained { documents: Some(took), ..self }
+        Explanation { documents: Some(took), ..self }
     }
 }
 
-impl Explanation {
+impl ExplanationBuilder {
     /// For a search that waited this long before it began.
-    pub(super) fn begin(collection: &Collection, queued: Duration) -> Explanation {
+    pub(super) fn begin(collection: &Collection, queued: Duration) -> ExplanationBuilder {
         let blueprint = collection.blueprint.slug.clone();
         let waiting = json!({ "step": "queue", "blueprint": blueprint, "ms": millis(queued) });
-        Explanation {
+        ExplanationBuilder {
             blueprint,
             trace: Trace::default(),
             steps: RefCell::new(vec![waiting]),
@@ -85,9 +85,9 @@ impl Explanation {
     }
 
     /// The whole explanation, once the search is done.
-    pub(super) fn end(self) -> Explained {
+    pub(super) fn end(self) -> Explanation {
         let searched = self.started.elapsed();
-        Explained { steps: self.steps.into_inner(), queued: self.queued, searched, documents: None }
+        Explanation { steps: self.steps.into_inner(), queued: self.queued, searched, documents: None }
     }
 
     fn add(&self, step: Value) {
@@ -103,17 +103,17 @@ fn step_json(collection: &Collection, step: &TraceStep) -> Value {
     let blueprint = &*collection.blueprint;
     let mut object = json!({ "step": "filter", "blueprint": blueprint.slug });
     match done {
-        Done::Column { column, compares } => {
+        StepKind::Column { column, compares } => {
             object["what"] = column_name(blueprint, *column).into();
             object["compares"] = (*compares).into();
         }
-        Done::Date(date) => object["what"] = (*date).into(),
-        Done::Words => object["what"] = "q".into(),
-        Done::Tested { candidates } => {
+        StepKind::Date(date) => object["what"] = (*date).into(),
+        StepKind::Words => object["what"] = "q".into(),
+        StepKind::Tested { candidates } => {
             object["step"] = "test".into();
             object["candidates"] = (*candidates).into();
         }
-        Done::Ordered => object["step"] = "order".into(),
+        StepKind::Ordered => object["step"] = "order".into(),
     }
     object["from"] = (*from).into();
     object["count"] = (*count).into();

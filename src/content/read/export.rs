@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 use bindery_index::Interrupt;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_query::{ExportParams, Format, Key as Selected, RawParams};
+use bindery_query::{ExportParams, Format, Key as ResultSet, RawParams};
 use bindery_store::Store;
 use serde_json::{Map, Value};
 
 use crate::data::lookup::import_key_at;
 use crate::read::aggregate::aggregate;
-use crate::read::expand::Included;
-use crate::read::explain::Explained;
+use crate::read::expand::IncludedResources;
+use crate::read::explain::Explanation;
 use crate::read::resolve::Result as SearchResult;
 use crate::read::resource::{Presentation, write_hit};
-use crate::read::view::{Searching, View};
+use crate::read::view::{View, ViewSearch};
 
 /// The number of hits that are read from the index at once.
 const CHUNK_RESOURCES: usize = 256;
@@ -36,7 +36,7 @@ pub struct Export {
     stream: bindery_index::Stream,
     /// The text behind the resources in JSON: other keys, each after a comma.
     end: String,
-    explained: Option<Explained>,
+    explained: Option<Explanation>,
     /// Hits that are not written yet, in reverse order.
     pending: Vec<bindery_index::Hit>,
     position: Position,
@@ -79,16 +79,16 @@ impl Export {
         let is_explained = view.explains(&raw)?;
         let params = parameters(&view, &raw, accept)?;
         let store = view.store.clone();
-        let search = move |searching: &Searching<'_>, params: &ExportParams| find(searching, params, &store);
+        let search = move |searching: &ViewSearch<'_>, params: &ExportParams| find(searching, params, &store);
         let plan = view.plan(&params, 0, &params.aggregation, is_explained);
         let (found, explained) = view.search(plan, search).await?;
         Ok(Export::of(view, params, found, explained))
     }
 
-    fn of(view: View, params: Arc<ExportParams>, found: FoundExport, explained: Option<Explained>) -> Export {
+    fn of(view: View, params: Arc<ExportParams>, found: FoundExport, explained: Option<Explanation>) -> Export {
         let FoundExport { stream, included, mut meta } = found;
         let mut end = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
-        if let Some(Explained { steps, .. }) = &explained {
+        if let Some(Explanation { steps, .. }) = &explained {
             meta.insert("explain".to_owned(), Value::Array(steps.clone()));
         }
         if !meta.is_empty() {
@@ -98,7 +98,7 @@ impl Export {
     }
 
     /// The explanation of how the resources were found, if that was asked for.
-    pub fn explained(&self) -> Option<&Explained> {
+    pub fn explained(&self) -> Option<&Explanation> {
         self.explained.as_ref()
     }
 
@@ -201,7 +201,7 @@ impl Export {
         if let Some(key) = import_key_at(&self.view.store, blueprint.number, id, hit.stamps.version)? {
             object.insert("key".to_owned(), Value::String(key));
         }
-        let is_shown = self.params.selection.has(Selected::Attributes);
+        let is_shown = self.params.selection.has(ResultSet::Attributes);
         if is_shown && !blueprint.variants.is_empty() {
             object.shift_remove("attributes");
             let mut variants = Map::new();
@@ -223,7 +223,7 @@ impl Export {
 
     /// The selected keys that are CSV columns: `id`, `type` and the three dates, if selected.
     fn csv_keys(&self) -> impl Iterator<Item = &str> {
-        let is_column = |key: &&Selected| !matches!(key, Selected::Attributes | Selected::Relationships);
+        let is_column = |key: &&ResultSet| !matches!(key, ResultSet::Attributes | ResultSet::Relationships);
         self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
     }
 
@@ -251,14 +251,14 @@ fn parameters(view: &View, raw: &RawParams, accept: Option<&str>) -> Result<Arc<
 }
 
 /// Finds what an export writes, with what is answered beside the resources.
-fn find(searching: &Searching<'_>, params: &ExportParams, store: &Store) -> SearchResult<FoundExport> {
+fn find(searching: &ViewSearch<'_>, params: &ExportParams, store: &Store) -> SearchResult<FoundExport> {
     let ExportParams { query, fallback, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);
     let found = searching.find()?;
     let stream = searching.of(|snapshot, interrupt| snapshot.stream_of(&found, searching.query, interrupt))?;
     let mut written = None;
     if !expansion.is_empty() {
-        let mut included = Included::new(resolver, store, expansion);
+        let mut included = IncludedResources::new(resolver, store, expansion);
         let copies = query.copies.answered_with(*fallback);
         let mut rest = stream.clone();
         loop {

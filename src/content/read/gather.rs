@@ -27,7 +27,7 @@ const HIGHLIGHTED: Duration = Duration::from_millis(2);
 
 /// Hits that are to be shown, and what with.
 #[derive(Clone)]
-struct Shown {
+struct HitPresenter {
     /// Held so that the versions of the copies stay in the store.
     _state: Arc<State>,
     documents: Documents,
@@ -68,13 +68,13 @@ impl View {
         self.shown(presentation).write(hits, &Interrupt::never())
     }
 
-    fn shown(&self, presentation: Presentation) -> Shown {
+    fn shown(&self, presentation: Presentation) -> HitPresenter {
         let (documents, collection) = (self.documents.clone(), Arc::clone(&self.collection));
-        Shown { _state: Arc::clone(&self.state), documents, collection, presentation: Arc::new(presentation) }
+        HitPresenter { _state: Arc::clone(&self.state), documents, collection, presentation: Arc::new(presentation) }
     }
 }
 
-impl Shown {
+impl HitPresenter {
     /// Tests whether writing these takes microseconds: nothing is read from the store, and no text is searched.
     fn is_at_hand(&self, hits: &[Hit]) -> bool {
         let Presentation { highlights, names, .. } = &*self.presentation;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_index::{Found, Hits, Position};
+use bindery_index::{Hits, MatchSet, Position};
 use bindery_model::error::Result;
 use bindery_query::{ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
@@ -11,11 +11,11 @@ use serde_json::{Map, Value};
 use crate::data::documents::Documents;
 use crate::read::aggregate::aggregate;
 use crate::read::cursor::CursorKey;
-use crate::read::expand::Included;
-use crate::read::explain::Explained;
+use crate::read::expand::IncludedResources;
+use crate::read::explain::Explanation;
 use crate::read::resolve::Result as SearchResult;
 use crate::read::resource::Presentation;
-use crate::read::view::{Searching, View};
+use crate::read::view::{View, ViewSearch};
 
 /// A page of a list.
 #[derive(Debug)]
@@ -25,18 +25,18 @@ pub struct ListPage {
     /// The related resources that were asked for, likewise.
     pub included: Option<String>,
     /// Which page it is.
-    pub place: Place,
+    pub place: PagePosition,
     /// The number of resources that match.
     pub total: u64,
     /// The keys `facets` and `stats` of `meta`, if they were asked for.
     pub aggregates: Map<String, Value>,
     /// The explanation of how the page was found and read, if that was asked for.
-    pub explained: Option<Explained>,
+    pub explained: Option<Explanation>,
 }
 
 /// Which page of a list it is.
 #[derive(Debug)]
-pub enum Place {
+pub enum PagePosition {
     /// The page of this number.
     Numbered(Page),
     /// A page of a walk.
@@ -110,7 +110,7 @@ impl View {
             PageStart::Walk { behind: None, .. } | PageStart::Numbered => params.page.offset(),
         };
         let documents = self.documents.clone();
-        let search = move |searching: &Searching<'_>, request: &ListRequest| find(searching, request, &documents);
+        let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find(searching, request, &documents);
         let plan = self.plan(request, offset, &params.aggregation, *is_explained);
         let (found, explained) = self.search(plan, search).await?;
         let started = Instant::now();
@@ -153,11 +153,11 @@ impl View {
 }
 
 /// The page of these resource objects, which are separated by commas.
-fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explained>) -> ListPage {
+fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explanation>) -> ListPage {
     let FoundPage { hits, next, included, aggregates } = found;
     let place = match params.cursor {
-        None => Place::Numbered(params.page),
-        Some(_) => Place::Walk { per_page: params.page.per_page, next },
+        None => PagePosition::Numbered(params.page),
+        Some(_) => PagePosition::Walk { per_page: params.page.per_page, next },
     };
     let mut resources = objects;
     resources.insert(0, '[');
@@ -165,7 +165,7 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
     ListPage { resources, included, place, total: hits.total, aggregates, explained }
 }
 
-fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
+fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
     let is_walk = matches!(request.start, PageStart::Walk { .. });
@@ -189,7 +189,7 @@ fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents)
     };
     let copies = query.copies.answered_with(*fallback);
     let include = || {
-        let mut included = Included::new(resolver, documents, expansion);
+        let mut included = IncludedResources::new(resolver, documents, expansion);
         hits.hits.iter().try_for_each(|hit| included.add(collection, copies, *hit))?;
         Ok(included)
     };
@@ -202,8 +202,8 @@ fn find(searching: &Searching<'_>, request: &ListRequest, documents: &Documents)
 
 /// A page of a walk, and the cursor of the next one.
 fn walk(
-    searching: &Searching<'_>,
-    found: &Found,
+    searching: &ViewSearch<'_>,
+    found: &MatchSet,
     cursors: &CursorKey,
     behind: Option<&Position>,
     per_page: usize,

@@ -7,9 +7,9 @@ use bindery_index::Neighbors;
 use bindery_model::error::{Code, Error, Result};
 use bindery_query::{Aggregation, NeighborsParams, RawParams};
 
-use crate::read::explain::Explained;
+use crate::read::explain::Explanation;
 use crate::read::resource::Presentation;
-use crate::read::view::{Located, Searching, View};
+use crate::read::view::{LocatedResource, View, ViewSearch};
 
 /// The resources beside one.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct NeighborsAnswer {
     /// The number of resources the list has.
     pub total: u64,
     /// The explanation of how they were found and read, if that was asked for.
-    pub explained: Option<Explained>,
+    pub explained: Option<Explanation>,
 }
 
 impl View {
@@ -42,12 +42,12 @@ impl View {
     /// `NOT_FOUND` if the list does not have the resource; `OVERLOADED` as for a list.
     pub async fn neighbors(
         &self,
-        resource: &Located,
+        resource: &LocatedResource,
         params: &Arc<NeighborsParams>,
         is_explained: bool,
     ) -> Result<NeighborsAnswer> {
         let slot = resource.0.slot;
-        let search = move |searching: &Searching<'_>, _: &NeighborsParams| {
+        let search = move |searching: &ViewSearch<'_>, _: &NeighborsParams| {
             let found = searching.find()?;
             let place =
                 || searching.of(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt));

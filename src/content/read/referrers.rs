@@ -8,7 +8,7 @@ use bindery_index::{Error as IndexError, Interrupt};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 
-use crate::data::referrers::{Referring, referring_to};
+use crate::data::referrers::{Referrer, referring_to};
 use crate::data::sight::Sight;
 use crate::data::state::State;
 use crate::handle::Content;
@@ -59,9 +59,9 @@ fn referrers(
     interrupt: &Interrupt<'_>,
 ) -> Result<Option<Vec<FieldReferrers>>> {
     let mut found = Vec::new();
-    for (Referring { collection, fields }, sight) in referring_to(state, slug).zip(sights) {
+    for (Referrer { collection, fields }, sight) in referring_to(state, slug).zip(sights) {
         for field in fields {
-            let of_field = Referring { collection, fields: vec![field] };
+            let of_field = Referrer { collection, fields: vec![field] };
             let matches = match of_field.find_with(id, &sight.filter(), interrupt) {
                 Err(IndexError::Interrupted) => return Ok(None),
                 matches => matches.map_err(|error| collection.search_failed(error))?,

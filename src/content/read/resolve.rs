@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use bindery_access::Access;
-use bindery_index::{self as index, Found, IdSet, Interrupt, Predicate};
+use bindery_index::{self as index, IdSet, Interrupt, MatchSet, Predicate};
 use bindery_model::error::Error;
 use bindery_model::time::Millis;
 use bindery_query::projection::whole_column;
@@ -15,20 +15,20 @@ use bindery_query::{Copies, Filter, Query, Relation};
 
 use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
-use crate::read::explain::Explanation;
+use crate::read::explain::ExplanationBuilder;
 
 /// A condition with more ids is evaluated at once, and only what it finds is kept: ids take 16 bytes each, and a request may
 /// have a hundred conditions. Of fewer ids, the index evaluates it when that is cheapest.
 const MAX_KEPT_IDS: usize = 10_000;
 
 /// Why there is no result.
-pub(super) enum Stopped {
+pub(super) enum StopReason {
     Interrupted,
     Failed(Error),
 }
 
 /// A result, unless the search was stopped.
-pub(super) type Result<T> = std::result::Result<T, Stopped>;
+pub(super) type Result<T> = std::result::Result<T, StopReason>;
 
 /// Resolves queries in one state, as one token sees it.
 pub(super) struct Resolver<'a> {
@@ -37,12 +37,12 @@ pub(super) struct Resolver<'a> {
     pub(super) now: Millis,
     pub(super) interrupt: &'a Interrupt<'a>,
     /// Collects the explanation for `explain=true`.
-    pub(super) explanation: Option<&'a Explanation>,
+    pub(super) explanation: Option<&'a ExplanationBuilder>,
 }
 
 /// The resources of a blueprint that a filter is about.
 #[derive(Clone, Copy)]
-struct Place<'a> {
+struct FilterTarget<'a> {
     collection: &'a Collection,
     copies: Copies,
 }
@@ -54,7 +54,7 @@ impl<'a> Resolver<'a> {
     /// If a search of related resources fails, or is interrupted.
     pub(super) fn query(&self, collection: &Collection, query: &Query) -> Result<index::Query> {
         let Query { copies, filter, sort } = query;
-        let filter = self.visible(Place { collection, copies: *copies }, filter)?;
+        let filter = self.visible(FilterTarget { collection, copies: *copies }, filter)?;
         Ok(index::Query { variant: copies.variant, filter, sort: sort.clone() })
     }
 
@@ -62,8 +62,8 @@ impl<'a> Resolver<'a> {
     ///
     /// # Errors
     /// As [`Resolver::query`].
-    pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<Found> {
-        let place = Place { collection, copies };
+    pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<MatchSet> {
+        let place = FilterTarget { collection, copies };
         self.find(place, copies.variant, &self.visible(place, filter)?)
     }
 
@@ -72,14 +72,14 @@ impl<'a> Resolver<'a> {
         let Query { copies, filter, sort } = query;
         let (own, rest) = match filter {
             Filter::Own(filter) if copies.fallback.is_none() => (filter.clone(), 0),
-            filter => (index::Filter::All, self.estimate_filter(Place { collection, copies: *copies }, filter)),
+            filter => (index::Filter::All, self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)),
         };
         let query = index::Query { variant: copies.variant, filter: own, sort: sort.clone() };
         collection.snapshot.estimate(&query, offset) + rest
     }
 
-    fn estimate_filter(&self, place: Place<'_>, filter: &Filter) -> u64 {
-        let Place { collection: Collection { snapshot, .. }, copies } = place;
+    fn estimate_filter(&self, place: FilterTarget<'_>, filter: &Filter) -> u64 {
+        let FilterTarget { collection: Collection { snapshot, .. }, copies } = place;
         match filter {
             Filter::Own(filter) => {
                 let variants = [Some(copies.variant), copies.fallback];
@@ -101,12 +101,12 @@ impl<'a> Resolver<'a> {
     }
 
     /// The filter, restricted to what the token may see of the place.
-    fn visible(&self, place: Place<'_>, filter: &Filter) -> Result<index::Filter> {
+    fn visible(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
         let sight = Sight::of(self.access, &place.collection.blueprint, self.now);
         Ok(sight.restrict(self.filter(place, filter)?))
     }
 
-    fn filter(&self, place: Place<'_>, filter: &Filter) -> Result<index::Filter> {
+    fn filter(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
         Ok(match filter {
             Filter::Own(filter) => self.own(place, filter)?,
             Filter::And(filters) => {
@@ -143,18 +143,18 @@ impl<'a> Resolver<'a> {
     }
 
     /// The resources that a relation leads to; `None` if the token does not have their blueprint.
-    fn related(&self, relation: &Relation, copies: Copies) -> Option<(Place<'a>, Sight)> {
+    fn related(&self, relation: &Relation, copies: Copies) -> Option<(FilterTarget<'a>, Sight)> {
         let collection = self.state.visible(self.access, &relation.blueprint).ok()?;
-        Some((Place { collection, copies }, Sight::of(self.access, &collection.blueprint, self.now)))
+        Some((FilterTarget { collection, copies }, Sight::of(self.access, &collection.blueprint, self.now)))
     }
 
     /// That a relation has at least one of these ids.
-    fn any_id(&self, place: Place<'_>, relation: &Relation, ids: IdSet) -> Result<index::Filter> {
+    fn any_id(&self, place: FilterTarget<'_>, relation: &Relation, ids: IdSet) -> Result<index::Filter> {
         self.own(place, &index::Filter::Column(relation.column, Predicate::AnyId(ids)))
     }
 
     /// A filter on the values that count: those of the variant or, where an attribute is null, of the fallback.
-    fn own(&self, place: Place<'_>, filter: &index::Filter) -> Result<index::Filter> {
+    fn own(&self, place: FilterTarget<'_>, filter: &index::Filter) -> Result<index::Filter> {
         let each = |filters: &[index::Filter]| -> Result<Vec<index::Filter>> {
             filters.iter().map(|filter| self.own(place, filter)).collect()
         };
@@ -179,7 +179,7 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn find(&self, place: Place<'_>, variant: u16, filter: &index::Filter) -> Result<Found> {
+    fn find(&self, place: FilterTarget<'_>, variant: u16, filter: &index::Filter) -> Result<MatchSet> {
         let found = place.collection.snapshot.find(variant, filter, self.interrupt);
         self.searched(place.collection);
         found.map_err(|error| stopped(place.collection, error))
@@ -210,17 +210,17 @@ impl<'a> Resolver<'a> {
         Ok(done)
     }
 
-    fn ids(&self, place: Place<'_>, filter: &index::Filter) -> Result<IdSet> {
+    fn ids(&self, place: FilterTarget<'_>, filter: &index::Filter) -> Result<IdSet> {
         let found = self.find(place, place.copies.variant, filter)?;
         place.collection.snapshot.ids(&found, self.interrupt).map_err(|error| stopped(place.collection, error))
     }
 }
 
 /// Why a search in a blueprint's index has no result.
-pub(super) fn stopped(collection: &Collection, error: index::Error) -> Stopped {
+pub(super) fn stopped(collection: &Collection, error: index::Error) -> StopReason {
     match error {
-        index::Error::Interrupted => Stopped::Interrupted,
-        error => Stopped::Failed(collection.search_failed(error)),
+        index::Error::Interrupted => StopReason::Interrupted,
+        error => StopReason::Failed(collection.search_failed(error)),
     }
 }
 

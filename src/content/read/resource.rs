@@ -7,12 +7,12 @@ use bindery_model::blueprint::{Blueprint, FieldType};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, format_millis};
-use bindery_model::value::Sanitized;
-use bindery_query::{Highlights, Key as Selected, Selection};
+use bindery_model::value::FieldRemovals;
+use bindery_query::{Highlights, Key as ResultSet, Selection};
 use bindery_sanitize::text_content;
 use serde_json::{Map, Value};
 
-use crate::command::Written;
+use crate::command::WrittenResource;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, empty_attributes};
 use crate::data::state::Collection;
@@ -50,7 +50,7 @@ pub struct ResourceAnswer {
     /// Its entity tag.
     pub tag: EntityTag,
     /// The parts that sanitizing removed from what was sent.
-    pub sanitized: Sanitized,
+    pub sanitized: FieldRemovals,
 }
 
 /// A resource as a write left it.
@@ -61,9 +61,9 @@ pub(crate) fn written_answer(
     lookup: &dyn Lookup,
     blueprint: &Blueprint,
     epoch: u64,
-    written: &Written,
+    written: &WrittenResource,
     presentation: &Presentation,
-    sanitized: Sanitized,
+    sanitized: FieldRemovals,
 ) -> Result<ResourceAnswer> {
     let renderer = Renderer { lookup, blueprint, presentation, interrupt: &Interrupt::never() };
     let mut json = String::new();
@@ -100,7 +100,7 @@ pub(crate) fn copies_shown(
     hit: &bindery_index::Hit,
     presentation: &Presentation,
 ) -> impl Iterator<Item = CopyVersion> {
-    let are_read = presentation.selection.has(Selected::Attributes) || presentation.highlights.is_some();
+    let are_read = presentation.selection.has(ResultSet::Attributes) || presentation.highlights.is_some();
     let variants = [Some(presentation.variant), presentation.other_variant()].into_iter().flatten();
     variants.filter(move |_| are_read).filter_map(|variant| version_of(collection, hit, variant))
 }
@@ -139,20 +139,20 @@ impl Renderer<'_> {
             out.push_str(key.as_str());
             out.push_str("\":");
             match key {
-                Selected::Id => {
+                ResultSet::Id => {
                     out.push('"');
                     out.push_str(&id.to_string());
                     out.push('"');
                 }
-                Selected::Type => out.push_str("\"resource\""),
-                Selected::PublishedAt => match stamps.published {
+                ResultSet::Type => out.push_str("\"resource\""),
+                ResultSet::PublishedAt => match stamps.published {
                     Some(date) => push_date(out, date),
                     None => out.push_str("null"),
                 },
-                Selected::CreatedAt => push_date(out, stamps.created),
-                Selected::UpdatedAt => push_date(out, stamps.updated),
-                Selected::Attributes => out.push_str(&attributes),
-                Selected::Relationships => {
+                ResultSet::CreatedAt => push_date(out, stamps.created),
+                ResultSet::UpdatedAt => push_date(out, stamps.updated),
+                ResultSet::Attributes => out.push_str(&attributes),
+                ResultSet::Relationships => {
                     out.push_str("{\"blueprint\":{\"data\":{\"id\":\"");
                     out.push_str(&self.blueprint.slug);
                     out.push_str("\",\"type\":\"blueprint\"}}}");
@@ -215,7 +215,7 @@ impl Renderer<'_> {
     /// The `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<Arc<str>> {
         let Presentation { variant, selection, .. } = self.presentation;
-        if !selection.has(Selected::Attributes) {
+        if !selection.has(ResultSet::Attributes) {
             return Ok(Arc::default());
         }
         let copy = self.copy(id, version_of(*variant))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_access::Access;
-use bindery_index::{Found, Hit, Interrupt, Snapshot};
+use bindery_index::{Hit, Interrupt, MatchSet, Snapshot};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
@@ -20,9 +20,9 @@ use crate::data::state::{Collection, State};
 use crate::data::version::{AnswerVersion, ListVersion, SeenVersion};
 use crate::handle::Content;
 use crate::read::authors::AuthorNames;
-use crate::read::expand::Included;
-use crate::read::explain::{Explained, Explanation};
-use crate::read::resolve::{self, Resolver, Stopped, stopped};
+use crate::read::expand::IncludedResources;
+use crate::read::explain::{Explanation, ExplanationBuilder};
+use crate::read::resolve::{self, Resolver, StopReason, stopped};
 use crate::read::resource::Presentation;
 use crate::search_scheduler::SearchScheduler;
 use crate::thread_pool::ThreadPool;
@@ -58,23 +58,23 @@ pub(super) struct SearchPlan<P> {
 }
 
 /// A resource that a token may see, found and not read yet.
-pub struct Located(pub(super) Hit);
+pub struct LocatedResource(pub(super) Hit);
 
 /// A search of a view: what it runs with.
 #[derive(Clone, Copy)]
-pub(super) struct Searching<'a> {
+pub(super) struct ViewSearch<'a> {
     pub(super) resolver: &'a Resolver<'a>,
     pub(super) collection: &'a Collection,
     /// The query for the index, restricted to what the token may see.
     pub(super) query: &'a IndexQuery,
 }
 
-impl Searching<'_> {
+impl ViewSearch<'_> {
     /// Finds the resources that match the query.
     ///
     /// # Errors
     /// If the search fails or is interrupted.
-    pub(super) fn find(&self) -> resolve::Result<Found> {
+    pub(super) fn find(&self) -> resolve::Result<MatchSet> {
         let IndexQuery { variant, filter, .. } = self.query;
         self.of(|snapshot, interrupt| snapshot.find(*variant, filter, interrupt))
     }
@@ -82,7 +82,7 @@ impl Searching<'_> {
     /// The result of a search in the index.
     ///
     /// # Errors
-    /// As [`Searching::find`].
+    /// As [`ViewSearch::find`].
     pub(super) fn of<T>(
         &self,
         search: impl FnOnce(&Snapshot, &Interrupt<'_>) -> Result<T, bindery_index::Error>,
@@ -117,7 +117,7 @@ impl Content {
     }
 }
 
-impl Located {
+impl LocatedResource {
     /// Its id.
     pub(super) fn id(&self) -> ResourceId {
         ResourceId::from_u128(self.0.id)
@@ -129,10 +129,10 @@ impl View {
     ///
     /// # Errors
     /// `NOT_FOUND` if it does not exist or the token may not see it.
-    pub fn locate(&self, id: &str) -> Result<Located> {
+    pub fn locate(&self, id: &str) -> Result<LocatedResource> {
         let hit = ResourceId::parse(id).and_then(|id| self.collection.snapshot.get(id.as_u128()));
         let hit = hit.filter(|hit| self.sight.shows(hit.stamps.published));
-        hit.map(Located).ok_or_else(|| no_resource(&self.collection.blueprint, id))
+        hit.map(LocatedResource).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
     /// Tests whether a request asks how it is answered.
@@ -157,7 +157,7 @@ impl View {
 
     /// The version of a resource, and of the resources of these other blueprints, by their slugs, in order. It changes with
     /// everything that could change what [`View::read`] returns.
-    pub fn resource_version(&self, resource: &Located, depends_on: &[String]) -> AnswerVersion {
+    pub fn resource_version(&self, resource: &LocatedResource, depends_on: &[String]) -> AnswerVersion {
         let own = self.collection.version_of(&resource.0);
         AnswerVersion::of_resource(self.state.epoch, own, self.related_versions(depends_on))
     }
@@ -166,7 +166,7 @@ impl View {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub async fn read(&self, resource: &Located, params: &GetParams) -> Result<String> {
+    pub async fn read(&self, resource: &LocatedResource, params: &GetParams) -> Result<String> {
         let GetParams { variant, fallback, ref selection, .. } = *params;
         let (selection, names) = (selection.clone(), self.names());
         let presentation = Presentation { variant, fallback, selection, highlights: None, names };
@@ -177,18 +177,18 @@ impl View {
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if there are too many; `OVERLOADED` if it takes too long; `INTERNAL` if the store fails.
-    pub async fn read_included(&self, resource: &Located, params: &GetParams) -> Result<String> {
+    pub async fn read_included(&self, resource: &LocatedResource, params: &GetParams) -> Result<String> {
         let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
         let (collection, documents) = (Arc::clone(&self.collection), self.documents.clone());
         let GetParams { variant, fallback, ref expansion, .. } = *params;
         let (hit, expansion) = (resource.0, expansion.clone());
         let search = move |interrupt: &Interrupt<'_>| {
             let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: None };
-            let mut included = Included::new(&resolver, &documents, &expansion);
+            let mut included = IncludedResources::new(&resolver, &documents, &expansion);
             match included.add(&collection, Copies { variant, fallback }, hit) {
                 Ok(()) => Some(Ok(included.finish())),
-                Err(Stopped::Failed(error)) => Some(Err(error)),
-                Err(Stopped::Interrupted) => None,
+                Err(StopReason::Failed(error)) => Some(Err(error)),
+                Err(StopReason::Interrupted) => None,
             }
         };
         self.searches.run(EXPANDED, search).await
@@ -235,24 +235,24 @@ impl View {
     pub(super) async fn search<P: AsRef<Query> + Send + Sync + 'static, T: Send + 'static>(
         &self,
         plan: SearchPlan<P>,
-        search: impl Fn(&Searching<'_>, &P) -> resolve::Result<T> + Send + 'static,
-    ) -> Result<(T, Option<Explained>)> {
+        search: impl Fn(&ViewSearch<'_>, &P) -> resolve::Result<T> + Send + 'static,
+    ) -> Result<(T, Option<Explanation>)> {
         let SearchPlan { params, estimate, is_explained } = plan;
         let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
         let collection = Arc::clone(&self.collection);
         let asked = Instant::now();
         let search = move |interrupt: &Interrupt<'_>| {
-            let explanation = is_explained.then(|| Explanation::begin(&collection, asked.elapsed()));
-            let interrupt = interrupt.with_trace(explanation.as_ref().map(Explanation::trace));
+            let explanation = is_explained.then(|| ExplanationBuilder::begin(&collection, asked.elapsed()));
+            let interrupt = interrupt.with_trace(explanation.as_ref().map(ExplanationBuilder::trace));
             let (interrupt, explaining) = (&interrupt, explanation.as_ref());
             let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: explaining };
             let found = resolver.query(&collection, (*params).as_ref()).and_then(|query| {
-                search(&Searching { resolver: &resolver, collection: &collection, query: &query }, &params)
+                search(&ViewSearch { resolver: &resolver, collection: &collection, query: &query }, &params)
             });
             match found {
-                Ok(found) => Some(Ok((found, explanation.map(Explanation::end)))),
-                Err(Stopped::Failed(error)) => Some(Err(error)),
-                Err(Stopped::Interrupted) => None,
+                Ok(found) => Some(Ok((found, explanation.map(ExplanationBuilder::end)))),
+                Err(StopReason::Failed(error)) => Some(Err(error)),
+                Err(StopReason::Interrupted) => None,
             }
         };
         self.searches.run(estimate, search).await
@@ -266,16 +266,16 @@ impl View {
     pub(super) fn search_at_length<T>(
         &self,
         query: &Query,
-        search: impl Fn(&Searching<'_>) -> resolve::Result<T>,
+        search: impl Fn(&ViewSearch<'_>) -> resolve::Result<T>,
     ) -> Result<T> {
         let interrupt = Interrupt::never();
         let resolver = self.resolver(&interrupt);
         let found = resolver
             .query(&self.collection, query)
-            .and_then(|query| search(&Searching { resolver: &resolver, collection: &self.collection, query: &query }));
+            .and_then(|query| search(&ViewSearch { resolver: &resolver, collection: &self.collection, query: &query }));
         found.map_err(|stopped| match stopped {
-            Stopped::Failed(error) => error,
-            Stopped::Interrupted => Error::internal("a search was interrupted that nothing interrupts"),
+            StopReason::Failed(error) => error,
+            StopReason::Interrupted => Error::internal("a search was interrupted that nothing interrupts"),
         })
     }
 

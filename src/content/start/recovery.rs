@@ -22,10 +22,10 @@ use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::resources;
 use crate::data::records::decode_id;
 use crate::data::saved_view::SavedView;
-use crate::data::state::{Changed, State};
+use crate::data::state::{LastChanges, State};
 use crate::data::version::{decode_epoch, decode_first_change};
 use crate::data::webhook::Webhook;
-use crate::maintain::sweep::{self, Obsolete};
+use crate::maintain::sweep::{self, ObsoleteData};
 use crate::start::error::StartError;
 
 /// Blueprint changes that have begun, by the number of their blueprint.
@@ -95,7 +95,7 @@ pub(crate) fn load_state(
     let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
-        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), Changed::at(number));
+        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), LastChanges::at(number));
     }
     Ok(state)
 }
@@ -169,16 +169,16 @@ pub(crate) fn obsolete(
     store: &Store,
     blueprints: &[Arc<Blueprint>],
     changes: &Changes,
-) -> Result<Vec<Obsolete>, StartError> {
+) -> Result<Vec<ObsoleteData>, StartError> {
     let highest = store.get(&Key::Counter(Counter::Blueprint)).map_err(StartError::content)?;
     let highest = highest.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
     let highest = u32::try_from(highest).map_err(StartError::content)?;
     let is_gone = |number: &u32| blueprints.iter().all(|known| known.number != *number);
-    let mut suspects: Vec<Obsolete> = (1..=highest).filter(is_gone).map(Obsolete::Blueprint).collect();
+    let mut suspects: Vec<ObsoleteData> = (1..=highest).filter(is_gone).map(ObsoleteData::Blueprint).collect();
     for blueprint in blueprints {
         let in_use = numbers_in_use(blueprint, changes.get(&blueprint.number).map(|change| &*change.next));
         let unmade = (1..blueprint.next_field).filter(|claims| !in_use.contains(claims));
-        suspects.extend(unmade.map(|claims| Obsolete::Claims { blueprint: blueprint.number, claims }));
+        suspects.extend(unmade.map(|claims| ObsoleteData::Claims { blueprint: blueprint.number, claims }));
     }
     let mut obsolete = Vec::new();
     for suspect in suspects {

@@ -33,7 +33,7 @@ pub struct SalvagedBlueprint {
 
 /// The data that was left, and what had to be dropped.
 #[derive(Debug, Default)]
-pub(crate) struct Repaired {
+pub(crate) struct RepairReport {
     pub(crate) blueprints: Vec<SalvagedBlueprint>,
     pub(crate) losses: Vec<String>,
 }
@@ -42,8 +42,8 @@ pub(crate) struct Repaired {
 ///
 /// # Errors
 /// [`StartError`] if the store fails.
-pub(crate) fn repair(store: &Store, number: u64) -> Result<Repaired, StartError> {
-    let mut repair = Repair { store, number, writes: Vec::new(), repaired: Repaired::default() };
+pub(crate) fn repair(store: &Store, number: u64) -> Result<RepairReport, StartError> {
+    let mut repair = Repair { store, number, writes: Vec::new(), repaired: RepairReport::default() };
     let blueprints = repair.blueprints()?;
     let superseded = repair.superseded()?;
     let lost = repair.sort_out(&blueprints)?;
@@ -66,7 +66,7 @@ struct Repair<'a> {
     store: &'a Store,
     number: u64,
     writes: Vec<StoreWrite>,
-    repaired: Repaired,
+    repaired: RepairReport,
 }
 
 impl Repair<'_> {

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::Path;
 
-use bindery_base::{BaseError, Gathered, RecoverOptions, restoring};
+use bindery_base::{BaseError, FolderRemains, RecoverOptions, restoring};
 use bindery_log::LogReader;
 
 use crate::start::error::StartError;
-use crate::start::repair::{Repaired, SalvagedBlueprint, repair};
+use crate::start::repair::{RepairReport, SalvagedBlueprint, repair};
 use crate::start::scratch::{Scratch, copy_folder};
 use crate::start::{epoch, folder, verify};
 
@@ -16,7 +16,7 @@ const ANALYTICS: &str = "analytics";
 
 /// The result of a salvage.
 #[derive(Debug)]
-pub struct Salvaged {
+pub struct SalvageReport {
     /// The sources that were used, and those that were damaged.
     pub notes: Vec<String>,
     /// The resources of each blueprint that were kept.
@@ -29,7 +29,7 @@ pub struct Salvaged {
 ///
 /// # Errors
 /// [`StartError`] if the old folder is in use or no data folder, the new one is not empty, or the disk fails.
-pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Result<Salvaged, StartError> {
+pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Result<SalvageReport, StartError> {
     if !verify::is_data_folder(old) {
         return Err(StartError::folder(old, &"it does not exist, or holds nothing of a server's"));
     }
@@ -44,8 +44,8 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     let copy = scratch.copy_of(&old.join(bindery_base::STORE), "old-store")?;
     let gathered =
         bindery_base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;
-    let Gathered { store, number, lost, mut notes } = gathered;
-    let Repaired { blueprints, mut losses } = repair(&store, number)?;
+    let FolderRemains { store, number, lost, mut notes } = gathered;
+    let RepairReport { blueprints, mut losses } = repair(&store, number)?;
     for records in &lost {
         let (from, through) = (records.start(), records.end());
         losses.push(format!(
@@ -67,5 +67,5 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
         notes.push("the analytics were copied as they are".to_owned());
     }
     drop(new_lock);
-    Ok(Salvaged { notes, blueprints, losses })
+    Ok(SalvageReport { notes, blueprints, losses })
 }

@@ -14,7 +14,7 @@ const STRANGER: u64 = 0;
 
 /// The records of a log.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct SharedRecords {
     records: Mutex<Vec<Vec<u8>>>,
     grown: Condvar,
 }
@@ -28,13 +28,13 @@ pub(super) struct Mishaps {
 
 /// One process's end of a shared log.
 pub(super) struct MemoryLog {
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<SharedRecords>,
     random: Random,
     mishaps: Arc<Mutex<Mishaps>>,
 }
 
 impl MemoryLog {
-    pub(super) fn new(shared: &Arc<Shared>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> MemoryLog {
+    pub(super) fn new(shared: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> MemoryLog {
         MemoryLog { shared: Arc::clone(shared), random: Random::new(seed), mishaps: Arc::clone(mishaps) }
     }
 
@@ -92,7 +92,7 @@ impl CommitLog for MemoryLog {
     }
 }
 
-impl FollowLog for Shared {
+impl FollowLog for SharedRecords {
     fn first(&self) -> Result<Option<u64>, LogError> {
         Ok(Some(1))
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bindery_base::Recovered;
+use bindery_base::RecoveryReport;
 use bindery_log::{CommitLog, FollowLog};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::render;
@@ -17,7 +17,7 @@ use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::memory_log::{MemoryLog, Mishaps, Shared};
+use super::memory_log::{MemoryLog, Mishaps, SharedRecords};
 use super::random::Random;
 use crate::fixture::{access, options};
 use crate::read::view::View;
@@ -38,13 +38,13 @@ struct Node {
 }
 
 impl Node {
-    fn start(log: &Arc<Shared>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
+    fn start(log: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
         let folder = tempfile::tempdir().unwrap();
         let options = options(folder.path());
         let store_options = StoreOptions { cache_bytes: 1 << 20 };
         let store = Store::open(&folder.path().join("store"), &store_options).unwrap();
         let log_of_node: Box<dyn CommitLog> = Box::new(MemoryLog::new(log, seed, mishaps));
-        let parts = Parts { log: log_of_node, position: 0, store, recovered: Recovered::default() };
+        let parts = Parts { log: log_of_node, position: 0, store, recovered: RecoveryReport::default() };
         let lock = folder::lock(folder.path()).unwrap();
         let content = Content::assemble(&options, lock, parts, &Progress::default()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
@@ -64,7 +64,7 @@ impl Node {
 }
 
 /// Has a content apply new records of the log until `stop` is set.
-fn follow(content: &Content, log: &Shared, stop: &AtomicBool) {
+fn follow(content: &Content, log: &SharedRecords, stop: &AtomicBool) {
     let runtime = runtime();
     let mut position = 0;
     while !stop.load(Ordering::SeqCst) {
@@ -262,7 +262,7 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
 }
 
 fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
-    let log = Arc::new(Shared::default());
+    let log = Arc::new(SharedRecords::default());
     let nodes = [Node::start(&log, seed, mishaps), Node::start(&log, seed ^ 0xff, mishaps)];
     let stop = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = nodes

@@ -13,8 +13,8 @@ use bindery_model::error::{Code, Error, Result};
 use bindery_model::os_error::is_disk_full;
 use bindery_store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
-use super::overlay::Decided;
-use crate::apply::{Committed, Prepared};
+use super::overlay::DecidedTransaction;
+use crate::apply::{CommittedTransaction, PreparedResults};
 use crate::queue::stopped_writing;
 
 /// The pause before an append with an unknown outcome is tried again.
@@ -44,7 +44,7 @@ pub(crate) struct Appender {
 pub(crate) struct Group {
     records: Vec<Vec<u8>>,
     bytes: usize,
-    transactions: Vec<Pending>,
+    transactions: Vec<PendingTransaction>,
 }
 
 impl Group {
@@ -54,17 +54,17 @@ impl Group {
     }
 }
 
-struct Pending {
-    decided: Decided,
+struct PendingTransaction {
+    decided: DecidedTransaction,
     n_records: usize,
     /// The number of jobs of the group that were decided up to this transaction, its own included.
     jobs_decided: usize,
 }
 
 /// The part of a group that is in the log.
-pub(crate) struct Appended {
+pub(crate) struct AppendResult {
     /// The transactions that are in the log, in order.
-    pub(crate) transactions: Vec<Committed>,
+    pub(crate) transactions: Vec<CommittedTransaction>,
     /// If another process got ahead: how many jobs, from the first on, can be answered. The others are decided again.
     pub(crate) jobs_answerable: Option<usize>,
 }
@@ -111,19 +111,19 @@ impl Appender {
     }
 
     /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns how many records it takes.
-    pub(crate) fn add(&self, group: &mut Group, decided: Decided, jobs_decided: usize) -> u64 {
+    pub(crate) fn add(&self, group: &mut Group, decided: DecidedTransaction, jobs_decided: usize) -> u64 {
         let records = encode_transaction(self.writer, &decided.writes);
         let n_records = records.len();
         group.bytes += records.iter().map(Vec::len).sum::<usize>();
         group.records.extend(records);
-        group.transactions.push(Pending { decided, n_records, jobs_decided });
+        group.transactions.push(PendingTransaction { decided, n_records, jobs_decided });
         n_records as u64
     }
 
     /// Appends a group and makes it durable.
-    pub(crate) fn commit(&mut self, group: Group) -> Result<Appended, Failure> {
+    pub(crate) fn commit(&mut self, group: Group) -> Result<AppendResult, Failure> {
         if group.records.is_empty() {
-            return Ok(Appended { transactions: Vec::new(), jobs_answerable: None });
+            return Ok(AppendResult { transactions: Vec::new(), jobs_answerable: None });
         }
         let mut may_be_appended = false;
         loop {
@@ -182,8 +182,8 @@ impl Appender {
     }
 
     /// Splits a group into the transactions of which all records are in the log, and the others.
-    fn take_appended(&mut self, group: Group, mut n_records: usize) -> Appended {
-        let mut appended = Appended { transactions: Vec::new(), jobs_answerable: None };
+    fn take_appended(&mut self, group: Group, mut n_records: usize) -> AppendResult {
+        let mut appended = AppendResult { transactions: Vec::new(), jobs_answerable: None };
         for pending in group.transactions {
             if pending.n_records > n_records {
                 appended.jobs_answerable = Some(pending.jobs_decided.saturating_sub(1));
@@ -192,9 +192,9 @@ impl Appender {
             n_records -= pending.n_records;
             let first = self.position + 1;
             self.position += pending.n_records as u64;
-            let Decided { writes, prepared } = pending.decided;
+            let DecidedTransaction { writes, prepared } = pending.decided;
             let transaction = Transaction { first, last: self.position, writer: self.writer, writes };
-            appended.transactions.push(Committed { transaction, prepared });
+            appended.transactions.push(CommittedTransaction { transaction, prepared });
         }
         appended
     }
@@ -203,7 +203,7 @@ impl Appender {
     ///
     /// # Errors
     /// `INTERNAL` if the log cannot be read.
-    pub(crate) fn read_others(&mut self) -> Result<Option<Vec<Committed>>> {
+    pub(crate) fn read_others(&mut self) -> Result<Option<Vec<CommittedTransaction>>> {
         let last = self.log.last();
         if last <= self.position {
             return Ok(None);
@@ -214,7 +214,7 @@ impl Appender {
             self.position = number;
             bytes += record.len();
             let transaction = self.assembler.push(number, &record).map_err(Error::internal)?;
-            transactions.extend(transaction.map(Committed::unprepared));
+            transactions.extend(transaction.map(CommittedTransaction::unprepared));
             if bytes > READ_BYTES {
                 break;
             }
@@ -223,8 +223,8 @@ impl Appender {
     }
 }
 
-impl From<Vec<StoreWrite>> for Decided {
-    fn from(writes: Vec<StoreWrite>) -> Decided {
-        Decided { writes, prepared: Prepared::default() }
+impl From<Vec<StoreWrite>> for DecidedTransaction {
+    fn from(writes: Vec<StoreWrite>) -> DecidedTransaction {
+        DecidedTransaction { writes, prepared: PreparedResults::default() }
     }
 }

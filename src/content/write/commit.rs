@@ -4,13 +4,13 @@ use std::time::Instant;
 
 use bindery_model::error::{Code, Error, Result};
 
-use super::append::{Appended, Failure, Group};
+use super::append::{AppendResult, Failure, Group};
 use super::committer::Committer;
 use super::room::UNKNOWN;
 
 impl Committer {
     /// Appends a group, unless the disk has no room for what the store makes of it.
-    pub(super) fn commit(&mut self, group: Group) -> Result<Appended> {
+    pub(super) fn commit(&mut self, group: Group) -> Result<AppendResult> {
         let bytes = self.appender.bytes_of(&group);
         if bytes > 0
             && let Err(error) = self.applier.store.check_room(bytes)

@@ -47,7 +47,7 @@ const IDLE_TICK: Duration = Duration::from_secs(1);
 const REBUILD_PAUSE: Duration = Duration::from_millis(1);
 
 /// Called when a blueprint change has begun, with the way back to its caller.
-pub(crate) type ChangeBegun = Box<dyn Fn(Arc<BlueprintChange>, Reply) + Send>;
+pub(crate) type ChangeStartCallback = Box<dyn Fn(Arc<BlueprintChange>, Reply) + Send>;
 
 /// Owns the log, and everything that transactions are applied to.
 pub(crate) struct Committer {
@@ -55,7 +55,7 @@ pub(crate) struct Committer {
     pub(crate) applier: Applier,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) sanitizer: Arc<Sanitizer>,
-    pub(crate) change_begun: ChangeBegun,
+    pub(crate) change_begun: ChangeStartCallback,
     /// Set when a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) room: Room,

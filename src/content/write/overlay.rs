@@ -11,7 +11,7 @@ use bindery_model::time::Millis;
 use bindery_store::{Counter, Key, Store, StoreWrite, WriteOp};
 use serde_json::Value;
 
-use crate::apply::{Prepared, PreparedColumns};
+use crate::apply::{PreparedColumns, PreparedResults};
 use crate::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
@@ -28,7 +28,7 @@ pub(crate) struct Overlay<'a> {
     undo: Vec<Undo>,
     /// Versions of copies that this transaction replaces or removes.
     superseded: Vec<Key>,
-    prepared: Prepared,
+    prepared: PreparedResults,
     /// The changes that the transaction records for the change feed.
     changes: ChangeGroup,
     /// True if the change feed begins anew with this transaction.
@@ -58,11 +58,11 @@ pub(crate) struct Savepoint {
 }
 
 /// A decided transaction.
-pub(crate) struct Decided {
+pub(crate) struct DecidedTransaction {
     /// Its writes. Superseded versions are deleted at its end.
     pub(crate) writes: Vec<StoreWrite>,
     /// The results that were computed from these writes already.
-    pub(crate) prepared: Prepared,
+    pub(crate) prepared: PreparedResults,
 }
 
 impl<'a> Overlay<'a> {
@@ -81,7 +81,7 @@ impl<'a> Overlay<'a> {
             writes: Vec::new(),
             undo: Vec::new(),
             superseded: Vec::new(),
-            prepared: Prepared::default(),
+            prepared: PreparedResults::default(),
             changes: ChangeGroup::default(),
             begins_changes: false,
             change_numbers,
@@ -228,13 +228,13 @@ impl<'a> Overlay<'a> {
     /// Takes back everything that the transaction wrote.
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(&Savepoint { writes: 0, superseded: 0, prepared: 0, changes: 0 });
-        self.prepared = Prepared::default();
+        self.prepared = PreparedResults::default();
         self.begins_changes = false;
     }
 
     /// Ends the transaction; none if it wrote nothing. The id and the time that were given last are part of it, so that
     /// neither ever goes back, and so is who asked for it. The next transaction begins at [`Overlay::number`], which the caller moves on.
-    pub(crate) fn finish(&mut self) -> Option<Decided> {
+    pub(crate) fn finish(&mut self) -> Option<DecidedTransaction> {
         let superseded = std::mem::take(&mut self.superseded);
         let prepared = std::mem::take(&mut self.prepared);
         let changes = std::mem::take(&mut self.changes);
@@ -254,7 +254,7 @@ impl<'a> Overlay<'a> {
         self.undo.clear();
         let mut writes = last_of_each(std::mem::take(&mut self.writes));
         writes.extend(superseded.into_iter().map(StoreWrite::delete));
-        Some(Decided { writes, prepared })
+        Some(DecidedTransaction { writes, prepared })
     }
 }
 

@@ -27,7 +27,7 @@ const GROUP_RELEASES: usize = 10_000;
 const BATCH: usize = 1_024;
 
 /// A publication that became due.
-struct Due<'a> {
+struct DuePublication<'a> {
     at: Millis,
     slug: &'a str,
     id: ResourceId,
@@ -77,7 +77,7 @@ impl Committer {
             due.retain(|release| release.at <= through);
             let changes = self.applier.changes.numbers;
             let mut overlay = Overlay::new(&store, self.appender.next_number(), through, None, changes);
-            for Due { slug, id, .. } in due {
+            for DuePublication { slug, id, .. } in due {
                 overlay.note_change(slug, id, ChangeOp::Published, false, true);
             }
             let mut group = Group::default();
@@ -115,7 +115,7 @@ fn first_after(collection: &Collection, store: &Store, after: Millis) -> Result<
 }
 
 /// The publications that became due after `after` and until `until`, in that order.
-fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis) -> Result<Vec<Due<'a>>> {
+fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis) -> Result<Vec<DuePublication<'a>>> {
     let mut due = Vec::new();
     for collection in scheduled(state) {
         if first_after(collection, store, after)?.is_none_or(|first| first > until) {
@@ -123,13 +123,13 @@ fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis
         }
         let slug = collection.blueprint.slug.as_str();
         match due_in_index(collection, after, until) {
-            Ok(found) => due.extend(found.into_iter().map(|(at, id)| Due { at, slug, id })),
+            Ok(found) => due.extend(found.into_iter().map(|(at, id)| DuePublication { at, slug, id })),
             Err(error) => {
                 tracing::debug!(%error, slug, "publications that became due are read from the store");
                 for resource in resources(store, collection.blueprint.number) {
                     let (id, meta) = resource?;
                     let at = meta.published.filter(|at| *at > after && *at <= until);
-                    due.extend(at.map(|at| Due { at, slug, id }));
+                    due.extend(at.map(|at| DuePublication { at, slug, id }));
                 }
             }
         }

@@ -1,6 +1,6 @@
 //! Whole answers to reads, so that a repeated request costs one look-up instead of a search and a page of documents.
 //!
-//! An answer is kept under everything that its request asks for ([`Asked`]), and is valid for one version
+//! An answer is kept under everything that its request asks for ([`RequestKey`]), and is valid for one version
 //! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints that are is kept with
 //! the answer, since it is known only once the request's parameters were read. So nothing has to be told to this
 //! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
@@ -44,7 +44,7 @@ const ENTRY_BYTES: u64 = 256;
 const PARTS: usize = 16;
 
 /// What a read asks for, as the client sent it.
-pub(crate) struct Asked {
+pub(crate) struct RequestKey {
     host: Option<HeaderValue>,
     uri: Uri,
 }
@@ -69,7 +69,7 @@ pub(crate) struct AnswerCache {
     answers: Cache<Arc<[u8]>, CachedAnswer, Weight>,
     /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped. The cache's own
     /// placeholders do not do this: they have no version, and hand on no errors.
-    making: Mutex<HashMap<ExactKey, Making>>,
+    making: Mutex<HashMap<ExactKey, AnswerReceiver>>,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -86,35 +86,35 @@ impl Weighter<Arc<[u8]>, CachedAnswer> for Weight {
 /// Tells an answer from those of other versions, too.
 type ExactKey = (Arc<[u8]>, AnswerVersion);
 
-type Made = Result<CachedAnswer, Failure>;
-type Making = watch::Receiver<Option<Made>>;
+type AnswerResult = Result<CachedAnswer, Failure>;
+type AnswerReceiver = watch::Receiver<Option<AnswerResult>>;
 
 /// What a request for an answer is to do.
-enum Next<'a> {
+enum NextAction<'a> {
     Use(CachedAnswer),
     Make(Turn<'a>),
-    WaitFor(Making),
+    WaitFor(AnswerReceiver),
 }
 
 /// The turn to make an answer that others may wait for.
 struct Turn<'a> {
     cache: &'a AnswerCache,
     key: ExactKey,
-    made: watch::Sender<Option<Made>>,
+    made: watch::Sender<Option<AnswerResult>>,
 }
 
-impl<S: Send + Sync> FromRequestParts<S> for Asked {
+impl<S: Send + Sync> FromRequestParts<S> for RequestKey {
     type Rejection = Infallible;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Asked, Infallible> {
-        Ok(Asked::of(&parts.headers, &parts.uri))
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestKey, Infallible> {
+        Ok(RequestKey::of(&parts.headers, &parts.uri))
     }
 }
 
-impl Asked {
+impl RequestKey {
     /// What a request with this head asks for.
-    pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> Asked {
-        Asked { host: headers.get(HOST).cloned(), uri: uri.clone() }
+    pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> RequestKey {
+        RequestKey { host: headers.get(HOST).cloned(), uri: uri.clone() }
     }
 
     /// The key of a list. If its links follow the address that the client used, that is part of it. So is whether drafts are
@@ -199,7 +199,7 @@ impl AnswerCache {
     ///
     /// # Errors
     /// Those of `make`, also if another request called its own.
-    pub(crate) async fn get_or_make<F: Future<Output = Made>>(
+    pub(crate) async fn get_or_make<F: Future<Output = AnswerResult>>(
         &self,
         key: &[u8],
         version: AnswerVersion,
@@ -207,16 +207,16 @@ impl AnswerCache {
     ) -> Result<CachedAnswer, Failure> {
         loop {
             match self.next(key, version) {
-                Next::Use(answer) => {
+                NextAction::Use(answer) => {
                     self.hits.fetch_add(1, Ordering::Relaxed);
                     return Ok(answer);
                 }
-                Next::Make(turn) => {
+                NextAction::Make(turn) => {
                     let made = make().await;
                     turn.end(&made);
                     return made;
                 }
-                Next::WaitFor(mut making) => {
+                NextAction::WaitFor(mut making) => {
                     // An error means that the client of the request that made it has left: somebody else has to.
                     if let Ok(made) = making.wait_for(Option::is_some).await
                         && let Some(made) = made.clone()
@@ -229,19 +229,19 @@ impl AnswerCache {
         }
     }
 
-    fn next(&self, key: &[u8], version: AnswerVersion) -> Next<'_> {
+    fn next(&self, key: &[u8], version: AnswerVersion) -> NextAction<'_> {
         // An answer is kept before its turn ends, so under this lock it is either kept or being made.
         let mut all = self.making.lock();
         if let Some(answer) = self.kept(key, |_| version) {
-            return Next::Use(answer);
+            return NextAction::Use(answer);
         }
         let key = (Arc::from(key), version);
         if let Some(making) = all.get(&key) {
-            return Next::WaitFor(making.clone());
+            return NextAction::WaitFor(making.clone());
         }
         let (made, making) = watch::channel(None);
         all.insert(key.clone(), making);
-        Next::Make(Turn { cache: self, key, made })
+        NextAction::Make(Turn { cache: self, key, made })
     }
 
     fn kept(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
@@ -257,7 +257,7 @@ impl AnswerCache {
 
 impl Turn<'_> {
     /// Keeps the answer and hands it to those that wait, and also an error: the same request would fail again.
-    fn end(self, made: &Made) {
+    fn end(self, made: &AnswerResult) {
         if let Ok(answer) = made {
             self.cache.keep(&self.key.0, answer);
         }

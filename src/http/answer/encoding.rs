@@ -19,7 +19,7 @@ use zstd::zstd_safe::CParameter;
 
 use crate::answer::bounded::bounded;
 use crate::answer::offload::offload;
-use crate::answer::recode::{Codec, Held, Recoded};
+use crate::answer::recode::{Codec, HeldResources, RecodedBody};
 use crate::transport::budget::{Account, Charge};
 
 /// Smaller answers are sent as they are: compressed they would fit into no fewer packets.
@@ -207,7 +207,7 @@ impl EncodedAnswers {
                 return Response::from_parts(parts, body);
             };
             note(&mut parts.headers, encoding);
-            let stream = Recoded::new(body.into_data_stream(), encoder, held);
+            let stream = RecodedBody::new(body.into_data_stream(), encoder, held);
             return Response::from_parts(parts, Body::from_stream(stream));
         };
         let Ok(bytes) = axum::body::to_bytes(body, length).await else {
@@ -264,7 +264,7 @@ fn is_compressible(response: &Response) -> bool {
 }
 
 /// The compressor of a stream; `None` if too many streams are compressed already, or there is no memory for one more.
-fn begin_stream(encoding: Encoding, account: Option<Arc<Account>>) -> Option<(Encoder, Held)> {
+fn begin_stream(encoding: Encoding, account: Option<Arc<Account>>) -> Option<(Encoder, HeldResources)> {
     let permit = STREAMS.try_acquire().ok()?;
     let mut charge = Charge::to(account);
     if !charge.try_set(encoding.stream_bytes()) {
@@ -306,7 +306,7 @@ impl Codec for GzDecoder<Vec<u8>> {
 
 /// What became of a compressed body.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Unpacking {
+pub(crate) enum UnpackResult {
     Done(Vec<u8>),
     /// It has more bytes than it may have.
     TooLarge,
@@ -317,30 +317,30 @@ pub(crate) enum Unpacking {
 ///
 /// # Errors
 /// If it is not valid gzip.
-pub(crate) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io::Result<Unpacking> {
+pub(crate) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io::Result<UnpackResult> {
     let mut decoder = GzDecoder::new(Vec::new());
     for piece in packed.chunks(UNPACKED_AT_ONCE) {
         decoder.write_all(piece)?;
         if decoder.get_ref().len() > max_bytes {
-            return Ok(Unpacking::TooLarge);
+            return Ok(UnpackResult::TooLarge);
         }
         if !charge.try_set(decoder.get_ref().capacity()) {
-            return Ok(Unpacking::NoMemory);
+            return Ok(UnpackResult::NoMemory);
         }
     }
     let mut unpacked = decoder.finish()?;
     if unpacked.len() > max_bytes {
-        return Ok(Unpacking::TooLarge);
+        return Ok(UnpackResult::TooLarge);
     }
     unpacked.shrink_to_fit();
-    Ok(if charge.try_set(unpacked.capacity()) { Unpacking::Done(unpacked) } else { Unpacking::NoMemory })
+    Ok(if charge.try_set(unpacked.capacity()) { UnpackResult::Done(unpacked) } else { UnpackResult::NoMemory })
 }
 
 /// A body that is unpacked while it arrives.
 pub(crate) fn unpacked(body: BodyDataStream, account: Option<Arc<Account>>) -> Body {
     let mut charge = Charge::to(account);
     charge.add(UNPACKING_BYTES);
-    Body::from_stream(Recoded::new(body, GzDecoder::new(Vec::new()), (charge, None)))
+    Body::from_stream(RecodedBody::new(body, GzDecoder::new(Vec::new()), (charge, None)))
 }
 
 #[cfg(test)]
@@ -372,10 +372,10 @@ mod tests {
         let bomb = Encoding::Gzip.encode(&vec![0; 50 << 20]).unwrap();
         assert!(bomb.len() < 60_000);
         let unpack = |packed: &[u8], max_bytes| unpack(packed, max_bytes, &mut Charge::default());
-        assert_eq!(unpack(&bomb, 1 << 20).unwrap(), Unpacking::TooLarge);
+        assert_eq!(unpack(&bomb, 1 << 20).unwrap(), UnpackResult::TooLarge);
         let small = Encoding::Gzip.encode(b"abc").unwrap();
-        assert_eq!(unpack(&small, 3).unwrap(), Unpacking::Done(b"abc".to_vec()));
-        assert_eq!(unpack(&small, 2).unwrap(), Unpacking::TooLarge);
+        assert_eq!(unpack(&small, 3).unwrap(), UnpackResult::Done(b"abc".to_vec()));
+        assert_eq!(unpack(&small, 2).unwrap(), UnpackResult::TooLarge);
         assert!(unpack(&small[..small.len() - 1], 3).is_err());
         assert!(unpack(b"abc", 3).is_err());
     }

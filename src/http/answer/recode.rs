@@ -12,7 +12,7 @@ use crate::answer::offload::offload;
 use crate::transport::budget::Charge;
 
 /// The resources of the server that a recoded stream holds until its end.
-pub(crate) type Held = (Charge, Option<SemaphorePermit<'static>>);
+pub(crate) type HeldResources = (Charge, Option<SemaphorePermit<'static>>);
 
 /// Compresses or unpacks a body piece by piece.
 pub(crate) trait Codec: Sized + Send + Unpin + 'static {
@@ -27,15 +27,15 @@ pub(crate) trait Codec: Sized + Send + Unpin + 'static {
 }
 
 /// A body that is compressed or unpacked while it arrives.
-pub(crate) struct Recoded<C> {
+pub(crate) struct RecodedBody<C> {
     body: BodyDataStream,
     /// The bytes that have arrived and are not recoded yet.
     arrived: Bytes,
-    step: Step<C>,
-    _held: Held,
+    step: RecodeStep<C>,
+    _held: HeldResources,
 }
 
-enum Step<C> {
+enum RecodeStep<C> {
     /// Waits for the body.
     Idle(C),
     Running(Pin<Box<dyn Future<Output = io::Result<StepEnd<C>>> + Send>>),
@@ -49,9 +49,9 @@ struct StepEnd<C> {
     recoded: Vec<u8>,
 }
 
-impl<C: Codec> Recoded<C> {
-    pub(crate) fn new(body: BodyDataStream, codec: C, held: Held) -> Recoded<C> {
-        Recoded { body, arrived: Bytes::new(), step: Step::Idle(codec), _held: held }
+impl<C: Codec> RecodedBody<C> {
+    pub(crate) fn new(body: BodyDataStream, codec: C, held: HeldResources) -> RecodedBody<C> {
+        RecodedBody { body, arrived: Bytes::new(), step: RecodeStep::Idle(codec), _held: held }
     }
 }
 
@@ -71,22 +71,22 @@ async fn recode<C: Codec>(mut codec: C, mut arrived: Bytes) -> io::Result<StepEn
     offload(work).await.unwrap_or_else(|| Err(io::Error::other("recoding a body panicked")))
 }
 
-impl<C: Codec> Stream for Recoded<C> {
+impl<C: Codec> Stream for RecodedBody<C> {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
         loop {
-            match std::mem::replace(&mut self.step, Step::Over) {
-                Step::Over => return Poll::Ready(None),
-                Step::Idle(codec) => {
+            match std::mem::replace(&mut self.step, RecodeStep::Over) {
+                RecodeStep::Over => return Poll::Ready(None),
+                RecodeStep::Idle(codec) => {
                     if self.arrived.is_empty() {
                         match Pin::new(&mut self.body).poll_next(context) {
                             Poll::Pending => {
-                                self.step = Step::Idle(codec);
+                                self.step = RecodeStep::Idle(codec);
                                 return Poll::Pending;
                             }
                             Poll::Ready(Some(Ok(piece))) if piece.is_empty() => {
-                                self.step = Step::Idle(codec);
+                                self.step = RecodeStep::Idle(codec);
                                 continue;
                             }
                             Poll::Ready(Some(Ok(piece))) => self.arrived = piece,
@@ -94,11 +94,11 @@ impl<C: Codec> Stream for Recoded<C> {
                             Poll::Ready(None) => {}
                         }
                     }
-                    self.step = Step::Running(Box::pin(recode(codec, std::mem::take(&mut self.arrived))));
+                    self.step = RecodeStep::Running(Box::pin(recode(codec, std::mem::take(&mut self.arrived))));
                 }
-                Step::Running(mut running) => {
+                RecodeStep::Running(mut running) => {
                     let Poll::Ready(ended) = running.as_mut().poll(context) else {
-                        self.step = Step::Running(running);
+                        self.step = RecodeStep::Running(running);
                         return Poll::Pending;
                     };
                     let StepEnd { codec, arrived, recoded } = match ended {
@@ -106,7 +106,7 @@ impl<C: Codec> Stream for Recoded<C> {
                         Err(error) => return Poll::Ready(Some(Err(error))),
                     };
                     self.arrived = arrived;
-                    self.step = codec.map_or(Step::Over, Step::Idle);
+                    self.step = codec.map_or(RecodeStep::Over, RecodeStep::Idle);
                     if !recoded.is_empty() {
                         return Poll::Ready(Some(Ok(Bytes::from(recoded))));
                     }

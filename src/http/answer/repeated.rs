@@ -10,10 +10,10 @@ use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use bindery_access::Access;
 
-use crate::answer::answer_cache::Asked;
+use crate::answer::answer_cache::RequestKey;
 use crate::answer::respond::is_unmodified;
 use crate::app::App;
-use crate::request::head::{Authorized, authorize};
+use crate::request::head::{AuthorizedAccess, authorize};
 
 /// The routes whose answers are kept.
 const LIST: &str = "/v2/resources/{blueprint}";
@@ -37,7 +37,7 @@ pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> O
     // Answers to members say who wrote what, and are not kept.
     let answer = if access.is_session() { None } else { kept(app, &access, request) };
     if answer.is_none() {
-        request.extensions_mut().insert(Authorized(access));
+        request.extensions_mut().insert(AuthorizedAccess(access));
     }
     answer
 }
@@ -47,7 +47,7 @@ fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> 
     let mut segments = request.uri().path().split('/').skip(3);
     let (blueprint, id) = (segments.next()?, segments.next());
     let view = app.content.view(access, blueprint).ok()?;
-    let asked = Asked::of(request.headers(), request.uri());
+    let asked = RequestKey::of(request.headers(), request.uri());
     let answer = match id {
         None => {
             let key = asked.list(app.config.public_url.is_none(), view.sees_drafts());

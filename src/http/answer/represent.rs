@@ -1,7 +1,7 @@
 //! Blueprints, tokens and members as JSON. Must not know how they are requested.
 
 use bindery_access::{Member, Token};
-use bindery_content::{BlueprintPlan, IssuedToken, Replaced};
+use bindery_content::{BlueprintPlan, IssuedToken, ReplacementOutcome};
 use bindery_model::blueprint::render;
 use bindery_model::time::{Millis, format_millis};
 use serde_json::{Map, Value, json};
@@ -57,10 +57,10 @@ pub(crate) fn colleague(member: &Member) -> Value {
 }
 
 /// What became of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
-pub fn replaced(replaced: &Replaced) -> Value {
+pub fn replaced(replaced: &ReplacementOutcome) -> Value {
     match replaced {
-        Replaced::Applied(blueprint) => render::to_json(blueprint),
-        Replaced::Planned(plan) => self::plan(plan),
+        ReplacementOutcome::Applied(blueprint) => render::to_json(blueprint),
+        ReplacementOutcome::Planned(plan) => self::plan(plan),
     }
 }
 

@@ -5,13 +5,13 @@ use std::time::Duration;
 use axum::http::header::CACHE_CONTROL;
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::Response;
-use bindery_content::Explained;
+use bindery_content::Explanation;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
 /// The answer with the header. It is made anew for each request, so nobody keeps it.
-pub(crate) fn explained(mut response: Response, explained: &Explained) -> Response {
-    let Explained { queued, searched, documents, .. } = explained;
+pub(crate) fn explained(mut response: Response, explained: &Explanation) -> Response {
+    let Explanation { queued, searched, documents, .. } = explained;
     let parts = [("queue", Some(queued)), ("search", Some(searched)), ("documents", documents.as_ref())];
     for (name, took) in parts {
         if let Some(took) = took {

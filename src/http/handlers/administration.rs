@@ -13,7 +13,7 @@ use crate::answer::represent;
 use crate::answer::respond::{self, data_value, no_content};
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
-use crate::request::idempotency::{Post, Rendered};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 
 pub(crate) async fn list_blueprints(call: Call) -> Answer {
@@ -40,8 +40,8 @@ pub(crate) async fn create_blueprint(call: Call, BaseUrl(base): BaseUrl, request
     request.answer(&call, Ability::Manage, render, create).await
 }
 
-fn created(body: &Value, location: &str) -> Rendered {
-    Rendered::new(StatusCode::CREATED, body.to_string()).with(header::LOCATION, location)
+fn created(body: &Value, location: &str) -> RenderedResponse {
+    RenderedResponse::new(StatusCode::CREATED, body.to_string()).with(header::LOCATION, location)
 }
 
 pub(crate) async fn replace_blueprint(call: Call<String>, body: JsonBody) -> Answer {

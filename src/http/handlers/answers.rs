@@ -32,17 +32,17 @@ pub(crate) struct Answers {
 }
 
 /// The end that the response is made of.
-pub(crate) struct Waiting {
+pub(crate) struct AnswersReceiver {
     begun: oneshot::Receiver<()>,
     pieces: mpsc::UnboundedReceiver<Bytes>,
 }
 
 /// Both ends. What waits is charged to the account of this charge.
-pub(crate) fn answers(charge: Charge) -> (Answers, Waiting) {
+pub(crate) fn answers(charge: Charge) -> (Answers, AnswersReceiver) {
     let (begin, begun) = oneshot::channel();
     let (pieces, received) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(MAX_WAITING_BYTES as usize));
-    (Answers { begin: Some(begin), pieces, room, charge }, Waiting { begun, pieces: received })
+    (Answers { begin: Some(begin), pieces, room, charge }, AnswersReceiver { begun, pieces: received })
 }
 
 impl Answers {
@@ -82,12 +82,12 @@ impl Answers {
             () = self.pieces.closed() => return,
         };
         if let Ok(room) = room {
-            let _ = self.pieces.send(charge.attach(Piece { text, _room: room }));
+            let _ = self.pieces.send(charge.attach(LinesPiece { text, _room: room }));
         }
     }
 }
 
-impl Waiting {
+impl AnswersReceiver {
     /// The body of the response, once it is to begin.
     pub(crate) async fn body(self) -> Body {
         // An error means that there will be no more answers, which also is a reason to begin.
@@ -97,12 +97,12 @@ impl Waiting {
 }
 
 /// Lines that wait. Their room is free again once they were handed over to be written, or dropped.
-struct Piece {
+struct LinesPiece {
     text: String,
     _room: OwnedSemaphorePermit,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for LinesPiece {
     fn as_ref(&self) -> &[u8] {
         self.text.as_bytes()
     }

@@ -19,7 +19,7 @@ use crate::transport::stream;
 const PIECE_BYTES: u64 = 256 << 10;
 
 /// A backup that is ready to be sent. Its files have no names: they are gone when they are closed.
-struct Prepared {
+struct PreparedBackup {
     parts: Box<dyn Read + Send>,
     bytes: u64,
     number: u64,
@@ -29,7 +29,7 @@ pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
     let prepared = tokio::task::spawn_blocking(move || prepare(&call.app)).await;
-    let Prepared { mut parts, bytes, number } = prepared.map_err(Error::internal)??;
+    let PreparedBackup { mut parts, bytes, number } = prepared.map_err(Error::internal)??;
     let body = stream::produced(Connection::account_of(&extensions), move || next_piece(&mut *parts));
     let name = format!("attachment; filename=\"bindery-{number}.backup\"");
     let headers = [
@@ -40,17 +40,17 @@ pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
     Ok((headers, Response::new(body)).into_response())
 }
 
-fn prepare(app: &App) -> Result<Prepared> {
+fn prepare(app: &App) -> Result<PreparedBackup> {
     let (content, head) = app.content.backup_to_send()?;
     if !app.analytics.is_open() {
         // The command that asked for it says that the analytics are missing.
-        return Ok(Prepared { parts: Box::new(content), bytes: head.bytes, number: head.number });
+        return Ok(PreparedBackup { parts: Box::new(content), bytes: head.bytes, number: head.number });
     }
     let analytics = app.content.unnamed_file(|path| app.analytics.backup(path))?;
     let envelope = backup_envelope(head.bytes);
     let bytes = envelope.len() as u64 + head.bytes + length(&analytics)?;
     let parts = Box::new(Cursor::new(envelope).chain(content).chain(analytics));
-    Ok(Prepared { parts, bytes, number: head.number })
+    Ok(PreparedBackup { parts, bytes, number: head.number })
 }
 
 fn length(file: &File) -> Result<u64> {

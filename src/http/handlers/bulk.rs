@@ -1,12 +1,12 @@
 //! Bulk requests (`API.md` 4.5). Must not know what an item holds.
 
 use axum::http::StatusCode;
-use bindery_content::{Answered, BulkAnswer, Idempotent, Operation};
+use bindery_content::{BulkAnswer, Idempotency, IdempotentAnswer, Operation};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Answer, Failure, error_object};
 use crate::request::head::Call;
-use crate::request::idempotency::{Post, Rendered, respond_to};
+use crate::request::idempotency::{Post, RenderedResponse, respond_to};
 use crate::transport::body::JsonBody;
 
 pub(crate) async fn create(call: Call<String>, request: Post) -> Answer {
@@ -39,14 +39,14 @@ async fn run(
     call: &Call<String>,
     operation: Operation,
     body: JsonBody,
-    idempotent: Option<Idempotent<BulkAnswer>>,
-) -> Result<Answered<BulkAnswer>, Failure> {
+    idempotent: Option<Idempotency<BulkAnswer>>,
+) -> Result<IdempotentAnswer<BulkAnswer>, Failure> {
     let writing = call.app.content.write(&call.access, operation.ability(), &call.path, &call.query)?;
     let body = body.read(call.max_body_bytes()).await?;
     Ok(writing.bulk(operation, &body, idempotent).await?)
 }
 
-fn render(bulk: &BulkAnswer) -> Rendered {
+fn render(bulk: &BulkAnswer) -> RenderedResponse {
     let BulkAnswer { operation, applied, failed } = bulk;
     let status = match (failed.is_empty(), operation) {
         (false, _) => StatusCode::MULTI_STATUS,
@@ -71,5 +71,5 @@ fn render(bulk: &BulkAnswer) -> Rendered {
     if !sanitized.is_empty() {
         meta.insert("sanitized".to_owned(), sanitized.into());
     }
-    Rendered::new(status, json!({ "data": data, "meta": meta }).to_string())
+    RenderedResponse::new(status, json!({ "data": data, "meta": meta }).to_string())
 }

@@ -20,7 +20,7 @@ use crate::error::{Answer, Failure};
 use crate::request::client::Client;
 use crate::request::head::{Call, access_of_sender};
 use crate::transport::connection::Connection;
-use crate::transport::stream::{Pieces, streamed};
+use crate::transport::stream::{PieceSender, streamed};
 use crate::transport::watchers::Watch;
 
 /// The number that a client goes on from.
@@ -147,7 +147,7 @@ fn events(position: Position, first: Vec<Change>, watch: Option<Watch>) -> Respo
     (StatusCode::OK, headers, body).into_response()
 }
 
-async fn send_events(mut position: Position, first: Vec<Change>, pieces: Pieces) {
+async fn send_events(mut position: Position, first: Vec<Change>, pieces: PieceSender) {
     let mut end = position.call.app.content.watch_changes();
     let mut found = first;
     // Sent at once, so that the client knows that the stream is open.
@@ -183,7 +183,7 @@ async fn send_events(mut position: Position, first: Vec<Change>, pieces: Pieces)
     }
 }
 
-async fn send(pieces: &Pieces, text: String) -> bool {
+async fn send(pieces: &PieceSender, text: String) -> bool {
     let piece: io::Result<Bytes> = Ok(Bytes::from(text));
     pieces.send(piece).await.is_ok()
 }

@@ -6,14 +6,14 @@ use bindery_content::{Import, ImportLine};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::sent::quote;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 use bindery_query::RawParams;
 use serde_json::json;
 
 use crate::error::{Answer, error_object};
 use crate::handlers::answers::{Answers, answers};
 use crate::request::head::Call;
-use crate::request::idempotency::{Post, Rendered};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 use crate::transport::lines::{Line, Lines};
 
@@ -22,17 +22,17 @@ const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "ap
 
 /// Which lines are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Wanted {
+enum LineSelection {
     All,
     /// Those that failed. A summary at the end counts all.
     Failures,
 }
 
-impl Wanted {
-    fn parse(raw_query: &str) -> Result<Wanted> {
+impl LineSelection {
+    fn parse(raw_query: &str) -> Result<LineSelection> {
         match RawParams::parse(raw_query).single("answers")? {
-            None | Some("all") => Ok(Wanted::All),
-            Some("failures") => Ok(Wanted::Failures),
+            None | Some("all") => Ok(LineSelection::All),
+            Some("failures") => Ok(LineSelection::Failures),
             Some(other) => {
                 let text = format!("`answers` is {}; it must be `all` or `failures`", quote(other));
                 Err(Error::new(Code::InvalidParameter, text))
@@ -43,25 +43,25 @@ impl Wanted {
 
 /// What is answered of lines, and what the last lines of the response sum up.
 struct Report {
-    wanted: Wanted,
+    wanted: LineSelection,
     created: u64,
     updated: u64,
     failed: u64,
-    sanitized: Sanitized,
+    sanitized: FieldRemovals,
 }
 
 /// With an `Idempotency-Key` the body is read whole, since the key stands for all of it; without one it is streamed.
 pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
-    let wanted = Wanted::parse(&call.query);
+    let wanted = LineSelection::parse(&call.query);
     if !request.has_key() {
         let import = call.app.content.import(&call.access, &call.path, &call.query)?;
         return stream(import, Report::new(wanted?), request.into_body(), call.max_body_bytes()).await;
     }
-    let for_render = *wanted.as_ref().unwrap_or(&Wanted::All);
+    let for_render = *wanted.as_ref().unwrap_or(&LineSelection::All);
     let render = move |lines: &Vec<ImportLine>| {
         let mut report = Report::new(for_render);
         let lines = report.lines(lines) + &report.end();
-        Rendered::new(StatusCode::OK, lines).with(header::CONTENT_TYPE, LINE_TYPES[0])
+        RenderedResponse::new(StatusCode::OK, lines).with(header::CONTENT_TYPE, LINE_TYPES[0])
     };
     let import = async |body: JsonBody, idempotent: Option<_>| {
         let import = call.app.content.import(&call.access, &call.path, &call.query)?;
@@ -87,7 +87,7 @@ async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answ
     if let Err(error) = import_lines(import, lines, &mut report, &mut answers).await {
         answers.push(format!("{}\n", json!({ "errors": error_object(&error) }))).await;
         // What sanitizing removed is not known in full.
-        report.sanitized = Sanitized::default();
+        report.sanitized = FieldRemovals::default();
     }
     answers.push(report.end()).await;
     answers.begin();
@@ -110,8 +110,8 @@ async fn import_lines(mut import: Import, mut lines: Lines, report: &mut Report,
 }
 
 impl Report {
-    fn new(wanted: Wanted) -> Report {
-        Report { wanted, created: 0, updated: 0, failed: 0, sanitized: Sanitized::default() }
+    fn new(wanted: LineSelection) -> Report {
+        Report { wanted, created: 0, updated: 0, failed: 0, sanitized: FieldRemovals::default() }
     }
 
     /// The answers to lines that are wanted.
@@ -122,7 +122,7 @@ impl Report {
                 Ok(imported) => {
                     self.sanitized.add(&imported.sanitized);
                     *if imported.op == "created" { &mut self.created } else { &mut self.updated } += 1;
-                    if self.wanted == Wanted::Failures {
+                    if self.wanted == LineSelection::Failures {
                         continue;
                     }
                     json!({ "index": index, "id": imported.id.to_string(), "op": imported.op })
@@ -144,7 +144,7 @@ impl Report {
         if !self.sanitized.is_empty() {
             out += &format!("{}\n", json!({ "sanitized": self.sanitized.to_json() }));
         }
-        if self.wanted == Wanted::Failures {
+        if self.wanted == LineSelection::Failures {
             let Report { created, updated, failed, .. } = self;
             let counts = json!({ "created": created, "updated": updated, "failed": failed });
             out += &format!("{}\n", json!({ "summary": counts }));

@@ -7,13 +7,14 @@ use axum::body::Bytes;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bindery_content::{
-    Created, EntityTag, Explained, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, Place, ResourceAnswer,
+    CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, PagePosition,
+    ResourceAnswer,
 };
 use bindery_model::ability::Ability;
 use bindery_query::RawParams;
 use serde_json::{Value, json};
 
-use crate::answer::answer_cache::{Asked, CachedAnswer};
+use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::links::Links;
 use crate::answer::respond::{
     IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
@@ -21,7 +22,7 @@ use crate::answer::respond::{
 use crate::answer::server_timing::explained;
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
-use crate::request::idempotency::{Post, Rendered};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 use crate::transport::connection::Connection;
 use crate::transport::stream;
@@ -29,7 +30,7 @@ use crate::transport::stream;
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
-pub(crate) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
+pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
     // Read before the tag is compared: an invalid parameter must never be answered with 304.
     let request = view.list_request(&call.query)?;
@@ -62,15 +63,15 @@ pub(crate) async fn list(call: Call<String>, asked: Asked, BaseUrl(base): BaseUr
 }
 
 /// The body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
-fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &str) -> String {
+fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
     let ListPage { resources, included, place, total, aggregates, .. } = list;
     let (links, mut meta) = match &place {
-        Place::Numbered(page) => {
+        PagePosition::Numbered(page) => {
             let (current, last) = (page.number, page.last(total));
             let meta = json!({ "current_page": current, "last_page": last, "per_page": page.per_page, "total": total });
             (Links::new(url, query, *page, total), meta)
         }
-        Place::Walk { per_page, next } => {
+        PagePosition::Walk { per_page, next } => {
             (Links::of_walk(url, query, next.as_deref()), json!({ "per_page": per_page, "total": total }))
         }
     };
@@ -79,7 +80,7 @@ fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &s
     for (key, value) in aggregates {
         meta[key] = value;
     }
-    if let Some(Explained { steps, .. }) = explained {
+    if let Some(Explanation { steps, .. }) = explained {
         meta["explain"] = Value::Array(steps.clone());
     }
     let included = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
@@ -93,7 +94,7 @@ fn list_body(list: ListPage, explained: Option<&Explained>, url: &str, query: &s
     body
 }
 
-pub(crate) async fn find(call: Call<Resource>, asked: Asked, known: IfNoneMatch) -> Answer {
+pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneMatch) -> Answer {
     let (blueprint, id) = &call.path;
     let view = call.app.content.view(&call.access, blueprint)?;
     let params = view.get_params(&call.query)?;
@@ -135,7 +136,7 @@ pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
     let NeighborsAnswer { previous, next, position, total, explained: how } = found;
     let shown = |resource: Option<String>| resource.unwrap_or_else(|| "null".to_owned());
     let (previous, next, mut meta) = (shown(previous), shown(next), json!({ "position": position, "total": total }));
-    if let Some(Explained { steps, .. }) = &how {
+    if let Some(Explanation { steps, .. }) = &how {
         meta["explain"] = Value::Array(steps.clone());
     }
     let body = format!("{{\"data\":{{\"previous\":{previous},\"next\":{next}}},\"meta\":{meta}}}");
@@ -160,8 +161,8 @@ pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
 
 pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let blueprint = call.path.clone();
-    let render = move |Created { id, answer }: &Created| {
-        Rendered::new(StatusCode::CREATED, written_body(answer))
+    let render = move |CreatedResource { id, answer }: &CreatedResource| {
+        RenderedResponse::new(StatusCode::CREATED, written_body(answer))
             .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };

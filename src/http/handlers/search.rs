@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bindery_content::Explained;
+use bindery_content::Explanation;
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -31,7 +31,7 @@ pub(crate) async fn search(call: Call) -> Answer {
     if is_explained {
         call.access.require(&[Ability::Manage])?;
     }
-    let asked = Asked::of(&params)?;
+    let asked = SearchParams::of(&params)?;
     let limit = limit(params.single("limit")?)?;
     let most = call.app.config.query_timeout;
     let search = Search { asked, limit, is_explained };
@@ -48,16 +48,16 @@ fn limit(sent: Option<&str>) -> Result<usize> {
 
 /// What is asked for.
 struct Search {
-    asked: Asked,
+    asked: SearchParams,
     limit: usize,
     is_explained: bool,
 }
 
 /// What is looked for: parameters of each list.
-struct Asked(String);
+struct SearchParams(String);
 
-impl Asked {
-    fn of(params: &RawParams) -> Result<Asked> {
+impl SearchParams {
+    fn of(params: &RawParams) -> Result<SearchParams> {
         let given = |name| Ok::<_, Error>(params.single(name)?.filter(|text| !text.is_empty()));
         let (search, q, typos) = (given("search")?, given("q")?, params.given_flag("typos")?);
         let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
@@ -72,7 +72,7 @@ impl Asked {
         let given = [("search", search), ("q", q), ("typos", typos)];
         let parameters: Vec<String> =
             given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
-        Ok(Asked(parameters.join("&")))
+        Ok(SearchParams(parameters.join("&")))
     }
 }
 
@@ -80,7 +80,7 @@ impl Search {
     /// Blueprints are searched one after another, so that one request is never more than one search at a time.
     async fn all(&self, call: &Call) -> Answer {
         let (mut found, mut total) = (Vec::new(), 0);
-        let mut how: Option<Explained> = None;
+        let mut how: Option<Explanation> = None;
         for blueprint in call.app.content.list_blueprints(&call.access)? {
             // Without fields that are searched, a list would ignore what is looked for, and show everything.
             if !has_ranked_fields(&blueprint) {
@@ -104,7 +104,7 @@ impl Search {
         }
         let found = serde_json::to_string(&found).map_err(Error::internal)?;
         let mut meta = json!({ "total": total });
-        if let Some(Explained { steps, .. }) = &how {
+        if let Some(Explanation { steps, .. }) = &how {
             meta["explain"] = Value::Array(steps.clone());
         }
         let response = respond::json(StatusCode::OK, format!("{{\"data\":{found},\"meta\":{meta}}}"));

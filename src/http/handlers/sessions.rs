@@ -6,7 +6,7 @@ use axum::http::request::Parts;
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::Response;
 use bindery_access::{ClientNote, Session, csrf_of};
-use bindery_content::{Credentials, NewPassword, NewSession, SignedIn};
+use bindery_content::{Credentials, NewPassword, NewSession, SignedInMember};
 use bindery_model::error::{Code, Error};
 use bindery_model::time::{format_millis, now_millis};
 use bindery_query::{RawParams, strict};
@@ -30,18 +30,18 @@ const MAX_AGENT_CHARS: usize = 256;
 const X_INVITATION: HeaderName = HeaderName::from_static("x-invitation");
 
 /// The head of a request that signs somebody in.
-pub(crate) struct SigningIn {
+pub(crate) struct SignInHead {
     app: App,
     extensions: Extensions,
     headers: HeaderMap,
 }
 
-impl FromRequestParts<App> for SigningIn {
+impl FromRequestParts<App> for SignInHead {
     type Rejection = Failure;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SigningIn, Failure> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<SignInHead, Failure> {
         let signing_in =
-            SigningIn { app: app.clone(), extensions: parts.extensions.clone(), headers: parts.headers.clone() };
+            SignInHead { app: app.clone(), extensions: parts.extensions.clone(), headers: parts.headers.clone() };
         app.limits.take_address(signing_in.client().address)?;
         // A foreign page must not sign its visitors in as somebody else.
         check_origin(&app.config, &parts.headers)?;
@@ -49,7 +49,7 @@ impl FromRequestParts<App> for SigningIn {
     }
 }
 
-impl SigningIn {
+impl SignInHead {
     fn client(&self) -> Client {
         Client::of(&self.extensions, &self.headers, &self.app.config.analytics)
     }
@@ -73,8 +73,8 @@ impl SigningIn {
     }
 }
 
-fn signed_in(cookie: CookieKind, signed_in: &SignedIn, secret: &str) -> Answer {
-    let SignedIn { member, role, session } = signed_in;
+fn signed_in(cookie: CookieKind, signed_in: &SignedInMember, secret: &str) -> Answer {
+    let SignedInMember { member, role, session } = signed_in;
     let abilities: Vec<&str> = role.abilities().iter().map(|ability| ability.as_str()).collect();
     let value = json!({
         "member": { "id": member.id, "name": member.name, "email": member.email, "role": member.role },
@@ -93,7 +93,7 @@ fn with_cookie(mut response: Response, cookie: HeaderValue) -> Response {
     response
 }
 
-pub(crate) async fn sign_in(signing_in: SigningIn, body: JsonBody) -> Answer {
+pub(crate) async fn sign_in(signing_in: SignInHead, body: JsonBody) -> Answer {
     let credentials = Credentials::parse(&body.read(MAX_BODY_BYTES).await?)?;
     let app = &signing_in.app;
     let attempt = app.sign_ins.begin(signing_in.client().address, credentials.email())?;
@@ -126,10 +126,10 @@ pub(crate) async fn sign_out(
 }
 
 /// A wrong password is not 401, which would mean that the session has ended. It counts as a failed attempt to sign in.
-pub(crate) async fn change_password(signing_in: SigningIn, body: JsonBody) -> Answer {
-    let SigningIn { app, extensions, headers } = &signing_in;
+pub(crate) async fn change_password(signing_in: SignInHead, body: JsonBody) -> Answer {
+    let SignInHead { app, extensions, headers } = &signing_in;
     let (known, _) = known_session(app, &Method::PUT, extensions, headers)?;
-    let SignedIn { member, .. } = app.content.signed_in(&known.session)?;
+    let SignedInMember { member, .. } = app.content.signed_in(&known.session)?;
     let new = NewPassword::parse(&body.read(MAX_BODY_BYTES).await?)?;
     let attempt = app.sign_ins.begin(signing_in.client().address, &member.email)?;
     match app.content.change_password(&member, new, signing_in.note()).await {
@@ -185,7 +185,7 @@ pub fn invitation_url(base: &str, secret: &str) -> String {
     format!("{base}/admin/invitation#{secret}")
 }
 
-pub(crate) async fn find_invitation(signing_in: SigningIn, RawQuery(query): RawQuery) -> Answer {
+pub(crate) async fn find_invitation(signing_in: SignInHead, RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
     let secret = signing_in.headers.get(X_INVITATION).and_then(|secret| secret.to_str().ok()).ok_or_else(|| {
         let text = "the header `X-Invitation` is missing: the secret that the link of the invitation ends with";
@@ -198,7 +198,7 @@ pub(crate) async fn find_invitation(signing_in: SigningIn, RawQuery(query): RawQ
     Ok(data_value(StatusCode::OK, value))
 }
 
-pub(crate) async fn accept_invitation(signing_in: SigningIn, body: JsonBody) -> Answer {
+pub(crate) async fn accept_invitation(signing_in: SignInHead, body: JsonBody) -> Answer {
     let body = body.read(MAX_BODY_BYTES).await?;
     let new = signing_in.app.content.accept_invitation(&body, signing_in.note()).await?;
     signing_in.answer(&new)

@@ -4,14 +4,14 @@ use axum::http::{StatusCode, header};
 use bindery_content::Webhook;
 use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
-use bindery_webhooks::{Delivery, DeliveryState, Sent};
+use bindery_webhooks::{Delivery, DeliveryState, SendOutcome};
 use serde_json::{Value, json};
 
 use crate::answer::respond::{data_value, no_content};
 use crate::app::App;
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
-use crate::request::idempotency::{Post, Rendered};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 
 /// A webhook without its secret, with what failed last.
@@ -73,7 +73,8 @@ pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) ->
         let mut value = shown(&app, webhook);
         value["secret"] = Value::from(webhook.secret.as_str());
         let location = format!("{base}/v2/webhooks/{}", webhook.id);
-        Rendered::new(StatusCode::CREATED, json!({ "data": value }).to_string()).with(header::LOCATION, &location)
+        RenderedResponse::new(StatusCode::CREATED, json!({ "data": value }).to_string())
+            .with(header::LOCATION, &location)
     };
     let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
@@ -106,7 +107,7 @@ pub(crate) async fn deliveries(call: Call<String>) -> Answer {
 /// Sends a message at once, and answers what became of it.
 pub(crate) async fn test(call: Call<String>) -> Answer {
     let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
-    let Sent { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
+    let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
     let state = if error.is_none() { "delivered" } else { "given_up" };
     let result =
         json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });

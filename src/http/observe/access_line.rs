@@ -25,7 +25,7 @@ const REDACTED: &str = "[redacted]";
 
 /// A request that was answered.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct AccessLine {
     /// When the request arrived.
     pub(crate) at: Millis,
     pub(crate) id: String,
@@ -60,10 +60,10 @@ fn has_secret(text: &str, admin: Option<&str>) -> bool {
     SECRETS.iter().any(|secret| text.contains(secret)) || admin.is_some_and(|admin| text.contains(admin))
 }
 
-impl Line {
+impl AccessLine {
     /// The line without the secrets that its request may have had in places where they do not belong. `admin` is the token of the
     /// environment, which may be any text.
-    pub(crate) fn redacted(self, admin: Option<&str>) -> Line {
+    pub(crate) fn redacted(self, admin: Option<&str>) -> AccessLine {
         let is_secret = |text: &str| has_secret(text, admin);
         let names_secret = |name: &str| {
             let name = percent_decode_str(name).decode_utf8_lossy();
@@ -76,7 +76,7 @@ impl Line {
             }
             _ => part(parameter),
         };
-        Line {
+        AccessLine {
             id: part(&self.id),
             path: redacted_path(&self.path, admin),
             query: self.query.map(|query| {
@@ -96,7 +96,7 @@ impl Line {
             Some(Actor::Member(id)) => format!("member={id}"),
         };
         let query = self.query.as_ref().map_or_else(String::new, |query| format!("?{}", escaped(query)));
-        let Line { at, status, bytes, id, .. } = self;
+        let AccessLine { at, status, bytes, id, .. } = self;
         let (at, ms) = (format_millis(*at), self.millis());
         let (method, path) = (escaped(&self.method), escaped(&self.path));
         let aborted = if self.is_complete { "" } else { " aborted" };
@@ -159,8 +159,8 @@ mod tests {
 
     const ADMIN: &str = "a long admin token of 32 letters";
 
-    fn line(path: &str, query: Option<&str>) -> Line {
-        let line = Line {
+    fn line(path: &str, query: Option<&str>) -> AccessLine {
+        let line = AccessLine {
             at: 1_700_000_000_123,
             id: "abc".to_owned(),
             method: "GET".to_owned(),
@@ -185,7 +185,7 @@ mod tests {
         let object: Value = serde_json::from_str(&line.to_json()).unwrap();
         assert_eq!((&object["ms"], &object["member"], &object["token"]), (&json!(1.234), &json!(7), &Value::Null));
         assert_eq!((&object["client"], &object["query"]), (&json!("203.0.113.7"), &json!("page=2")));
-        let visitor = Line { client: None, sender: None, query: None, is_complete: false, ..line };
+        let visitor = AccessLine { client: None, sender: None, query: None, is_complete: false, ..line };
         assert!(visitor.to_text().ends_with(" - - GET /v2/resources/notes 200 12 1.234ms abc aborted\n"));
     }
 
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn a_line_is_one_line_of_bounded_length() {
         let long = "x\u{1b}[2J\n\u{2028} ".repeat(20_000);
-        let line = Line { method: long.clone(), ..line(&long, Some(&long)) }.redacted(None);
+        let line = AccessLine { method: long.clone(), ..line(&long, Some(&long)) }.redacted(None);
         for text in [line.to_text(), line.to_json()] {
             assert!(text.len() < 40_000, "{}", text.len());
             assert!(text.ends_with('\n') && text.lines().count() == 1, "{text}");

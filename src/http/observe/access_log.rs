@@ -17,7 +17,7 @@ use bindery_config::{Config, LogFormat};
 use bindery_model::time::now_millis;
 use http_body::{Frame, SizeHint};
 
-use crate::observe::access_line::Line;
+use crate::observe::access_line::AccessLine;
 use crate::observe::line_writer::LineWriter;
 use crate::request::client::Client;
 
@@ -39,9 +39,9 @@ struct Log {
 pub(crate) struct Sender(Arc<OnceLock<Actor>>);
 
 /// A request that is being answered.
-pub(crate) struct Entry {
+pub(crate) struct AccessLogEntry {
     log: Arc<Log>,
-    line: Line,
+    line: AccessLine,
     started: Instant,
     sender: Sender,
 }
@@ -57,10 +57,10 @@ impl AccessLog {
     }
 
     /// Begins the line of a request, if there is a log. The request gets a place for its sender.
-    pub(crate) fn begin(&self, request: &mut Request, id: &HeaderValue, config: &Config) -> Option<Entry> {
+    pub(crate) fn begin(&self, request: &mut Request, id: &HeaderValue, config: &Config) -> Option<AccessLogEntry> {
         let log = Arc::clone(self.0.as_ref()?);
         let sender = Sender::default();
-        let line = Line {
+        let line = AccessLine {
             at: now_millis(),
             id: id.to_str().unwrap_or_default().to_owned(),
             method: request.method().to_string(),
@@ -74,7 +74,7 @@ impl AccessLog {
             is_complete: false,
         };
         request.extensions_mut().insert(sender.clone());
-        Some(Entry { log, line, started: Instant::now(), sender })
+        Some(AccessLogEntry { log, line, started: Instant::now(), sender })
     }
 }
 
@@ -91,27 +91,27 @@ impl Sender {
     }
 }
 
-impl Entry {
+impl AccessLogEntry {
     /// The answer, which writes the line when its last byte was sent or will not be sent any more.
     pub(crate) fn attach(mut self, response: Response) -> Response {
         self.line.status = response.status().as_u16();
-        let sending = Sending { entry: self, bytes: AtomicU64::new(0), is_complete: AtomicBool::new(false) };
+        let sending = AnswerTransfer { entry: self, bytes: AtomicU64::new(0), is_complete: AtomicBool::new(false) };
         response.map(|body| Body::new(LoggedBody { body, sending: Arc::new(sending) }))
     }
 }
 
 /// An answer that is being sent. Its body has it, and so has each piece of the body until it was sent: the last one that is
 /// dropped writes the line.
-struct Sending {
-    entry: Entry,
+struct AnswerTransfer {
+    entry: AccessLogEntry,
     bytes: AtomicU64,
     is_complete: AtomicBool,
 }
 
-impl Drop for Sending {
+impl Drop for AnswerTransfer {
     fn drop(&mut self) {
-        let Entry { log, line, started, sender } = &self.entry;
-        let line = Line {
+        let AccessLogEntry { log, line, started, sender } = &self.entry;
+        let line = AccessLine {
             bytes: self.bytes.load(Ordering::Relaxed),
             took: started.elapsed(),
             sender: sender.0.get().cloned(),
@@ -126,7 +126,7 @@ impl Drop for Sending {
 /// The body of an answer.
 struct LoggedBody {
     body: Body,
-    sending: Arc<Sending>,
+    sending: Arc<AnswerTransfer>,
 }
 
 impl LoggedBody {
@@ -151,7 +151,7 @@ impl HttpBody for LoggedBody {
             }
             Some(Ok(frame)) => Poll::Ready(Some(Ok(frame.map_data(|bytes| {
                 self.sending.bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                Bytes::from_owner(Piece { bytes, _sending: Arc::clone(&self.sending) })
+                Bytes::from_owner(BodyPiece { bytes, _sending: Arc::clone(&self.sending) })
             })))),
             failed => Poll::Ready(failed),
         }
@@ -175,12 +175,12 @@ impl Drop for LoggedBody {
     }
 }
 
-struct Piece {
+struct BodyPiece {
     bytes: Bytes,
-    _sending: Arc<Sending>,
+    _sending: Arc<AnswerTransfer>,
 }
 
-impl AsRef<[u8]> for Piece {
+impl AsRef<[u8]> for BodyPiece {
     fn as_ref(&self) -> &[u8] {
         &self.bytes
     }

@@ -64,7 +64,7 @@ fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
 
 /// What the token of a request may do, noted in the request once it was looked at.
 #[derive(Debug, Clone)]
-pub(crate) struct Authorized(pub(crate) Arc<Access>);
+pub(crate) struct AuthorizedAccess(pub(crate) Arc<Access>);
 
 /// What the request's token may do. Without a valid token: 401.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl FromRequestParts<App> for Bearer {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Bearer, Failure> {
         let access = match parts.extensions.remove() {
-            Some(Authorized(access)) => access,
+            Some(AuthorizedAccess(access)) => access,
             None => authorize(app, &parts.method, &parts.extensions, &parts.headers)?,
         };
         Ok(Bearer(access))

@@ -9,7 +9,7 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use bindery_content::{Answered, IdempotencyKey, Idempotent};
+use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use serde_json::json;
@@ -73,8 +73,8 @@ impl Post {
         self,
         call: &Call<P>,
         ability: Ability,
-        render: impl Fn(&T) -> Rendered + Clone + Send + Sync + 'static,
-        run: impl AsyncFnOnce(JsonBody, Option<Idempotent<T>>) -> std::result::Result<Answered<T>, Failure>,
+        render: impl Fn(&T) -> RenderedResponse + Clone + Send + Sync + 'static,
+        run: impl AsyncFnOnce(JsonBody, Option<Idempotency<T>>) -> std::result::Result<IdempotentAnswer<T>, Failure>,
     ) -> Answer {
         call.access.require(&[ability])?;
         let Some(key) = self.key else { return respond_to(run(self.body, None).await?, render) };
@@ -88,11 +88,11 @@ impl Post {
         let is_seen = blueprint_of(&self.uri).is_none_or(|slug| call.access.sees(slug));
         let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
         if let Some(kept) = kept.filter(|_| is_seen) {
-            return Ok(Rendered::decode(&kept)?.into_response());
+            return Ok(RenderedResponse::decode(&kept)?.into_response());
         }
         let idempotent = request.map(|request| {
             let render = render.clone();
-            Idempotent::new(request, move |result| render_to_keep(result, &render))
+            Idempotency::new(request, move |result| render_to_keep(result, &render))
         });
         respond_to(run(body, idempotent).await?, render)
     }
@@ -104,42 +104,42 @@ fn blueprint_of(uri: &Uri) -> Option<&str> {
 }
 
 /// The response to a request that is done.
-pub(crate) fn respond_to<T>(answered: Answered<T>, render: impl Fn(&T) -> Rendered) -> Answer {
+pub(crate) fn respond_to<T>(answered: IdempotentAnswer<T>, render: impl Fn(&T) -> RenderedResponse) -> Answer {
     Ok(match answered {
-        Answered::Fresh(value) => render(&value).into_response(),
-        Answered::Kept(kept) => Rendered::decode(&kept)?.into_response(),
+        IdempotentAnswer::Fresh(value) => render(&value).into_response(),
+        IdempotentAnswer::Kept(kept) => RenderedResponse::decode(&kept)?.into_response(),
     })
 }
 
 /// The bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the request
 /// may be made again with the same key.
-fn render_to_keep<T>(result: &Result<T>, render: impl Fn(&T) -> Rendered) -> Option<Vec<u8>> {
+fn render_to_keep<T>(result: &Result<T>, render: impl Fn(&T) -> RenderedResponse) -> Option<Vec<u8>> {
     match result {
         Ok(value) => Some(render(value).encode()),
         Err(error) => {
             let (status, _) = wire(error.code);
             let body = json!({ "errors": error_object(error) }).to_string();
-            (status == StatusCode::CONFLICT).then(|| Rendered::new(status, body).encode())
+            (status == StatusCode::CONFLICT).then(|| RenderedResponse::new(status, body).encode())
         }
     }
 }
 
 /// A response that can be kept: a status, some headers, and a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Rendered {
+pub(crate) struct RenderedResponse {
     status: StatusCode,
     headers: Vec<(HeaderName, HeaderValue)>,
     body: String,
 }
 
-impl Rendered {
+impl RenderedResponse {
     /// A response with this text, which is JSON unless a header says otherwise.
-    pub(crate) fn new(status: StatusCode, body: String) -> Rendered {
-        Rendered { status, headers: Vec::new(), body }
+    pub(crate) fn new(status: StatusCode, body: String) -> RenderedResponse {
+        RenderedResponse { status, headers: Vec::new(), body }
     }
 
     /// The same with a header of [`KEPT_HEADERS`]. A value that HTTP does not allow is left out.
-    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> Rendered {
+    pub(crate) fn with(mut self, name: HeaderName, value: &str) -> RenderedResponse {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
         }
@@ -160,16 +160,16 @@ impl Rendered {
         out
     }
 
-    fn decode(bytes: &[u8]) -> Result<Rendered> {
-        Rendered::read(bytes)
+    fn decode(bytes: &[u8]) -> Result<RenderedResponse> {
+        RenderedResponse::read(bytes)
             .ok_or_else(|| Error::internal("a kept response is not in a format that this version reads"))
     }
 
-    fn read(bytes: &[u8]) -> Option<Rendered> {
+    fn read(bytes: &[u8]) -> Option<RenderedResponse> {
         let (head, body) = std::str::from_utf8(bytes).ok()?.split_once("\n\n")?;
         let mut lines = head.split('\n');
         let status = StatusCode::from_bytes(lines.next()?.as_bytes()).ok()?;
-        let mut rendered = Rendered::new(status, body.to_owned());
+        let mut rendered = RenderedResponse::new(status, body.to_owned());
         for line in lines {
             let (name, value) = line.split_once(':')?;
             let name = KEPT_HEADERS.into_iter().find(|known| known.as_str() == name)?;
@@ -179,7 +179,7 @@ impl Rendered {
     }
 }
 
-impl IntoResponse for Rendered {
+impl IntoResponse for RenderedResponse {
     fn into_response(self) -> Response {
         let mut response = respond::json(self.status, self.body);
         for (name, value) in self.headers {
@@ -197,12 +197,12 @@ mod tests {
 
     #[test]
     fn a_response_is_the_same_after_it_was_kept() {
-        let plain = Rendered::new(StatusCode::CREATED, "{\"data\":\"a\\n\\nb\"}\n\n".to_owned());
+        let plain = RenderedResponse::new(StatusCode::CREATED, "{\"data\":\"a\\n\\nb\"}\n\n".to_owned());
         for rendered in [plain.clone(), plain.with(ETAG, "\"1-2\"").with(LOCATION, "http://localhost:7700/v2/x")] {
-            assert_eq!(Rendered::decode(&rendered.encode()).unwrap(), rendered);
+            assert_eq!(RenderedResponse::decode(&rendered.encode()).unwrap(), rendered);
         }
         for damaged in ["", "201", "201\n", "x\n\n", "201\nfoo:bar\n\n"] {
-            assert!(Rendered::decode(damaged.as_bytes()).is_err(), "{damaged:?}");
+            assert!(RenderedResponse::decode(damaged.as_bytes()).is_err(), "{damaged:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ const METHODS: [Method; 7] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
 /// The methods of a path, according to `Allow`.
-async fn methods_of(router: &Framed, path: &str) -> Vec<Method> {
+async fn methods_of(router: &HttpService, path: &str) -> Vec<Method> {
     let unknown = Method::from_bytes(b"BREW").unwrap();
     let (status, headers, _) = send_to(router.clone(), request(unknown, path)).await;
     assert_eq!(status, StatusCode::METHOD_NOT_ALLOWED, "{path}");

@@ -12,7 +12,7 @@ use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
 use tokio_stream::StreamExt;
 
-use crate::answer::encoding::{self, Unpacking};
+use crate::answer::encoding::{self, UnpackResult};
 use crate::answer::offload::offload;
 use crate::error::Failure;
 use crate::transport::budget::{Account, Charge};
@@ -189,9 +189,9 @@ async fn unpack(packed: Bytes, max_bytes: usize, mut charge: Charge) -> Result<B
     };
     let (unpacking, charge) = offload(unpack).await.ok_or_else(|| Error::internal("unpacking a body panicked"))?;
     match unpacking {
-        Ok(Unpacking::Done(unpacked)) => Ok(charge.attach(unpacked)),
-        Ok(Unpacking::NoMemory) => Err(no_memory().into()),
-        Ok(Unpacking::TooLarge) => {
+        Ok(UnpackResult::Done(unpacked)) => Ok(charge.attach(unpacked)),
+        Ok(UnpackResult::NoMemory) => Err(no_memory().into()),
+        Ok(UnpackResult::TooLarge) => {
             let message = format!("the body, unpacked, is larger than {max_bytes} bytes, which is the limit");
             Err(Error::new(Code::PayloadTooLarge, message).into())
         }

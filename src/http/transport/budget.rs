@@ -122,7 +122,7 @@ impl Charge {
 
     /// These bytes, charged until the last clone of them is dropped.
     pub(crate) fn attach<T: AsRef<[u8]> + Send + 'static>(self, bytes: T) -> Bytes {
-        Bytes::from_owner(Charged { bytes, _charge: self })
+        Bytes::from_owner(ChargedBytes { bytes, _charge: self })
     }
 
     fn release(&mut self, bytes: usize) {
@@ -139,12 +139,12 @@ impl Drop for Charge {
     }
 }
 
-struct Charged<T> {
+struct ChargedBytes<T> {
     bytes: T,
     _charge: Charge,
 }
 
-impl<T: AsRef<[u8]>> AsRef<[u8]> for Charged<T> {
+impl<T: AsRef<[u8]>> AsRef<[u8]> for ChargedBytes<T> {
     fn as_ref(&self) -> &[u8] {
         self.bytes.as_ref()
     }

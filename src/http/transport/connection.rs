@@ -65,17 +65,17 @@ pub(crate) struct Patience {
 }
 
 /// A request that is running on a connection. It has ended when this is dropped.
-pub(crate) struct Running(Arc<Connection>);
+pub(crate) struct RunningRequest(Arc<Connection>);
 
-impl Running {
+impl RunningRequest {
     /// The head of a request has arrived.
-    pub(crate) fn begin(connection: &Arc<Connection>) -> Running {
+    pub(crate) fn begin(connection: &Arc<Connection>) -> RunningRequest {
         connection.request_begins();
-        Running(Arc::clone(connection))
+        RunningRequest(Arc::clone(connection))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningRequest {
     fn drop(&mut self) {
         self.0.request_ends();
     }

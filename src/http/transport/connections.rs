@@ -66,7 +66,7 @@ pub(crate) struct Connections {
 }
 
 /// A connection's place among the open ones. It is free again when this is dropped.
-pub(crate) struct Place {
+pub(crate) struct ConnectionSlot {
     connections: Arc<Connections>,
     number: u64,
     connection: Arc<Connection>,
@@ -74,14 +74,14 @@ pub(crate) struct Place {
 
 /// Whether there is a place for a connection.
 pub(crate) enum Admission {
-    Now(Place),
+    Now(ConnectionSlot),
     /// There will be one in a moment.
     Later,
     /// All connections have a request.
     Refused,
 }
 
-impl Deref for Place {
+impl Deref for ConnectionSlot {
     type Target = Arc<Connection>;
 
     fn deref(&self) -> &Arc<Connection> {
@@ -89,14 +89,14 @@ impl Deref for Place {
     }
 }
 
-impl Place {
+impl ConnectionSlot {
     /// The limits of the server.
     pub(crate) fn limits(&self) -> Limits {
         self.connections.limits
     }
 }
 
-impl Drop for Place {
+impl Drop for ConnectionSlot {
     fn drop(&mut self) {
         self.connections.open.lock().remove(&self.number);
         self.connections.closed.notify_waiters();
@@ -152,16 +152,16 @@ impl Connections {
     }
 
     /// A place beyond the limit, for a probe.
-    pub(crate) fn admit_probe(self: &Arc<Self>, peer: SocketAddr) -> Place {
+    pub(crate) fn admit_probe(self: &Arc<Self>, peer: SocketAddr) -> ConnectionSlot {
         self.place(&mut self.open.lock(), peer)
     }
 
-    fn place(self: &Arc<Self>, open: &mut HashMap<u64, Arc<Connection>>, peer: SocketAddr) -> Place {
+    fn place(self: &Arc<Self>, open: &mut HashMap<u64, Arc<Connection>>, peer: SocketAddr) -> ConnectionSlot {
         let connection =
             Arc::new(Connection::new(peer, Account::new(Arc::clone(&self.budget)), Arc::clone(&self.watchers)));
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         open.insert(number, Arc::clone(&connection));
-        Place { connections: Arc::clone(self), number, connection }
+        ConnectionSlot { connections: Arc::clone(self), number, connection }
     }
 
     fn log_full(&self, has_idle: bool) {

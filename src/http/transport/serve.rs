@@ -22,9 +22,9 @@ use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::task::AbortHandle;
 use tokio::time::MissedTickBehavior;
 
-use crate::frame::Framed;
-use crate::transport::connection::Running;
-use crate::transport::connections::{Admission, Connections, Limits, Place};
+use crate::frame::HttpService;
+use crate::transport::connection::RunningRequest;
+use crate::transport::connections::{Admission, ConnectionSlot, Connections, Limits};
 use crate::transport::refusal;
 use crate::transport::socket::Socket;
 use crate::transport::transfer::{AnswerBody, RequestBody};
@@ -73,7 +73,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// to finish, and clients that send or read nothing a few seconds.
 pub async fn serve(
     listener: TcpListener,
-    router: Framed,
+    router: HttpService,
     stop: impl Future<Output = ()> + Send + 'static,
     limits: Limits,
 ) {
@@ -131,7 +131,7 @@ async fn accept(
     connections: &Arc<Connections>,
     stream: TcpStream,
     peer: SocketAddr,
-    router: &Framed,
+    router: &HttpService,
     refused: &mut VecDeque<AbortHandle>,
 ) {
     // Responses are small and clients wait for them: none may be held back to be sent with the next one.
@@ -148,7 +148,7 @@ async fn accept(
     match admission {
         Admission::Now(place) => {
             let socket = Socket::new(stream, Arc::clone(&place));
-            tokio::spawn(run(place, socket, router.clone(), Connects::Often));
+            tokio::spawn(run(place, socket, router.clone(), ConnectionUse::Often));
         }
         Admission::Later | Admission::Refused => {
             refused.retain(|task| !task.is_finished());
@@ -171,7 +171,7 @@ async fn refuse(
     mut stream: TcpStream,
     peer: SocketAddr,
     connections: &Arc<Connections>,
-    router: Framed,
+    router: HttpService,
 ) -> io::Result<()> {
     let mut early = Vec::with_capacity(EARLY_BYTES);
     loop {
@@ -186,7 +186,7 @@ async fn refuse(
             }
             let place = connections.admit_probe(peer);
             let socket = Socket::with_early(stream, Arc::clone(&place), early);
-            run(place, socket, router, Connects::Once).await;
+            run(place, socket, router, ConnectionUse::Once).await;
             return Ok(());
         }
         if stream.read_buf(&mut early).await? == 0 {
@@ -203,17 +203,17 @@ async fn refuse(
 
 /// How many requests a connection may have.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Connects {
+enum ConnectionUse {
     Once,
     Often,
 }
 
 /// Serves the requests of a connection until either side closes it.
-async fn run(place: Place, socket: Socket, router: Framed, connects: Connects) {
+async fn run(place: ConnectionSlot, socket: Socket, router: HttpService, connects: ConnectionUse) {
     let client_timeout = place.limits().client_timeout;
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
-        let running = Running::begin(&connection);
+        let running = RunningRequest::begin(&connection);
         let is_stream = request.uri().path().ends_with("/import");
         let mut request = request.map(|body| match body.is_end_stream() {
             true => Body::empty(),
@@ -223,7 +223,7 @@ async fn run(place: Place, socket: Socket, router: Framed, connects: Connects) {
         let (router, connection) = (router.clone(), Arc::clone(&connection));
         async move {
             let mut response: Response<Body> = router.answer(request).await;
-            if connects == Connects::Once {
+            if connects == ConnectionUse::Once {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response.map(|body| AnswerBody::new(body, connection, running)))

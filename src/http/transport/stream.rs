@@ -27,10 +27,10 @@ const ROOM_INTERVAL: Duration = Duration::from_millis(20);
 static MAKING: Semaphore = Semaphore::const_new(8);
 
 /// The producer's end of a streamed body. Sending fails once the client has disconnected.
-pub(crate) type Pieces = mpsc::Sender<io::Result<Bytes>>;
+pub(crate) type PieceSender = mpsc::Sender<io::Result<Bytes>>;
 
 /// A body and the sender that fills it. The body ends when the sender is dropped.
-pub(crate) fn streamed() -> (Pieces, Body) {
+pub(crate) fn streamed() -> (PieceSender, Body) {
     let (pieces, received) = mpsc::channel(PIECES_IN_FLIGHT);
     (pieces, Body::from_stream(ReceiverStream::new(received)))
 }
@@ -39,25 +39,25 @@ pub(crate) fn streamed() -> (Pieces, Body) {
 /// client has accepted most of those before it, so a client that does not read holds no thread. An error breaks off the
 /// response, so the client cannot mistake it for a complete one. While the memory that `account` belongs to is used up, no
 /// more pieces are made.
-pub(crate) fn produced<F: Next>(account: Option<Arc<Account>>, next: F) -> Body {
-    Body::from_stream(Produced { account, idle: Some(next), making: None })
+pub(crate) fn produced<F: PieceSource>(account: Option<Arc<Account>>, next: F) -> Body {
+    Body::from_stream(PieceStream { account, idle: Some(next), making: None })
 }
 
 /// A function that makes the next piece of a body.
-pub(crate) trait Next: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static {}
-impl<F: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static> Next for F {}
+pub(crate) trait PieceSource: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static {}
+impl<F: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static> PieceSource for F {}
 
 /// A piece, and the function that makes those after it; `None` at the end.
-type Made<F> = io::Result<Option<(Bytes, F)>>;
+type PieceResult<F> = io::Result<Option<(Bytes, F)>>;
 
-struct Produced<F> {
+struct PieceStream<F> {
     account: Option<Arc<Account>>,
     /// `None` while a piece is being made, and at the end.
     idle: Option<F>,
-    making: Option<Pin<Box<dyn Future<Output = Made<F>> + Send>>>,
+    making: Option<Pin<Box<dyn Future<Output = PieceResult<F>> + Send>>>,
 }
 
-impl<F: Next> Stream for Produced<F> {
+impl<F: PieceSource> Stream for PieceStream<F> {
     type Item = io::Result<Bytes>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
@@ -78,7 +78,7 @@ impl<F: Next> Stream for Produced<F> {
     }
 }
 
-async fn make<F: Next>(account: Option<Arc<Account>>, mut next: F) -> Made<F> {
+async fn make<F: PieceSource>(account: Option<Arc<Account>>, mut next: F) -> PieceResult<F> {
     let permit = MAKING.acquire().await.map_err(io::Error::other)?;
     // The permit is kept meanwhile: those behind this one would wait for the same memory. Clients that leave what they were
     // sent unread are disconnected, so it ends.

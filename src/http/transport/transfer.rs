@@ -14,7 +14,7 @@ use hyper::body::Incoming;
 use tokio::time::Sleep;
 
 use crate::transport::budget::Charge;
-use crate::transport::connection::{Connection, MIN_PROGRESS_BYTES, Running};
+use crate::transport::connection::{Connection, MIN_PROGRESS_BYTES, RunningRequest};
 
 /// A body that is read whole may keep the server waiting for this many timeouts, however steadily it arrives.
 const TIMEOUTS_PER_BODY: u32 = 10;
@@ -132,12 +132,12 @@ pub(crate) struct AnswerBody {
     charge: Option<Charge>,
     /// Whether its size is not known: many small pieces of it may wait to be written.
     is_stream: bool,
-    _running: Running,
+    _running: RunningRequest,
 }
 
 impl AnswerBody {
     /// The body of the answer on this connection to a request that runs until the body is dropped.
-    pub(crate) fn new(body: Body, connection: Arc<Connection>, running: Running) -> AnswerBody {
+    pub(crate) fn new(body: Body, connection: Arc<Connection>, running: RunningRequest) -> AnswerBody {
         let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         let charge = bytes.and_then(|bytes| charge_of(&connection, bytes, FREE_BYTES));
         AnswerBody { body, connection, charge, is_stream: bytes.is_none(), _running: running }

@@ -24,7 +24,7 @@ pub type FieldError = (String, Vec<String>);
 /// The faults found so far, one entry per field, in the order in which the fields were found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FieldErrors {
-    entries: Vec<Entry>,
+    entries: Vec<FieldEntry>,
     /// The position of each field in `entries`.
     positions: HashMap<String, usize>,
     /// The number of fields that are not valid beside those in `entries`.
@@ -32,7 +32,7 @@ pub struct FieldErrors {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Entry {
+struct FieldEntry {
     field: String,
     /// Each text once.
     texts: Vec<String>,
@@ -63,7 +63,7 @@ impl FieldErrors {
 
     /// Adds what is wrong with a field. Texts that it has already are dropped.
     pub fn push(&mut self, (field, texts): FieldError) {
-        self.add(Entry { field, texts, left_out: 0 });
+        self.add(FieldEntry { field, texts, left_out: 0 });
     }
 
     /// Counts fields that are not valid without keeping their names.
@@ -96,28 +96,29 @@ impl FieldErrors {
     /// The fields that an error lists: the first [`LISTED_FIELDS`] fields, and how many are left out.
     pub fn into_listed(self) -> Vec<FieldError> {
         let left_out = self.count().saturating_sub(LISTED_FIELDS);
-        let mut listed: Vec<FieldError> = self.entries.into_iter().take(LISTED_FIELDS).map(Entry::listed).collect();
+        let mut listed: Vec<FieldError> =
+            self.entries.into_iter().take(LISTED_FIELDS).map(FieldEntry::listed).collect();
         if left_out > 0 {
             listed.push((MORE_FIELDS.to_owned(), vec![format!("{left_out} more fields are not valid")]));
         }
         listed
     }
 
-    fn add(&mut self, added: Entry) {
+    fn add(&mut self, added: FieldEntry) {
         if let Some(&position) = self.positions.get(&added.field) {
             self.entries[position].add(added.texts, added.left_out);
         } else if self.entries.len() == KEPT_FIELDS {
             self.left_out += 1;
         } else {
             self.positions.insert(added.field.clone(), self.entries.len());
-            let mut entry = Entry { field: added.field, texts: Vec::new(), left_out: 0 };
+            let mut entry = FieldEntry { field: added.field, texts: Vec::new(), left_out: 0 };
             entry.add(added.texts, added.left_out);
             self.entries.push(entry);
         }
     }
 }
 
-impl Entry {
+impl FieldEntry {
     fn add(&mut self, texts: Vec<String>, left_out: usize) {
         self.left_out += left_out;
         for text in texts {

@@ -3,7 +3,7 @@
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
 
-use bindery_sanitize::Removed;
+use bindery_sanitize::RemovalCounts;
 use serde_json::{Map, Value, json};
 
 use super::rules::{Options, check_noting};
@@ -23,25 +23,25 @@ pub struct CheckedAttributes {
     /// The errors of fields in the order of the body, then those of slugs that the blueprint does not have.
     pub errors: FieldErrors,
     /// The parts that sanitizing removed.
-    pub sanitized: Sanitized,
+    pub sanitized: FieldRemovals,
 }
 
 /// The parts that sanitizing removed, by the slug of the field. Has no field of which nothing was removed.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Sanitized(BTreeMap<String, Removed>);
+pub struct FieldRemovals(BTreeMap<String, RemovalCounts>);
 
-impl Sanitized {
+impl FieldRemovals {
     /// Tests whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Adds what was removed of other values.
-    pub fn add(&mut self, other: &Sanitized) {
+    pub fn add(&mut self, other: &FieldRemovals) {
         other.0.iter().for_each(|(slug, removed)| self.note(slug, removed));
     }
 
-    fn note(&mut self, slug: &str, removed: &Removed) {
+    fn note(&mut self, slug: &str, removed: &RemovalCounts) {
         if !removed.is_empty() {
             self.0.entry(slug.to_owned()).or_default().add(removed);
         }
@@ -49,7 +49,7 @@ impl Sanitized {
 
     /// The form in which it is answered (`API.md` 4.4.8): `{"body": {"removed": {"iframe": 2}}}`.
     pub fn to_json(&self) -> Value {
-        let field = |(slug, removed): (&String, &Removed)| {
+        let field = |(slug, removed): (&String, &RemovalCounts)| {
             let removed: Map<String, Value> =
                 removed.iter().map(|(name, count)| (name.to_owned(), count.into())).collect();
             (slug.clone(), json!({ "removed": removed }))
@@ -71,7 +71,7 @@ pub fn check_attributes(
     for (slug, value) in attributes {
         match positions.get(slug.as_str()) {
             Some(&position) => {
-                let mut removed = Removed::default();
+                let mut removed = RemovalCounts::default();
                 match check_noting(&blueprint.fields[position], value, options, &mut removed) {
                     Ok(value) => checked.values.push((position, value)),
                     Err(errors) => checked.errors.push((slug.clone(), errors)),

@@ -1,6 +1,6 @@
 //! Values that contain HTML: rich text, and pages with their style sheet and blocks.
 
-use bindery_sanitize::{Removed, Sanitizer, style_sheet_noting};
+use bindery_sanitize::{RemovalCounts, Sanitizer, style_sheet_noting};
 use serde_json::{Map, Value};
 
 use super::object::{object, unknown_keys};
@@ -14,7 +14,7 @@ const MAX_BLOCKS: usize = 10_000;
 const MAX_BLOCK_VALUES: usize = 100_000;
 const PAGE_KEYS: [&str; 3] = ["html", "css", "blocks"];
 
-pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer, removed: &mut Removed) -> Result<Value, String> {
+pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer, removed: &mut RemovalCounts) -> Result<Value, String> {
     let html = string(value, "a string of HTML")?;
     if html.len() > MAX_HTML_BYTES {
         return Err(format!("must have at most {MAX_HTML_BYTES} bytes, not {}", html.len()));
@@ -25,7 +25,7 @@ pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer, removed: &mut Remov
 }
 
 /// A page. Its blocks are stored as they were sent.
-pub(super) fn page(value: Value, sanitizer: &Sanitizer, removed: &mut Removed) -> Result<Value, Vec<String>> {
+pub(super) fn page(value: Value, sanitizer: &Sanitizer, removed: &mut RemovalCounts) -> Result<Value, Vec<String>> {
     let mut object = object(value, &PAGE_KEYS)?;
     let mut source = |key: &str| object.swap_remove(key);
     let html = part(source("html"), "html", MAX_HTML_BYTES, |html| sanitizer.page_noting(html, removed));

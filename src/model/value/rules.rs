@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use bindery_sanitize::{Removed, Sanitizer};
+use bindery_sanitize::{RemovalCounts, Sanitizer};
 use serde_json::Value;
 
 use super::relation::{self, Relations};
@@ -26,7 +26,7 @@ pub struct Options<'a> {
 ///
 /// Everything that is wrong with the value, each a clause with `must`.
 pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value, Vec<String>> {
-    check_noting(field, value, options, &mut Removed::default())
+    check_noting(field, value, options, &mut RemovalCounts::default())
 }
 
 /// The same, and notes what sanitizing removed.
@@ -34,7 +34,7 @@ pub(super) fn check_noting(
     field: &Field,
     value: Value,
     options: Options<'_>,
-    removed: &mut Removed,
+    removed: &mut RemovalCounts,
 ) -> Result<Value, Vec<String>> {
     if value.is_null() {
         return Ok(Value::Null);

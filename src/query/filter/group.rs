@@ -21,7 +21,7 @@ const MAX_NUMBER: u8 = 99;
 /// Filters that stand together: all of them must hold.
 #[derive(Debug, Default)]
 pub(super) struct Group<'a> {
-    pub(super) filters: Vec<Sent<'a>>,
+    pub(super) filters: Vec<RawFilter<'a>>,
     /// `$or`, by number.
     pub(super) any: BTreeMap<u8, Group<'a>>,
     /// `$and`, by number.
@@ -34,7 +34,7 @@ pub(super) struct Group<'a> {
 
 /// One filter as it was sent.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Sent<'a> {
+pub(super) struct RawFilter<'a> {
     /// The text between `filter[` and the operator, for messages: `price`, or `$or][0][price` in a group.
     pub(super) place: &'a str,
     pub(super) field: &'a str,
@@ -94,12 +94,12 @@ impl<'a> Group<'a> {
                 [key, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
                 [_, key, _, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
                 [field] => {
-                    group.filters.push(Sent { place: inside, field, operator: "eq", value });
+                    group.filters.push(RawFilter { place: inside, field, operator: "eq", value });
                     return Ok(());
                 }
                 [field, operator] => {
                     let place = &inside[..inside.len() - operator.len() - "][".len()];
-                    group.filters.push(Sent { place, field, operator, value });
+                    group.filters.push(RawFilter { place, field, operator, value });
                     return Ok(());
                 }
                 _ => return Err(malformed()),

@@ -12,9 +12,9 @@ use super::super::message::quoted_list;
 use super::super::name::{self, Target};
 use super::super::nearest::{nearest, with_nearest};
 use super::condition::{Condition, invalid, not};
-use super::group::{Group, MAX_RELATIONS, Sent};
+use super::group::{Group, MAX_RELATIONS, RawFilter};
 use super::operator::{self, Operator};
-use super::tree::{Filter, Related, Relation, copies_of};
+use super::tree::{BlueprintLookup, Filter, Relation, copies_of};
 use super::{column, date};
 
 /// The blueprint that filters are about, and what they mean in it.
@@ -22,7 +22,7 @@ use super::{column, date};
 pub(crate) struct Scope<'a> {
     pub(crate) blueprint: &'a Blueprint,
     /// The blueprints that relations lead to.
-    pub(crate) related: &'a Related<'a>,
+    pub(crate) related: &'a BlueprintLookup<'a>,
     /// The slug of the requested variant.
     pub(crate) variant: Option<&'a str>,
     /// The slug of the variant that filters read where that one is null.
@@ -71,7 +71,7 @@ impl<'a> Scope<'a> {
     }
 
     /// One filter; `None` if it is ignored. `name` is what is left of its field.
-    fn filter(&self, sent: &Sent<'_>, name: &str) -> Result<Option<Filter>, Error> {
+    fn filter(&self, sent: &RawFilter<'_>, name: &str) -> Result<Option<Filter>, Error> {
         if let Some(target) = name::resolve(self.blueprint, name) {
             return self.condition(sent, name, &target);
         }
@@ -130,7 +130,7 @@ impl<'a> Scope<'a> {
         Filter::Related(Relation::of(field), copies, Box::new(filter))
     }
 
-    fn condition(&self, sent: &Sent<'_>, name: &str, target: &Target<'_>) -> Result<Option<Filter>, Error> {
+    fn condition(&self, sent: &RawFilter<'_>, name: &str, target: &Target<'_>) -> Result<Option<Filter>, Error> {
         let allowed = operator::allowed(target);
         let Some(operator) = Operator::parse(sent.operator).filter(|operator| allowed.contains(operator)) else {
             let names = || allowed.iter().map(|operator| operator.as_str());

@@ -8,7 +8,7 @@ use super::condition::not;
 use crate::projection;
 
 /// Looks up a blueprint that a relation names, by its slug. `None` if the token does not have it.
-pub type Related<'a> = dyn Fn(&str) -> Option<&'a Blueprint> + 'a;
+pub type BlueprintLookup<'a> = dyn Fn(&str) -> Option<&'a Blueprint> + 'a;
 
 /// A condition on a resource.
 #[derive(Debug, Clone, PartialEq)]

@@ -124,8 +124,12 @@ impl<'a> Gate<'a> {
     }
 
     fn count_open(&self) {
-        let open =
-            Open { meter: &self.builder.sink, all: Cell::new(0), nested: Cell::new(0), formatting: Cell::new(0) };
+        let open = OpenElements {
+            meter: &self.builder.sink,
+            all: Cell::new(0),
+            nested: Cell::new(0),
+            formatting: Cell::new(0),
+        };
         self.builder.trace_handles(&open);
         self.builder.sink.forget_traces();
         self.builder.sink.charge(open.all.get() as u64 / 8);
@@ -167,14 +171,14 @@ impl TokenSink for Gate<'_> {
 }
 
 /// Counts the open elements, and the formatting elements that wait to be opened again.
-struct Open<'a> {
+struct OpenElements<'a> {
     meter: &'a Meter,
     all: Cell<usize>,
     nested: Cell<usize>,
     formatting: Cell<u64>,
 }
 
-impl Tracer for Open<'_> {
+impl Tracer for OpenElements<'_> {
     type Handle = Node;
 
     fn trace_handle(&self, node: &Node) {

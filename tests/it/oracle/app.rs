@@ -8,7 +8,7 @@ use axum::http::Request;
 use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_config::{Config, Settings};
 use bindery_content::{Content, ContentOptions};
-use bindery_http::{App, Framed, router};
+use bindery_http::{App, HttpService, router};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -18,7 +18,7 @@ use crate::support::{ADMIN, Reply};
 pub(crate) struct InProcess {
     runtime: Runtime,
     content: Option<Content>,
-    router: Option<Framed>,
+    router: Option<HttpService>,
     folder: tempfile::TempDir,
     /// A token that cannot see drafts.
     viewer: String,

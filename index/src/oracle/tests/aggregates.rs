@@ -6,7 +6,7 @@ use crate::query::{Facet, FacetBy, FacetValue, Period, Stats};
 use crate::sum::ExactSum;
 
 /// The facet value of a value: its text form and itself.
-type Counted = (String, FacetValue);
+type TextAndValue = (String, FacetValue);
 
 pub(super) fn check(snapshot: &Snapshot, oracle: &Oracle, query: &Query, expected: &[u128]) {
     let never = Interrupt::never();
@@ -92,7 +92,7 @@ pub(super) fn check_places(snapshot: &Snapshot, query: &Query, expected: &[u128]
     }
 }
 
-fn counted(value: &Value, period: Option<Period>) -> Vec<Counted> {
+fn counted(value: &Value, period: Option<Period>) -> Vec<TextAndValue> {
     let text = |text: &str| (text.to_owned(), FacetValue::Text(text.to_owned()));
     match value {
         Value::Number(number) => vec![(number_text(*number), FacetValue::Number(*number))],
@@ -108,7 +108,7 @@ fn counted(value: &Value, period: Option<Period>) -> Vec<Counted> {
     }
 }
 
-fn naive(ids: &[u128], limit: usize, read: impl Fn(u128) -> Vec<Counted>) -> Facet {
+fn naive(ids: &[u128], limit: usize, read: impl Fn(u128) -> Vec<TextAndValue>) -> Facet {
     let mut counts: BTreeMap<String, (FacetValue, u64)> = BTreeMap::new();
     let mut null = 0;
     for id in ids {

@@ -1,7 +1,7 @@
 //! One column of a column file: its values by document. It knows nothing of how the file is laid out.
 
 use super::bits::Bits;
-use super::columnar::Columnar;
+use super::columnar::ColumnarArray;
 use super::format::Encoding;
 use super::stored_ordinals::StoredOrdinals;
 use super::strings::{Strings, Texts};
@@ -25,9 +25,9 @@ pub(crate) struct StoredColumn {
 pub(super) enum Values {
     Text(Texts),
     Markup { hashes: CheckedBytes, text: Texts },
-    Number(Columnar<f64>),
+    Number(ColumnarArray<f64>),
     Bool(Bits),
-    Instant { micros: Columnar<i64>, text: Strings },
+    Instant { micros: ColumnarArray<i64>, text: Strings },
     List { raw: Strings, folded: Strings },
 }
 
@@ -77,7 +77,7 @@ impl StoredColumn {
     }
 
     /// The numbers of all documents, of which those of documents without a value mean nothing; `None` for other encodings.
-    pub(crate) fn numbers(&self) -> Option<&Columnar<f64>> {
+    pub(crate) fn numbers(&self) -> Option<&ColumnarArray<f64>> {
         match &self.values {
             Values::Number(numbers) => Some(numbers),
             _ => None,

@@ -21,7 +21,7 @@ impl Element for i64 {}
 impl Element for f64 {}
 
 /// An array in a file, which is checked as a whole at its first use.
-pub(crate) struct Columnar<T: Element> {
+pub(crate) struct ColumnarArray<T: Element> {
     bytes: CheckedBytes,
     /// `None` if the file is damaged.
     values: OnceLock<Option<Arc<dyn ColumnValues<T>>>>,
@@ -34,9 +34,9 @@ pub(super) fn write<T: Element>(file: &mut SectionWriter, name: SectionName, val
     file.section(name, |out| out.put(&bytes))
 }
 
-impl<T: Element> Columnar<T> {
-    pub(super) fn new(bytes: CheckedBytes) -> Columnar<T> {
-        Columnar { bytes, values: OnceLock::new() }
+impl<T: Element> ColumnarArray<T> {
+    pub(super) fn new(bytes: CheckedBytes) -> ColumnarArray<T> {
+        ColumnarArray { bytes, values: OnceLock::new() }
     }
 
     /// The default for an element that does not exist, or if the file is damaged, which is reported.
@@ -48,7 +48,7 @@ impl<T: Element> Columnar<T> {
         }
     }
 
-    /// Like [`Columnar::get`] for several, which is faster.
+    /// Like [`ColumnarArray::get`] for several, which is faster.
     pub(crate) fn get_all(&self, indexes: &[u32], elements: &mut [T]) {
         match self.values() {
             Some(values) if indexes.iter().max().is_none_or(|&last| last < values.num_vals()) => {

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::bits::Bits;
 use super::column::{StoredColumn, Values};
-use super::columnar::{Columnar, Element};
+use super::columnar::{ColumnarArray, Element};
 use super::format::{Encoding, MAGIC, NO_COLUMN, SectionKind};
 use super::stored_ordinals::{self, StoredOrdinals};
 use super::strings::{Strings, Texts};
@@ -171,9 +171,9 @@ impl SectionReader {
         Ok(StoredColumn { id, encoding, presence: bits(SectionKind::Presence)?, ordinals, values })
     }
 
-    fn columnar<T: Element>(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<Columnar<T>, String> {
+    fn columnar<T: Element>(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<ColumnarArray<T>, String> {
         let bytes = self.section(id, encoding, kind)?;
-        bytes.map(Columnar::new).ok_or_else(|| format!("section {kind:?} of column {id} is missing"))
+        bytes.map(ColumnarArray::new).ok_or_else(|| format!("section {kind:?} of column {id} is missing"))
     }
 
     /// Strings that are all empty have no sections.

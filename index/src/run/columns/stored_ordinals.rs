@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::columnar::{self, Columnar};
+use super::columnar::{self, ColumnarArray};
 use super::format::{Encoding, SectionKind};
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedBytes;
@@ -18,10 +18,10 @@ const OCCURRENCES: usize = 8;
 /// The ordinals of a column, not read yet.
 pub(crate) struct StoredOrdinals {
     /// Of lists.
-    starts: Option<Columnar<u64>>,
-    codes: Columnar<u64>,
+    starts: Option<ColumnarArray<u64>>,
+    codes: ColumnarArray<u64>,
     /// The document in the higher half, the index of the element in the lower one.
-    places: Columnar<u64>,
+    places: ColumnarArray<u64>,
 }
 
 /// Those of these values, if the file is to have them.
@@ -67,7 +67,7 @@ impl StoredOrdinals {
     pub(super) fn open(
         section: impl Fn(SectionKind) -> Result<Option<CheckedBytes>, String>,
     ) -> Result<Option<StoredOrdinals>, String> {
-        let array = |kind| Ok::<_, String>(section(kind)?.map(Columnar::new));
+        let array = |kind| Ok::<_, String>(section(kind)?.map(ColumnarArray::new));
         let starts = array(SectionKind::OrdinalStarts)?;
         Ok(match (array(SectionKind::OrdinalCodes)?, array(SectionKind::OrdinalPlaces)?) {
             (Some(codes), Some(places)) => Some(StoredOrdinals { starts, codes, places }),
@@ -78,7 +78,7 @@ impl StoredOrdinals {
     /// Reads them. `None` if the file is damaged, which is reported.
     pub(crate) fn read(&self) -> Option<Ordinals> {
         let integers =
-            |array: &Columnar<u64>| Some(array.to_vec()?.into_iter().map(|integer| integer as u32).collect());
+            |array: &ColumnarArray<u64>| Some(array.to_vec()?.into_iter().map(|integer| integer as u32).collect());
         let starts = match &self.starts {
             Some(starts) => Some(integers(starts)?),
             None => None,

@@ -12,7 +12,7 @@ use parking_lot::Mutex;
 
 use super::dictionary::{DictionaryWriter, StringsOf};
 use super::disk_run::{DiskRun, document_count};
-use super::terms::{Collected, ColumnTerms};
+use super::terms::{ColumnTerms, TermList};
 use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
@@ -46,7 +46,7 @@ const TOGETHER: [&[StringsOf]; 4] =
 
 /// A part of the dictionary that is ready to be written.
 enum Part {
-    List(ColumnId, StringsOf, Box<Collected>),
+    List(ColumnId, StringsOf, Box<TermList>),
     Lengths(ColumnId, Vec<u8>),
 }
 

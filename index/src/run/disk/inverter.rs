@@ -14,11 +14,11 @@ use crate::run::postings::Posting;
 
 /// Keys with their documents.
 pub(super) struct KeyedInverter {
-    entries: HashTable<Entry>,
+    entries: HashTable<KeyEntry>,
     hasher: DefaultHashBuilder,
     long: LongKeys,
     /// Short keys of the last document that are still to be added.
-    waiting: Vec<Hashed>,
+    waiting: Vec<HashedKey>,
     /// The most of them.
     max_waiting: usize,
     /// The numbers of the keys of each document, one document after another.
@@ -31,12 +31,12 @@ pub(super) struct KeyedInverter {
 
 /// A short key with its hash.
 #[derive(Clone, Copy)]
-struct Hashed {
+struct HashedKey {
     hash: u64,
     key: Code,
 }
 
-struct Entry {
+struct KeyEntry {
     key: Code,
     /// Keys are numbered in the order of their first appearance.
     number: u32,
@@ -140,7 +140,7 @@ impl KeyedInverter {
             return;
         }
         let key = code(key, key.len() as u8);
-        self.waiting.push(Hashed { hash: self.hasher.hash_one(key), key });
+        self.waiting.push(HashedKey { hash: self.hasher.hash_one(key), key });
         if self.waiting.len() == self.max_waiting {
             self.add_waiting();
         }
@@ -150,7 +150,7 @@ impl KeyedInverter {
     fn add_waiting(&mut self) {
         let Some(&DocumentEnd { document, .. }) = self.documents.last() else { return };
         let mut waiting = std::mem::take(&mut self.waiting);
-        for Hashed { hash, key } in waiting.drain(..) {
+        for HashedKey { hash, key } in waiting.drain(..) {
             self.add_hashed(document, hash, |entry, _| entry.key == key, |_| key);
         }
         self.waiting = waiting;
@@ -158,7 +158,7 @@ impl KeyedInverter {
 
     fn add_long(&mut self, document: u32, key: &[u8]) {
         let hash = self.hasher.hash_one(key);
-        let is_same = |entry: &Entry, long: &LongKeys| {
+        let is_same = |entry: &KeyEntry, long: &LongKeys| {
             is_long(entry.key) && hash_of_long(entry.key) == hash && long.get(entry.key) == key
         };
         let code = |long: &mut LongKeys| Code::from(hash) << 64 | Code::from(long.push(key)) << 8 | Code::from(LONG);
@@ -171,7 +171,7 @@ impl KeyedInverter {
         &mut self,
         document: u32,
         hash: u64,
-        is_same: impl Fn(&Entry, &LongKeys) -> bool,
+        is_same: impl Fn(&KeyEntry, &LongKeys) -> bool,
         code: impl FnOnce(&mut LongKeys) -> Code,
     ) {
         let KeyedInverter { entries, hasher, long, .. } = self;
@@ -189,8 +189,8 @@ impl KeyedInverter {
             }
             None => {
                 let number = entries.len() as u32;
-                let entry = Entry { key: code(long), number, documents: 1, last: document, at };
-                let rehash = |entry: &Entry| {
+                let entry = KeyEntry { key: code(long), number, documents: 1, last: document, at };
+                let rehash = |entry: &KeyEntry| {
                     if is_long(entry.key) { hash_of_long(entry.key) } else { hasher.hash_one(entry.key) }
                 };
                 entries.insert_unique(hash, entry, rehash);
@@ -248,9 +248,9 @@ impl KeyedInverter {
     }
 }
 
-fn sorted(entries: HashTable<Entry>, long: &LongKeys) -> Vec<SortedKey> {
+fn sorted(entries: HashTable<KeyEntry>, long: &LongKeys) -> Vec<SortedKey> {
     let start = |key| if is_long(key) { code(long.get(key), LONG) } else { key };
-    let sorted = |Entry { key, number, documents, .. }| SortedKey { start: start(key), key, number, documents };
+    let sorted = |KeyEntry { key, number, documents, .. }| SortedKey { start: start(key), key, number, documents };
     let mut keys: Vec<SortedKey> = entries.into_iter().map(sorted).collect();
     keys.sort_unstable_by(|one, other| {
         one.start.cmp(&other.start).then_with(|| match is_long(one.key) {

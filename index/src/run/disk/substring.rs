@@ -44,13 +44,13 @@ enum Lookup {
 }
 
 /// A text that one of a document's words or joints has at a place.
-struct Wanted<'a> {
+struct WantedText<'a> {
     of: StringsOf,
     text: Cow<'a, str>,
     place: Place,
 }
 
-impl Wanted<'_> {
+impl WantedText<'_> {
     /// Tests whether it is found without a search of all words or joints.
     fn is_looked_up(&self) -> bool {
         matches!(self.place, Place::AtStart | Place::Whole)
@@ -161,7 +161,7 @@ impl QueriedColumn<'_> {
         Ok(Lookup::Narrows(conditions))
     }
 
-    fn condition(self, wanted: &Wanted<'_>) -> Result<Condition, Error> {
+    fn condition(self, wanted: &WantedText<'_>) -> Result<Condition, Error> {
         let mut condition = self.strings(wanted.of, &wanted.text, wanted.place)?;
         // A part of a word may be part of one that is too long to be a term.
         if wanted.of == StringsOf::Words && wanted.place != Place::Whole {
@@ -223,7 +223,7 @@ impl Condition {
 }
 
 /// The words and joints that every text with a needle of these spans has.
-fn wanted<'a>(spans: &[Span<'a>]) -> Vec<Wanted<'a>> {
+fn wanted<'a>(spans: &[Span<'a>]) -> Vec<WantedText<'a>> {
     let mut wanted = Vec::new();
     for (index, span) in spans.iter().enumerate() {
         match span.class {
@@ -236,7 +236,7 @@ fn wanted<'a>(spans: &[Span<'a>]) -> Vec<Wanted<'a>> {
 }
 
 /// `None` if the word is long, or so short that the joints around it say the same.
-fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<Wanted<'a>> {
+fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<WantedText<'a>> {
     let Span { text, chars, .. } = spans[index];
     let has_joints = spans.len() > 1 && spans.iter().all(|span| span.class != Class::Unspaced);
     if chars > MAX_WORD || (chars <= JOINT_SIDE && has_joints) {
@@ -248,11 +248,11 @@ fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<Wanted<'a>> {
         (false, true) => Place::AtEnd,
         (false, false) => Place::Anywhere,
     };
-    Some(Wanted { of: StringsOf::Words, text: Cow::Borrowed(text), place })
+    Some(WantedText { of: StringsOf::Words, text: Cow::Borrowed(text), place })
 }
 
 /// Adds what a gap says, with the ends of the words around it.
-fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<Wanted<'_>>) {
+fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<WantedText<'_>>) {
     let gap = spans[index];
     let before = index.checked_sub(1).map(|before| spans[before]);
     let after = spans.get(index + 1).copied();
@@ -262,7 +262,7 @@ fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<Wanted<'
     let is_begin = before.is_some_and(|span| span.class == Class::Word && (index > 1 || span.chars >= JOINT_SIDE));
     let place = if is_begin { Place::AtStart } else { Place::Anywhere };
     let mut add = |parts: [&str; 3], place| {
-        wanted.push(Wanted { of: StringsOf::Joints, text: Cow::Owned(parts.concat()), place });
+        wanted.push(WantedText { of: StringsOf::Joints, text: Cow::Owned(parts.concat()), place });
     };
     let is_whole = before.is_some() && after.is_some();
     if gap.chars <= JOINT_GAP && (is_whole || left.is_empty() != right.is_empty()) {

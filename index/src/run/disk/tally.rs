@@ -9,7 +9,7 @@ use crate::query::Period;
 use crate::run::columns::{Encoding, StoredColumn};
 use crate::run::orders::RunOrder;
 use crate::run::ordinals::{Ordinals, text_at};
-use crate::run::tally::{Counted, Tally};
+use crate::run::tally::{CountedValue, Tally};
 use crate::schema::ColumnId;
 use crate::value::{ValueRef, integer_of_rank, number_of_rank, rank_of_integer};
 
@@ -39,7 +39,7 @@ impl DiskRun {
                 for group in 0..order.groups() {
                     let count = order.count_among(order.group(group), documents, interrupt)?;
                     if count > 0 {
-                        tally.add(Counted::of_number(number_of_rank(order.key(group) as u64)), count);
+                        tally.add(CountedValue::of_number(number_of_rank(order.key(group) as u64)), count);
                         tally.valued += count;
                     }
                 }
@@ -85,7 +85,7 @@ impl DiskRun {
             interrupt.step()?;
             let (document, element) = ordinals.place(ordinal);
             let text = text_at(self.value_without_folded(document, column), element);
-            if let Some(counted) = Counted::of_text(text, period) {
+            if let Some(counted) = CountedValue::of_text(text, period) {
                 tally.add(counted, u64::from(count));
             }
         }
@@ -141,7 +141,7 @@ fn tally_bools(stored: &StoredColumn, documents: &Bitmap, tally: &mut Tally<'_>)
     tally.valued += valued;
     for (value, count) in [(true, yes), (false, valued - yes)] {
         if count > 0 {
-            tally.add(Counted::Bool(value), count);
+            tally.add(CountedValue::Bool(value), count);
         }
     }
 }
@@ -162,7 +162,7 @@ fn tally_periods(
         let next = order.groups_before(|key| key < end).max(group + 1);
         let count = order.count_among(order.of_groups(group..next), documents, interrupt)?;
         if count > 0 {
-            tally.add(Counted::Period(period.start(day)), count);
+            tally.add(CountedValue::Period(period.start(day)), count);
             tally.valued += count;
         }
         group = next;

@@ -102,29 +102,29 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
     /// Collects the terms of one list. Those of exact values know of words that are too long if words were collected before.
     ///
     /// A text is read again for each list: the tables of all of them need much memory, and fit in no cache.
-    pub(super) fn collect(&mut self, of: StringsOf) -> Collected {
+    pub(super) fn collect(&mut self, of: StringsOf) -> TermList {
         match of {
             StringsOf::Words => {
                 let mut words = Words::default();
                 self.each_text(|document, text| words.add(document, text));
                 self.long = words.take_long();
-                Collected::Words(words)
+                TermList::Words(words)
             }
             StringsOf::Joints => {
                 let mut joints = Joints::default();
                 self.each_text(|document, text| joints.add(document, text));
-                Collected::Joints(joints)
+                TermList::Joints(joints)
             }
             StringsOf::Grams => {
                 let mut grams = Grams::default();
                 self.each_text(|document, text| grams.add(document, text));
-                Collected::Grams(grams)
+                TermList::Grams(grams)
             }
             StringsOf::Exacts => {
                 let mut exacts = Exacts::default();
                 self.values.clone().for_each(|(document, value)| exacts.add_value(document, value));
                 self.long.iter().for_each(|&document| exacts.add(document, |key| key.extend_from_slice(LONG_WORD)));
-                Collected::Exacts(exacts)
+                TermList::Exacts(exacts)
             }
             StringsOf::Tokens => {
                 let mut tokens = Tokens::default();
@@ -132,7 +132,7 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
                     self.each_text(|document, text| tokens.add(document, text));
                     self.lengths = tokens.take_lengths();
                 }
-                Collected::Tokens(tokens)
+                TermList::Tokens(tokens)
             }
         }
     }
@@ -162,7 +162,7 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
 }
 
 /// The terms of one list of a column.
-pub(super) enum Collected {
+pub(super) enum TermList {
     Words(Words),
     Joints(Joints),
     Grams(Grams),
@@ -170,15 +170,15 @@ pub(super) enum Collected {
     Tokens(Tokens),
 }
 
-impl Collected {
+impl TermList {
     /// Emits each term in ascending order with its documents.
     pub(super) fn write(self, sink: &mut StringSink<'_>) -> io::Result<()> {
         match self {
-            Collected::Words(words) => words.finish(sink),
-            Collected::Joints(joints) => joints.finish(sink),
-            Collected::Grams(grams) => grams.finish(sink),
-            Collected::Exacts(exacts) => exacts.finish(|key, documents| sink(key, Posting { documents, counts: &[] })),
-            Collected::Tokens(tokens) => tokens.finish(sink),
+            TermList::Words(words) => words.finish(sink),
+            TermList::Joints(joints) => joints.finish(sink),
+            TermList::Grams(grams) => grams.finish(sink),
+            TermList::Exacts(exacts) => exacts.finish(|key, documents| sink(key, Posting { documents, counts: &[] })),
+            TermList::Tokens(tokens) => tokens.finish(sink),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Finding the tokens of a disk run that are wanted, and how long its texts are. It knows not which documents are current.
 
-use super::dictionary::{Picked, StringsOf};
+use super::dictionary::{PickResult, StringsOf};
 use super::disk_run::DiskRun;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -29,9 +29,9 @@ impl DiskRun {
         let to = [from, &[AFTER_ALL]].concat();
         let mut measure = wanted.measure();
         let pick = |token: &[u8]| match (measure.closeness(token), measure.hopeless()) {
-            (Some(closeness), _) => Picked::Yes(closeness),
-            (None, Some(alike)) => Picked::NoneBeginningSo(alike),
-            (None, None) => Picked::No,
+            (Some(closeness), _) => PickResult::Yes(closeness),
+            (None, Some(alike)) => PickResult::NoneBeginningSo(alike),
+            (None, None) => PickResult::No,
         };
         let found = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, pick)?;
         Ok(found.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }).collect())

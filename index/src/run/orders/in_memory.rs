@@ -28,11 +28,11 @@ struct ColumnOrders {
     /// The number of documents they cover.
     covered: u32,
     /// Each covers more than twice the documents of the next one, so there are few.
-    pieces: Vec<Piece>,
+    pieces: Vec<OrderPiece>,
 }
 
 #[derive(Debug, Clone)]
-struct Piece {
+struct OrderPiece {
     documents: u32,
     order: Arc<RunOrder>,
 }
@@ -59,20 +59,20 @@ impl MemoryOrders {
         let orders = &mut columns[index];
         if orders.covered < documents {
             let order = RunOrder::sorted(kind, orders.covered..documents, value, collation, interrupt)?;
-            orders.pieces.push(Piece { documents: documents - orders.covered, order: Arc::new(order) });
+            orders.pieces.push(OrderPiece { documents: documents - orders.covered, order: Arc::new(order) });
             orders.covered = documents;
         }
         while let [.., before, last] = &orders.pieces[..]
             && before.documents <= 2 * last.documents
         {
-            let input = |piece: &Piece| OrderInput {
+            let input = |piece: &OrderPiece| OrderInput {
                 order: Arc::clone(&piece.order),
                 groups: 0..piece.order.groups(),
                 number: Box::new(Some),
                 value: Box::new(value),
             };
             let order = RunOrder::merge(kind, vec![input(before), input(last)], collation, interrupt)?;
-            let merged = Piece { documents: before.documents + last.documents, order: Arc::new(order) };
+            let merged = OrderPiece { documents: before.documents + last.documents, order: Arc::new(order) };
             orders.pieces.truncate(orders.pieces.len() - 2);
             orders.pieces.push(merged);
         }

@@ -2,7 +2,7 @@
 
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_model::value::Sanitized;
+use bindery_model::value::FieldRemovals;
 
 use crate::command::{Item, ItemOutcome, Outcome};
 
@@ -23,7 +23,7 @@ pub struct ImportedResource {
     /// `created` or `updated`.
     pub op: &'static str,
     /// The parts that sanitizing removed from it.
-    pub sanitized: Sanitized,
+    pub sanitized: FieldRemovals,
 }
 
 pub(super) fn too_many_together(index: u64, count: usize) -> ImportLine {

@@ -14,14 +14,14 @@ use crate::prepare::import_line::prepare_line;
 const LINE_BYTES: usize = 1 << 10;
 
 /// A line as it was sent.
-pub(super) struct Line {
+pub(super) struct RawLine {
     /// Its position among the items of the import, from 0.
     pub(super) index: u64,
     /// An error if the line could not be read.
     pub(super) text: Result<Vec<u8>>,
 }
 
-impl Line {
+impl RawLine {
     /// The item that it is. A line that could not be read is refused.
     pub(super) fn prepare(&self, preparation: Preparation<'_>) -> Item {
         match &self.text {
@@ -42,7 +42,7 @@ impl Line {
 }
 
 /// About how many bytes lines take while they are written. Reads them, so large ones are read on another thread.
-pub(super) async fn expansion_of(lines: Vec<Arc<Line>>) -> Result<usize> {
+pub(super) async fn expansion_of(lines: Vec<Arc<RawLine>>) -> Result<usize> {
     let sum = move || lines.iter().map(|line| line.expansion()).sum();
     tokio::task::spawn_blocking(sum).await.map_err(Error::internal)
 }

@@ -57,10 +57,10 @@ async fn a_deleted_blueprint_is_purged_once_no_reader_needs_it() {
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     fill(&content, "stays", 10).await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert!(holds_any_of(&store, Obsolete::Blueprint(1)).unwrap(), "resources are kept while they are read");
+    assert!(holds_any_of(&store, ObsoleteData::Blueprint(1)).unwrap(), "resources are kept while they are read");
     assert_eq!(lines(&mut export), 700);
     drop(export);
-    until("the deleted blueprint is purged", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
+    until("the deleted blueprint is purged", || !holds_any_of(&store, ObsoleteData::Blueprint(1)).unwrap()).await;
     assert_eq!(store.scan(Prefix::Resources(2)).count(), 700);
     assert_eq!(store.scan(Prefix::Uniques(2)).count(), 700);
     // A new blueprint with the same slug starts empty.
@@ -80,13 +80,13 @@ async fn a_purge_continues_after_a_restart() {
     content.delete_blueprint(&access(), "gone", "force=true").await.unwrap();
     content.close();
     assert!(
-        holds_any_of(&content.shared.store, Obsolete::Blueprint(1)).unwrap(),
+        holds_any_of(&content.shared.store, ObsoleteData::Blueprint(1)).unwrap(),
         "the purge takes longer than the shutdown"
     );
     drop(content);
     let content = open(temp.path());
     let store = content.shared.store.clone();
-    until("the purge continues", || !holds_any_of(&store, Obsolete::Blueprint(1)).unwrap()).await;
+    until("the purge continues", || !holds_any_of(&store, ObsoleteData::Blueprint(1)).unwrap()).await;
     content.close();
 }
 

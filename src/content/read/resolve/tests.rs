@@ -7,13 +7,13 @@ use bindery_query::{ListParams, RawParams};
 use serde_json::json;
 
 use super::*;
-use crate::{Answered, Content, fixture};
+use crate::{Content, IdempotentAnswer, fixture};
 
 async fn create(content: &Content, blueprint: &str, attributes: serde_json::Value) -> String {
     let access = fixture::access();
     let writing = content.write(&access, Ability::Create, blueprint, "").unwrap();
     let body = json!({ "attributes": attributes }).to_string();
-    let Answered::Fresh(created) = writing.create(body.as_bytes(), None).await.unwrap() else { unreachable!() };
+    let IdempotentAnswer::Fresh(created) = writing.create(body.as_bytes(), None).await.unwrap() else { unreachable!() };
     created.id.to_string()
 }
 
@@ -50,8 +50,8 @@ async fn a_search_through_relations_can_be_stopped_at_any_moment() {
             collection.snapshot.search_with(&query, 0, 10, &interrupt).map_err(|error| stopped(collection, error))
         });
         match found {
-            Err(Stopped::Interrupted) => interrupted += 1,
-            Err(Stopped::Failed(error)) => panic!("{error}"),
+            Err(StopReason::Interrupted) => interrupted += 1,
+            Err(StopReason::Failed(error)) => panic!("{error}"),
             Ok(found) => {
                 // Of t1, t10 to t19 and t100 to t199, those two notes later; t5 is none of them.
                 assert_eq!(found.total, 111);

@@ -39,12 +39,12 @@ pub(super) struct Decider<'a, 'b> {
     /// Ids and keys that items of this write will bring.
     pub(super) promised: HashMap<String, Promise>,
     /// The changes of other resources by the deletions of this write.
-    pub(super) released: Released,
+    pub(super) released: ReleaseTotals,
 }
 
 /// The changes of resources that referred to deleted ones.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Released {
+pub(super) struct ReleaseTotals {
     /// Resources that were changed, or read to find out whether they must be. One that two deletions change counts twice.
     pub(super) count: u64,
     /// The bytes of attributes that were written.
@@ -60,7 +60,7 @@ pub(super) struct Promise {
 }
 
 /// The names in the fields of a resource before an item, in any variant: targets and members as texts, by the field's position.
-pub(super) type Held = HashMap<usize, HashSet<String>>;
+pub(super) type HeldNames = HashMap<usize, HashSet<String>>;
 
 /// A resource before and after an item.
 pub(super) struct Edit {
@@ -75,14 +75,14 @@ pub(super) struct Edit {
     pub(super) puts: Vec<(Key, Vec<u8>)>,
     pub(super) missing_targets: MissingTargets,
     /// The names in its fields before the item, once they are needed.
-    pub(super) held: Option<Held>,
+    pub(super) held: Option<HeldNames>,
     /// Who decides when the resource was last changed.
-    pub(super) updated: UpdatedAt,
+    pub(super) updated: UpdatedAtSource,
 }
 
 /// Who decides when a resource was last changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum UpdatedAt {
+pub(super) enum UpdatedAtSource {
     /// The server: each change moves it on.
     Server,
     /// The line of an import, even if it names the old date.
@@ -99,7 +99,7 @@ pub(super) struct WrittenCopy {
 
 /// Says whether a write asks for the required fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Requires {
+pub(super) enum RequiredFieldRule {
     /// They must hold values.
     Values,
     /// They may be empty, as in an import.
@@ -122,7 +122,7 @@ impl<'a, 'b> Decider<'a, 'b> {
         let collection = context.state.blueprints.get(&blueprint.slug);
         let change = collection.and_then(|collection| collection.change.as_deref());
         let (waiting, promised) = (HashSet::new(), HashMap::new());
-        let released = Released::default();
+        let released = ReleaseTotals::default();
         Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
     }
 
@@ -132,7 +132,7 @@ impl<'a, 'b> Decider<'a, 'b> {
         let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());
         let (waiting, promised) = (HashSet::new(), HashMap::new());
         let overlay = &mut *self.overlay;
-        let released = Released::default();
+        let released = ReleaseTotals::default();
         Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
     }
 }
@@ -141,7 +141,7 @@ impl Edit {
     /// An edit that so far changes nothing but what `after` says.
     pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
         let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
-        let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAt::Server);
+        let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAtSource::Server);
         Edit { id, before, after, copies, removes, puts, missing_targets, held: None, updated }
     }
 }

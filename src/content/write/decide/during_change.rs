@@ -12,7 +12,7 @@ use bindery_model::value;
 use bindery_query::projection;
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, Requires};
+use super::decider::{Decider, Edit, RequiredFieldRule};
 use super::unique::ValueChange;
 use crate::command::CopyDraft;
 use crate::compatibility::demands::Demands;
@@ -30,7 +30,7 @@ impl Decider<'_, '_> {
         draft: &CopyDraft,
         current: Option<&[Value]>,
         values: &[Cow<'_, Value>],
-        requires: Requires,
+        requires: RequiredFieldRule,
     ) -> Result<FieldErrors> {
         let Some(change) = self.change else { return Ok(FieldErrors::new()) };
         let next = &*change.next;
@@ -48,7 +48,7 @@ impl Decider<'_, '_> {
         let demands = Demands::new(self.context.sanitizer, change);
         let written = only_written(draft, values.len());
         errors.append(demands.refused(self.context.state, &*self.overlay, &written)?);
-        if requires == Requires::Values {
+        if requires == RequiredFieldRule::Values {
             errors.append(value::required_errors(next, &values_under(self.blueprint, next, values)));
         }
         for field in change.becoming_unique() {

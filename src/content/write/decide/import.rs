@@ -7,7 +7,7 @@ use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_store::Key;
 
-use super::decider::{Decider, Edit, Promise, Relations, Requires, UpdatedAt};
+use super::decider::{Decider, Edit, Promise, Relations, RequiredFieldRule, UpdatedAtSource};
 use crate::command::{ImportItem, Item, ItemOutcome, MissingTargets};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Meta, decode_id, encode_id};
@@ -223,12 +223,12 @@ impl Decider<'_, '_> {
         let mut edit = Edit::new(id, before, after);
         edit.missing_targets = self.missing_targets;
         if item.updated.is_some() {
-            edit.updated = UpdatedAt::Given;
+            edit.updated = UpdatedAtSource::Given;
         }
         if let Some(key) = &item.key {
             edit.set_import_key(blueprint, key);
         }
-        let relations = self.write_copies(&mut edit, &item.copies, FieldErrors::new(), Requires::Nothing)?;
+        let relations = self.write_copies(&mut edit, &item.copies, FieldErrors::new(), RequiredFieldRule::Nothing)?;
         Ok((edit, relations))
     }
 

@@ -5,7 +5,7 @@
 //! deletion begins a group (see [`asks_the_index`]); only items of its own command come before it, and what those wrote
 //! is in the overlay.
 
-use bindery_index::{Filter, Selected};
+use bindery_index::{Filter, ResultSet};
 use bindery_model::blueprint::{BlueprintKind, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
@@ -16,7 +16,7 @@ use crate::command::{Command, Item};
 use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
 use crate::data::records::render_attributes;
-use crate::data::referrers::{Referring, referring_to};
+use crate::data::referrers::{Referrer, referring_to};
 use crate::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify};
 use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
@@ -32,7 +32,7 @@ const MAX_NULLIFIED_BYTES: usize = 64 << 20;
 pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     let Command::Write(write) = command else { return false };
     let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
-    let is_kept = |referring: Referring<'_>| {
+    let is_kept = |referring: Referrer<'_>| {
         referring.with(OnDelete::Restrict).is_none() && referring.with(OnDelete::Nullify).is_none()
     };
     write.items.iter().any(is_deletion) && !referring_to(state, &write.blueprint.slug).all(is_kept)
@@ -107,7 +107,7 @@ impl<'a> Decider<'a, '_> {
 
     /// # Errors
     /// `FORBIDDEN` if the writer may write drafts only, and the resource that would change is published.
-    fn check_may_change(&self, referring: &Referring<'_>, edit: &Edit) -> Result<()> {
+    fn check_may_change(&self, referring: &Referrer<'_>, edit: &Edit) -> Result<()> {
         let is_public =
             referring.collection.blueprint.kind == BlueprintKind::Singular || edit.after.published.is_some();
         match is_public && self.access.writes_only_drafts() {
@@ -133,7 +133,7 @@ impl<'a> Decider<'a, '_> {
 
     /// Those of the found resources that no longer refer to `id` once the items before this one are applied, and `id` itself,
     /// which goes.
-    fn no_longer(&mut self, referring: &Referring<'_>, found: &Selected, id: ResourceId) -> Result<Vec<ResourceId>> {
+    fn no_longer(&mut self, referring: &Referrer<'_>, found: &ResultSet, id: ResourceId) -> Result<Vec<ResourceId>> {
         let blueprint = &referring.collection.blueprint;
         let written = self.overlay.resources_of(blueprint.number);
         let written: Vec<ResourceId> = written.filter(|written| found.contains(written.as_u128())).collect();
@@ -153,7 +153,7 @@ impl<'a> Decider<'a, '_> {
 
     /// The edit that takes `target` out of these fields of a resource, in all variants; `None` if it does not name it, or is
     /// `target` itself.
-    fn nullify(&self, referring: &Referring<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Edit>> {
+    fn nullify(&self, referring: &Referrer<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Edit>> {
         let Collection { blueprint, change, .. } = &**referring.collection;
         if blueprint.number == self.blueprint.number && id == target {
             return Ok(None);

@@ -13,7 +13,7 @@ use bindery_query::projection;
 use bindery_store::Key;
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, Held, Relations};
+use super::decider::{Decider, Edit, HeldNames, Relations};
 use crate::command::{CopyDraft, MissingTargets};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
@@ -29,7 +29,7 @@ enum Target {
 }
 
 /// The value of a relation, looked up.
-struct Looked {
+struct ResolvedRelation {
     /// The value with ids in the place of keys, if it had keys.
     resolved: Option<Value>,
     /// The targets that do not exist.
@@ -60,7 +60,7 @@ impl Decider<'_, '_> {
                 continue;
             }
             let Some(slug) = field.related_blueprint() else { continue };
-            let Looked { resolved, missing } = self.look_up(slug, value)?;
+            let ResolvedRelation { resolved, missing } = self.look_up(slug, value)?;
             if let Some(resolved) = resolved {
                 // Checked again: a key and an id may name the same resource, which then is named twice.
                 let options =
@@ -86,7 +86,7 @@ impl Decider<'_, '_> {
         Ok(relations)
     }
 
-    fn look_up(&self, slug: &str, value: &Value) -> Result<Looked> {
+    fn look_up(&self, slug: &str, value: &Value) -> Result<ResolvedRelation> {
         let targets = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         let mut found = Vec::with_capacity(targets.len());
         let mut missing = Vec::new();
@@ -111,7 +111,7 @@ impl Decider<'_, '_> {
             let mut resolved = targets.iter().zip(found).map(resolve);
             if value.is_array() { Value::Array(resolved.collect()) } else { resolved.next().unwrap_or_default() }
         });
-        Ok(Looked { resolved, missing })
+        Ok(ResolvedRelation { resolved, missing })
     }
 
     fn find_target(&self, slug: &str, text: &str) -> Result<Target> {
@@ -151,15 +151,15 @@ impl Decider<'_, '_> {
     }
 
     /// The values of the fields that name something, in all copies of the resource. Read once for an edit.
-    fn held<'e>(&self, edit: &'e mut Edit) -> Result<&'e Held> {
+    fn held<'e>(&self, edit: &'e mut Edit) -> Result<&'e HeldNames> {
         if edit.held.is_none() {
             edit.held = Some(self.read_held(edit)?);
         }
         Ok(edit.held.get_or_insert_default())
     }
 
-    fn read_held(&self, edit: &Edit) -> Result<Held> {
-        let mut held = Held::new();
+    fn read_held(&self, edit: &Edit) -> Result<HeldNames> {
+        let mut held = HeldNames::new();
         let Some(meta) = &edit.before else { return Ok(held) };
         for version in meta.known_copies(self.blueprint) {
             let values = self.overlay.values(self.blueprint, edit.id, version)?;

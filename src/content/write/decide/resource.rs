@@ -14,8 +14,8 @@ use bindery_query::projection;
 use bindery_store::Key;
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, Relations, Requires, UpdatedAt, WrittenCopy};
-use crate::command::{CopyDraft, Effect, Extent, Update, Written};
+use super::decider::{Decider, Edit, Relations, RequiredFieldRule, UpdatedAtSource, WrittenCopy};
+use crate::command::{CopyDraft, Effect, Extent, Update, WrittenResource};
 use crate::data::changes::ChangeOp;
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
@@ -25,16 +25,16 @@ use crate::data::sight::is_public;
 use crate::data::version::{EntityTag, IfMatch};
 
 impl Decider<'_, '_> {
-    pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<Written> {
+    pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<WrittenResource> {
         let after = Meta::new(self.overlay.number, self.overlay.now, published);
         self.check_is_draft(&after)?;
         let id = self.overlay.new_id()?;
         let mut edit = Edit::new(id, None, after);
-        self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), Requires::Values)?;
+        self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), RequiredFieldRule::Values)?;
         Ok(self.apply_edit(edit))
     }
 
-    pub(super) fn update(&mut self, update: &Update) -> Result<Written> {
+    pub(super) fn update(&mut self, update: &Update) -> Result<WrittenResource> {
         let before = self.load(update.id)?;
         update.if_match.check(self.tag_of(update.id, &before))?;
         if let Some(refusal) = &update.refusal {
@@ -44,7 +44,7 @@ impl Decider<'_, '_> {
         after.published = update.published.apply(before.published, self.overlay.now);
         let changes_state = after.published.is_some() != before.published.is_some();
         let mut edit = Edit::new(update.id, Some(before), after);
-        self.write_copies(&mut edit, update.copy.as_slice(), update.errors.clone(), Requires::Values)?;
+        self.write_copies(&mut edit, update.copy.as_slice(), update.errors.clone(), RequiredFieldRule::Values)?;
         if changes_state && !update.may_publish {
             return Err(needs_publish());
         }
@@ -54,7 +54,7 @@ impl Decider<'_, '_> {
         Ok(self.apply_edit(edit))
     }
 
-    pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<Written> {
+    pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<WrittenResource> {
         let meta = self.load(id)?;
         if_match.check(self.tag_of(id, &meta))?;
         if self.blueprint.kind == BlueprintKind::Singular {
@@ -75,7 +75,7 @@ impl Decider<'_, '_> {
         }
         self.overlay.remove(Key::Resource { blueprint, id });
         self.note_change(id, Some(&meta), None);
-        Ok(Written { id, effect: Effect::Deleted, meta, before: None })
+        Ok(WrittenResource { id, effect: Effect::Deleted, meta, before: None })
     }
 
     /// Records a change for the change feed: of a resource that did not exist before, no longer exists, or both times
@@ -130,7 +130,7 @@ impl Decider<'_, '_> {
         edit: &mut Edit,
         copies: &[CopyDraft],
         mut errors: FieldErrors,
-        requires: Requires,
+        requires: RequiredFieldRule,
     ) -> Result<Relations> {
         let mut relations = Relations::Resolved;
         let mut refused = FieldErrors::new();
@@ -142,7 +142,7 @@ impl Decider<'_, '_> {
             };
             let (mut values, mut columns) = merge(self.blueprint, current.as_deref(), draft);
             let mut copy_errors = draft.errors.clone();
-            if requires == Requires::Values {
+            if requires == RequiredFieldRule::Values {
                 let missing = value::required_errors(self.blueprint, &values);
                 copy_errors.append_new(missing);
             }
@@ -177,9 +177,9 @@ impl Decider<'_, '_> {
     }
 
     /// Writes an edit to the overlay. An edit that changes nothing leaves no trace.
-    pub(super) fn apply_edit(&mut self, edit: Edit) -> Written {
+    pub(super) fn apply_edit(&mut self, edit: Edit) -> WrittenResource {
         if !edit.is_change() {
-            return Written { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before };
+            return WrittenResource { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before };
         }
         let Edit { id, before, mut after, copies, removes, puts, updated, .. } = edit;
         let blueprint = self.blueprint.number;
@@ -191,7 +191,7 @@ impl Decider<'_, '_> {
         }
         if let Some(before) = &before
             && after.updated == before.updated
-            && updated == UpdatedAt::Server
+            && updated == UpdatedAtSource::Server
         {
             after.updated = self.overlay.now.max(before.updated + 1);
         }
@@ -218,7 +218,7 @@ impl Decider<'_, '_> {
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
         self.note_change(id, before.as_ref(), Some(&after));
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
-        Written { id, effect, meta: after, before }
+        WrittenResource { id, effect, meta: after, before }
     }
 }
 

@@ -69,7 +69,7 @@ fn an_answer_that_is_too_large_is_not_kept() {
 /// Asks 20 times at once and returns how often the answer was made. `make` gets the number of the call.
 async fn ask_at_once<F>(cache: &Arc<AnswerCache>, make: fn(usize) -> F, expected: &Result<&'static str, Code>) -> usize
 where
-    F: Future<Output = Made> + Send + 'static,
+    F: Future<Output = AnswerResult> + Send + 'static,
 {
     let calls = Arc::new(AtomicUsize::new(0));
     let asked: Vec<_> = (0..20)
@@ -93,7 +93,7 @@ where
 #[tokio::test]
 async fn requests_that_ask_the_same_at_once_share_one_search() {
     let cache = Arc::new(AnswerCache::default());
-    async fn slow(_: usize) -> Made {
+    async fn slow(_: usize) -> AnswerResult {
         tokio::time::sleep(Duration::from_millis(50)).await;
         Ok(answer(1, "made"))
     }
@@ -104,7 +104,7 @@ async fn requests_that_ask_the_same_at_once_share_one_search() {
 #[tokio::test]
 async fn an_error_is_shared_with_those_that_wait_and_is_not_kept() {
     let cache = Arc::new(AnswerCache::default());
-    async fn fail(_: usize) -> Made {
+    async fn fail(_: usize) -> AnswerResult {
         tokio::time::sleep(Duration::from_millis(50)).await;
         Err(Error::new(Code::Overloaded, "no").into())
     }
@@ -136,7 +136,7 @@ async fn if_the_request_that_makes_an_answer_ends_another_one_makes_it() {
 
 #[test]
 fn what_is_asked_for_differs_by_host_target_and_what_is_seen_but_not_by_more_than_the_answer_needs() {
-    let asked = |host: Option<&'static str>, uri: &'static str| Asked {
+    let asked = |host: Option<&'static str>, uri: &'static str| RequestKey {
         host: host.map(HeaderValue::from_static),
         uri: Uri::from_static(uri),
     };

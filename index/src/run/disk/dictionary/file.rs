@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
 use super::format::{MAGIC, SectionKind, StringsOf};
-use super::strings::{Picked, Place, Strings};
+use super::strings::{PickResult, Place, Strings};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::checked::{CheckedBytes, CheckedFile};
@@ -100,7 +100,7 @@ impl Dictionary {
         of: StringsOf,
         range: Range<&[u8]>,
         interrupt: &Interrupt<'_>,
-        pick: impl FnMut(&[u8]) -> Picked<T>,
+        pick: impl FnMut(&[u8]) -> PickResult<T>,
     ) -> Result<Vec<(T, PostingList)>, Error> {
         match self.strings(column, of) {
             Some(strings) => strings.pick(&self.lists, range, interrupt, pick),

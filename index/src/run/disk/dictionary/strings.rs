@@ -24,7 +24,7 @@ pub(in crate::run::disk) enum Place {
 
 /// Says whether a string is picked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::run::disk) enum Picked<T> {
+pub(in crate::run::disk) enum PickResult<T> {
     Yes(T),
     No,
     /// Nor is any other that has so many bytes at its beginning in common with it.
@@ -118,7 +118,7 @@ impl Strings {
         lists: &PostingLists,
         range: Range<&[u8]>,
         interrupt: &Interrupt<'_>,
-        mut pick: impl FnMut(&[u8]) -> Picked<T>,
+        mut pick: impl FnMut(&[u8]) -> PickResult<T>,
     ) -> Result<Vec<(T, PostingList)>, Error> {
         let bytes = self.bytes.all();
         let first = self.partition_point(|string| string < range.start);
@@ -138,9 +138,9 @@ impl Strings {
                     continue;
                 }
                 match pick(string) {
-                    Picked::Yes(made) => found.extend(walk.get(index).map(|list| (made, list))),
-                    Picked::No => {}
-                    Picked::NoneBeginningSo(alike) => {
+                    PickResult::Yes(made) => found.extend(walk.get(index).map(|list| (made, list))),
+                    PickResult::No => {}
+                    PickResult::NoneBeginningSo(alike) => {
                         let last = self.last_group_beginning(group, string.get(..alike).unwrap_or(string));
                         if last > group {
                             next_group = last;

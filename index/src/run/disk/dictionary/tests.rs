@@ -109,9 +109,9 @@ proptest! {
         let pick = |string: &[u8]| {
             let string = str::from_utf8(string).unwrap();
             match string.starts_with(&hopeless) {
-                true => Picked::NoneBeginningSo(hopeless.len()),
-                false if is_picked(string) => Picked::Yes(string.to_owned()),
-                false => Picked::No,
+                true => PickResult::NoneBeginningSo(hopeless.len()),
+                false if is_picked(string) => PickResult::Yes(string.to_owned()),
+                false => PickResult::No,
             }
         };
         let range = from.as_bytes()..to.as_bytes();

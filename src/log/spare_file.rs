@@ -12,13 +12,13 @@ use super::folder;
 
 /// At most one file, in preparation or ready.
 #[derive(Debug)]
-pub(super) struct Spare {
+pub(super) struct SpareFile {
     preparing: Option<(u64, JoinHandle<io::Result<File>>)>,
 }
 
-impl Spare {
-    pub(super) fn none() -> Spare {
-        Spare { preparing: None }
+impl SpareFile {
+    pub(super) fn none() -> SpareFile {
+        SpareFile { preparing: None }
     }
 
     /// Starts to prepare a file of `bytes` bytes, unless one was already started.
@@ -48,7 +48,7 @@ impl Spare {
     }
 }
 
-impl Drop for Spare {
+impl Drop for SpareFile {
     /// Waits for the thread, so that it no longer writes to the folder when the folder is opened again.
     fn drop(&mut self) {
         if let Some((_, handle)) = self.preparing.take() {

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 
-use super::line::Line;
-use crate::admission::{Admission, Admitted};
+use super::line::RawLine;
+use crate::admission::{Admission, MemoryPermit};
 use crate::command::ImportItem;
 use crate::prepare::import_order::{Relations, in_order};
 
@@ -19,24 +19,24 @@ const WAITING_LINE_BYTES: usize = 400;
 
 /// The lines that wait.
 #[derive(Default)]
-pub(super) struct Waiting {
+pub(super) struct WaitingLines {
     lines: Vec<WaitingLine>,
     /// The names of their resources: later lines about the same resources wait as well.
     names: HashSet<String>,
 }
 
 struct WaitingLine {
-    waited: Waited,
+    waited: ReadyLine,
     relations: Relations,
 }
 
 /// A line that has waited. Its memory counts as taken until this is dropped.
-pub(super) struct Waited {
-    pub(super) line: Arc<Line>,
-    _memory: Admitted,
+pub(super) struct ReadyLine {
+    pub(super) line: Arc<RawLine>,
+    _memory: MemoryPermit,
 }
 
-impl Waiting {
+impl WaitingLines {
     /// Tests whether a line is about the resource of a line that waits.
     pub(super) fn includes(&self, blueprint: &Blueprint, item: &ImportItem) -> bool {
         !self.names.is_empty() && Relations::of(blueprint, item).names.iter().any(|name| self.names.contains(name))
@@ -49,7 +49,7 @@ impl Waiting {
     pub(super) fn add(
         &mut self,
         admission: &Admission,
-        line: Arc<Line>,
+        line: Arc<RawLine>,
         blueprint: &Blueprint,
         item: &ImportItem,
     ) -> Result<()> {
@@ -60,21 +60,21 @@ impl Waiting {
             return Err(Error::new(Code::Overloaded, text));
         };
         self.names.extend(relations.names.iter().cloned());
-        self.lines.push(WaitingLine { waited: Waited { line, _memory: memory }, relations });
+        self.lines.push(WaitingLine { waited: ReadyLine { line, _memory: memory }, relations });
         Ok(())
     }
 
     /// The lines, for finding out again what they relate to.
-    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = (&Arc<Line>, &mut Relations)> {
+    pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = (&Arc<RawLine>, &mut Relations)> {
         self.lines.iter_mut().map(|waiting| (&waiting.waited.line, &mut waiting.relations))
     }
 
     /// The lines in groups, without what they relate to: a group comes after those that it relates to, and the lines of
     /// one relate to each other.
-    pub(super) fn into_groups(self) -> Vec<Vec<Waited>> {
+    pub(super) fn into_groups(self) -> Vec<Vec<ReadyLine>> {
         let relations: Vec<&Relations> = self.lines.iter().map(|waiting| &waiting.relations).collect();
         let order = in_order(&relations);
-        let mut lines: Vec<Option<Waited>> = self.lines.into_iter().map(|waiting| Some(waiting.waited)).collect();
+        let mut lines: Vec<Option<ReadyLine>> = self.lines.into_iter().map(|waiting| Some(waiting.waited)).collect();
         let take = |group: Vec<usize>| group.into_iter().filter_map(|position| lines[position].take()).collect();
         order.into_iter().map(take).collect()
     }

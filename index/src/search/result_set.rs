@@ -11,7 +11,7 @@ use crate::schema::VariantNumber;
 
 /// The resources of a snapshot that a search found, in no order.
 #[derive(Debug, Clone)]
-pub struct Selected {
+pub struct ResultSet {
     snapshot: Snapshot,
     slots: Arc<Bitmap>,
 }
@@ -25,20 +25,20 @@ impl Snapshot {
         &self,
         filters: &[(VariantNumber, Filter)],
         interrupt: &Interrupt<'_>,
-    ) -> Result<Selected, Error> {
+    ) -> Result<ResultSet, Error> {
         let select = || {
             let mut slots = Bitmap::default();
             for (variant, filter) in filters {
                 let found = self.evaluator(*variant, interrupt).select(filter)?;
                 slots.union(&found.to_bitmap(&self.version));
             }
-            Ok(Selected { snapshot: self.clone(), slots: Arc::new(slots) })
+            Ok(ResultSet { snapshot: self.clone(), slots: Arc::new(slots) })
         };
         self.sound(select())
     }
 }
 
-impl Selected {
+impl ResultSet {
     /// The number of them.
     pub fn total(&self) -> u64 {
         self.slots.count() as u64

@@ -10,7 +10,7 @@ use bindery_model::time::{Millis, day_number};
 use parking_lot::MutexGuard;
 
 use super::checked_file::damaged as at_path;
-use super::codec::Damaged;
+use super::codec::DecodeError;
 use super::damage;
 use super::data::AnalyticsData;
 use super::day_file::DayFile;
@@ -25,12 +25,12 @@ use super::series::HOUR_MILLIS;
 use super::session::{Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 use super::visit_codec::{self, BlockReader};
-use super::visits::{Extension, Step, Visit, VisitKey};
+use super::visits::{Extension, Visit, VisitKey, VisitStep};
 
 /// The time that a filtered report may take, without the time it waits for others.
 const MAX_TIME: Duration = Duration::from_secs(30);
 /// The figures that a filtered report counts.
-pub(super) struct Filtered<'a> {
+pub(super) struct FilteredFigures<'a> {
     filters: &'a [VisitFilter],
     began: Instant,
     /// The days with visits that were left out because there were too many.
@@ -38,9 +38,9 @@ pub(super) struct Filtered<'a> {
     _turn: MutexGuard<'a, ()>,
 }
 
-impl<'a> Filtered<'a> {
-    pub(super) fn new(filters: &'a [VisitFilter], turn: MutexGuard<'a, ()>) -> Filtered<'a> {
-        Filtered { filters, began: Instant::now(), cut_days: BTreeSet::new(), _turn: turn }
+impl<'a> FilteredFigures<'a> {
+    pub(super) fn new(filters: &'a [VisitFilter], turn: MutexGuard<'a, ()>) -> FilteredFigures<'a> {
+        FilteredFigures { filters, began: Instant::now(), cut_days: BTreeSet::new(), _turn: turn }
     }
 
     /// The live sessions whose visit the filters select. One without a pageview on the current day is not found.
@@ -133,7 +133,7 @@ impl<'a> Filtered<'a> {
         let (counted_through, visits) = DayFile::read_visits(&path)?;
         // A file that was written since then has what was added to it.
         let open = open.filter(|open| key == DayKey::events(key.day) && open.counted_through == counted_through);
-        let damaged = |error: Damaged| at_path(&path, &error.to_string());
+        let damaged = |error: DecodeError| at_path(&path, &error.to_string());
         let mut rollups = Vec::new();
         let blocks = visit_codec::blocks(&visits).map_err(damaged)?;
         for block in blocks.iter().filter(|block| site.is_none_or(|site| site == block.site)) {
@@ -184,13 +184,13 @@ impl Recount {
         let mut begins = visit.begins;
         for step in &visit.steps {
             match step {
-                Step::View { hour, path, client } => {
+                VisitStep::View { hour, path, client } => {
                     let at = Millis::from(*hour) * HOUR_MILLIS;
                     let dimensions = dimensions(visit, client);
                     let view = Pageview { at, site, visitor, path: *path, dimensions };
                     self.day.add(&view, std::mem::take(&mut begins));
                 }
-                Step::Event { name, properties } => {
+                VisitStep::Event { name, properties } => {
                     let (name, properties) = (*name, properties.to_vec());
                     self.day.add_event(&CustomEvent { at: 0, site, visitor, name, properties });
                 }

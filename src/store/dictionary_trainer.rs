@@ -18,7 +18,7 @@ const DICTIONARY_BYTES: usize = 112 << 10;
 const GROWTH: u64 = 16;
 
 /// Watches what is written.
-pub(super) struct Training {
+pub(super) struct DictionaryTrainer {
     sample: Sample,
     /// The bytes of values since the last dictionary.
     written: u64,
@@ -36,12 +36,12 @@ struct Sample {
     lengths: Vec<usize>,
 }
 
-impl Training {
+impl DictionaryTrainer {
     /// For a store with so many dictionaries.
-    pub(super) fn new(dictionaries: usize) -> Training {
+    pub(super) fn new(dictionaries: usize) -> DictionaryTrainer {
         let due = u32::try_from(dictionaries).ok().and_then(|exponent| GROWTH.checked_pow(exponent));
         let due = due.map_or(u64::MAX, |growth| growth.saturating_mul(SAMPLE_BYTES as u64));
-        Training { sample: Sample::default(), written: 0, due, skipped: 0, running: None }
+        DictionaryTrainer { sample: Sample::default(), written: 0, due, skipped: 0, running: None }
     }
 
     /// Notes a value that is worth compressing. Returns a new dictionary once one is made that is better than `current`. It

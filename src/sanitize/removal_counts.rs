@@ -14,9 +14,9 @@ const OTHER: &str = "(other)";
 /// Counts of what sanitizing removed: elements under their names, attributes of elements that stayed under their names after
 /// an `@`, rules and declarations of a style sheet under `css`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Removed(BTreeMap<String, u64>);
+pub struct RemovalCounts(BTreeMap<String, u64>);
 
-impl Removed {
+impl RemovalCounts {
     /// Tests whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -28,7 +28,7 @@ impl Removed {
     }
 
     /// Adds what was removed elsewhere.
-    pub fn add(&mut self, other: &Removed) {
+    pub fn add(&mut self, other: &RemovalCounts) {
         other.iter().for_each(|(name, count)| self.note(name, count));
     }
 

@@ -19,14 +19,14 @@ const TIMES: usize = 32;
 const USUAL_TIME: Duration = Duration::from_millis(50);
 
 /// Hashes passwords, a few at once.
-pub(crate) struct PasswordHashing {
+pub(crate) struct PasswordHasher {
     pool: Arc<ThreadPool>,
     times: Arc<Mutex<VecDeque<Duration>>>,
 }
 
-impl PasswordHashing {
-    pub(crate) fn new(pool: Arc<ThreadPool>) -> PasswordHashing {
-        PasswordHashing { pool, times: Arc::default() }
+impl PasswordHasher {
+    pub(crate) fn new(pool: Arc<ThreadPool>) -> PasswordHasher {
+        PasswordHasher { pool, times: Arc::default() }
     }
 
     /// Runs the work when it is its turn. If the caller leaves while it runs, it keeps its turn to its end.
@@ -37,7 +37,7 @@ impl PasswordHashing {
         self.pool.run(Class::Password, self.timed(work)).await
     }
 
-    /// Takes as long as [`PasswordHashing::run`] would, with the same work if it can begin at once.
+    /// Takes as long as [`PasswordHasher::run`] would, with the same work if it can begin at once.
     ///
     /// # Errors
     /// `OVERLOADED` if too many are waiting.
@@ -99,7 +99,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn few_run_at_once_and_those_beyond_the_line_are_refused() {
-        let pool = Arc::new(PasswordHashing::new(Arc::new(ThreadPool::new().unwrap())));
+        let pool = Arc::new(PasswordHasher::new(Arc::new(ThreadPool::new().unwrap())));
         let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let mut tasks = Vec::new();
         for _ in 0..LIMIT + 30 {
@@ -126,7 +126,7 @@ mod tests {
 
     #[tokio::test(flavor = "multi_thread")]
     async fn pretended_work_takes_as_long_and_keeps_nobody_from_a_turn() {
-        let pool = Arc::new(PasswordHashing::new(Arc::new(ThreadPool::new().unwrap())));
+        let pool = Arc::new(PasswordHasher::new(Arc::new(ThreadPool::new().unwrap())));
         let work = || std::thread::sleep(Duration::from_millis(20));
         pool.run(work).await.unwrap();
         let (stop, mut pretending) = (Arc::new(AtomicUsize::new(0)), Vec::new());

@@ -3,21 +3,21 @@
 use std::io::{self, Read, Write};
 
 /// Hashes everything that is written to or read from `inner`.
-pub struct Hashed<T> {
+pub struct HashingStream<T> {
     /// Where the bytes go to or come from.
     pub inner: T,
     /// The hash of all of them so far.
     pub hasher: blake3::Hasher,
 }
 
-impl<T> Hashed<T> {
+impl<T> HashingStream<T> {
     /// Hashes from the next byte on.
     pub fn new(inner: T) -> Self {
-        Hashed { inner, hasher: blake3::Hasher::new() }
+        HashingStream { inner, hasher: blake3::Hasher::new() }
     }
 }
 
-impl<T: Write> Write for Hashed<T> {
+impl<T: Write> Write for HashingStream<T> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let written = self.inner.write(bytes)?;
         self.hasher.update(&bytes[..written]);
@@ -29,7 +29,7 @@ impl<T: Write> Write for Hashed<T> {
     }
 }
 
-impl<T: Read> Read for Hashed<T> {
+impl<T: Read> Read for HashingStream<T> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(bytes)?;
         self.hasher.update(&bytes[..read]);
@@ -37,7 +37,7 @@ impl<T: Read> Read for Hashed<T> {
     }
 }
 
-impl<T: Read> Hashed<T> {
+impl<T: Read> HashingStream<T> {
     /// Reads the next `N` bytes.
     ///
     /// # Errors
