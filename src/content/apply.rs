@@ -29,8 +29,7 @@ use crate::data::claims::numbers_in_use;
 use crate::data::index_mapping::{Columns, IndexMapping, put_op};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion};
-use crate::data::sight::concerns_the_public;
-use crate::data::state::{Collection, LastChanges, State, StateCell};
+use crate::data::state::{Collection, State, StateCell};
 use crate::maintain::sweep::{Garbage, ObsoleteData, Sweeper};
 pub(crate) use changes::ChangeKeeper;
 use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
@@ -161,9 +160,12 @@ impl Applier {
         failure::point("apply::stored").map_err(Error::internal)?;
         for (blueprint, effect) in &effects.blueprints {
             self.flush(next, *blueprint);
-            self.apply_blueprint(next, *blueprint, effect, number)?;
+            self.apply_blueprint(next, *blueprint, effect)?;
         }
-        self.apply_resources(next, &effects, prepared, number)?;
+        self.apply_resources(next, &effects, prepared)?;
+        for &(blueprint, is_public, version) in &effects.list_versions {
+            next.state.change_lists(blueprint, is_public, version);
+        }
         access::apply(&mut next.state, &effects)?;
         if let Some(id) = effects.last_id {
             self.clock.last_id = self.clock.last_id.max(Some(id));
@@ -171,6 +173,7 @@ impl Applier {
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
         self.clock.released = self.clock.released.max(effects.last_time);
         self.changes.note(effects.first_change, effects.changes);
+        next.state.released = self.clock.released;
         next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
         next.state.number = number;
         Ok(())
@@ -225,13 +228,7 @@ impl Applier {
         Ok(kept)
     }
 
-    fn apply_blueprint(
-        &mut self,
-        next: &mut NextState,
-        number: u32,
-        effect: &BlueprintEffect<'_>,
-        version: u64,
-    ) -> Result<()> {
+    fn apply_blueprint(&mut self, next: &mut NextState, number: u32, effect: &BlueprintEffect<'_>) -> Result<()> {
         let before = next.state.numbered(number).cloned();
         if effect.is_deleted() {
             next.state.remove(number);
@@ -256,26 +253,16 @@ impl Applier {
                 index.set_schema(schema.clone());
             }
         }
-        let mut changed = LastChanges::at(version);
+        let versions = before.as_ref().map(|before| before.versions).unwrap_or_default();
         if let Some(before) = &before {
             next.garbage.obsolete.extend(released_claims(before, &blueprint, change.as_deref()));
             self.wants_checkpoint |= before.blueprint.filled != blueprint.filled;
-            if before.blueprint.revision == blueprint.revision {
-                // A change begins or is given up: what is answered stays the same.
-                changed = before.changed;
-            }
         }
-        next.state.put(blueprint, index, change, changed);
+        next.state.put(blueprint, index, change, versions);
         Ok(())
     }
 
-    fn apply_resources(
-        &self,
-        next: &mut NextState,
-        effects: &Effects<'_>,
-        prepared: PreparedResults,
-        version: u64,
-    ) -> Result<()> {
+    fn apply_resources(&self, next: &mut NextState, effects: &Effects<'_>, prepared: PreparedResults) -> Result<()> {
         let PreparedResults { copies, mut backfills } = prepared;
         let now = self.clock.last_time.max(effects.last_time);
         let mut columns: HashMap<(ResourceId, u16), Columns> =
@@ -313,9 +300,6 @@ impl Applier {
             if let Some(published) = published.filter(|_| collection.blueprint.scheduled) {
                 collection.releases.add(published, now);
             }
-            // The snapshot may be older than transactions of the same group. What those published or withdrew, they noted.
-            let concerns = |published| concerns_the_public(&collection.blueprint, published, now);
-            next.state.note_change(*number, version, concerns(published) || concerns(collection.published(*id)));
         }
         for (number, ops) in filled {
             self.flush(next, number);

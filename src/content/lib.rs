@@ -207,7 +207,7 @@ impl Content {
             Box::new(move |change, reply| runner.start(change, Some(reply)))
         };
         let (store_of_applier, cell_of_applier) = (store.clone(), Arc::clone(&cell));
-        let committer = Committer {
+        let mut committer = Committer {
             appender: Appender::new(log, position).map_err(|error| fail(&error))?,
             applier: Applier {
                 store: store_of_applier,
@@ -229,6 +229,8 @@ impl Content {
             time: Arc::clone(&time),
             last_id: clock.last_id,
         };
+        // Readers see at once what became due while nothing ran.
+        committer.release();
         let committer = std::thread::Builder::new()
             .name("committer".to_owned())
             .spawn(move || committer.run(&jobs))

@@ -23,6 +23,13 @@ pub enum Key {
     Blueprint(u32),
     /// A blueprint change in progress, by the blueprint's number.
     BlueprintChange(u32),
+    /// The number of the transaction that last changed the lists of a blueprint.
+    ListVersion {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// Whether those lists are meant that readers without `preview` see.
+        is_public: bool,
+    },
     /// The id of the only resource of a singular blueprint.
     Singular(u32),
     /// The meta record of a resource.
@@ -165,6 +172,7 @@ mod table {
     pub(super) const SUPERSEDED: u8 = 0x0c;
     pub(super) const BLUEPRINT: u8 = 0x10;
     pub(super) const BLUEPRINT_CHANGE: u8 = 0x14;
+    pub(super) const LIST_VERSION: u8 = 0x16;
     pub(super) const SINGULAR: u8 = 0x18;
     pub(super) const RESOURCE: u8 = 0x20;
     pub(super) const COPY: u8 = 0x30;
@@ -210,6 +218,10 @@ impl Key {
             }
             Key::Blueprint(blueprint) => numbered(&mut bytes, table::BLUEPRINT, *blueprint),
             Key::BlueprintChange(blueprint) => numbered(&mut bytes, table::BLUEPRINT_CHANGE, *blueprint),
+            Key::ListVersion { blueprint, is_public } => {
+                numbered(&mut bytes, table::LIST_VERSION, *blueprint);
+                bytes.push((*is_public).into());
+            }
             Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
             Key::Resource { blueprint, id } => {
                 numbered(&mut bytes, table::RESOURCE, *blueprint);
@@ -281,6 +293,7 @@ impl Key {
             table::SUPERSEDED => Key::Superseded(rest.u64()?),
             table::BLUEPRINT => Key::Blueprint(rest.u32()?),
             table::BLUEPRINT_CHANGE => Key::BlueprintChange(rest.u32()?),
+            table::LIST_VERSION => Key::ListVersion { blueprint: rest.u32()?, is_public: rest.bool()? },
             table::SINGULAR => Key::Singular(rest.u32()?),
             table::RESOURCE => Key::Resource { blueprint: rest.u32()?, id: rest.id()? },
             table::COPY => {

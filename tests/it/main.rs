@@ -63,6 +63,7 @@ mod support;
 mod tidy;
 mod types;
 mod variants;
+mod versions;
 mod webhooks;
 mod welcome;
 mod writing;

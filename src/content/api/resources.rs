@@ -177,7 +177,7 @@ impl ResourceWriter {
     /// read. Every other key of the object is always there.
     fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
         let (blueprint, WrittenResource { meta, before, .. }) = (&self.collection.blueprint, written);
-        let sight = Sight::of_writer(&self.access, blueprint, self.content.shared.time.now());
+        let sight = Sight::of_writer(&self.access, blueprint, self.content.state().released);
         let is_seen = |meta: &Meta| sight.shows(meta.published);
         if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
             return Selection::all();

@@ -9,7 +9,7 @@ use bindery_store::{Counter, Key, StoreWrite, WriteOp};
 
 use crate::data::changes::ChangeGroup;
 use crate::data::records::{Meta, decode_id};
-use crate::data::version::{decode_epoch, decode_first_change};
+use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
 
 /// The writes of one transaction by what they concern.
 #[derive(Default)]
@@ -18,6 +18,8 @@ pub(super) struct Effects<'a> {
     pub(super) blueprints: BTreeMap<u32, BlueprintEffect<'a>>,
     /// In order, with the blueprint's number.
     pub(super) resources: Vec<(u32, ResourceId, ResourceEffect)>,
+    /// The new versions of lists: the blueprint, whether those of the public are meant, and the version.
+    pub(super) list_versions: Vec<(u32, bool, u64)>,
     /// By id; `None` is revoked.
     pub(super) tokens: Vec<(String, Option<&'a [u8]>)>,
     /// By id; `None` is deleted.
@@ -115,6 +117,9 @@ impl<'a> Effects<'a> {
                 (Key::BlueprintChange(number), value) => {
                     effects.blueprints.entry(*number).or_default().change = RecordEffect::of(value);
                 }
+                (Key::ListVersion { blueprint, is_public }, Some(version)) => {
+                    effects.list_versions.push((*blueprint, *is_public, decode_list_version(version)?));
+                }
                 (Key::Resource { blueprint, id }, _) => {
                     effects.resources.push((*blueprint, *id, resource_effect(&write.op)?));
                 }
@@ -156,6 +161,7 @@ impl<'a> Effects<'a> {
                     Key::Counter(_)
                     | Key::Copy { .. }
                     | Key::Superseded(_)
+                    | Key::ListVersion { .. }
                     | Key::Singular(_)
                     | Key::ImportKey { .. }
                     | Key::FormerImportKey { .. }

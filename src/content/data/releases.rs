@@ -1,21 +1,18 @@
-//! The moments at which publications of a scheduled blueprint become due. What readers see changes at such a moment without
-//! a write, so the versions of their lists name the last one (`API.md` 3.5).
+//! The moments at which publications of a scheduled blueprint become due (`API.md` 3.5): at each, the committer makes a
+//! transaction of what is due.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use bindery_index::{Bound, DateColumn, Filter, Query, Range, Snapshot, SortBy, SortKey};
+use bindery_index::{Bound, DateColumn, Filter, Query, Range, Snapshot};
 use bindery_model::time::Millis;
 use parking_lot::Mutex;
-
-/// Moments that are over for longer than this are forgotten, but for the last of them. No reader's clock is behind by more.
-const KEPT: Millis = 60_000;
 
 /// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
 
-/// The moments of one blueprint. Clones share them, also across versions of its resources: a moment that no longer means
-/// anything only makes a version differ that need not.
+/// The moments of one blueprint. Clones share them, also across versions of its resources: at a moment that no longer means
+/// anything, nothing is due.
 #[derive(Clone, Default)]
 pub(crate) struct Releases {
     known: Arc<Mutex<KnownMoments>>,
@@ -29,13 +26,12 @@ struct KnownMoments {
 }
 
 impl Releases {
-    /// Adds the publication date of a resource, before readers see it.
+    /// Adds the publication date of a resource, before readers see it. `now` is the time of the transaction; what was due by
+    /// then is forgotten.
     pub(crate) fn add(&self, published: Millis, now: Millis) {
         let moments = &mut self.known.lock().moments;
         moments.insert(published);
-        if let Some(&last) = moments.range(..=now - KEPT).next_back() {
-            *moments = moments.split_off(&last);
-        }
+        *moments = moments.split_off(&now.saturating_add(1));
     }
 
     /// The first moment after `after`, if there is one.
@@ -52,15 +48,6 @@ impl Releases {
         Ok(self.known.lock().moments.range(range).next().copied())
     }
 
-    /// The last moment that is over at `now`; the earliest time there is if there was none.
-    ///
-    /// # Errors
-    /// Those of the index, which is asked once.
-    pub(crate) fn last_before(&self, now: Millis, snapshot: &Snapshot) -> Result<Millis, bindery_index::Error> {
-        self.complete(now, snapshot)?;
-        Ok(self.known.lock().moments.range(..=now).next_back().copied().unwrap_or(Millis::MIN))
-    }
-
     /// Adds the moments of all resources, for an index that cannot tell them.
     pub(crate) fn fill(&self, moments: impl Iterator<Item = Millis>) {
         let mut known = self.known.lock();
@@ -69,9 +56,9 @@ impl Releases {
     }
 
     /// Reads the moments of the resources that existed before, unless that was done.
-    fn complete(&self, now: Millis, snapshot: &Snapshot) -> Result<(), bindery_index::Error> {
+    fn complete(&self, after: Millis, snapshot: &Snapshot) -> Result<(), bindery_index::Error> {
         if !self.known.lock().is_complete {
-            let moments = moments_of(snapshot, now)?;
+            let moments = moments_of(snapshot, after)?;
             let mut known = self.known.lock();
             known.moments.extend(moments);
             known.is_complete = true;
@@ -80,17 +67,12 @@ impl Releases {
     }
 }
 
-/// The last publication date until `now`, and all later ones.
-fn moments_of(snapshot: &Snapshot, now: Millis) -> Result<Vec<Millis>, bindery_index::Error> {
-    let query = |range, descending| {
-        let sort = vec![SortKey { by: SortBy::Date(DateColumn::Published), descending }];
-        Query { variant: 0, filter: Filter::Date(DateColumn::Published, range), sort }
-    };
-    let past = Range { from: None, to: Some(Bound::Included(now)) };
-    let last = snapshot.search(&query(past, true), 0, 1)?;
-    let mut moments: Vec<Millis> = last.hits.iter().filter_map(|hit| hit.stamps.published).collect();
-    let future = Range { from: Some(Bound::Excluded(now)), to: None };
-    let mut stream = snapshot.stream(&Query { sort: Vec::new(), ..query(future, false) })?;
+/// All publication dates after `after`.
+fn moments_of(snapshot: &Snapshot, after: Millis) -> Result<Vec<Millis>, bindery_index::Error> {
+    let future = Range { from: Some(Bound::Excluded(after)), to: None };
+    let filter = Filter::Date(DateColumn::Published, future);
+    let mut moments = Vec::new();
+    let mut stream = snapshot.stream(&Query { variant: 0, filter, sort: Vec::new() })?;
     loop {
         let hits = stream.next(BATCH);
         if hits.is_empty() {
@@ -109,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_moment_is_that_of_the_newest_publication_that_is_due() {
+    fn the_first_moment_is_that_of_the_next_publication() {
         let index = bindery_index::Index::in_memory(
             bindery_index::Schema { columns: Vec::new(), variants: Vec::new() },
             bindery_index::Options::default(),
@@ -123,10 +105,10 @@ mod tests {
         index.apply(vec![put(1, Some(3 * day)), put(2, Some(9 * day)), put(3, Some(5 * day)), put(4, None)]);
         let (releases, snapshot) = (Releases::default(), index.snapshot());
         releases.add(7 * day, 4 * day);
-        let last = |now: Millis| releases.last_before(now, &snapshot).unwrap();
-        assert_eq!([4, 5, 6, 7, 8, 9, 10].map(|days| last(days * day) / day), [3, 5, 5, 7, 7, 9, 9]);
+        let first = |after: Millis| releases.first_after(after * day, &snapshot).unwrap().map(|first| first / day);
+        assert_eq!([4, 5, 6, 7, 8, 9].map(first), [Some(5), Some(7), Some(7), Some(9), Some(9), None]);
         releases.add(20 * day, 8 * day);
-        // Forgotten: what was before the last moment that is long over.
-        assert_eq!([6, 7, 8, 9, 30].map(|days| last(days * day).max(0) / day), [0, 7, 7, 9, 20]);
+        // Forgotten: what was due before.
+        assert_eq!([6, 8, 9, 20].map(first), [Some(9), Some(9), Some(20), None]);
     }
 }

@@ -20,7 +20,7 @@ pub(crate) enum Sight {
 }
 
 impl Sight {
-    /// The visibility for the token at that moment.
+    /// The visibility for the token in a state whose last transaction has the time `now`.
     pub(crate) fn of(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
         if !access.sees(&blueprint.slug) || !access.may(Ability::View) {
             Sight::Nothing
@@ -31,7 +31,7 @@ impl Sight {
         }
     }
 
-    /// The visibility for every reader of the blueprint at that moment.
+    /// The visibility for every reader of the blueprint in such a state.
     fn of_the_public(blueprint: &Blueprint, now: Millis) -> Sight {
         match blueprint.kind {
             // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
@@ -80,16 +80,6 @@ impl Sight {
 /// Tests whether readers without `preview` see a resource with this publication date at that moment.
 pub(crate) fn is_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     Sight::of_the_public(blueprint, now).shows(published)
-}
-
-/// Tests whether a resource with this publication date is of concern to readers without `preview`, now or within moments. Entity
-/// tags of lists that they read change with it.
-///
-/// A reader's clock may be a little ahead of the time that a write was given. So publications to come count some time before
-/// they are due: a reader never takes an answer for current that lacks them.
-pub(crate) fn concerns_the_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
-    const MARGIN: Millis = 60_000;
-    Sight::of_the_public(blueprint, now + MARGIN).shows(published)
 }
 
 /// Tests whether a relation may name a resource with this publication date. If it may not, the answer is that of a resource

@@ -24,6 +24,8 @@ use crate::data::webhook::Webhook;
 pub(crate) struct State {
     /// The number of the last log record that it includes.
     pub(crate) number: u64,
+    /// The time of the last transaction: publications of scheduled blueprints are visible that were due by then.
+    pub(crate) released: Millis,
     /// The history that the numbers belong to, see [`Epoch`](bindery_store::Counter::Epoch).
     pub(crate) epoch: u64,
     /// The blueprints by slug, each with its index.
@@ -49,21 +51,22 @@ pub(crate) struct Collection {
     pub(crate) index: bindery_index::Index,
     /// Its resources.
     pub(crate) snapshot: bindery_index::Snapshot,
-    /// When the blueprint or its resources changed last.
-    pub(crate) changed: LastChanges,
+    /// The versions of its lists.
+    pub(crate) versions: ListVersions,
     /// The change of the blueprint that is under way.
     pub(crate) change: Option<Arc<BlueprintChange>>,
     /// When its publications become due.
     pub(crate) releases: Releases,
 }
 
-/// The numbers of the last log records that changed a blueprint or one of its resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct LastChanges {
-    /// Any of its resources.
-    any: u64,
-    /// One that readers without `preview` saw before or see since, so that changes of drafts do not show.
-    published: u64,
+/// The versions of a blueprint's lists: the numbers of the transactions that changed them last. They come from the log, so
+/// everybody who applies it has the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ListVersions {
+    /// Changed by every change of the blueprint and of its resources.
+    pub(crate) all: u64,
+    /// Changed only by what readers without `preview` saw before or see since, so that changes of drafts do not show.
+    pub(crate) public: u64,
 }
 
 impl State {
@@ -103,14 +106,14 @@ impl State {
         blueprint: Arc<Blueprint>,
         index: bindery_index::Index,
         change: Option<Arc<BlueprintChange>>,
-        changed: LastChanges,
+        versions: ListVersions,
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
         // Of a blueprint that was not scheduled, not all moments are known.
         let before = self.numbered(blueprint.number).filter(|before| before.blueprint.scheduled == blueprint.scheduled);
         let releases = before.map(|before| before.releases.clone()).unwrap_or_default();
-        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, changed, change, releases }));
+        self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, versions, change, releases }));
     }
 
     /// Replaces the snapshot of a blueprint by the newest one.
@@ -132,14 +135,11 @@ impl State {
         });
     }
 
-    /// Notes that a resource of a blueprint changed. `concerns_published` says whether readers without `preview` saw or see
-    /// it.
-    pub(crate) fn note_change(&mut self, number: u32, version: u64, concerns_published: bool) {
-        self.edit(number, |collection| {
-            collection.changed.any = version;
-            if concerns_published {
-                collection.changed.published = version;
-            }
+    /// Gives the lists of a blueprint a new version: those of readers without `preview`, or those of all others.
+    pub(crate) fn change_lists(&mut self, number: u32, is_public: bool, version: u64) {
+        self.edit(number, |collection| match is_public {
+            true => collection.versions.public = version,
+            false => collection.versions.all = version,
         });
     }
 
@@ -166,25 +166,17 @@ impl Collection {
     pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
         let seen = match sight {
             Sight::Nothing => VersionVisibility::Nothing,
-            Sight::Published => VersionVisibility::Published,
-            // If the index cannot tell, no other version is the same.
-            Sight::PublishedBy(now) => {
-                VersionVisibility::Released(self.releases.last_before(now, &self.snapshot).unwrap_or(now))
-            }
+            // What becomes due changes the version of the lists.
+            Sight::Published | Sight::PublishedBy(_) => VersionVisibility::Published,
             Sight::Drafts => VersionVisibility::Drafts,
         };
-        SeenVersion { blueprint: self.blueprint.number, changed: self.changed.as_seen(sight), seen }
+        SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(sight), seen }
     }
 
     /// The version of a resource of this snapshot.
     pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
         let id = ResourceId::from_u128(hit.id);
         ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision }
-    }
-
-    /// When a resource was or is to be published, as of the snapshot.
-    pub(crate) fn published(&self, id: ResourceId) -> Option<Millis> {
-        self.snapshot.get(id.as_u128())?.stamps.published
     }
 
     /// # Errors
@@ -197,17 +189,12 @@ impl Collection {
     }
 }
 
-impl LastChanges {
-    /// Everything changed at this number.
-    pub(crate) fn at(number: u64) -> LastChanges {
-        LastChanges { any: number, published: number }
-    }
-
-    /// When that of it which a token may see changed last.
+impl ListVersions {
+    /// The version of the lists that a token with this visibility sees.
     pub(crate) fn as_seen(self, sight: Sight) -> u64 {
         match sight {
-            Sight::Drafts => self.any,
-            Sight::Published | Sight::PublishedBy(_) | Sight::Nothing => self.published,
+            Sight::Drafts => self.all,
+            Sight::Published | Sight::PublishedBy(_) | Sight::Nothing => self.public,
         }
     }
 }

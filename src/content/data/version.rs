@@ -9,7 +9,6 @@ use std::fmt;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_model::time::Millis;
 
 use crate::data::records::Meta;
 
@@ -70,8 +69,6 @@ pub(crate) struct SeenVersion {
 pub(crate) enum VersionVisibility {
     Nothing,
     Published,
-    /// Those whose publication is due; the last one became due at this moment.
-    Released(Millis),
     Drafts,
 }
 
@@ -151,14 +148,13 @@ impl ResourceVersion {
 }
 
 impl SeenVersion {
-    fn numbers(self) -> [u64; 4] {
-        let (seen, released) = match self.seen {
-            VersionVisibility::Published => (0, 0),
-            VersionVisibility::Drafts => (1, 0),
-            VersionVisibility::Nothing => (2, 0),
-            VersionVisibility::Released(last) => (3, last.cast_unsigned()),
+    fn numbers(self) -> [u64; 3] {
+        let seen = match self.seen {
+            VersionVisibility::Published => 0,
+            VersionVisibility::Drafts => 1,
+            VersionVisibility::Nothing => 2,
         };
-        [self.blueprint.into(), self.changed, seen, released]
+        [self.blueprint.into(), self.changed, seen]
     }
 }
 
@@ -189,7 +185,7 @@ fn hash_of(related: impl ExactSizeIterator<Item = Option<SeenVersion>>) -> Optio
         let mut hasher = blake3::Hasher::new();
         for version in related {
             // No blueprint has the number of one that does not exist.
-            for number in version.map_or([u64::MAX; 4], SeenVersion::numbers) {
+            for number in version.map_or([u64::MAX; 3], SeenVersion::numbers) {
                 hasher.update(&number.to_le_bytes());
             }
         }
@@ -215,6 +211,20 @@ pub(crate) fn encode_epoch(epoch: u64) -> Vec<u8> {
 /// `INTERNAL` if it is damaged.
 pub(crate) fn decode_epoch(bytes: &[u8]) -> Result<u64> {
     let bytes = bytes.try_into().map_err(|_| Error::internal("a stored epoch of the wrong length"))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+/// The stored form of the version of a blueprint's lists: the number of the transaction that changed them last.
+pub(crate) fn encode_list_version(number: u64) -> Vec<u8> {
+    number.to_le_bytes().to_vec()
+}
+
+/// Reads the stored form of the version of a blueprint's lists.
+///
+/// # Errors
+/// `INTERNAL` if it is damaged.
+pub(crate) fn decode_list_version(bytes: &[u8]) -> Result<u64> {
+    let bytes = bytes.try_into().map_err(|_| Error::internal("a stored version of lists of the wrong length"))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
@@ -296,8 +306,7 @@ mod tests {
             list(1, 1, 1, published, 1, "a"),
             list(1, 1, 1, drafts, 2, "a"),
             list(1, 1, 1, drafts, 1, "b"),
-            list(1, 1, 1, VersionVisibility::Released(7), 1, "a"),
-            list(1, 1, 1, VersionVisibility::Released(8), 1, "a"),
+            list(1, 1, 1, VersionVisibility::Nothing, 1, "a"),
             related(&[None]),
             related(&[Some((2, 1, drafts))]),
             related(&[Some((3, 1, drafts))]),

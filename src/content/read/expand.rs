@@ -84,12 +84,12 @@ impl<'a> IncludedResources<'a> {
         if !self.followed.insert((path, depth, from.hit.id)) {
             return Ok(());
         }
-        let Resolver { state, access, now, interrupt, .. } = *self.resolver;
+        let Resolver { state, access, interrupt, .. } = *self.resolver;
         if interrupt.is_over() {
             return Err(StopReason::Interrupted);
         }
         let Ok(collection) = state.visible(access, &step.relation.blueprint) else { return Ok(()) };
-        let sight = Sight::of(access, &collection.blueprint, now);
+        let sight = Sight::of(access, &collection.blueprint, state.released);
         for id in from.related_ids(step) {
             let Some(hit) = collection.snapshot.get(id).filter(|hit| sight.shows(hit.stamps.published)) else {
                 continue;

@@ -41,9 +41,9 @@ impl Content {
     pub async fn referrers(&self, access: &Arc<Access>, slug: &str, id: &str) -> Result<Vec<FieldReferrers>> {
         let view = self.view(access, slug)?;
         let id = view.locate(id)?.id();
-        let (state, now) = (view.state, view.now);
-        let sights =
-            referring_to(&state, slug).map(|referring| Sight::of(access, &referring.collection.blueprint, now));
+        let state = view.state;
+        let sights = referring_to(&state, slug)
+            .map(|referring| Sight::of(access, &referring.collection.blueprint, state.released));
         let (sights, slug): (Vec<Sight>, _) = (sights.collect(), slug.to_owned());
         let search = move |interrupt: &Interrupt<'_>| referrers(&state, &sights, &slug, id, interrupt).transpose();
         self.shared.searches.run(ESTIMATE, search).await

@@ -9,7 +9,6 @@ use std::time::Instant;
 use bindery_access::Access;
 use bindery_index::{self as index, IdSet, Interrupt, MatchSet, Predicate};
 use bindery_model::error::Error;
-use bindery_model::time::Millis;
 use bindery_query::projection::whole_column;
 use bindery_query::{Copies, Filter, Query, Relation};
 
@@ -34,7 +33,6 @@ pub(super) type Result<T> = std::result::Result<T, StopReason>;
 pub(super) struct Resolver<'a> {
     pub(super) state: &'a State,
     pub(super) access: &'a Access,
-    pub(super) now: Millis,
     pub(super) interrupt: &'a Interrupt<'a>,
     /// Collects the explanation for `explain=true`.
     pub(super) explanation: Option<&'a ExplanationBuilder>,
@@ -102,7 +100,7 @@ impl<'a> Resolver<'a> {
 
     /// The filter, restricted to what the token may see of the place.
     fn visible(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
-        let sight = Sight::of(self.access, &place.collection.blueprint, self.now);
+        let sight = Sight::of(self.access, &place.collection.blueprint, self.state.released);
         Ok(sight.restrict(self.filter(place, filter)?))
     }
 
@@ -145,7 +143,7 @@ impl<'a> Resolver<'a> {
     /// The resources that a relation leads to; `None` if the token does not have their blueprint.
     fn related(&self, relation: &Relation, copies: Copies) -> Option<(FilterTarget<'a>, Sight)> {
         let collection = self.state.visible(self.access, &relation.blueprint).ok()?;
-        Some((FilterTarget { collection, copies }, Sight::of(self.access, &collection.blueprint, self.now)))
+        Some((FilterTarget { collection, copies }, Sight::of(self.access, &collection.blueprint, self.state.released)))
     }
 
     /// That a relation has at least one of these ids.

@@ -110,7 +110,7 @@ impl Content {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
-        let sight = Sight::of(access, &collection.blueprint, now);
+        let sight = Sight::of(access, &collection.blueprint, state.released);
         let (searches, pool) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.pool));
         let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
         Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, pool, sight, now })
@@ -178,12 +178,12 @@ impl View {
     /// # Errors
     /// `INVALID_PARAMETER` if there are too many; `OVERLOADED` if it takes too long; `INTERNAL` if the store fails.
     pub async fn read_included(&self, resource: &LocatedResource, params: &GetParams) -> Result<String> {
-        let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
+        let (state, access) = (Arc::clone(&self.state), Arc::clone(&self.access));
         let (collection, documents) = (Arc::clone(&self.collection), self.documents.clone());
         let GetParams { variant, fallback, ref expansion, .. } = *params;
         let (hit, expansion) = (resource.0, expansion.clone());
         let search = move |interrupt: &Interrupt<'_>| {
-            let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: None };
+            let resolver = Resolver { state: &state, access: &access, interrupt, explanation: None };
             let mut included = IncludedResources::new(&resolver, &documents, &expansion);
             match included.add(&collection, Copies { variant, fallback }, hit) {
                 Ok(()) => Some(Ok(included.finish())),
@@ -211,7 +211,7 @@ impl View {
     fn related_versions(&self, depends_on: &[String]) -> impl ExactSizeIterator<Item = Option<SeenVersion>> {
         depends_on.iter().map(|slug| {
             let collection = self.state.visible(&self.access, slug).ok()?;
-            Some(collection.seen_version(Sight::of(&self.access, &collection.blueprint, self.now)))
+            Some(collection.seen_version(Sight::of(&self.access, &collection.blueprint, self.state.released)))
         })
     }
 
@@ -238,14 +238,14 @@ impl View {
         search: impl Fn(&ViewSearch<'_>, &P) -> resolve::Result<T> + Send + 'static,
     ) -> Result<(T, Option<Explanation>)> {
         let SearchPlan { params, estimate, is_explained } = plan;
-        let (state, access, now) = (Arc::clone(&self.state), Arc::clone(&self.access), self.now);
+        let (state, access) = (Arc::clone(&self.state), Arc::clone(&self.access));
         let collection = Arc::clone(&self.collection);
         let asked = Instant::now();
         let search = move |interrupt: &Interrupt<'_>| {
             let explanation = is_explained.then(|| ExplanationBuilder::begin(&collection, asked.elapsed()));
             let interrupt = interrupt.with_trace(explanation.as_ref().map(ExplanationBuilder::trace));
             let (interrupt, explaining) = (&interrupt, explanation.as_ref());
-            let resolver = Resolver { state: &state, access: &access, now, interrupt, explanation: explaining };
+            let resolver = Resolver { state: &state, access: &access, interrupt, explanation: explaining };
             let found = resolver.query(&collection, (*params).as_ref()).and_then(|query| {
                 search(&ViewSearch { resolver: &resolver, collection: &collection, query: &query }, &params)
             });
@@ -259,7 +259,7 @@ impl View {
     }
 
     fn resolver<'a>(&'a self, interrupt: &'a Interrupt<'a>) -> Resolver<'a> {
-        Resolver { state: &self.state, access: &self.access, now: self.now, interrupt, explanation: None }
+        Resolver { state: &self.state, access: &self.access, interrupt, explanation: None }
     }
 
     /// Runs a search, however long it takes.

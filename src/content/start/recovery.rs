@@ -22,8 +22,8 @@ use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::resources;
 use crate::data::records::decode_id;
 use crate::data::saved_view::SavedView;
-use crate::data::state::{LastChanges, State};
-use crate::data::version::{decode_epoch, decode_first_change};
+use crate::data::state::{ListVersions, State};
+use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
 use crate::data::webhook::Webhook;
 use crate::maintain::sweep::{self, ObsoleteData};
 use crate::start::error::StartError;
@@ -92,12 +92,24 @@ pub(crate) fn load_state(
     let (tokens, members, webhooks, views) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks), Arc::new(views));
     let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
-    let mut state = State { number, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
+    let released = load_clock(store)?.released;
+    let mut state =
+        State { number, released, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
-        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), LastChanges::at(number));
+        let versions = load_list_versions(store, blueprint.number)?;
+        state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), versions);
     }
     Ok(state)
+}
+
+/// The versions of a blueprint's lists: 0 before the first change that gave them one.
+fn load_list_versions(store: &Store, blueprint: u32) -> Result<ListVersions, StartError> {
+    let load = |is_public| -> Result<u64, StartError> {
+        let stored = store.get(&Key::ListVersion { blueprint, is_public }).map_err(StartError::content)?;
+        Ok(stored.map(|bytes| decode_list_version(&bytes)).transpose().map_err(StartError::content)?.unwrap_or(0))
+    };
+    Ok(ListVersions { all: load(false)?, public: load(true)? })
 }
 
 fn load_accounts(store: &Store) -> Result<Accounts, StartError> {

@@ -119,7 +119,9 @@ impl Repair<'_> {
         for entry in self.store.scan(Prefix::All) {
             let (key, _) = entry.map_err(StartError::content)?;
             let (number, is_kept) = match key {
-                Key::Resource { blueprint, .. } | Key::Copy { blueprint, .. } => (blueprint, true),
+                Key::Resource { blueprint, .. } | Key::Copy { blueprint, .. } | Key::ListVersion { blueprint, .. } => {
+                    (blueprint, true)
+                }
                 Key::BlueprintChange(blueprint) | Key::Singular(blueprint) => (blueprint, false),
                 Key::ImportKey { blueprint, .. } | Key::FormerImportKey { blueprint, .. } => (blueprint, false),
                 Key::Unique { blueprint, .. } => (blueprint, false),

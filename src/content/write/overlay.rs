@@ -16,6 +16,7 @@ use crate::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta, encode_id};
+use crate::data::version::encode_list_version;
 
 /// A group of commands that are decided one after another and made durable together.
 pub(crate) struct Overlay<'a> {
@@ -34,6 +35,8 @@ pub(crate) struct Overlay<'a> {
     /// True if the change feed begins anew with this transaction.
     begins_changes: bool,
     change_numbers: ChangeNumbers,
+    /// The number of the blueprint of each of the slugs in `changes`.
+    blueprints: Vec<u32>,
     /// The number of the log record that the transaction begins with.
     pub(crate) number: u64,
     /// The time of the group; never earlier than that of a transaction before it.
@@ -85,6 +88,7 @@ impl<'a> Overlay<'a> {
             changes: ChangeGroup::default(),
             begins_changes: false,
             change_numbers,
+            blueprints: Vec::new(),
             number,
             now,
             actor: None,
@@ -162,8 +166,26 @@ impl<'a> Overlay<'a> {
 
     /// Records a change of a resource for the change feed. The flags say whether readers without `preview` see it before
     /// and afterwards.
-    pub(crate) fn note_change(&mut self, slug: &str, id: ResourceId, op: ChangeOp, was_public: bool, is_public: bool) {
-        self.changes.note(slug, id, op, was_public, is_public);
+    pub(crate) fn note_change(
+        &mut self,
+        blueprint: &Blueprint,
+        id: ResourceId,
+        op: ChangeOp,
+        was_public: bool,
+        is_public: bool,
+    ) {
+        self.changes.note(&blueprint.slug, id, op, was_public, is_public);
+        // Slugs stay when changes are taken back.
+        if self.blueprints.len() < self.changes.slugs.len() {
+            self.blueprints.push(blueprint.number);
+        }
+    }
+
+    /// Gives the lists of a blueprint a new version: those that readers without `preview` see, and also those of all others.
+    pub(crate) fn change_lists(&mut self, blueprint: u32, concerns_the_public: bool) {
+        for is_public in [false, true].into_iter().filter(|is_public| !is_public || concerns_the_public) {
+            self.put(Key::ListVersion { blueprint, is_public }, encode_list_version(self.number));
+        }
     }
 
     /// The number of the last change before this transaction.
@@ -238,9 +260,11 @@ impl<'a> Overlay<'a> {
         let superseded = std::mem::take(&mut self.superseded);
         let prepared = std::mem::take(&mut self.prepared);
         let changes = std::mem::take(&mut self.changes);
+        let blueprints = std::mem::take(&mut self.blueprints);
         if self.writes.is_empty() && changes.changes.is_empty() {
             return None;
         }
+        self.change_lists_of(&changes, &blueprints);
         self.record(changes);
         if let Some(id) = self.last_id {
             self.put(Key::Counter(Counter::Resource), encode_id(id));
@@ -259,6 +283,21 @@ impl<'a> Overlay<'a> {
 }
 
 impl Overlay<'_> {
+    /// Gives the lists that these changes concern a new version. `blueprints` are the numbers of the blueprints of `slugs`.
+    fn change_lists_of(&mut self, changes: &ChangeGroup, blueprints: &[u32]) {
+        let mut concerns_the_public = vec![None; blueprints.len()];
+        for change in &changes.changes {
+            let concerns = concerns_the_public[usize::from(change.slug)].get_or_insert(false);
+            *concerns |= change.was_public || change.is_public;
+        }
+        for (&blueprint, concerns) in blueprints.iter().zip(concerns_the_public) {
+            let is_deleted = self.writes_of(&Key::Blueprint(blueprint)) == Some(false);
+            if let Some(concerns) = concerns.filter(|_| !is_deleted) {
+                self.change_lists(blueprint, concerns);
+            }
+        }
+    }
+
     /// Gives the changes of the transaction their numbers, and makes them a part of it.
     fn record(&mut self, mut changes: ChangeGroup) {
         changes.at = self.now;

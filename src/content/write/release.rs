@@ -1,13 +1,14 @@
-//! Publications of scheduled blueprints that become due are recorded in the change feed (`API.md` 3.5, 6.1).
+//! Publications of scheduled blueprints that become due (`API.md` 3.5, 6.1): a transaction records them in the change feed, and
+//! readers see them from then on, since they see what is published by the time of the last transaction.
 //!
-//! Nothing of a resource changes at that moment; only the change is recorded. Each is recorded once: what was due by the
-//! time of the last transaction is in the feed, since before a transaction is decided everything that is due by its time is
-//! recorded. So the stored time of the last transaction says where to go on, also after a kill.
+//! Nothing of a resource changes at that moment. Each is recorded once: before a transaction is decided, everything that is due
+//! by its time is recorded. So the stored time of the last transaction says where to go on, also after a kill, and everybody
+//! who applies the log sees the same.
 
 use std::time::Duration;
 
 use bindery_index::{Bound, DateColumn, Filter, Query, Range};
-use bindery_model::blueprint::BlueprintKind;
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
@@ -29,13 +30,13 @@ const BATCH: usize = 1_024;
 /// A publication that became due.
 struct DuePublication<'a> {
     at: Millis,
-    slug: &'a str,
+    blueprint: &'a Blueprint,
     id: ResourceId,
 }
 
 impl Committer {
     /// Records what is due, while nobody writes.
-    pub(super) fn release(&mut self) {
+    pub(crate) fn release(&mut self) {
         if self.is_broken() {
             return;
         }
@@ -77,8 +78,8 @@ impl Committer {
             due.retain(|release| release.at <= through);
             let changes = self.applier.changes.numbers;
             let mut overlay = Overlay::new(&store, self.appender.next_number(), through, None, changes);
-            for DuePublication { slug, id, .. } in due {
-                overlay.note_change(slug, id, ChangeOp::Published, false, true);
+            for DuePublication { blueprint, id, .. } in due {
+                overlay.note_change(blueprint, id, ChangeOp::Published, false, true);
             }
             let mut group = Group::default();
             if let Some(decided) = overlay.finish() {
@@ -121,15 +122,15 @@ fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis
         if first_after(collection, store, after)?.is_none_or(|first| first > until) {
             continue;
         }
-        let slug = collection.blueprint.slug.as_str();
+        let blueprint = &*collection.blueprint;
         match due_in_index(collection, after, until) {
-            Ok(found) => due.extend(found.into_iter().map(|(at, id)| DuePublication { at, slug, id })),
+            Ok(found) => due.extend(found.into_iter().map(|(at, id)| DuePublication { at, blueprint, id })),
             Err(error) => {
-                tracing::debug!(%error, slug, "publications that became due are read from the store");
-                for resource in resources(store, collection.blueprint.number) {
+                tracing::debug!(%error, slug = blueprint.slug, "publications that became due are read from the store");
+                for resource in resources(store, blueprint.number) {
                     let (id, meta) = resource?;
                     let at = meta.published.filter(|at| *at > after && *at <= until);
-                    due.extend(at.map(|at| DuePublication { at, slug, id }));
+                    due.extend(at.map(|at| DuePublication { at, blueprint, id }));
                 }
             }
         }

@@ -75,6 +75,14 @@ impl<'a> Rest<'a> {
         Some(*taken)
     }
 
+    pub(super) fn bool(&mut self) -> Option<bool> {
+        match self.take()? {
+            [0] => Some(false),
+            [1] => Some(true),
+            _ => None,
+        }
+    }
+
     pub(super) fn u16(&mut self) -> Option<u16> {
         self.take().map(u16::from_be_bytes)
     }

@@ -22,6 +22,7 @@ fn key() -> impl Strategy<Value = Key> {
         any::<u64>().prop_map(Key::Changes),
         any::<u32>().prop_map(Key::Blueprint),
         any::<u32>().prop_map(Key::BlueprintChange),
+        (any::<u32>(), any::<bool>()).prop_map(|(blueprint, is_public)| Key::ListVersion { blueprint, is_public }),
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Resource { blueprint, id }),
         (any::<u32>(), id(), any::<u16>(), any::<u64>()).prop_map(|(blueprint, id, variant, number)| Key::Copy {
             blueprint,

@@ -45,7 +45,7 @@ async fn a_search_through_relations_can_be_stopped_at_any_moment() {
         let left = Cell::new(asked);
         let is_over = || left.replace(left.get().saturating_sub(1)) == 0;
         let interrupt = Interrupt::when(&is_over);
-        let resolver = Resolver { state: &state, access: &access, now: 0, interrupt: &interrupt, explanation: None };
+        let resolver = Resolver { state: &state, access: &access, interrupt: &interrupt, explanation: None };
         let found = resolver.query(collection, &query).and_then(|query| {
             collection.snapshot.search_with(&query, 0, 10, &interrupt).map_err(|error| stopped(collection, error))
         });

@@ -34,6 +34,7 @@ pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Defi
     let number = u32::try_from(number).map_err(Error::internal)?;
     let blueprint = Arc::new(Blueprint::create(definition.clone(), number, overlay.now));
     overlay.put(Key::Blueprint(number), render::encode(&blueprint));
+    overlay.change_lists(number, true);
     if blueprint.kind == BlueprintKind::Singular {
         create_singular(overlay, &blueprint)?;
     }
@@ -42,13 +43,13 @@ pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Defi
 
 /// The only resource of a singular blueprint, created with it, published (`API.md` 2.3).
 fn create_singular(overlay: &mut Overlay<'_>, blueprint: &Blueprint) -> Result<()> {
-    let (slug, blueprint) = (&blueprint.slug, blueprint.number);
+    let (of, blueprint) = (blueprint, blueprint.number);
     let id = overlay.new_id()?;
     let mut meta = Meta::new(overlay.number, overlay.now, Some(overlay.now));
     meta.authors = Authors { created_by: overlay.actor.clone(), updated_by: overlay.actor.clone() };
     overlay.put(Key::Resource { blueprint, id }, meta.encode());
     overlay.put(Key::Singular(blueprint), encode_id(id));
-    overlay.note_change(slug, id, ChangeOp::Created, false, true);
+    overlay.note_change(of, id, ChangeOp::Created, false, true);
     Ok(())
 }
 
@@ -136,6 +137,7 @@ fn bring_into_force(overlay: &mut Overlay<'_>, change: &BlueprintChange) -> Outc
     }
     let next = Arc::new(next);
     overlay.put(Key::Blueprint(next.number), render::encode(&next));
+    overlay.change_lists(next.number, true);
     Outcome::Blueprint(next)
 }
 
@@ -155,6 +157,9 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     // What was stored under the number is swept afterwards: the number is never used again.
     overlay.remove(Key::Blueprint(blueprint.number));
     overlay.remove(Key::Singular(blueprint.number));
+    for is_public in [false, true] {
+        overlay.remove(Key::ListVersion { blueprint: blueprint.number, is_public });
+    }
     // A blueprint that gets the slug later is another one.
     view::forget(state, overlay, |view| view.blueprint == slug);
     note_deleted(overlay, collection);
@@ -173,7 +178,7 @@ fn note_deleted(overlay: &mut Overlay<'_>, collection: &Collection) {
     let blueprint = &collection.blueprint;
     for hit in &found.hits {
         let was_public = is_public(blueprint, hit.stamps.published, overlay.now);
-        overlay.note_change(&blueprint.slug, ResourceId::from_u128(hit.id), ChangeOp::Deleted, was_public, false);
+        overlay.note_change(blueprint, ResourceId::from_u128(hit.id), ChangeOp::Deleted, was_public, false);
     }
 }
 

@@ -97,7 +97,7 @@ impl Decider<'_, '_> {
                 _ => ChangeOp::Updated,
             },
         };
-        self.overlay.note_change(&blueprint.slug, id, op, public(before), public(after));
+        self.overlay.note_change(blueprint, id, op, public(before), public(after));
     }
 
     /// # Errors
