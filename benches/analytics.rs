@@ -40,7 +40,7 @@ impl Random {
         (mixed ^ (mixed >> 31)) % bound
     }
 
-    /// A number below `bound`. Small numbers are more likely: `n` is about half as likely as `n / 2`.
+    /// Returns a number below `bound`. Small numbers are more likely: `n` is about half as likely as `n / 2`.
     fn skewed(&mut self, bound: u64) -> u64 {
         let exponent = self.below(1_000_000) as f64 / 1_000_000.0;
         ((bound as f64).powf(exponent) - 1.0) as u64

@@ -1,6 +1,6 @@
 //! Measures lists: imports a corpus of articles through the write path, then calls `Content` without HTTP. Run it with
-//! `cargo bench --bench content -- 100000`, where the number is that of the articles (20,000 by default), on an
-//! otherwise idle machine.
+//! `cargo bench --bench content -- 100000` on an otherwise idle machine. The number is the number of articles (20,000
+//! by default).
 //!
 //! Corpus: sentences of 6 to 14 words from a vocabulary of 4,000 made-up words with a skewed distribution, bodies of
 //! 1.5 KB in rich text, 90 % published, ten statuses, prices, dates over six years. A seed always makes the same corpus.
@@ -136,7 +136,7 @@ impl Corpus {
         (self.next() % bound as u64) as usize
     }
 
-    /// A number below `bound`. Small numbers are more likely.
+    /// Returns a number below `bound`. Small numbers are more likely.
     fn skewed(&mut self, bound: usize) -> usize {
         let unit = (self.next() >> 11) as f64 / (1u64 << 53) as f64;
         ((unit * unit) * bound as f64) as usize

@@ -1,5 +1,6 @@
-//! Where the articles come from: a file, an external generator, or `generate.rs`. All give NDJSON with one article per
-//! line, whose last two keys are `published_at` and `created_at`. Knows nothing of the server but the form of an import.
+//! The sources of the articles: a file, an external generator, or `generate.rs`. All give NDJSON with one article per
+//! line, whose last two keys are `published_at` and `created_at`. Knows nothing of the server but the form of an
+//! import.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -19,11 +20,11 @@ pub(crate) const BLUEPRINT: &str = r#"{"name": "NAME", "slug": "SLUG", "fields":
     {"name": "Featured", "type": "boolean"}, {"name": "Tags", "type": "multi-enum", "settings": {"values": null}},
     {"name": "Published on", "type": "date"}, {"name": "Author", "type": "reference", "settings": {"blueprint": "authors"}}]}"#;
 
-/// The blueprint of those who wrote them.
+/// The blueprint of the authors.
 pub(crate) const AUTHORS_BLUEPRINT: &str = r#"{"name": "Authors", "slug": "authors", "fields": [
     {"name": "Name", "type": "text", "required": true}, {"name": "City", "type": "text"}]}"#;
 
-/// The file with `size` articles. It is generated unless it exists.
+/// Returns the path of the file with `size` articles. It is generated unless it exists.
 pub(crate) fn file(options: &Options, size: usize) -> Result<PathBuf> {
     if let Some(file) = &options.articles {
         return Ok(file.clone());
@@ -61,13 +62,13 @@ fn external(options: &Options, folder: &Path, size: usize, out: &Path) -> Result
     Ok(())
 }
 
-/// The lines of the file.
+/// Returns the lines of the file.
 pub(crate) fn lines(path: &Path) -> Result<impl Iterator<Item = std::io::Result<String>> + use<>> {
     Ok(BufReader::with_capacity(1 << 20, File::open(path)?).lines())
 }
 
-/// An article by an author as a line of an import, with a line feed. This only cuts the text: parsing would take CPU time from the
-/// server that is measured.
+/// Returns an article by an author as a line of an import, with a line feed. It only cuts the text: parsing would take
+/// CPU time from the server that is measured.
 pub(crate) fn import_line(article: &str, author: &str) -> Result<String> {
     let dates = article.rfind(",\"published_at\":").ok_or("an article without `published_at` at its end")?;
     let dates_and_end = &article[dates + 1..];

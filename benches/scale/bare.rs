@@ -1,5 +1,5 @@
-//! The bare handler: an axum server that answers with bodies of a given size and does nothing else. It shows what this
-//! machine, axum and the load generators allow at most.
+//! The bare handler: an axum server that answers with bodies of a given size and does nothing else. It shows the limits
+//! of this machine, axum and the load generators.
 
 use std::net::SocketAddr;
 
@@ -18,7 +18,7 @@ pub(crate) struct Bare {
     _runtime: Runtime,
 }
 
-/// The path of a body of this size, and of a 304 for 0.
+/// Returns the path of a body of this size, and of a 304 for 0.
 pub(crate) fn path(bytes: usize) -> String {
     if bytes == 0 { "/not-modified".to_owned() } else { format!("/body/{bytes}") }
 }

@@ -1,5 +1,5 @@
 //! A client of HTTP/1.1 over one connection that is kept open. It does as little as possible, because it shares the
-//! processors with the server that it measures. Knows nothing of what is requested.
+//! processors with the server that it measures. Knows nothing of the contents of requests.
 
 use std::net::SocketAddr;
 
@@ -12,13 +12,13 @@ use crate::Result;
 /// A token of the server that has every ability.
 pub(crate) const TOKEN: &str = "scale-scale-scale-scale-scale-scale-scale";
 
-/// The bytes of a `GET`.
+/// Returns the bytes of a `GET`.
 pub(crate) fn get(path: &str, etag: Option<&str>) -> Bytes {
     let condition = etag.map_or_else(String::new, |etag| format!("If-None-Match: {etag}\r\n"));
     Bytes::from(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n{condition}\r\n"))
 }
 
-/// The bytes of a `POST` of JSON.
+/// Returns the bytes of a `POST` of JSON.
 pub(crate) fn post(path: &str, body: &str) -> Bytes {
     let length = body.len();
     Bytes::from(format!(
@@ -27,10 +27,10 @@ pub(crate) fn post(path: &str, body: &str) -> Bytes {
     ))
 }
 
-/// What is measured of an answer.
+/// The measured values of an answer.
 pub(crate) struct Answer {
     pub(crate) status: u16,
-    /// Bytes of the head and the body.
+    /// The size of the head and the body, in bytes.
     pub(crate) bytes: usize,
 }
 
@@ -85,20 +85,20 @@ impl Connection {
         Ok(())
     }
 
-    /// A header of the last answer. Servers send names in lowercase.
+    /// Returns a header of the last answer. Servers send names in lowercase.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let head = std::str::from_utf8(&self.buffer[..self.head]).ok()?;
         let line = head.split("\r\n").find(|line| line.starts_with(name) && line[name.len()..].starts_with(": "))?;
         Some(&line[name.len() + 2..])
     }
 
-    /// The body of the last answer.
+    /// Returns the body of the last answer.
     pub(crate) fn body(&self) -> &[u8] {
         &self.buffer[self.head..self.filled]
     }
 }
 
-/// Where `needle` begins.
+/// Returns the position of `needle`.
 pub(crate) fn find(text: &[u8], needle: &[u8]) -> Option<usize> {
     text.windows(needle.len()).position(|window| window == needle)
 }

@@ -1,5 +1,5 @@
-//! Articles made of the sentences of the demonstration. The same seed and size always give the same bytes. Used when no
-//! other source is named.
+//! Articles made of the sentences of the demonstration. The same seed and size always give the same bytes. They are
+//! used when no other source is named.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -33,7 +33,7 @@ pub(crate) fn write(path: &Path, size: usize, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// The sentences of each language, in the order of the demonstration's variants.
+/// Returns the sentences of each language, in the order of the demonstration's variants.
 fn sentences() -> Result<Vec<Vec<String>>> {
     let text = String::from_utf8(zstd::decode_all(DEMONSTRATION)?)?;
     let mut languages: Vec<(String, Vec<String>)> = Vec::new();
@@ -103,7 +103,7 @@ fn article(random: &mut Random, sentences: &[String], number: usize, size: usize
     })
 }
 
-/// Frequent sentences make frequent words and phrases, as in real text.
+/// Returns a sentence. Some sentences are frequent, which makes frequent words and phrases, as in real text.
 fn sentence<'a>(random: &mut Random, sentences: &'a [String]) -> &'a str {
     &sentences[random.skewed(sentences.len())]
 }

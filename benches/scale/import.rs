@@ -1,4 +1,4 @@
-//! Imports articles over HTTP while the answers are read, and notes how fast that goes for each tenth of the file.
+//! An import of articles over HTTP whose answers are read meanwhile. Measures its rate for each tenth of the file.
 
 use std::io::{BufRead as _, BufReader, BufWriter, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -10,7 +10,7 @@ use crate::Result;
 use crate::articles::{import_line, lines};
 use crate::client::TOKEN;
 
-/// How many ids are kept.
+/// The number of ids that are kept.
 const IDS: usize = 20_000;
 
 /// An import that ended without an error.
@@ -100,7 +100,7 @@ fn receive(stream: &TcpStream, size: usize, started: Instant) -> Result<Imported
 struct Progress {
     size: usize,
     done: usize,
-    /// When each tenth was complete, in seconds.
+    /// The times at which each tenth was complete, in seconds.
     times: Vec<f64>,
     ids: Vec<String>,
     started: Instant,

@@ -1,5 +1,5 @@
 //! Sends requests from a number of clients and keeps every latency. One thread serves all clients, so that the server
-//! has the other processors. Knows nothing of what is requested.
+//! has the other processors. Knows nothing of the contents of requests.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use bytes::Bytes;
 use crate::Result;
 use crate::client::Connection;
 
-/// Gives request number n, or nothing when there are no more.
+/// The source of requests: returns request number n, or nothing when there are no more.
 pub(crate) type Source = Arc<dyn Fn(usize) -> Option<Bytes> + Send + Sync>;
 
-/// Each request once.
+/// Returns a source that gives each request once.
 pub(crate) fn once(requests: Vec<Bytes>) -> Source {
     Arc::new(move |number| requests.get(number).cloned())
 }
 
-/// The requests over and over.
+/// Returns a source that repeats the requests without end.
 pub(crate) fn cycle(requests: Vec<Bytes>) -> Source {
     Arc::new(move |number| requests.get(number % requests.len().max(1)).cloned())
 }
@@ -30,25 +30,25 @@ pub(crate) struct Group {
     pub(crate) source: Source,
 }
 
-/// One request: when it was answered, since the beginning, and how long that took.
+/// One request: the time of its answer since the beginning, and its duration.
 #[derive(Clone, Copy)]
 pub(crate) struct Sample {
     pub(crate) at: Duration,
     pub(crate) took: Duration,
 }
 
-/// What a group measured.
+/// The measurements of a group.
 #[derive(Default)]
 pub(crate) struct Measured {
     pub(crate) samples: Vec<Sample>,
     pub(crate) seconds: f64,
     pub(crate) bytes: usize,
-    /// Answers with a status of 400 or more.
+    /// The number of answers with a status of 400 or more.
     pub(crate) failed: usize,
 }
 
 impl Measured {
-    /// The latency in milliseconds that this part of all requests did not exceed.
+    /// Returns the latency, in milliseconds, that this part of all requests did not exceed.
     pub(crate) fn percentile(&self, part: f64) -> f64 {
         let mut times: Vec<Duration> = self.samples.iter().map(|sample| sample.took).collect();
         if times.is_empty() {
@@ -62,19 +62,19 @@ impl Measured {
         self.samples.len() as f64 / self.seconds.max(1e-9)
     }
 
-    /// The mean size of an answer.
+    /// Returns the mean size of an answer.
     pub(crate) fn answer_bytes(&self) -> usize {
         self.bytes / self.samples.len().max(1)
     }
 
-    /// Adds what was measured afterwards.
+    /// Adds later measurements.
     pub(crate) fn append(&mut self, later: Measured) {
         let seconds = self.seconds + later.seconds;
         self.join(later);
         self.seconds = seconds;
     }
 
-    /// Adds what was measured at the same time.
+    /// Adds measurements of the same time.
     fn join(&mut self, other: Measured) {
         self.samples.extend(other.samples);
         self.bytes += other.bytes;
@@ -106,7 +106,7 @@ pub(crate) fn run(address: SocketAddr, groups: Vec<Group>, longest: Duration) ->
     })
 }
 
-/// One group. See [`run`].
+/// Runs one group. See [`run`].
 pub(crate) fn run_one(address: SocketAddr, clients: usize, source: Source, longest: Duration) -> Result<Measured> {
     let groups = run(address, vec![Group { clients, source }], longest)?;
     groups.into_iter().next().ok_or_else(|| "nothing was measured".into())

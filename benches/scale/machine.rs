@@ -1,4 +1,4 @@
-//! What a reader of figures must know of the machine.
+//! The facts about the machine that a reader of figures must know.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -8,10 +8,10 @@ use std::time::Instant;
 
 use crate::Result;
 
-/// How often a block is written and synced to measure the disk.
+/// The number of times that a block is written and synced to measure the disk.
 const SYNCS: u32 = 100;
 
-/// One line on processors, memory and disk.
+/// Returns one line on processors, memory and disk.
 pub(crate) fn machine(folder: &Path) -> Result<String> {
     let cores = thread::available_parallelism()?;
     let processors = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -30,7 +30,7 @@ pub(crate) fn machine(folder: &Path) -> Result<String> {
     ))
 }
 
-/// How long the disk takes for a synced write. A durable write cannot be faster.
+/// Measures the time of a synced write, in milliseconds. A durable write cannot be faster.
 fn sync_millis(folder: &Path) -> Result<f64> {
     let path = folder.join("sync");
     let mut file = File::create(&path)?;

@@ -3,10 +3,10 @@
 //! `cargo bench --bench scale -- --size 10000` does everything; `--help` after `--` lists the options. Without
 //! `--bench`, which cargo passes, a small self-check runs instead: `cargo test` includes it.
 //!
-//! `options` is the command line, `run` the order of a run. `articles`, `generate` and `sample` are the content,
-//! `queries` and `site_queries` the requests. `server`, `bare` and `postgres` are what is measured; `import`, `reads`, `writes` and `many`
-//! measure it, with the clients in `load`, `client` and `wrk`. `report` and `plot` show the figures, `machine` where they
-//! are from.
+//! `options` is the command line, `run` the order of a run. `articles`, `generate` and `sample` make the content,
+//! `queries` and `site_queries` the requests. `server`, `bare` and `postgres` are measured. `import`, `reads`, `writes`
+//! and `many` measure them, with the clients in `load`, `client` and `wrk`. `report` and `plot` show the figures,
+//! `machine` the facts about the machine.
 
 #![allow(clippy::print_stdout)]
 
@@ -48,7 +48,7 @@ use crate::run::Limits;
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
 
 fn main() -> ExitCode {
-    // `cargo test -- --list` asks for names of tests; this has none.
+    // `cargo test -- --list` asks for names of tests. There are none here.
     if has_argument("--list") {
         return ExitCode::SUCCESS;
     }
@@ -110,7 +110,7 @@ fn draw(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Progress, which does not belong to the table. The self-check is silent.
+/// Prints progress, which is not part of the table. The self-check prints nothing.
 fn say(text: &str) {
     if has_argument("--bench") {
         eprintln!("[{}] {text}", chrono::Utc::now().format("%H:%M:%S"));

@@ -16,7 +16,7 @@ use crate::sample::Sample;
 use crate::server::Server;
 use crate::{Result, articles, say};
 
-/// How many different requests of each kind go to each blueprint.
+/// The number of different requests of each kind for each blueprint.
 const REQUESTS: usize = 10;
 
 /// Imports the articles into each blueprint, then requests lists, orders and searches of all.

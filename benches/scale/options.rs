@@ -1,4 +1,4 @@
-//! The command line of the benchmark. Knows nothing of what is measured.
+//! The command line of the benchmark. Knows nothing of the measurements.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use clap::Parser;
 #[derive(Parser, Debug, Clone)]
 #[command(name = "scale")]
 pub(crate) struct Options {
-    /// How many articles; several sizes are measured one after the other
+    /// The number of articles; several sizes are measured one after the other
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000")]
     pub(crate) size: Vec<usize>,
 
@@ -81,12 +81,12 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Where results are written.
+    /// Returns the folder for the results.
     pub(crate) fn out(&self) -> PathBuf {
         self.out.clone().unwrap_or_else(|| self.work.clone())
     }
 
-    /// The folder of PostgreSQL.
+    /// Returns the folder of PostgreSQL.
     pub(crate) fn postgres(&self) -> PathBuf {
         self.postgres.clone().unwrap_or_else(|| self.work.join("postgres"))
     }

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 
 use crate::report::{Report, Unit, shown, thousands};
 
-/// The size of one diagram with its labels, and how many stand in a row.
+/// The size of one diagram with its labels, and the number of diagrams in a row.
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 210.0;
 const COLUMNS: usize = 3;
-/// The area of the lines within a diagram.
+/// The margins around the lines of a diagram.
 const LEFT: f64 = 62.0;
 const TOP: f64 = 30.0;
 const RIGHT: f64 = 24.0;
@@ -23,7 +23,7 @@ struct Line {
     points: Vec<(f64, f64)>,
 }
 
-/// A diagram. Nothing is drawn of one without points.
+/// A diagram. It is not drawn if it has no points.
 struct Diagram {
     title: String,
     unit: Unit,
@@ -34,10 +34,10 @@ const OURS: &str = "#1f6feb";
 const OTHER: &str = "#d1741c";
 const TAIL: &str = "#8ab4f8";
 
-/// Whether the figure with a key belongs to a file.
+/// The test whether the figure with a key belongs to a file.
 type IsIn<'a> = &'a dyn Fn(&str) -> bool;
 
-/// File names and the SVG of each. Reports must be sorted by size.
+/// Returns file names and the SVG of each. Reports must be sorted by size.
 pub(crate) fn plots(reports: &[Report]) -> Vec<(&'static str, String)> {
     let groups: [(&str, &str, IsIn<'_>); 3] = [
         ("reads.svg", "Reads that were never requested before, 1 client", &|key| key.ends_with(".first.1")),

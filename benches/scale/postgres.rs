@@ -38,8 +38,8 @@ impl Times {
 }
 
 impl Postgres {
-    /// Starts PostgreSQL and loads the first `size` articles of the file, unless that was done before. Nothing if it is
-    /// not installed.
+    /// Starts PostgreSQL and loads the first `size` articles of the file, unless that was done before. Returns `None`
+    /// if PostgreSQL is not installed.
     pub(crate) fn start(folder: &Path, articles: &Path, size: usize) -> Result<Option<Self>> {
         let programs = PathBuf::from("/usr/lib/postgresql/15/bin");
         if !programs.join("postgres").exists() {
@@ -56,7 +56,7 @@ impl Postgres {
         Ok(Some(postgres))
     }
 
-    /// PostgreSQL does not run as root.
+    /// Returns a command that runs a program of PostgreSQL. Root uses another user, because PostgreSQL refuses to run as root.
     fn server_command(&self, program: &str) -> Command {
         let program = self.programs.join(program);
         let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);
@@ -72,7 +72,7 @@ impl Postgres {
         let home = folder.join("pg");
         if !self.data.exists() {
             fs::create_dir_all(&home)?;
-            // Fails unless this is root, and is needed only then.
+            // The call fails unless this is root, and is needed only then.
             let _ = Command::new("chown").arg("postgres").arg(&home).stderr(Stdio::null()).status();
             let mut initdb = self.server_command("initdb");
             initdb.arg("-D").arg(&self.data).args(["-E", "UTF8", "--locale=C.UTF-8", "-A", "trust", "-U", "postgres"]);
@@ -123,7 +123,7 @@ impl Postgres {
         self.psql("postgres", &format!("drop database if exists {database};\ncreate database {database};"))?;
         let started = Instant::now();
         self.psql(database, SCHEMA)?;
-        // Quotes and delimiters that do not occur: a line is one value.
+        // The quotes and delimiters do not occur in the text, so a line is one value.
         let form = "with (format csv, quote e'\\x01', delimiter e'\\x02')";
         let source = format!("head -n {} {}", self.size, articles.display());
         self.psql(database, &format!("\\copy staging(d) from program '{source}' {form}\n{FILL}"))?;
@@ -140,19 +140,20 @@ impl Postgres {
         Ok(())
     }
 
-    /// How long it took to load and index the articles.
+    /// Returns the time that it took to load and index the articles, in seconds.
     pub(crate) fn load_seconds(&self) -> Option<f64> {
         let comment =
             "select shobj_description(oid, 'pg_database') from pg_database where datname = current_database();";
         self.psql(&self.database, comment).ok()?.trim().parse().ok()
     }
 
-    /// What the articles and their indexes take on disk, in bytes.
+    /// Returns the size of the articles and their indexes on disk, in bytes.
     pub(crate) fn disk(&self) -> Result<u64> {
         Ok(self.psql(&self.database, "select pg_total_relation_size('articles');")?.trim().parse()?)
     }
 
-    /// Runs queries, each of some statements, for about as long as the budget allows. The first one warms up.
+    /// Runs queries for about as long as the budget allows. Each query consists of some statements. The first one warms
+    /// up.
     pub(crate) fn measure(&self, queries: &[Vec<String>], budget: Duration) -> Result<Times> {
         let started = Instant::now();
         let mut times = Vec::new();
@@ -193,7 +194,7 @@ impl Postgres {
         };
         let statements: Vec<Vec<String>> = articles.chunks(rows).map(statement).collect();
         let clean = format!("delete from articles where id > {};", self.size);
-        // An interrupted run may have left some, whose slugs would be in the way.
+        // An interrupted run may have left some rows, whose slugs would conflict.
         self.psql(&self.database, &clean)?;
         let times = self.measure(&statements, Duration::from_secs(60))?;
         self.psql(&self.database, &clean)?;

@@ -1,12 +1,12 @@
-//! The kinds of requests that are measured. Each kind makes as many different requests as are wanted; each request comes
-//! with the SQL that answers the same question. Knows neither server nor PostgreSQL.
+//! The kinds of measured requests. Each kind makes as many different requests as are wanted. Each request has the SQL
+//! that answers the same question. Knows neither server nor PostgreSQL.
 
 use crate::query::{Kind, Make, Material, Query, distinct, encode};
 use crate::random::Random;
 use crate::sample::Sample;
 use crate::site_queries;
 
-/// All kinds, in the order in which they are measured.
+/// Returns all kinds, in the order in which they are measured.
 pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
     let sample = material.sample;
     let pages = material.size.div_ceil(25).max(2);
@@ -86,12 +86,12 @@ const PUBLISHED: &str = "published_at <= now()";
 const BY_TITLE: &str = "title collate \"und-x-icu\", id";
 const BY_SUMMARY: &str = "attributes->>'summary' collate \"und-x-icu\", id";
 
-/// A list of which nothing but the page varies.
+/// Makes a list of which only the page varies.
 fn page(parameters: &str, condition: &str, order: &str, number: usize) -> Query {
     query(format!("?{parameters}page={number}"), condition, order, (number - 1) * 25)
 }
 
-/// The total and the page. On later pages, only ids are read of the rows that are skipped: that is faster.
+/// Makes a query for the total and the page. On later pages, only the ids of the skipped rows are read: that is faster.
 fn query(parameters: String, condition: &str, order: &str, offset: usize) -> Query {
     let total = format!("select count(*) from articles where {condition}");
     let page = if offset == 0 {
@@ -120,7 +120,7 @@ fn like(needle: &str) -> String {
     quote(&format!("%{escaped}%"))
 }
 
-/// A part of a word of at least `least` letters that is not its beginning.
+/// Returns a part of a word of at least `least` letters that is not its beginning.
 pub(crate) fn inside(word: &str, random: &mut Random, least: usize) -> Option<String> {
     let from = 1 + random.below(word.len().checked_sub(least)?.max(1));
     let to = from + least + random.below(word.len().saturating_sub(from + least) + 1);

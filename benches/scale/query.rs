@@ -1,4 +1,4 @@
-//! What a request that is measured consists of, and making different ones. Knows no kinds.
+//! The parts of a measured request, and the making of different ones. Knows no kinds.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,14 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::random::Random;
 use crate::sample::Sample;
 
-/// One request, and the statements that answer the same question, if there is anything to compare.
+/// One request, and the statements that answer the same question, if it is compared with PostgreSQL.
 #[derive(Clone)]
 pub(crate) struct Query {
     pub(crate) path: String,
     pub(crate) sql: Vec<String>,
 }
 
-/// Requests of one kind, no two of them the same.
+/// A kind of requests, no two of which are the same.
 pub(crate) struct Kind {
     /// A short name for file formats.
     pub(crate) key: &'static str,
@@ -22,25 +22,25 @@ pub(crate) struct Kind {
     pub(crate) queries: Vec<Query>,
 }
 
-/// What queries are made of.
+/// The material of which queries are made.
 pub(crate) struct Material<'a> {
     pub(crate) sample: &'a Sample,
     pub(crate) ids: &'a [String],
     pub(crate) size: usize,
-    /// How many queries of a kind to make. There are fewer if there are not so many.
+    /// The number of queries to make of a kind. There are fewer if there are not that many different ones.
     pub(crate) wanted: usize,
 }
 
 pub(crate) type Make<'a> = &'a dyn Fn(&mut Random) -> Option<Query>;
 
-/// Different queries, as many as are wanted if there are so many.
+/// Makes different queries. There are `wanted` ones if that many are different.
 pub(crate) fn distinct(make: Make<'_>, random: &mut Random, wanted: usize) -> Vec<Query> {
     let mut paths = HashSet::new();
     let attempts = (0..wanted * 20).filter_map(|_| make(random));
     attempts.filter(|query| paths.insert(query.path.clone())).take(wanted).collect()
 }
 
-/// A text as a part of a query string.
+/// Encodes a text as a part of a query string.
 pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }

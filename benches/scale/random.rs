@@ -1,6 +1,6 @@
-//! Random numbers of the benchmark's own, so that no update of a dependency changes what is generated.
+//! Random numbers of the benchmark itself, so that no update of a dependency changes the generated content.
 
-/// SplitMix64.
+/// The generator SplitMix64.
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -16,17 +16,17 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`, and 0 if `bound` is 0.
+    /// Returns a number below `bound`, and 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
 
-    /// A number from 0 to 1.
+    /// Returns a number from 0 to 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A number below `bound`. Small numbers are more likely.
+    /// Returns a number below `bound`. Small numbers are more likely.
     pub(crate) fn skewed(&mut self, bound: usize) -> usize {
         let unit = self.unit();
         (unit * unit * bound as f64) as usize

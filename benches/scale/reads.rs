@@ -1,5 +1,5 @@
-//! Measures requests that read: a first pass with requests that were never sent before, then the same ones again, each
-//! with one client and with 16, beside the bare handler and PostgreSQL.
+//! Measures reads: a first pass with requests that were never sent before, then the same requests again, each with one
+//! client and with 16, beside the bare handler and PostgreSQL.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -16,16 +16,16 @@ use crate::report::{Figure, Unit};
 use crate::wrk::{self, Wrk};
 use crate::{Result, say};
 
-/// How many pages a walk with cursors has at most.
+/// The maximum number of pages of a walk with cursors.
 const WALKED: usize = 400;
-/// How many different requests are repeated.
+/// The number of different requests that are repeated.
 const REPEATED: usize = 10;
-/// Server and bare handler take turns, so that other work on the machine meets both.
+/// The number of rounds. Server and bare handler take turns, so that other work on the machine affects both.
 const ROUNDS: u32 = 3;
-/// Clients of a loaded server.
+/// The number of clients of a loaded server.
 pub(crate) const MANY: usize = 16;
 
-/// What the measurements need.
+/// The data for the measurements.
 pub(crate) struct Reads<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) bare: &'a Bare,
@@ -35,7 +35,7 @@ pub(crate) struct Reads<'a> {
     pub(crate) first: Duration,
 }
 
-/// A figure of measured requests.
+/// Returns a figure of measured requests.
 pub(crate) fn figure(key: String, name: String, measured: &Measured) -> Figure {
     Figure {
         p95: Some(measured.percentile(0.95)),
@@ -48,7 +48,7 @@ pub(crate) fn figure(key: String, name: String, measured: &Measured) -> Figure {
 }
 
 impl Reads<'_> {
-    /// All figures of one kind of request. A quarter of the requests is for one client.
+    /// Returns all figures of one kind of request. A quarter of the requests is for one client.
     pub(crate) fn kind(&self, kind: &Kind) -> Result<Vec<Figure>> {
         say(kind.name);
         let (key, name) = (kind.key, kind.name);
@@ -73,7 +73,7 @@ impl Reads<'_> {
         Ok(figures)
     }
 
-    /// A walk with cursors: each page is asked for once, by the link on the page before.
+    /// Measures a walk with cursors: each page is requested once, by the link on the page before.
     pub(crate) fn walk(&self, path: &str) -> Result<Figure> {
         say("A walk with cursors");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -96,7 +96,7 @@ impl Reads<'_> {
         Ok(figure("cursor".to_owned(), "A walk with cursors, by title: a page".to_owned(), &measured))
     }
 
-    /// One page over and over, and the same with its tag.
+    /// Measures one repeated page, without and with its tag.
     pub(crate) fn one_page(&self, path: &str) -> Result<Vec<Figure>> {
         say("One page over and over");
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -112,7 +112,7 @@ impl Reads<'_> {
         Ok(figures)
     }
 
-    /// Requests that were sent before, in rounds with the bare handler.
+    /// Measures requests that were sent before, in rounds with the bare handler.
     fn again(&self, key: &str, name: &str, queries: &[Query], etag: Option<&str>) -> Result<Vec<Figure>> {
         let requests: Vec<Bytes> = queries.iter().map(|query| get(&query.path, etag)).collect();
         let (mut one, mut one_bare) = (Measured::default(), Measured::default());

@@ -1,10 +1,10 @@
-//! Figures, their table and their JSON. Knows nothing of how they are measured.
+//! Figures, their table and their JSON. Knows nothing of the measurements.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-/// What a figure counts.
+/// The unit of a figure.
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Unit {
@@ -14,7 +14,7 @@ pub(crate) enum Unit {
     Percent,
 }
 
-/// The same work done by something else in the same run.
+/// A figure of other software for the same work in the same run.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub(crate) struct Beside {
     pub(crate) what: String,
@@ -24,33 +24,34 @@ pub(crate) struct Beside {
 /// One row of the table.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub(crate) struct Figure {
-    /// Names the figure for plots, and never changes: `list.first.1`.
+    /// The name of the figure for plots. It never changes: `list.first.1`.
     pub(crate) key: String,
     pub(crate) name: String,
-    /// The median, if it is a time of requests.
+    /// The value. It is the median if the figure is a time of requests.
     pub(crate) value: f64,
     pub(crate) unit: Unit,
     pub(crate) p95: Option<f64>,
     pub(crate) p99: Option<f64>,
     pub(crate) per_second: Option<f64>,
     pub(crate) n: Option<usize>,
-    /// Requests that were answered with an error.
+    /// The number of requests that were answered with an error.
     #[serde(default)]
     pub(crate) failed: usize,
     pub(crate) beside: Option<Beside>,
 }
 
-/// How long the requests of a mixed load took.
+/// The durations of the requests of a mixed load.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub(crate) struct Pauses {
     pub(crate) seconds: u64,
-    /// Lower bounds in milliseconds, with the number of reads and of writes that took as long, but less than the next.
+    /// Lower bounds in milliseconds, each with the numbers of reads and of writes that took at least this long, but
+    /// less than the next bound.
     pub(crate) counts: Vec<(f64, usize, usize)>,
-    /// The longest requests: seconds since the beginning, milliseconds, and what it was.
+    /// The longest requests: seconds since the beginning, duration in milliseconds, and a name.
     pub(crate) longest: Vec<(f64, f64, String)>,
 }
 
-/// Everything that one run measured at one size.
+/// All measurements of one run at one size.
 #[derive(Serialize, Deserialize, Clone, Debug)]
 pub(crate) struct Report {
     pub(crate) size: usize,
@@ -58,26 +59,26 @@ pub(crate) struct Report {
     pub(crate) date: String,
     pub(crate) command: String,
     pub(crate) articles: String,
-    /// What was left out, and why.
+    /// The measurements that were left out, with the reasons.
     pub(crate) notes: Vec<String>,
     pub(crate) figures: Vec<Figure>,
     pub(crate) pauses: Option<Pauses>,
 }
 
 impl Figure {
-    /// A figure that has nothing but a value.
+    /// Makes a figure that has only a value.
     pub(crate) fn new(key: impl Into<String>, name: impl Into<String>, value: f64, unit: Unit) -> Self {
         let (key, name) = (key.into(), name.into());
         Figure { key, name, value, unit, p95: None, p99: None, per_second: None, n: None, failed: 0, beside: None }
     }
 
-    /// With the figure of something else, if that was measured.
+    /// Adds the figure of other software, if it was measured.
     pub(crate) fn beside(mut self, what: &str, value: Option<f64>) -> Self {
         self.beside = value.map(|value| Beside { what: what.to_owned(), value });
         self
     }
 
-    /// How many times better this is than what is beside it.
+    /// Returns how many times better this figure is than the figure beside it.
     pub(crate) fn ratio(&self) -> Option<f64> {
         let beside = self.beside.as_ref()?.value;
         let (better, worse) = if self.unit == Unit::PerSecond { (self.value, beside) } else { (beside, self.value) };
@@ -104,12 +105,12 @@ impl Figure {
 }
 
 impl Report {
-    /// The figure with this key.
+    /// Returns the figure with this key.
     pub(crate) fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.key == key)
     }
 
-    /// The table in Markdown, with where it comes from.
+    /// Returns the table in Markdown, with the machine and the run that it comes from.
     pub(crate) fn table(&self) -> String {
         let mut text = format!("{} articles; {}\n", thousands(self.size as f64), self.articles);
         let _ = writeln!(text, "{}; {}\n`{}`\n", self.machine, self.date, self.command);
@@ -148,12 +149,12 @@ impl Pauses {
     }
 }
 
-/// Whether this is a part of the import, which has a line of its own below the table.
+/// Returns whether this is a part of the import, which has a separate line below the table.
 fn is_tenth(figure: &Figure) -> bool {
     figure.key.starts_with("import.tenth.")
 }
 
-/// A value with its unit.
+/// Returns a value with its unit.
 pub(crate) fn shown(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Milliseconds => format!("{} ms", digits(value)),
@@ -163,7 +164,7 @@ pub(crate) fn shown(value: f64, unit: Unit) -> String {
     }
 }
 
-/// About three digits.
+/// Writes a number with about three digits.
 fn digits(value: f64) -> String {
     match value.abs() {
         value if value >= 1000.0 => thousands(value),
@@ -174,7 +175,7 @@ fn digits(value: f64) -> String {
     }
 }
 
-/// A whole number with commas.
+/// Returns a whole number with commas.
 pub(crate) fn thousands(value: f64) -> String {
     let digits = format!("{value:.0}");
     let groups: Vec<&[u8]> = digits.as_bytes().rchunks(3).rev().collect();

@@ -27,19 +27,19 @@ use crate::writes::Writes;
 use crate::wrk::Wrk;
 use crate::{Result, say};
 
-/// How long and how often to measure.
+/// The limits of a run: the times and numbers of the measurements.
 pub(crate) struct Limits {
     pub(crate) repeat: Duration,
     pub(crate) first: Duration,
     pub(crate) mixed: Duration,
-    /// Different requests of a kind: a quarter for one client, the others for 16.
+    /// The number of different requests of a kind: a quarter for one client, the others for 16.
     pub(crate) wanted: usize,
     pub(crate) creates: usize,
     pub(crate) bulks: usize,
     pub(crate) starts: usize,
-    /// For how many seconds a settled server does nothing.
+    /// The number of seconds for which a settled server does nothing.
     pub(crate) quiet: usize,
-    /// How long the server is left alone after that: after two minutes without a write, it may write a base.
+    /// The time for which the server is idle after that: after two minutes without a write, it may write a base.
     pub(crate) idle: Duration,
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     Ok(report)
 }
 
-/// A report without figures.
+/// Returns a report without figures.
 pub(crate) fn empty(options: &Options, articles: &Path, size: usize) -> Result<Report> {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     let megabytes = fs::metadata(articles)?.len() / 1_000_000;
@@ -134,7 +134,7 @@ pub(crate) fn empty(options: &Options, articles: &Path, size: usize) -> Result<R
     })
 }
 
-/// A folder that does not exist. What an interrupted run left there is removed.
+/// Returns the path of a folder that does not exist. The rest of an interrupted run is removed there.
 pub(crate) fn fresh_folder(options: &Options, size: usize) -> Result<PathBuf> {
     let folder = options.work.join(format!("data-{}-{size}", options.name));
     if folder.exists() {
@@ -149,7 +149,7 @@ pub(crate) fn create_blueprint(server: &Server, slug: &str) -> Result<()> {
     create(server, "/v2/blueprints", &body).map(drop)
 }
 
-/// Creates the authors, and says what their ids are.
+/// Creates the authors, and returns their ids.
 pub(crate) fn create_authors(server: &Server) -> Result<Vec<String>> {
     create(server, "/v2/blueprints", AUTHORS_BLUEPRINT)?;
     let cities = ["Porto", "Lyon", "Graz", "Turku", "Kyoto"];
@@ -212,7 +212,7 @@ fn imported(
     Ok((imported, figures))
 }
 
-/// Memory, in all and anonymous. For a peak, both are the most that was seen.
+/// Returns figures of the memory, total and anonymous. For a peak, both are the greatest values.
 pub(crate) fn memory(key: &str, name: &str, memory: Memory) -> [Figure; 2] {
     let figure = |kind: &str, label: &str, bytes: u64| {
         Figure::new(format!("memory.{key}.{kind}"), format!("{label} {name}"), bytes as f64 / 1e6, Unit::Megabytes)
@@ -220,7 +220,7 @@ pub(crate) fn memory(key: &str, name: &str, memory: Memory) -> [Figure; 2] {
     [figure("anonymous", "Anonymous memory", memory.anonymous), figure("resident", "Resident memory", memory.resident)]
 }
 
-/// What the data folder takes, in all and by its parts.
+/// Returns the size of the data folder, in total and by its parts.
 pub(crate) fn disk(server: &Server, key: &str, name: &str) -> Result<Vec<Figure>> {
     let parts = server.disk()?;
     let figure = |part: &str, label: &str, bytes: u64| {
@@ -232,8 +232,8 @@ pub(crate) fn disk(server: &Server, key: &str, name: &str) -> Result<Vec<Figure>
     Ok(figures)
 }
 
-/// Starts after a kill, each with the first sorts by a text, which have to read or build an order. Returns the server of
-/// the last start.
+/// Measures starts after a kill, each with the first sorts by a text, which have to read or build an order. Returns the
+/// server of the last start.
 fn starts(options: &Options, folder: &Path, limits: &Limits) -> Result<(Server, Vec<Figure>)> {
     say("starting after a kill");
     let sorts = [("title", "First sort by title after a start"), ("summary", "First sort by summary after a start")];
@@ -277,7 +277,7 @@ fn starts(options: &Options, folder: &Path, limits: &Limits) -> Result<(Server, 
     Ok((server, figures))
 }
 
-/// PostgreSQL with the same articles. Its import and its disk stand beside those of the server.
+/// Starts PostgreSQL with the same articles. Its import and its disk are put beside those of the server.
 fn postgres(options: &Options, articles: &Path, size: usize, report: &mut Report) -> Result<Option<Postgres>> {
     if options.no_postgres {
         report.notes.push("The comparison with PostgreSQL was skipped, as was asked for.".to_owned());

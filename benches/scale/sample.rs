@@ -1,5 +1,5 @@
-//! Texts out of the articles that searches look for: words, pairs of words, letters. They are taken from some articles
-//! spread over the file, so frequencies are estimates.
+//! Texts of the articles for searches: words, pairs of words, letters. They are taken from some articles spread over
+//! the file, so frequencies are estimates.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::Result;
 use crate::articles::lines;
 
-/// How many articles are looked at, and how many of them are kept whole.
+/// The number of articles that are sampled, and the number of them that are kept whole.
 const LOOKED_AT: usize = 20_000;
 const KEPT: usize = 1_000;
-/// Pairs are counted of this number of the most frequent words.
+/// The number of the most frequent words of which pairs are counted.
 const PAIRED: usize = 80;
 
-/// What is known of the articles. Each list is sorted, or has the order of the file.
+/// The known facts about the articles. Each list is sorted, or has the order of the file.
 #[derive(Default)]
 pub(crate) struct Sample {
     /// Some articles as they were generated.
@@ -27,7 +27,7 @@ pub(crate) struct Sample {
     pub(crate) statuses: Vec<String>,
     /// Words of six letters or more in 3 to 50 % of the articles.
     pub(crate) common: Vec<String>,
-    /// Words of ten letters or more in one article of those looked at.
+    /// Words of ten letters or more that occur in one of the sampled articles only.
     pub(crate) rare: Vec<String>,
     /// Frequent words in a row, the most frequent first.
     pub(crate) pairs: Vec<String>,
@@ -113,7 +113,7 @@ fn pairs(bodies: &[String], frequent: &BTreeSet<&str>) -> Vec<String> {
     counts.into_iter().map(|((first, second), _)| format!("{first} {second}")).collect()
 }
 
-/// The texts between tags, without those that have entities: they are written otherwise in HTML.
+/// Returns the texts between tags, without those that contain entities, because they are written differently in HTML.
 fn pieces(body: &str) -> impl Iterator<Item = &str> {
     body.split('<').filter_map(|piece| piece.split('>').next_back()).filter(|piece| !piece.contains('&'))
 }
@@ -124,7 +124,7 @@ fn words_of(text: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
-/// The longest run of Japanese or Chinese characters, if it has four or more.
+/// Returns the longest run of Japanese or Chinese characters, if it has four or more.
 fn ideographs(text: &str) -> Option<String> {
     let runs = text.split(|letter| !matches!(letter, '\u{3041}'..='\u{30ff}' | '\u{4e00}'..='\u{9fff}'));
     runs.max_by_key(|run| run.len()).filter(|run| run.chars().count() >= 4).map(str::to_owned)

@@ -1,5 +1,5 @@
-//! What `cargo test` runs of the benchmark: a small run against the server of the tests, and the table and plots of it.
-//! Its times mean nothing.
+//! The self-check of the benchmark in `cargo test`: a small run against the server of the tests, and its table and
+//! plots. Its times have no meaning.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! The server that is measured: a process of the real binary, its memory and its data folder. Knows nothing of requests
-//! except those of readiness.
+//! The measured server: a process of the real binary, its memory and its data folder. Knows nothing of requests except
+//! those of readiness.
 
 use std::fs::{self, File};
 use std::io::{Read as _, Write as _};
@@ -18,7 +18,7 @@ use crate::client::TOKEN;
 /// A running server. It is killed when it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// From the start of the process until `/readyz` was 200.
+    /// The time from the start of the process until `/readyz` answered 200.
     pub(crate) ready_after: Duration,
     folder: PathBuf,
     process: Child,
@@ -56,8 +56,8 @@ impl Server {
         Ok(())
     }
 
-    /// Waits until the server has had nothing to do for some seconds: it neither used the processor nor changed its
-    /// folder. Returns how long that took.
+    /// Waits until the server has been idle for some seconds: it neither used the processor nor changed its folder.
+    /// Returns the duration of the wait.
     pub(crate) fn settle(&self, seconds: usize) -> Result<Duration> {
         let started = Instant::now();
         let mut before = (self.ticks()?, self.disk()?);
@@ -72,7 +72,7 @@ impl Server {
         Ok(started.elapsed())
     }
 
-    /// The processor time that was used, in hundredths of a second.
+    /// Returns the processor time that was used, in hundredths of a second.
     fn ticks(&self) -> Result<u64> {
         let text = fs::read_to_string(format!("/proc/{}/stat", self.process.id()))?;
         // The name of the process, in parentheses, may contain spaces.
@@ -81,7 +81,7 @@ impl Server {
         Ok(field(11) + field(12))
     }
 
-    /// What each file and folder in the data folder takes on disk, in bytes, by name.
+    /// Returns the size of each file and folder in the data folder on disk, in bytes, by name.
     pub(crate) fn disk(&self) -> Result<Vec<(String, u64)>> {
         let mut parts = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -93,7 +93,7 @@ impl Server {
         Ok(parts)
     }
 
-    /// The memory of the process now.
+    /// Returns the memory of the process now.
     pub(crate) fn memory(&self) -> Result<Memory> {
         let process = self.process.id();
         let status = fs::read_to_string(format!("/proc/{process}/status"))?;
@@ -133,7 +133,7 @@ pub(crate) struct Memory {
     pub(crate) anonymous: u64,
 }
 
-/// Looks at the memory of the server many times a second.
+/// The watch that reads the memory of the server many times a second.
 pub(crate) struct Watch {
     peaks: Arc<(AtomicU64, AtomicU64)>,
     stop: Arc<AtomicBool>,
@@ -141,7 +141,7 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// The most that was seen.
+    /// Stops the watch. Returns the greatest values.
     pub(crate) fn stop(self) -> Memory {
         self.stop.store(true, Ordering::Relaxed);
         let _ = self.thread.join();
@@ -150,13 +150,13 @@ impl Watch {
     }
 }
 
-/// A field of a file in `/proc`, from KiB to bytes.
+/// Returns a field of a file in `/proc`, converted from KiB to bytes.
 fn field(text: &str, name: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// Files may disappear while they are counted.
+/// Returns the size of all files below a folder. Files may disappear while they are counted.
 fn bytes_below(path: &Path) -> u64 {
     let Ok(metadata) = fs::symlink_metadata(path) else { return 0 };
     if !metadata.is_dir() {

@@ -1,10 +1,10 @@
-//! What pages of a site ask for beyond lists: facets, stats, groups, relations, ranked search and neighbours. They come
-//! without SQL: nothing else is measured beside them. Knows neither server nor PostgreSQL.
+//! The requests of pages of a site beyond lists: facets, stats, groups, relations, ranked search and neighbours. They
+//! have no SQL, because they are not compared with PostgreSQL. Knows neither server nor PostgreSQL.
 
 use crate::query::{Kind, Make, Material, Query, distinct, encode};
 use crate::random::Random;
 
-/// All kinds, in the order in which they are measured.
+/// Returns all kinds, in the order in which they are measured.
 pub(crate) fn kinds(material: &Material<'_>, random: &mut Random) -> Vec<Kind> {
     let sample = material.sample;
     let makes: [(&'static str, &'static str, Make<'_>); 8] = [
@@ -56,7 +56,7 @@ pub(crate) fn kinds(material: &Material<'_>, random: &mut Random) -> Vec<Kind> {
     makes.into_iter().map(kind).collect()
 }
 
-/// How many authors there are.
+/// The number of authors.
 pub(crate) const AUTHORS: usize = 1_000;
 
 fn list(parameters: String) -> Query {
@@ -72,7 +72,7 @@ fn inside_from_start(word: &str, chars: usize) -> Option<String> {
     (word.chars().count() > chars).then(|| word.chars().take(chars).collect())
 }
 
-/// The word with two neighbours swapped, neither of them the first.
+/// Returns the word with two neighbours swapped, neither of them the first.
 fn with_typo(word: &str, random: &mut Random) -> Option<String> {
     let mut letters: Vec<char> = word.chars().collect();
     let at = 1 + random.below(letters.len().checked_sub(2)?.max(1));

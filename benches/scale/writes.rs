@@ -17,28 +17,28 @@ use crate::report::{Figure, Pauses, Unit};
 use crate::sample::Sample;
 use crate::{Result, say};
 
-/// Articles of one bulk request.
+/// The number of articles in a bulk request.
 const BULK: usize = 100;
-/// Clients that write beside readers.
+/// The number of clients that write beside readers.
 const WRITERS: usize = 4;
 /// The bounds of the histogram of pauses, in milliseconds.
 const BOUNDS: [f64; 9] = [0.0, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
 const CREATE: &str = "/v2/resources/articles";
 
-/// What the measurements need.
+/// The data for the measurements.
 pub(crate) struct Writes<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) sample: &'a Sample,
     pub(crate) kinds: &'a [Kind],
     pub(crate) postgres: Option<&'a Postgres>,
     pub(crate) repeat: Duration,
-    /// How many creates and bulk requests to measure.
+    /// The numbers of creates and bulk requests to measure.
     pub(crate) creates: usize,
     pub(crate) bulks: usize,
     pub(crate) mixed: Duration,
 }
 
-/// Makes articles that were never written: copies with another slug.
+/// The source of articles that were never written: copies with another slug.
 struct Fresh {
     articles: Vec<Value>,
     next: AtomicUsize,
@@ -67,7 +67,7 @@ impl Fresh {
 }
 
 impl Writes<'_> {
-    /// All figures of writes.
+    /// Measures all writes.
     pub(crate) fn measure(&self) -> Result<(Vec<Figure>, Option<Pauses>)> {
         let fresh = Arc::new(Fresh { articles: self.sample.articles.clone(), next: AtomicUsize::new(0) });
         let mut figures = vec![self.alone(&fresh)?, self.bulk(&fresh)?];
@@ -93,14 +93,14 @@ impl Writes<'_> {
         Ok(figure("bulk.1".to_owned(), "Bulk create of 100".to_owned(), &measured).beside("PostgreSQL", postgres))
     }
 
-    /// The same with PostgreSQL, durable as well.
+    /// Measures the same inserts with PostgreSQL, which are also durable.
     fn inserts(&self, fresh: &Fresh, articles: usize, rows: usize) -> Result<Option<f64>> {
         let Some(postgres) = self.postgres else { return Ok(None) };
         let articles: Vec<String> = (0..articles).map(|_| fresh.attributes().to_string()).collect();
         Ok(postgres.insert(&articles, rows)?.median())
     }
 
-    /// Readers without writers, then with them.
+    /// Measures readers without writers, then with them.
     fn beside_readers(&self, fresh: &Arc<Fresh>) -> Result<Vec<Figure>> {
         say("Readers and writers");
         let readers = || Group { clients: MANY, source: self.reading() };
@@ -121,7 +121,7 @@ impl Writes<'_> {
         ])
     }
 
-    /// Pages, searches and single articles, some of them often.
+    /// Returns a source of pages, searches and single articles, some of them more often than others.
     fn reading(&self) -> Source {
         let some = |kind: &Kind| -> Vec<Bytes> {
             let share = if kind.key == "id" { 400 } else { 100 };

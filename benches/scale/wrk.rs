@@ -22,7 +22,7 @@ pub(crate) struct Wrk {
     seconds: u64,
 }
 
-/// What `wrk` prints; times in milliseconds.
+/// The output of `wrk`; times in milliseconds.
 #[derive(Deserialize, Debug, Clone, Copy)]
 pub(crate) struct Throughput {
     pub(crate) p95: f64,
@@ -30,21 +30,21 @@ pub(crate) struct Throughput {
     pub(crate) per_second: f64,
     pub(crate) n: usize,
     pub(crate) failed: usize,
-    /// All bytes received, with heads.
+    /// The number of received bytes, including heads.
     bytes: u64,
 }
 
-/// A head, and nothing behind it, has fewer bytes.
+/// The number of bytes that a head without a body never reaches.
 const MAX_HEAD: u64 = 2_000;
 
-/// The round with the median rate.
+/// Returns the round with the median rate.
 pub(crate) fn middle(mut rounds: Vec<Throughput>) -> Option<Throughput> {
     rounds.sort_by(|one, other| one.per_second.total_cmp(&other.per_second));
     rounds.get(rounds.len() / 2).copied()
 }
 
 impl Wrk {
-    /// Each run takes this many seconds. Nothing if `wrk` is not installed.
+    /// Finds `wrk`. Each of its runs takes this many seconds. Returns `None` if `wrk` is not installed.
     pub(crate) fn find(work: &Path, seconds: u64) -> Result<Option<Self>> {
         if Command::new("wrk").arg("-v").output().is_err() {
             return Ok(None);
@@ -54,7 +54,7 @@ impl Wrk {
         Ok(Some(Wrk { script, urls: work.join("wrk-urls"), seconds: seconds.max(1) }))
     }
 
-    /// Requests these paths over and over from 16 connections. With a tag, all answers must be 304.
+    /// Requests these paths repeatedly from 16 connections. With a tag, all answers must be 304.
     pub(crate) fn run(&self, address: SocketAddr, paths: &[String], etag: Option<&str>) -> Result<Throughput> {
         fs::write(&self.urls, paths.join("\n"))?;
         let mut command = Command::new("wrk");

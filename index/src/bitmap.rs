@@ -1,28 +1,28 @@
-//! A set of small numbers with a bit for each. It knows nothing of what the numbers stand for.
+//! A set of small numbers with a bit for each. It does not know the meaning of the numbers.
 
-/// So many words are read between two calls of a check.
+/// The number of words read between two calls of `check`.
 const WORDS_AT_ONCE: usize = 256;
 
-/// A set of slots, or of the documents of a run. Numbers beyond its last word are not in it.
+/// A set of slots, or of the documents of a run. Numbers beyond its last word are not members.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Bitmap {
     words: Vec<u64>,
 }
 
 impl Bitmap {
-    /// An empty set with room for the numbers below `len`.
+    /// Makes an empty set with room for the numbers below `len`.
     pub(crate) fn with_room(len: usize) -> Bitmap {
         Bitmap { words: vec![0; len.div_ceil(64)] }
     }
 
-    /// The set whose bits are in these words, the smallest number in the lowest bit of the first.
+    /// Returns the set whose bits are in these words. The smallest number is the lowest bit of the first word.
     pub(crate) fn of_words<'a>(slices: impl Iterator<Item = &'a [u64]>) -> Bitmap {
         let mut words = Vec::new();
         slices.for_each(|slice| words.extend_from_slice(slice));
         Bitmap { words }
     }
 
-    /// Its words; see [`Bitmap::of_words`].
+    /// Returns its words; see [`Bitmap::of_words`].
     pub(crate) fn words(&self) -> &[u64] {
         &self.words
     }
@@ -56,17 +56,17 @@ impl Bitmap {
         }
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// Tests whether it has no members.
+    /// Returns whether it has no members.
     pub(crate) fn is_empty(&self) -> bool {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// Tests whether the other set has one of its members.
+    /// Returns whether the two sets have a common member.
     pub(crate) fn meets(&self, other: &Bitmap) -> bool {
         self.words.iter().zip(&other.words).any(|(word, other)| word & other != 0)
     }
@@ -122,7 +122,7 @@ impl Bitmap {
         }
     }
 
-    /// The members from `distance` on, each decreased by it.
+    /// Returns the members from `distance` on, each decreased by it.
     pub(crate) fn shifted_down(&self, distance: u32) -> Bitmap {
         let (whole, bits) = (distance as usize / 64, distance % 64);
         let rest = self.words.get(whole..).unwrap_or_default();
@@ -149,7 +149,7 @@ impl Bitmap {
         Ok(())
     }
 
-    /// The members, ascending.
+    /// Returns the members, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.words.iter().enumerate().flat_map(|(index, &word)| {
             let mut rest = word;
@@ -161,14 +161,14 @@ impl Bitmap {
         })
     }
 
-    /// The size in memory.
+    /// Returns the size in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.words.len() * 8
     }
 }
 
 impl From<Vec<u64>> for Bitmap {
-    /// The set whose bits are in these words; see [`Bitmap::of_words`].
+    /// Returns the set whose bits are in these words; see [`Bitmap::of_words`].
     fn from(words: Vec<u64>) -> Bitmap {
         Bitmap { words }
     }

@@ -11,13 +11,13 @@ use icu_locale_core::LanguageIdentifier;
 #[derive(Debug, Clone)]
 pub(crate) struct Collation {
     collator: Arc<CollatorBorrowed<'static>>,
-    /// The tag that chose it.
+    /// The language tag that it was made for.
     name: Arc<str>,
 }
 
 impl Collation {
-    /// The collation of a language tag, or of its longest prefix that is a valid tag, or else the root collation. ICU
-    /// falls back in the same way for a valid tag without data: to shorter tags, then to the root.
+    /// Returns the collation of a language tag, or of its longest prefix that is a valid tag, or else the root
+    /// collation. ICU falls back in the same way for a valid tag without data: to shorter tags, then to the root.
     pub(crate) fn of(locale: Option<&str>) -> Collation {
         let mut tag = locale.unwrap_or("und");
         let language = loop {
@@ -36,39 +36,42 @@ impl Collation {
         Collation { collator: Arc::new(collator), name: Arc::from(tag) }
     }
 
-    /// Names it, also in files. Two collations of one name are the same; those of two names may be.
+    /// Returns the name, which is also used in files. Collations of the same name are the same. Collations of different
+    /// names may be the same too.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     pub(crate) fn compare(&self, left: &str, right: &str) -> Ordering {
-        // Equal texts are frequent where equal prefixes are compared.
+        // Checked first because texts with equal prefixes are often equal.
         if left == right { Ordering::Equal } else { self.collator.compare(left, right) }
     }
 
-    /// The first 16 bytes of the collation key. If the prefixes of two texts differ, the texts compare as the prefixes
-    /// do. If they are equal, only [`Collation::compare`] decides, unless [`is_whole`] says that they are all of the keys.
+    /// Returns the first 16 bytes of the collation key. If the prefixes of two texts differ, the texts compare as the
+    /// prefixes do. If they are equal, [`Collation::compare`] has to decide, unless both are whole keys (see
+    /// [`is_whole`]).
     pub(crate) fn prefix(&self, text: &str) -> u128 {
         let mut prefix = Prefix::default();
-        // The error says that there is no room left, which leaves the rest of a long text unread.
+        // The error only means that there is no room left. It stops the reading of a long text early.
         let _ = self.collator.write_sort_key_to(text, &mut prefix);
         u128::from_be_bytes(prefix.bytes)
     }
 }
 
-/// Tests whether a prefix is the whole key of its text. Keys have no zero bytes, so what a short key lacks is known by them.
+/// Returns whether a prefix is the whole key of its text. Keys have no zero bytes, so a short key is recognized by its
+/// zeros at the end.
 pub(crate) fn is_whole(prefix: u128) -> bool {
     prefix & 0xFF == 0
 }
 
-/// Takes the first 16 bytes of a collation key, and no more.
+/// A buffer for the first 16 bytes of a collation key.
 #[derive(Default)]
 struct Prefix {
     bytes: [u8; 16],
     length: usize,
 }
 
-/// A prefix has all its bytes.
+/// The error when a prefix is complete.
 struct FullPrefix;
 
 impl CollationKeySink for Prefix {

@@ -1,8 +1,8 @@
-//! The flag of damage that was found in the files of an index. It knows no files.
+//! The flag that an index's files are damaged. It does not know the files.
 //!
 //! Values are read in the middle of comparisons and scans, which cannot fail. So a read of damaged bytes reports the
-//! damage first, and then returns nothing. Whatever was computed meanwhile may be wrong: whoever computes a result checks
-//! [`Damage::check`] before the result is returned, cached or written.
+//! damage first, and then returns nothing. Results computed meanwhile may be wrong. So [`Damage::check`] must be called
+//! before a result is returned, cached or written.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -15,7 +15,7 @@ pub(crate) struct Damage {
     first: OnceLock<FoundDamage>,
 }
 
-/// Where damage of one file is reported.
+/// The place to report damage of one file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FileDamage<'a> {
     pub(crate) path: &'a Path,
@@ -29,7 +29,7 @@ struct FoundDamage {
 }
 
 impl Damage {
-    /// Notes damage in a file. Only the first is logged and kept.
+    /// Notes damage in a file. Only the first report is logged and kept.
     pub(crate) fn report(&self, path: &Path, what: impl Into<String>) {
         let what = what.into();
         let text = format!("{}: {what}", path.display());
@@ -38,7 +38,7 @@ impl Damage {
         }
     }
 
-    /// Tests whether any was found.
+    /// Returns whether any was found.
     pub(crate) fn is_found(&self) -> bool {
         self.first.get().is_some()
     }

@@ -28,7 +28,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// For `map_err`.
+    /// Makes the error of a failed operation on a file, for `map_err`.
     pub(crate) fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         let path = path.to_owned();
         move |source| Error::Io { path, source }

@@ -1,4 +1,4 @@
-//! Helpers for folders and the bytes of files. It knows nothing of what the files hold.
+//! Helpers for folders and the bytes of files. It does not know the contents of the files.
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
@@ -13,7 +13,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
     File::open(folder).and_then(|folder| sync::all(&folder)).map_err(Error::io(folder))
 }
 
-/// Creates an empty folder and removes what an interrupted attempt left in its place.
+/// Creates an empty folder, and removes what an interrupted attempt left there.
 pub(crate) fn create_empty_folder(folder: &Path) -> Result<(), Error> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(folder)(error)),

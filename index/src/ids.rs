@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-/// A set of ids, or all ids but those of a set.
+/// A set of ids, or the complement of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdSet {
-    /// Ascending.
+    /// The ids, ascending.
     ids: Arc<[u128]>,
     is_complement: bool,
     hash: [u8; 16],
@@ -14,11 +14,11 @@ pub struct IdSet {
 /// The length of an id as text.
 pub(crate) const TEXT_BYTES: usize = 36;
 
-/// Ids are hashed in pieces of this many: hashing one after another takes several times as long.
+/// The number of ids that are hashed in one call: hashing one at a time takes several times as long.
 const HASHED_AT_ONCE: usize = 512;
 
 impl IdSet {
-    /// The set of these ids.
+    /// Returns the set of these ids.
     pub fn of(ids: impl IntoIterator<Item = u128>) -> IdSet {
         let mut ids: Vec<u128> = ids.into_iter().collect();
         ids.sort_unstable();
@@ -26,27 +26,27 @@ impl IdSet {
         IdSet { hash: hash(&ids), ids: ids.into(), is_complement: false }
     }
 
-    /// Everything that is not in this set, also texts that are no ids.
+    /// Returns the complement: everything that is not in this set, including texts that are not ids.
     pub fn complement(self) -> IdSet {
         IdSet { is_complement: !self.is_complement, ..self }
     }
 
-    /// The number of ids it lists: those that are in it, or those that are not.
+    /// Returns the number of listed ids: the members, or, in a complement, the ids that are not members.
     pub fn listed(&self) -> usize {
         self.ids.len()
     }
 
-    /// The listed ids, ascending.
+    /// Returns the listed ids, ascending.
     pub(crate) fn ids(&self) -> &[u128] {
         &self.ids
     }
 
-    /// Tests whether the listed ids are those that are not in it.
+    /// Returns whether the listed ids are the ones that are not members.
     pub(crate) fn is_complement(&self) -> bool {
         self.is_complement
     }
 
-    /// Tests whether the text is an id of the set.
+    /// Returns whether the text is an id of the set.
     pub(crate) fn contains(&self, text: &[u8]) -> bool {
         let is_listed = parse(text).is_some_and(|id| self.ids.binary_search(&id).is_ok());
         is_listed != self.is_complement
@@ -60,8 +60,8 @@ impl IdSet {
     }
 }
 
-/// The id that a text names: 32 lowercase hexadecimal digits in groups of 8, 4, 4, 4 and 12 with hyphens between them.
-/// Texts are ordered as their ids are.
+/// Parses an id: 32 lowercase hexadecimal digits in groups of 8, 4, 4, 4 and 12 with hyphens between them. Texts are
+/// ordered as their ids are.
 pub(crate) fn parse(text: &[u8]) -> Option<u128> {
     let text: &[u8; TEXT_BYTES] = text.try_into().ok()?;
     let mut id = 0;
@@ -72,7 +72,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u128> {
             b'a'..=b'f' => byte - b'a' + 10,
             _ => return None,
         };
-        // Without the hyphens in their places there would be more than 32 digits.
+        // If the hyphens were elsewhere, there would be more than 32 digits.
         if matches!(at, 8 | 13 | 18 | 23) {
             return None;
         }
@@ -81,7 +81,7 @@ pub(crate) fn parse(text: &[u8]) -> Option<u128> {
     Some(id)
 }
 
-/// The text of an id.
+/// Returns the text of an id.
 pub(crate) fn text_of(id: u128) -> [u8; TEXT_BYTES] {
     let mut text = [b'-'; TEXT_BYTES];
     let places = (0..TEXT_BYTES).filter(|at| !matches!(at, 8 | 13 | 18 | 23));

@@ -46,26 +46,27 @@ struct Inner {
     has_backpressure: AtomicBool,
     /// Signaled when a frozen run has been replaced, and when `has_backpressure` changes.
     room: Condvar,
-    /// Called after a run was frozen.
+    /// The function that is called after a run was frozen.
     wake: Option<Wake>,
 }
 
 /// Wakes the thread that writes frozen runs to disk.
 pub(crate) type Wake = Arc<dyn Fn() + Send + Sync>;
 
-/// The parts that an index is given besides its contents.
+/// The objects that an index shares with others, or with its owner.
 pub(crate) struct IndexContext {
     /// Shared with all indexes of a data folder.
     pub(crate) caches: Arc<Caches>,
-    /// Where its runs report damage.
+    /// The flag where its runs report damage.
     pub(crate) damage: Arc<Damage>,
     pub(crate) options: Options,
-    /// Without it, frozen runs stay in memory and writers never wait for them.
+    /// The function that is called after a run was frozen. Without it, frozen runs stay in memory and writers never
+    /// wait for them.
     pub(crate) wake: Option<Wake>,
 }
 
 impl IndexContext {
-    /// For an index with caches of its own.
+    /// Returns the shared objects of an index with its own caches.
     pub(crate) fn alone(options: Options, wake: Option<Wake>) -> IndexContext {
         IndexContext { caches: Arc::new(Caches::new(&options)), damage: Arc::default(), options, wake }
     }
@@ -88,11 +89,11 @@ pub(crate) struct LoadedRun {
 /// A version whose memory runs are all frozen.
 pub(crate) struct FrozenVersion {
     pub(crate) version: Arc<Version>,
-    /// Its memory runs, oldest first.
+    /// The memory runs of the version, oldest first.
     pub(crate) runs: Vec<FrozenRun>,
 }
 
-/// Says whether cached results account for the slots that a write changed.
+/// The treatment of cached results after a write.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CachedResults {
     MayChange,
@@ -100,17 +101,17 @@ enum CachedResults {
 }
 
 impl Index {
-    /// An empty index that is only in memory: its runs are never written to disk.
+    /// Returns an empty index that is only in memory: its runs are never written to disk.
     pub fn in_memory(schema: Schema, options: Options) -> Index {
         Index::new(schema, IndexContext::alone(options, None))
     }
 
-    /// An empty index.
+    /// Makes an empty index.
     pub(crate) fn new(schema: Schema, shared: IndexContext) -> Index {
         Index::of(Version::empty(schema, &Arc::new(Pins::default())), shared)
     }
 
-    /// An index as read from disk. Every location must name a run of its variant and a document of that run.
+    /// Returns an index as read from disk. Every location must name a run of its variant and a document of that run.
     pub(crate) fn load(
         schema: Schema,
         rows: SlotTable<Row>,
@@ -156,12 +157,12 @@ impl Index {
         Index { inner: Arc::new(inner) }
     }
 
-    /// Its columns and variants.
+    /// Returns its columns and variants.
     pub fn schema(&self) -> Schema {
         Schema::clone(&self.version().schema)
     }
 
-    /// The limits that it was created with.
+    /// Returns the limits that it was created with.
     pub(crate) fn options(&self) -> &Options {
         &self.inner.context.options
     }
@@ -195,8 +196,8 @@ impl Index {
         self.write(ops, CachedResults::MayChange);
     }
 
-    /// Like [`Index::apply`], but keeps cached results as they are. For operations that only fill columns which no
-    /// query has named yet: cached results would be wrong after any other change.
+    /// Like [`Index::apply`], but keeps cached results as they are. Only for operations that fill columns which no
+    /// query has named yet: after any other change, cached results would be wrong.
     pub fn backfill(&self, ops: Vec<IndexOp>) {
         self.write(ops, CachedResults::Unaffected);
     }
@@ -225,29 +226,30 @@ impl Index {
         drop(before);
     }
 
-    /// The current version, to be read from as long as the snapshot is held.
+    /// Returns the current version, which can be read as long as the snapshot is held.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot { context: Arc::clone(&self.inner.context), version: self.version() }
     }
 
-    /// Tests whether runs of this snapshot were replaced by others with the same copies. A new snapshot answers the same then, and
-    /// lets go of the memory and the files of those runs.
+    /// Returns whether runs of this snapshot were replaced by others with the same copies. If so, a new snapshot gives
+    /// the same answers and lets the memory and files of those runs be freed.
     pub fn has_replaced_runs_of(&self, snapshot: &Snapshot) -> bool {
         let current = self.version();
         current.number == snapshot.version.number && !Arc::ptr_eq(&current, &snapshot.version)
     }
 
-    /// The published version.
+    /// Returns the published version.
     pub(crate) fn version(&self) -> Arc<Version> {
         Arc::clone(&self.inner.current.read())
     }
 
-    /// Tests whether its files were found to be damaged: searches fail, and it must be rebuilt. Operations are still applied.
+    /// Returns whether its files were found to be damaged: searches fail, and it must be rebuilt. Operations are still
+    /// applied.
     pub fn is_damaged(&self) -> bool {
         self.damage().is_found()
     }
 
-    /// Where its runs report damage.
+    /// Returns where its runs report damage.
     pub(crate) fn damage(&self) -> &Arc<Damage> {
         &self.inner.context.cache.damage
     }
@@ -275,12 +277,12 @@ impl Index {
         frozen
     }
 
-    /// The frozen runs that are not replaced by disk runs yet, oldest first.
+    /// Returns the frozen runs that are not replaced by disk runs yet, oldest first.
     pub(crate) fn frozen(&self) -> Vec<FrozenRun> {
         self.inner.writer.lock().frozen.clone()
     }
 
-    /// A number for a new run.
+    /// Returns a number for a new run.
     pub(crate) fn take_run_number(&self) -> RunNumber {
         self.inner.writer.lock().take_run_number()
     }
@@ -315,7 +317,7 @@ impl Index {
         self.inner.set_backpressure(true);
     }
 
-    /// Lets writers continue however many runs are frozen: for when runs cannot be written to disk.
+    /// Lets writers continue regardless of how many runs are frozen: for when runs cannot be written to disk.
     pub(crate) fn disable_backpressure(&self) {
         self.inner.set_backpressure(false);
     }
@@ -329,7 +331,7 @@ impl fmt::Debug for Index {
 }
 
 impl Inner {
-    /// The writer, after waiting until few enough runs are frozen.
+    /// Locks the writer after waiting until few enough runs are frozen.
     fn lock_writer_with_room(&self) -> MutexGuard<'_, IndexWriter> {
         let mut writer = self.writer.lock();
         let max_frozen = self.context.options.frozen_runs;
@@ -339,8 +341,8 @@ impl Inner {
         writer
     }
 
-    /// Publishes the writer's version. Returns the one before, to be dropped after the writer's lock is released: it may be
-    /// the last reference to runs, with much memory to free.
+    /// Publishes the writer's version. Returns the previous one, which must be dropped after the writer's lock is
+    /// released: it may be the last reference to runs, with much memory to free.
     #[must_use]
     fn publish(&self, writer: &mut IndexWriter) -> Arc<Version> {
         let version = Arc::new(writer.publishable());

@@ -1,7 +1,7 @@
-//! All indexes of a data folder: which exist, which files they have, and the threads that write those. It knows no
-//! queries.
+//! All indexes of a data folder, their files, and the threads that write them. It knows no queries.
 //!
-//! Only checkpoints are durable. After a start, the caller applies again, from its log, what the last one lacks.
+//! Only checkpoints are durable. After a start, the caller must apply the operations after the last one again, from its
+//! log.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -38,7 +38,8 @@ pub struct Indexes {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// The log number up to which everything is durable in `dir`, as its manifest says; 0 if there is none, or it is damaged.
+/// Returns the log number up to which everything is durable in `dir`, according to its manifest; 0 if there is none, or
+/// it is damaged.
 pub fn checkpointed(dir: &Path) -> u64 {
     manifest::Manifest::read(dir).map_or(0, |manifest| manifest.number)
 }
@@ -58,22 +59,22 @@ impl Indexes {
         Ok(indexes)
     }
 
-    /// The log number up to which everything is durable here; 0 if nothing is.
+    /// Returns the log number up to which everything is durable here; 0 if nothing is.
     pub fn number(&self) -> u64 {
         self.registry.number.load(Ordering::Acquire)
     }
 
-    /// The count of merges since the start, which goes on counting.
+    /// Returns the counter of merges since the start, which keeps counting.
     pub fn merges(&self) -> Arc<AtomicU64> {
         Arc::clone(&self.registry.merges)
     }
 
-    /// The names of all indexes.
+    /// Returns the names of all indexes.
     pub fn names(&self) -> Vec<u32> {
         self.registry.folders.lock().keys().copied().collect()
     }
 
-    /// The index of that name.
+    /// Returns the index of that name.
     pub fn get(&self, name: u32) -> Option<Index> {
         self.registry.folders.lock().get(&name).map(|folder| folder.index.clone())
     }
@@ -85,8 +86,8 @@ impl Indexes {
         index
     }
 
-    /// Like [`Indexes::create`], but checkpoints leave the index out until [`Indexes::finish`]: for one that is filled
-    /// from the store while checkpoints are written.
+    /// Like [`Indexes::create`], but checkpoints leave the index out until [`Indexes::finish`]: for an index that is
+    /// filled from the store while checkpoints are written.
     pub fn create_unfinished(&self, name: u32, schema: Schema) -> Index {
         let registry = &self.registry;
         let generation = registry.next_generation.fetch_add(1, Ordering::Relaxed);
@@ -103,7 +104,7 @@ impl Indexes {
         index
     }
 
-    /// Has the checkpoints that are frozen from now on include an index.
+    /// Makes the checkpoints that are frozen from now on include an index.
     pub fn finish(&self, name: u32) {
         if let Some(folder) = self.registry.folders.lock().get(&name) {
             folder.is_finished.store(true, Ordering::Release);
@@ -116,22 +117,22 @@ impl Indexes {
         release(removed);
     }
 
-    /// The names of the indexes whose files were found to be damaged. Their searches fail, and checkpoints leave them out:
-    /// they must be created again and filled. [`Indexes::create`] drops the damaged one.
+    /// Returns the names of the indexes whose files were found to be damaged. Their searches fail, and checkpoints
+    /// leave them out: they must be created again and filled. [`Indexes::create`] drops the damaged one.
     pub fn damaged(&self) -> Vec<u32> {
         let folders = self.registry.folders.lock();
         folders.iter().filter(|(_, folder)| folder.index.is_damaged()).map(|(&name, _)| name).collect()
     }
 
-    /// Compares every byte of the indexes in `dir` with its checksum, and each inverted index with its columns. Only reads:
-    /// nothing is created, changed or removed. No process may write there meanwhile.
+    /// Compares every byte of the indexes in `dir` with its checksum, and each inverted index with its columns. Only
+    /// reads: nothing is created, changed or removed. No process may write there meanwhile.
     ///
-    /// Whatever is wrong with a file is among the problems; an error of the system may be too.
+    /// Any damage of a file is among the problems. An error of the system may be too.
     pub fn check(dir: &Path) -> FolderCheck {
         folder_check::check(dir)
     }
 
-    /// Fixes what a checkpoint will contain: everything applied so far, up to and including this log number. Fast.
+    /// Fixes the contents of a checkpoint: everything applied so far, up to and including this log number. Fast.
     ///
     /// Must be called by the thread that applies, between two calls of [`Index::apply`].
     pub fn freeze(&self, number: u64) -> Checkpoint {
@@ -150,7 +151,7 @@ impl Drop for Indexes {
     fn drop(&mut self) {
         self.registry.signal.stop();
         for thread in self.threads.drain(..) {
-            // The threads catch panics. If one panicked anyway, nothing is left to do about it.
+            // The threads catch panics. If one panicked anyway, there is nothing left to do.
             let _ = thread.join();
         }
         for folder in self.registry.folders() {

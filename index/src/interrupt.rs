@@ -1,4 +1,4 @@
-//! Stopping a search, and watching it. It knows nothing of why one is stopped or watched, or of what it searches.
+//! Stopping and tracing a search. It does not know why a search is stopped or traced, or what it searches.
 
 use std::cell::Cell;
 use std::time::Instant;
@@ -6,31 +6,33 @@ use std::time::Instant;
 use crate::error::Error;
 use crate::trace::{StepKind, Trace, TraceStep};
 
-/// Decides while a search runs whether it goes on: asked about every ten microseconds of work, sometimes less often.
+/// Decides while a search runs whether it continues. Asked after about every ten microseconds of work, sometimes less
+/// often.
 pub struct Interrupt<'a> {
     is_over: Option<&'a dyn Fn() -> bool>,
-    /// Small steps since it was asked.
+    /// The number of small steps since it was last asked.
     steps: Cell<u32>,
-    /// Where the search notes what it does.
+    /// The trace to which the search adds its steps.
     trace: Option<&'a Trace>,
 }
 
-/// Asked after so many small steps. A step takes from nanoseconds to about a microsecond, asking about 30 nanoseconds.
+/// The number of small steps between two questions. A step takes from nanoseconds to about a microsecond, a question
+/// about 30 nanoseconds.
 const STEPS: u32 = 64;
 
 impl<'a> Interrupt<'a> {
-    /// The search runs to its end.
+    /// Lets the search run to its end.
     pub fn never() -> Interrupt<'static> {
         Interrupt { is_over: None, steps: Cell::new(0), trace: None }
     }
 
-    /// The search ends with [`Error::Interrupted`] soon after `is_over` returns true. The function may also block: the
-    /// search is paused meanwhile.
+    /// Ends the search with [`Error::Interrupted`] soon after `is_over` returns true. The function may also block,
+    /// which pauses the search.
     pub fn when(is_over: &'a dyn Fn() -> bool) -> Interrupt<'a> {
         Interrupt { is_over: Some(is_over), steps: Cell::new(0), trace: None }
     }
 
-    /// The same for a search that notes its steps in `trace`, if there is one.
+    /// Returns the same interrupt for a search that adds its steps to `trace`, if there is one.
     pub fn with_trace<'b>(&self, trace: Option<&'b Trace>) -> Interrupt<'b>
     where
         'a: 'b,
@@ -38,7 +40,8 @@ impl<'a> Interrupt<'a> {
         Interrupt { is_over: self.is_over, steps: Cell::new(0), trace }
     }
 
-    /// Runs a step of the search. If the search is traced, notes what `describe` says of its result, if that says anything.
+    /// Runs a step of the search. If the search is traced, adds the step that `describe` returns for its result, if
+    /// any.
     pub(crate) fn traced<T>(
         &self,
         step: impl FnOnce() -> Result<T, Error>,
@@ -54,7 +57,7 @@ impl<'a> Interrupt<'a> {
         Ok(result)
     }
 
-    /// Counts a small step. To be called for every document, slot or comparison.
+    /// Counts a small step. Must be called for every document, slot or comparison.
     #[inline]
     pub(crate) fn step(&self) -> Result<(), Error> {
         let steps = self.steps.get() + 1;
@@ -65,13 +68,13 @@ impl<'a> Interrupt<'a> {
         self.check()
     }
 
-    /// Asks now. To be called before and within work that takes longer than a few microseconds.
+    /// Asks at once. Must be called before and during work that takes longer than a few microseconds.
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.steps.set(0);
         if self.is_over() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Tests whether the search is to end.
+    /// Returns whether the search is to end.
     pub fn is_over(&self) -> bool {
         self.is_over.is_some_and(|is_over| is_over())
     }

@@ -37,10 +37,10 @@
 //! of truth; a *dictionary*, an inverted index: sorted strings, each with a *posting list*; and the *orders* of its columns.
 //! A *term* is what a string in the dictionary states about a document.
 //!
-//! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* names, for each slot,
-//! the run and the document with the current copy, and a bitmap for each run names its documents that are current. A
-//! *version* is the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to:
-//! a few KiB for each resource.
+//! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* has, for each slot,
+//! the run and the document with the current copy, and a bitmap for each run has its current documents. A *version* is
+//! the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to: a few
+//! KiB for each resource.
 //!
 //! Runs of similar size are merged in the background, which drops outdated documents.
 //!
@@ -55,9 +55,9 @@
 //!    substring is looked up by the words, joints and grams that contain it or that it contains; if these do not decide,
 //!    the text of each candidate is searched. A range of numbers or instants is a slice of the order of its column; a range
 //!    of texts scans the column. Memory runs are small, so every document is tested.
-//! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined as the tree says. In an And, the
-//!    primitives with the shortest posting lists and slices come first; once few candidates are left, the others are tested
-//!    on each candidate.
+//! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined according to the tree. In an
+//!    And, the primitives with the shortest posting lists and slices come first; once few candidates are left, the
+//!    others are tested on each candidate.
 //! 4. The bitmap of each primitive is cached with its version. For another version, only the slots that changed between
 //!    the two are tested again.
 //!
@@ -67,17 +67,17 @@
 //!
 //! # From an order to a page
 //!
-//! The total is the number of bits in the bitmap. Small results are sorted. For a page near the beginning, the orders of the
-//! runs are merged until it is found, skipping documents that do not match. For a page further back, counting matches along
-//! those orders tells where to begin merging. What is read in order to its end, and pages by dates or among many equal values,
-//! use the order of all slots, which is that merge to its end, and is cached: for another version, only the changed slots are
-//! moved. A page is read by walking it from the nearer end. Ties are broken by id, so an order never depends on where copies
-//! are stored.
+//! The total is the number of bits in the bitmap. Small results are sorted. For a page near the beginning, the orders
+//! of the runs are merged up to the page, skipping documents that do not match. For a page further back, counting
+//! matches along those orders finds where to begin merging. The order of all slots is the complete merge. It is used
+//! for reading to the end, for pages by dates, and for pages among many equal values. It is cached: for another
+//! version, only the changed slots are moved. A page is read by walking the order from the nearer end. Ties are broken
+//! by id, so an order never depends on where copies are stored.
 //!
 //! # Rules
 //!
 //! - Only one thread at a time may write.
-//! - What no [`Checkpoint`] made durable is lost at a restart: keep a log, and apply its end again.
+//! - Operations that no [`Checkpoint`] made durable are lost at a restart: keep a log, and apply its end again.
 //! - Column numbers must not be reused, and a column must not change its kind.
 //! - Numbers must not be NaN. Dates and instants must not be `i64::MIN` or `i64::MAX`.
 //! - Only [`Filter::Not`] and [`Predicate::Null`] hold for a null. Columns and variants that the schema does not name

@@ -1,5 +1,5 @@
-//! Which documents of a run are current copies, or which slots have a resource. A new version copies only the parts that
-//! were written to. It knows no runs.
+//! The documents of a run that are current copies, or the slots that have a resource. A new version copies only the
+//! parts that were written to. It knows no runs.
 
 use crate::bitmap::Bitmap;
 use crate::slot_table::SlotTable;
@@ -15,7 +15,7 @@ impl LiveSet {
         LiveSet { words: SlotTable::of(members.words()) }
     }
 
-    /// Its words, for tests of what a write copies.
+    /// Returns its words, for tests that count the words a write copies.
     #[cfg(test)]
     pub(crate) fn words(&self) -> &SlotTable<u64> {
         &self.words
@@ -33,12 +33,12 @@ impl LiveSet {
         self.words.set(member / 64, self.words.get(member / 64) & !(1 << (member % 64)));
     }
 
-    /// The number of them.
+    /// Returns the number of members.
     pub(crate) fn count(&self) -> usize {
         self.words.slices().flatten().map(|word| word.count_ones() as usize).sum()
     }
 
-    /// The same as a bitmap, which later changes do not affect either.
+    /// Returns the set as a bitmap, which later changes do not affect.
     pub(crate) fn to_bitmap(&self) -> Bitmap {
         Bitmap::of_words(self.words.slices())
     }

@@ -1,4 +1,5 @@
-//! Limits of an index: how much stays in memory, and when one way to evaluate or sort is chosen over another.
+//! Limits of an index: the amounts of memory, and the sizes at which one way to evaluate or sort is chosen over
+//! another.
 
 /// Limits of an index. They never change a result, only its cost.
 #[derive(Debug, Clone, PartialEq)]
@@ -9,9 +10,9 @@ pub struct Options {
     pub memory_run_bytes: usize,
     /// [`Index::apply`](crate::Index::apply) blocks while this many frozen runs wait to be written.
     pub frozen_runs: usize,
-    /// This many disk runs of similar size are merged into one.
+    /// The number of disk runs of similar size that are merged into one.
     pub merge_fan_in: usize,
-    /// Once a conjunction has at most this many candidates left, its other conditions are tested on each of them.
+    /// Once a conjunction has at most this many candidates left, the remaining conditions are tested on each of them.
     pub candidate_limit: usize,
     /// Results of at most this size are sorted, unless filtering a cached order of all resources is cheaper.
     pub sort_limit: usize,
@@ -19,8 +20,8 @@ pub struct Options {
     pub always_sort_limit: usize,
     /// A walk along the orders of runs may always take this many steps to find a page.
     pub always_walk_limit: usize,
-    /// It may also take one step for this many resources. If even what is left after counting what comes before the page takes
-    /// more than both, an order of all resources is made and cached.
+    /// A walk may also take one step for this many resources. If it would need more than both limits, even after
+    /// skipping the part before the page by counting, an order of all resources is made and cached.
     pub walk_share: usize,
     /// Memory for cached bitmaps, of all indexes of a data folder.
     pub bitmap_cache_bytes: usize,

@@ -26,12 +26,12 @@ struct Resource {
 }
 
 impl Oracle {
-    /// Without resources.
+    /// Creates an oracle without resources.
     pub fn new(schema: Schema) -> Oracle {
         Oracle { schema, resources: BTreeMap::new() }
     }
 
-    /// Does what [`crate::Index::set_schema`] does.
+    /// Does the same as [`crate::Index::set_schema`].
     pub fn set_schema(&mut self, schema: Schema) {
         for resource in self.resources.values_mut() {
             resource.copies.retain(|number, _| schema.variants.iter().any(|variant| variant.number == *number));
@@ -39,7 +39,7 @@ impl Oracle {
         self.schema = schema;
     }
 
-    /// Does what [`crate::Index::apply`] does.
+    /// Does the same as [`crate::Index::apply`].
     pub fn apply(&mut self, ops: &[IndexOp]) {
         for op in ops {
             match op {
@@ -65,7 +65,7 @@ impl Oracle {
         }
     }
 
-    /// The ids of all matching resources, in order.
+    /// Returns the ids of all matching resources, in order.
     pub fn search(&self, query: &Query) -> Vec<u128> {
         let mut ids: Vec<u128> =
             self.resources.keys().copied().filter(|id| self.holds(*id, query, &query.filter)).collect();
@@ -75,12 +75,12 @@ impl Oracle {
         ids
     }
 
-    /// All ids with their stamps.
+    /// Returns all ids with their stamps.
     pub fn resources(&self) -> Vec<(u128, Stamps)> {
         self.resources.iter().map(|(id, resource)| (*id, resource.stamps)).collect()
     }
 
-    /// The number of a copy.
+    /// Returns the number of a copy.
     pub fn copy(&self, id: u128, variant: VariantNumber) -> Option<u64> {
         Some(self.resources.get(&id)?.copies.get(&variant)?.number)
     }
@@ -106,7 +106,7 @@ impl Oracle {
         }
     }
 
-    /// The distance of a resource that a text query finds from what it asks for; the least is best.
+    /// Returns the distance of a resource from a text query; the least is best.
     pub fn distance_from(&self, id: u128, variant: VariantNumber, text: &TextQuery) -> usize {
         words::distance_from(text, &self.searched_texts(id, variant, text))
     }
@@ -115,7 +115,7 @@ impl Oracle {
         text.fields.iter().filter_map(|field| self.searched_text(id, variant, field)).collect()
     }
 
-    /// The text of a field that ranked search looks at.
+    /// Returns the text of a field as ranked search reads it.
     fn searched_text(&self, id: u128, variant: VariantNumber, field: &TextField) -> Option<String> {
         let TextField { column, fallback, .. } = *field;
         let value = self.value(id, variant, column).or_else(|| self.value(id, fallback?, column));
@@ -194,7 +194,7 @@ fn matches(kind: Kind, value: &Value, predicate: &Predicate) -> bool {
             _ => contains(*anchor, &text_form(value), needle),
         },
         Predicate::AnyId(ids) => {
-            // Written out, to share nothing with the set's own look-up.
+            // Written out here, so that the oracle does not share the set's own look-up.
             let has = |text: &str| {
                 let is_listed = ids.ids().iter().any(|id| {
                     let digits = format!("{id:032x}");

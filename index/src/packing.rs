@@ -1,14 +1,15 @@
-//! Compressed texts. It knows nothing of where they are kept.
+//! Compressed texts. It does not know where they are stored.
 //!
-//! A folded text differs little from the text. So the folded one, which searches read, is compressed by itself, and the other
-//! one as a continuation of it, which takes less than a third of the space, and is read with the folded one.
+//! A folded text differs little from the original. So the folded text, which searches read, is compressed on its own,
+//! and the original as a continuation of it. This takes less than a third of the space, but reading the original
+//! requires the folded text.
 
 use std::cell::RefCell;
 use std::io;
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, SafeResult, compress_bound, get_error_name, get_frame_content_size};
 
-/// Of zstd, for fast writing.
+/// The level of zstd: a fast one.
 const COMPRESSION_LEVEL: i32 = 1;
 
 /// Compresses texts.
@@ -21,21 +22,21 @@ impl<'a> Packer<'a> {
         Ok(Packer(context))
     }
 
-    /// Compresses a text.
+    /// Compresses a text on its own.
     pub(crate) fn pack(&mut self, text: &str) -> io::Result<Vec<u8>> {
         let mut packed = Vec::with_capacity(compress_bound(text.len()));
         done(self.0.compress2(&mut packed, text.as_bytes()))?;
         Ok(packed)
     }
 
-    /// Compresses a text as a continuation of another, which is needed to unpack it.
+    /// Compresses a text as a continuation of `before`, which is needed to unpack it.
     pub(crate) fn pack_behind(&mut self, before: &'a str, text: &str) -> io::Result<Vec<u8>> {
         done(self.0.ref_prefix(before.as_bytes()))?;
         self.pack(text)
     }
 }
 
-/// A context for reading, and memory for what is read: both are used again, since most texts are short.
+/// A decompression context and its output buffer. Both are reused, since most texts are short.
 struct Unpacker {
     context: DCtx<'static>,
     text: Vec<u8>,
@@ -50,10 +51,10 @@ impl Unpacker {
     }
 }
 
-/// More memory is not kept.
+/// A larger output buffer is not kept.
 const KEPT_BYTES: usize = 1 << 18;
 
-/// Passes what [`Packer::pack`] compressed to `read`: `None` if it is not that.
+/// Unpacks the output of [`Packer::pack`] and passes it to `read`; passes `None` if it is not valid.
 pub(crate) fn with_unpacked<T>(packed: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> T {
     thread_local! {
         static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
@@ -67,12 +68,12 @@ pub(crate) fn with_unpacked<T>(packed: &[u8], read: impl FnOnce(Option<&[u8]>) -
             unpacker.text.shrink_to(KEPT_BYTES);
             result
         }
-        // `read` reads another text.
+        // `read` is reading another text, so the shared context is in use.
         Err(_) => read(new().unpack(packed)),
     })
 }
 
-/// Unpacks what [`Packer::pack_behind`] compressed. `None` if it is not that.
+/// Unpacks the output of [`Packer::pack_behind`]. Returns `None` if it is not valid.
 pub(crate) fn unpack_behind(before: &str, packed: &[u8]) -> Option<String> {
     let mut text = Vec::with_capacity(length(packed)?);
     let mut context = DCtx::create();
@@ -81,7 +82,8 @@ pub(crate) fn unpack_behind(before: &str, packed: &[u8]) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// The length of the text. No text is as long as a checksum that holds by accident may say.
+/// Returns the length of the text; `None` if it is implausible, as damaged bytes with a matching checksum could claim
+/// any length.
 fn length(packed: &[u8]) -> Option<usize> {
     let length = get_frame_content_size(packed).ok().flatten()?;
     usize::try_from(length).ok().filter(|&length| length <= u32::MAX as usize)
@@ -104,7 +106,7 @@ mod tests {
         let mut packer = Packer::new().unwrap();
         let packed = packer.pack(&folded).unwrap();
         let behind = packer.pack_behind(&folded, &text).unwrap();
-        // The context remembers nothing of the text before.
+        // The context must not remember the previous text.
         assert_eq!(packer.pack(&folded).unwrap(), packed);
         assert!(packed.len() < folded.len() / 10 && behind.len() < 200, "{} {}", packed.len(), behind.len());
         let unpack =

@@ -8,34 +8,34 @@ use crate::query::Period;
 const DAY_MICROS: i64 = 86_400_000_000;
 const DAY_MILLIS: i64 = 86_400_000;
 
-/// The day of an instant, counted from 1970-01-01.
+/// Returns the day of an instant, counted from 1970-01-01.
 pub(crate) fn day_of_micros(micros: i64) -> i64 {
     micros.div_euclid(DAY_MICROS)
 }
 
-/// The day of a date in milliseconds.
+/// Returns the day of a date in milliseconds.
 pub(crate) fn day_of_millis(millis: i64) -> i64 {
     millis.div_euclid(DAY_MILLIS)
 }
 
-/// The first microsecond of a day.
+/// Returns the first microsecond of a day.
 pub(crate) fn micros_of_day(day: i64) -> i64 {
     day.saturating_mul(DAY_MICROS)
 }
 
-/// The first millisecond of a day.
+/// Returns the first millisecond of a day.
 pub(crate) fn millis_of_day(day: i64) -> i64 {
     day.saturating_mul(DAY_MILLIS)
 }
 
-/// The day that a text of the form `YYYY-MM-DD` names.
+/// Reads the day that a text of the form `YYYY-MM-DD` names.
 pub(crate) fn parse_day(text: &str) -> Option<i64> {
     let date: NaiveDate = text.parse().ok()?;
     Some(date.to_epoch_days().into())
 }
 
 impl Period {
-    /// The first day of the period that a day is in.
+    /// Returns the first day of the period that contains a day.
     pub(crate) fn start(self, day: i64) -> i64 {
         let date = date_of(day);
         match self {
@@ -45,7 +45,7 @@ impl Period {
         }
     }
 
-    /// The first day of the period after the one that a day is in.
+    /// Returns the first day of the next period.
     pub(crate) fn end(self, day: i64) -> i64 {
         let date = date_of(day);
         match self {
@@ -55,7 +55,7 @@ impl Period {
         }
     }
 
-    /// The name of the period that a day is in: `2026-11-20`, `2026-11` or `2026`.
+    /// Returns the name of the period that contains a day: `2026-11-20`, `2026-11` or `2026`.
     pub(crate) fn name(self, day: i64) -> String {
         let date = date_of(day);
         let (year, month, day) = (date.year(), date.month(), date.day());
@@ -67,12 +67,12 @@ impl Period {
     }
 }
 
-/// The first day of a month.
+/// Returns the first day of a month.
 fn day_of(year: i32, month: u32) -> i64 {
     NaiveDate::from_ymd_opt(year, month, 1).unwrap_or(NaiveDate::MAX).to_epoch_days().into()
 }
 
-/// The date of a day. No instant is outside of the years that this has.
+/// Returns the date of a day. All instants are within the range of years that the type supports.
 fn date_of(day: i64) -> NaiveDate {
     i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days).unwrap_or(NaiveDate::MAX)
 }

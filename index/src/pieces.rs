@@ -1,7 +1,7 @@
 //! Cuts folded texts into spans: words, the gaps between them, and text of scripts without spaces. It knows no terms and no
 //! queries.
 //!
-//! Both the terms of a text and the search for a needle are defined by these spans: changing where a span begins or ends
+//! These spans define both the terms of a text and the search for a needle. Changing where a span begins or ends
 //! changes the format of the index.
 
 use std::sync::LazyLock;
@@ -14,7 +14,7 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 pub(crate) enum Class {
     /// A letter, digit or mark.
     Word,
-    /// The same of a script that does not put spaces between words.
+    /// A letter, digit or mark of a script that does not put spaces between words.
     Unspaced,
     /// Anything else.
     Gap,
@@ -29,7 +29,7 @@ pub(crate) struct Span<'a> {
     pub(crate) chars: usize,
 }
 
-/// The spans of a text, which cover it without overlapping.
+/// Returns the spans of a text, which cover it without overlapping.
 pub(crate) fn spans(text: &str) -> Spans<'_> {
     Spans { rest: text }
 }
@@ -45,7 +45,7 @@ impl<'a> Iterator for Spans<'a> {
         let class = class(self.rest.chars().next()?);
         let (mut length, mut chars) = (0, 0);
         loop {
-            // Most texts are mostly ASCII, which needs no decoding.
+            // Most texts are mostly ASCII, whose bytes need no decoding.
             let ascii = self.rest.as_bytes()[length..].iter();
             let ascii = ascii.take_while(|byte| ASCII[usize::from(**byte)] == Some(class)).count();
             (length, chars) = (length + ascii, chars + ascii);
@@ -62,7 +62,7 @@ impl<'a> Iterator for Spans<'a> {
     }
 }
 
-/// The last `count` code points of a text, or all of it.
+/// Returns the last `count` code points of a text, or all of it.
 pub(crate) fn last_chars(text: &str, count: usize) -> &str {
     match text.char_indices().rev().take(count).last() {
         Some((at, _)) => &text[at..],
@@ -82,8 +82,8 @@ pub(crate) fn class(char: char) -> Class {
     }
 }
 
-/// The class of each character of the basic plane. Looking one up in ICU's tables takes several times as long, and indexing does
-/// that for every character.
+/// The class of each character of the basic plane. A look-up in ICU's tables takes several times as long, and indexing
+/// needs one for every character.
 static BASIC_PLANE: LazyLock<Box<[Class]>> = LazyLock::new(|| {
     let class = |code| char::from_u32(code).map_or(Class::Gap, class_beyond_ascii);
     (0..0x1_0000).map(class).collect()
@@ -94,7 +94,7 @@ const fn class_of_ascii(char: u8) -> Class {
     if char.is_ascii_alphanumeric() { Class::Word } else { Class::Gap }
 }
 
-/// The class of each byte that is a character by itself.
+/// The class of each ASCII byte; `None` for other bytes.
 const ASCII: [Option<Class>; 256] = {
     let mut classes = [None; 256];
     let mut byte = 0;
@@ -122,7 +122,7 @@ fn class_beyond_ascii(char: char) -> Class {
         | Script::Khmer
         | Script::Myanmar
         | Script::Tibetan => Class::Unspaced,
-        // Marks that make a sound of kana longer, as in `サーバー`. They have no script of their own.
+        // The marks that lengthen a sound of kana, as in `サーバー`, belong to no script of their own.
         _ if matches!(char, '\u{30fc}' | '\u{ff70}') => Class::Unspaced,
         _ => Class::Word,
     }

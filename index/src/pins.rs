@@ -1,11 +1,11 @@
-//! Which versions of an index are still in use. It knows nothing of what a version holds.
+//! The versions of an index that are still in use. It does not know what a version holds.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The numbers of the versions in use, each with how many [`Pin`]s hold it.
+/// The numbers of the versions in use, each with the number of [`Pin`]s that hold it.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     counts: Mutex<BTreeMap<u64, usize>>,
@@ -24,12 +24,12 @@ impl Pins {
         Pin { version, pins: Arc::clone(pins) }
     }
 
-    /// The number of versions that are in use.
+    /// Returns the number of versions that are in use.
     pub(crate) fn count(&self) -> usize {
         self.counts.lock().len()
     }
 
-    /// The oldest version in use; `u64::MAX` if none is.
+    /// Returns the oldest version in use; `u64::MAX` if none is.
     pub(crate) fn oldest(&self) -> u64 {
         self.counts.lock().first_key_value().map_or(u64::MAX, |(&version, _)| version)
     }

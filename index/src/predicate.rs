@@ -1,5 +1,5 @@
-//! Decides whether a value satisfies a predicate: the only definition of a match. Posting lists, scans and caches are faster
-//! ways to the same result. It knows no runs.
+//! Decides whether a value satisfies a predicate. This is the only definition of a match: posting lists, scans and
+//! caches are faster ways to the same result. It knows no runs.
 
 use memchr::memmem::Finder;
 
@@ -30,14 +30,14 @@ pub(crate) enum PreparedPredicate {
     AnyId(IdSet),
 }
 
-/// A folded needle and where it must match.
+/// A folded needle and its anchor.
 #[derive(Debug, Clone)]
 pub(crate) struct Needle {
     pub(crate) anchor: Anchor,
     /// May be empty.
     pub(crate) folded: String,
     in_text: Finder<'static>,
-    /// Finds the needle together with the frame that its anchor asks for.
+    /// Finds the needle in a list, together with the frames that its anchor requires.
     in_list: Finder<'static>,
 }
 
@@ -67,7 +67,7 @@ impl PreparedPredicate {
         }
     }
 
-    /// Tests whether a value of a column of this kind satisfies the predicate.
+    /// Returns whether a value of a column of this kind satisfies the predicate.
     pub(crate) fn matches(&self, kind: Kind, value: ValueRef<'_>) -> bool {
         if let ValueRef::Null = value {
             return matches!(self, PreparedPredicate::Null);
@@ -102,8 +102,8 @@ impl Needle {
         Needle { anchor, in_text, in_list: Finder::new(&in_list).into_owned(), folded }
     }
 
-    /// Tests whether a folded text contains the needle at its anchor. Comparing bytes is enough: a UTF-8 string contains
-    /// another exactly if its bytes contain the other's.
+    /// Returns whether a folded text contains the needle at its anchor. Comparing bytes is enough: a UTF-8 string
+    /// contains another exactly if its bytes contain the other's.
     pub(crate) fn is_in_text(&self, folded: &[u8]) -> bool {
         match self.anchor {
             Anchor::Anywhere => self.in_text.find(folded).is_some(),
@@ -112,7 +112,7 @@ impl Needle {
         }
     }
 
-    /// Tests whether any element of a folded, framed list contains the needle at its anchor.
+    /// Returns whether any element of a folded, framed list contains the needle at its anchor.
     pub(crate) fn is_in_list(&self, folded: &[u8]) -> bool {
         match self.folded.is_empty() {
             true => folded.len() > 1,
@@ -139,7 +139,7 @@ impl Element {
 }
 
 impl<T> Range<T> {
-    /// Tests whether the value is in the range.
+    /// Returns whether the value is in the range.
     pub(crate) fn holds<U: PartialOrd<T> + ?Sized>(&self, value: &U) -> bool {
         let above = match &self.from {
             None => true,
@@ -178,7 +178,7 @@ fn number_form(kind: Kind, value: ValueRef<'_>) -> Option<f64> {
     match (kind, value) {
         (_, ValueRef::Number(number)) => Some(number),
         (Kind::Text | Kind::Prose, ValueRef::Text(text)) => {
-            // The first byte rules out most texts, which are not numbers.
+            // Checks the first byte, because it rules out most texts that are not numbers.
             matches!(text.head.as_bytes().first(), Some(b'-' | b'0'..=b'9')).then(|| decimal(&text.whole())).flatten()
         }
         _ => None,

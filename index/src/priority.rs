@@ -1,10 +1,10 @@
-//! The priority of threads that nobody waits for. It knows nothing of what they do.
+//! The priority of background threads. It does not know what they do.
 
-/// Lets threads that answer requests go first where processors are scarce. Applies to the calling thread, to its end. Does nothing
-/// where a system has no priorities for single threads.
+/// Lowers the priority of the calling thread, for the rest of its life, so that threads that answer requests run first
+/// when processors are scarce. Does nothing on systems without priorities for single threads.
 ///
-/// A lower priority could hold up whoever waits for a lock of this thread. So it is not much lower: beside two busy threads, it
-/// still has a quarter of the time that it would have as one of three.
+/// The priority is only a little lower, because other threads may wait for a lock of this one. Beside two busy threads,
+/// it still gets a quarter of its equal share.
 pub fn lower() {
     #[cfg(target_os = "linux")]
     if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS) {
@@ -12,6 +12,6 @@ pub fn lower() {
     }
 }
 
-/// As `nice` counts: a thread with 5 has a third of the weight of others.
+/// The `nice` value: a thread with 5 has a third of the weight of others.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;

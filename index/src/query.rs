@@ -8,12 +8,12 @@ use crate::ids::IdSet;
 use crate::schema::{ColumnId, Stamps, VariantNumber};
 use crate::text_query::TextQuery;
 
-/// Which resources to find, and in which order.
+/// A query: a filter, an order, and the variant that they read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
     /// The variant whose values the filter and the order use.
     pub variant: VariantNumber,
-    /// Which resources match.
+    /// The condition that resources must meet.
     pub filter: Filter,
     /// The order, most significant key first. The id is always the last key, in the direction of the key before it, or
     /// ascending if there are no keys.
@@ -27,11 +27,11 @@ pub enum Filter {
     All,
     /// No resource.
     Nothing,
-    /// All of them hold. Holds if empty.
+    /// The conjunction: all of the filters hold. It also holds if there are none.
     And(Vec<Filter>),
-    /// At least one of them holds. Does not hold if empty.
+    /// The disjunction: at least one of the filters holds. It does not hold if there are none.
     Or(Vec<Filter>),
-    /// It does not hold.
+    /// The complement: the filter does not hold.
     Not(Box<Filter>),
     /// The resource has one of these ids.
     Ids(Vec<u128>),
@@ -52,7 +52,7 @@ pub enum Filter {
 pub struct MatchSet(pub(crate) Arc<Bitmap>);
 
 impl Query {
-    /// The text query that the order is by, if it is.
+    /// Returns the text query that the results are ranked by, if they are.
     pub(crate) fn ranks_by(&self) -> Option<&Arc<TextQuery>> {
         let is_ranked = self.sort.first().is_some_and(|key| key.by == SortBy::Relevance);
         if is_ranked { self.filter.text_query() } else { None }
@@ -60,7 +60,7 @@ impl Query {
 }
 
 impl Filter {
-    /// The first text query that every match meets.
+    /// Returns the first text query that every match must meet.
     fn text_query(&self) -> Option<&Arc<TextQuery>> {
         match self {
             Filter::Words(query) => Some(query),
@@ -69,7 +69,7 @@ impl Filter {
         }
     }
 
-    /// The same filter, if `found` is what the text query finds.
+    /// Replaces the text query in the filter by `found`, its matches.
     pub(crate) fn with_found(&self, query: &Arc<TextQuery>, found: &MatchSet) -> Filter {
         match self {
             Filter::Words(other) if Arc::ptr_eq(other, query) => Filter::Found(found.clone()),
@@ -80,7 +80,7 @@ impl Filter {
 }
 
 impl MatchSet {
-    /// The number of them.
+    /// Returns their number.
     #[allow(clippy::len_without_is_empty)]
     pub fn len(&self) -> u64 {
         self.0.count() as u64
@@ -110,7 +110,7 @@ pub enum Predicate {
     AnyId(IdSet),
 }
 
-/// Where in the text a needle must match.
+/// The place in the text where a needle must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum Anchor {
@@ -174,7 +174,7 @@ pub enum FacetValue {
     Bool(bool),
 }
 
-/// The number of times that each value of a column occurs.
+/// The values of a column, with the number of times that each occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facet {
     /// The most frequent values; equally frequent ones by their text form, by code point. Periods are all listed, ascending.
@@ -185,10 +185,10 @@ pub struct Facet {
     pub null: u64,
 }
 
-/// The sums of the numbers of a column.
+/// Statistics of the numbers of a column.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Stats {
-    /// The number of them; at least one.
+    /// The number of numbers; at least one.
     pub count: u64,
     /// The least.
     pub min: f64,
@@ -198,7 +198,7 @@ pub struct Stats {
     pub sum: f64,
 }
 
-/// The values of a resource in an order: what a page begins behind.
+/// The position of a resource in an order: the values after which a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {
     /// One value for each sort key.
@@ -210,22 +210,22 @@ pub struct Position {
 /// The value of one sort key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PositionKey {
-    /// There is none.
+    /// Null.
     Null,
-    /// Of dates, numbers, booleans and instants: an integer that sorts as they do.
+    /// A date, number, boolean or instant, as an integer that sorts in the same way.
     Rank(u64),
-    /// The part of a text that is sorted by.
+    /// The part of a text that is compared.
     Text(String),
 }
 
-/// A resource in a list, and those beside it.
+/// The neighbors of a resource in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbors {
-    /// The one before it.
+    /// The resource before it.
     pub previous: Option<Hit>,
-    /// The one after it.
+    /// The resource after it.
     pub next: Option<Hit>,
-    /// Its position, from 1.
+    /// The position of the resource, from 1.
     pub position: u64,
     /// The number of resources the list has.
     pub total: u64,
@@ -249,10 +249,10 @@ pub enum SortBy {
     Date(DateColumn),
     /// A column of the copy. Numbers and instants compare by value, booleans with false first, text by collation.
     Column(ColumnId),
-    /// The same, with values of another variant in the place of some.
+    /// A column of the copy, with values of another variant where another column is null.
     ColumnOr(FallbackColumn),
-    /// The fit of a resource with the filter's text query, which must be a part of it that every match meets; the best first.
-    /// Then the newest. Only as the first key; keys after it have no effect.
+    /// The relevance to the filter's text query, the best first, then the newest. Every match must meet that text
+    /// query. Only allowed as the first key; keys after it have no effect.
     Relevance,
 }
 
@@ -261,7 +261,8 @@ pub enum SortBy {
 pub struct FallbackColumn {
     /// The column.
     pub column: ColumnId,
-    /// If this column is null in the copy of the query's variant, the other copy is read.
+    /// The column that decides which copy is read: if it is null in the copy of the query's variant, the other copy is
+    /// read.
     pub unless_null: ColumnId,
     /// The variant of the other copy.
     pub variant: VariantNumber,
@@ -270,11 +271,11 @@ pub struct FallbackColumn {
 /// A resource in a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hit {
-    /// Its slot. Only meaningful in the snapshot that it came from.
+    /// The slot of the resource. It has a meaning only in the snapshot from which it came.
     pub slot: u32,
-    /// Its id.
+    /// The id of the resource.
     pub id: u128,
-    /// Its version and dates.
+    /// The version and dates of the resource.
     pub stamps: Stamps,
 }
 

@@ -1,13 +1,13 @@
-//! A set of small numbers that knows how many of its members are smaller than another. It knows nothing of what the numbers
-//! stand for.
+//! A set of small numbers that can count the members below a number. It does not know the meaning of the numbers.
 
 use crate::bitmap::Bitmap;
 
-/// An immutable set. The *rank* of a member is how many members are smaller: its index in an array with an entry for each.
+/// An immutable set. The *rank* of a member is the number of smaller members: its index in an array with an entry for
+/// each.
 #[derive(Debug, Clone)]
 pub(crate) struct RankBitmap {
     members: Bitmap,
-    /// For each word of the set, how many members are in the words before it.
+    /// For each word of the set, the number of members in the words before it.
     before: Vec<u32>,
     count: usize,
 }
@@ -23,7 +23,7 @@ impl RankBitmap {
         RankBitmap { members, before, count: count as usize }
     }
 
-    /// The number of members.
+    /// Returns the number of members.
     pub(crate) fn count(&self) -> usize {
         self.count
     }
@@ -33,7 +33,7 @@ impl RankBitmap {
         self.members.contains(number)
     }
 
-    /// The rank of a member; `None` of another number.
+    /// Returns the rank of a member; `None` if the number is not a member.
     #[inline]
     pub(crate) fn rank(&self, number: u32) -> Option<usize> {
         let (index, bit) = (number as usize / 64, number % 64);
@@ -42,12 +42,12 @@ impl RankBitmap {
         (word >> bit & 1 == 1).then(|| self.before[index] as usize + smaller.count_ones() as usize)
     }
 
-    /// The members, ascending, so in the order of their ranks.
+    /// Returns the members, ascending, so in the order of their ranks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.members.iter()
     }
 
-    /// The same members.
+    /// Returns the members as a bitmap.
     pub(crate) fn members(&self) -> &Bitmap {
         &self.members
     }

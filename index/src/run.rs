@@ -1,6 +1,6 @@
-//! A run: a list of documents, each one copy of one resource, in memory or on disk. What Lucene calls a segment.
+//! A run: a list of documents, each one copy of one resource, in memory or on disk. Lucene calls this a segment.
 //!
-//! A run does not know which of its documents are current: it returns matches among outdated documents too.
+//! A run does not know which of its documents are current: its matches include outdated documents.
 
 use std::sync::{Arc, OnceLock};
 
@@ -37,7 +37,7 @@ mod sums;
 mod tally;
 mod token_match;
 
-/// Identifies a run within its index.
+/// The number of a run within its index.
 pub(crate) type RunNumber = u32;
 
 /// A list of documents. Immutable, except that a memory run grows until it is frozen.
@@ -47,7 +47,7 @@ pub(crate) enum Run {
     Disk(Arc<DiskRun>),
 }
 
-/// A run with its number, and which of its documents are current.
+/// A run with its number, and the set of its current documents.
 #[derive(Debug, Clone)]
 pub(crate) struct NumberedRun {
     pub(crate) number: RunNumber,
@@ -56,7 +56,7 @@ pub(crate) struct NumberedRun {
 }
 
 impl NumberedRun {
-    /// A run of which no document is current yet.
+    /// Returns a run without current documents.
     pub(crate) fn new(number: RunNumber, run: Run) -> NumberedRun {
         NumberedRun { number, run, live: LiveSet::default() }
     }
@@ -68,20 +68,20 @@ pub(crate) struct FrozenRun {
     pub(crate) variant: VariantNumber,
     pub(crate) number: RunNumber,
     pub(crate) memory: Arc<MemoryRun>,
-    /// The documents that were current when the run was frozen. Versions published since name no others, so a disk run
-    /// of these documents, in their order, can replace the memory run in all of them.
+    /// The documents that were current when the run was frozen. Later versions use no other documents of the run. So a
+    /// disk run of these documents, in their order, can replace the memory run in all of them.
     pub(crate) live_docs: Arc<Bitmap>,
 }
 
 impl FrozenRun {
-    /// The documents to write to disk, in order.
+    /// Returns the documents to write to disk, in order.
     pub(crate) fn live_documents(&self) -> Vec<Arc<Document>> {
         self.live_docs.iter().map(|doc| Arc::clone(self.memory.document(doc))).collect()
     }
 }
 
 impl Run {
-    /// The number of documents it has.
+    /// Returns the number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         match self {
             Run::Memory(run) => run.len(),
@@ -89,7 +89,7 @@ impl Run {
         }
     }
 
-    /// The slot of a document.
+    /// Returns the slot of a document.
     pub(crate) fn slot(&self, doc: u32) -> u32 {
         match self {
             Run::Memory(run) => run.document(doc).slot,
@@ -97,7 +97,7 @@ impl Run {
         }
     }
 
-    /// The value of a document; null if the run lacks the column.
+    /// Returns the value of a document; null if the run lacks the column.
     pub(crate) fn value(&self, doc: u32, column: ColumnId) -> ValueRef<'_> {
         match self {
             Run::Memory(run) => run.document(doc).value(column),
@@ -105,7 +105,7 @@ impl Run {
         }
     }
 
-    /// Like [`Run::value`], but the folded text may be missing: disk runs do not read it here.
+    /// Like [`Run::value`], but the folded text may be missing: it is not read from disk runs.
     pub(crate) fn value_without_folded(&self, doc: u32, column: ColumnId) -> ValueRef<'_> {
         match self {
             Run::Memory(run) => run.document(doc).value(column),
@@ -127,7 +127,7 @@ impl Run {
         }
     }
 
-    /// Roughly what [`Run::evaluate`] costs, in nanoseconds.
+    /// Returns roughly how many nanoseconds [`Run::evaluate`] takes.
     pub(crate) fn cost(&self, column: Column, predicate: &PreparedPredicate) -> u64 {
         match self {
             Run::Memory(run) => run.cost(predicate),
@@ -154,8 +154,8 @@ impl Run {
         }
     }
 
-    /// Orders of a column that together hold every document with a value of this kind. `None` if the run has no order by this
-    /// collation: then [`Run::sorted`] makes one.
+    /// Returns orders of a column that together hold every document with a value of this kind. Returns `None` if the
+    /// run has no order by this collation: then the caller makes one by [`Run::sorted`].
     pub(crate) fn orders(
         &self,
         column: ColumnId,
@@ -169,7 +169,7 @@ impl Run {
         }
     }
 
-    /// The order of a column, by sorting.
+    /// Makes the order of a column by sorting.
     pub(crate) fn sorted(
         &self,
         column: ColumnId,
@@ -181,7 +181,7 @@ impl Run {
         RunOrder::sorted(kind, 0..self.len(), value, collation, interrupt)
     }
 
-    /// The documents in these slots. Those that are not current may be among them.
+    /// Returns the documents in these slots, possibly including outdated ones.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
         match self {
             Run::Memory(run) => (0..run.len()).filter(|&doc| slots.contains(run.document(doc).slot)).collect(),
@@ -189,7 +189,7 @@ impl Run {
         }
     }
 
-    /// Emits the numbers that documents have in a column. Values of other kinds are left out.
+    /// Emits the numbers of documents in a column. Skips values of other kinds.
     pub(crate) fn each_number(
         &self,
         column: ColumnId,
@@ -240,7 +240,7 @@ impl Run {
         })
     }
 
-    /// The documents that have one of the tokens, which must be of this run.
+    /// Returns the documents that have one of the tokens, which must be of this run.
     pub(crate) fn having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
         let kept = tokens.joined.as_ref().map(|joined| &joined.documents);
         if let Some(known) = kept.and_then(OnceLock::get) {
@@ -263,14 +263,14 @@ impl Run {
                     postings.each(|document, _| documents.insert(document));
                 }
             }
-            // The tokens of another run.
+            // Tokens of another kind of run: the caller passed the wrong ones.
             _ => {}
         }
         Ok(documents)
     }
 
-    /// Emits those of `among` that have one of the tokens, which must be of this run: each document once, and how often it has
-    /// any of them.
+    /// Emits the documents of `among` that have one of the tokens, each once, with the number of times that it has any
+    /// of them. The tokens must be of this run.
     pub(crate) fn each_counted(
         &self,
         tokens: &RunTokens,
@@ -291,7 +291,7 @@ impl Run {
         Ok(())
     }
 
-    /// The same with a document as often as it has different tokens.
+    /// Like [`Run::each_counted`], but emits a document once for each different token that it has.
     fn each_having(
         &self,
         postings: &TokenPostings,
@@ -317,13 +317,13 @@ impl Run {
                     run.lists().each_among(list, among, &mut reused, interrupt, &mut emit)?;
                 }
             }
-            // The tokens of another run.
+            // Tokens of another kind of run: the caller passed the wrong ones.
             _ => {}
         }
         Ok(())
     }
 
-    /// The number of tokens the text of a document has, in Tantivy's steps.
+    /// Returns the number of tokens in the text of a document, rounded as Tantivy does.
     pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         match self {
             Run::Memory(run) => run.length_step(column, document),
@@ -331,7 +331,8 @@ impl Run {
         }
     }
 
-    /// The number of tokens the texts of a column have. In a run in memory, those that were looked at so far.
+    /// Returns the number of tokens in the texts of a column. In a memory run, only texts whose tokens were collected
+    /// so far count.
     pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         match self {
             Run::Memory(run) => run.field_lengths(column),

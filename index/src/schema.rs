@@ -15,23 +15,23 @@ pub type VariantNumber = u16;
 pub struct Schema {
     /// The columns of every copy.
     pub columns: Vec<Column>,
-    /// The variants that copies are kept of.
+    /// The variants whose copies are kept.
     pub variants: Vec<Variant>,
 }
 
 /// One column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Column {
-    /// Its number.
+    /// The number of the column.
     pub id: ColumnId,
-    /// Its contents.
+    /// The kind of its values.
     pub kind: Kind,
 }
 
 /// One variant and the language it is sorted in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Variant {
-    /// Its number.
+    /// The number of the variant.
     pub number: VariantNumber,
     /// A language tag such as `zh-CN`. Texts are sorted by the collation of that tag, of the longest prefix that has
     /// one, or by the root collation.
@@ -45,7 +45,7 @@ pub enum Kind {
     /// A string, which is both its exact form and its text form. Has a number form if the whole string is a JSON
     /// number.
     Text,
-    /// The same, and ranked search finds its words.
+    /// Text like [`Kind::Text`], in which ranked search finds words.
     Prose,
     /// A string without a number form.
     Plain,
@@ -63,7 +63,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Tests whether ranked search can look at a column of this kind.
+    /// Returns whether ranked search supports columns of this kind.
     pub fn is_ranked(self) -> bool {
         matches!(self, Kind::Prose | Kind::Markup)
     }
@@ -73,21 +73,21 @@ impl Kind {
 #[derive(Debug, Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum Value {
-    /// For [`Kind::Text`], [`Kind::Prose`] and [`Kind::Plain`].
+    /// A value of [`Kind::Text`], [`Kind::Prose`] or [`Kind::Plain`].
     Text(Arc<str>),
-    /// For [`Kind::Markup`]: the hash of the exact form ([`exact_hash`]) and the text form.
+    /// A value of [`Kind::Markup`]: the hash of the exact form ([`exact_hash`]) and the text form.
     Markup { exact: [u8; 16], text: Arc<str> },
-    /// For [`Kind::Number`].
+    /// A value of [`Kind::Number`].
     Number(f64),
-    /// For [`Kind::Bool`].
+    /// A value of [`Kind::Bool`].
     Bool(bool),
-    /// For [`Kind::Instant`].
+    /// A value of [`Kind::Instant`].
     Instant { micros: i64, text: Arc<str> },
-    /// For [`Kind::List`]. An empty list is not null.
+    /// A value of [`Kind::List`]. An empty list is not null.
     List(Vec<Arc<str>>),
 }
 
-/// The hash of a markup's exact form: the first 16 bytes of its BLAKE3 hash.
+/// Returns the hash of a markup's exact form: the first 16 bytes of its BLAKE3 hash.
 pub fn exact_hash(exact: &str) -> [u8; 16] {
     let mut hash = [0; 16];
     hash.copy_from_slice(&blake3::hash(exact.as_bytes()).as_bytes()[..16]);
@@ -97,13 +97,14 @@ pub fn exact_hash(exact: &str) -> [u8; 16] {
 /// The version and dates of a resource, which all its copies share. Dates are in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamps {
-    /// Chosen by the caller and returned with each [`Hit`](crate::Hit). The index never compares it.
+    /// The version. The caller chooses it, and it is returned with each [`Hit`](crate::Hit). The index never compares
+    /// it.
     pub version: u64,
-    /// When the resource was created.
+    /// The creation date of the resource.
     pub created: i64,
-    /// When it was last changed.
+    /// The date of its last change.
     pub updated: i64,
-    /// When it was published; `None` for a draft.
+    /// The date of its publication; `None` for a draft.
     pub published: Option<i64>,
 }
 
@@ -114,7 +115,7 @@ pub enum IndexOp {
     Put {
         /// The id of the resource.
         id: u128,
-        /// Its version and dates.
+        /// The version and dates of the resource.
         stamps: Stamps,
         /// The copies to replace, or to remove (`None`).
         copies: Vec<(VariantNumber, Option<Copy>)>,

@@ -1,4 +1,4 @@
-//! Answering queries on one version of an index: a filter becomes a bitmap of slots, an order becomes a list of slots,
+//! Answers queries on one version of an index: a filter becomes a bitmap of slots, an order becomes a list of slots,
 //! and a page is cut from both. It knows no writes.
 
 pub use aggregates::Aggregates;

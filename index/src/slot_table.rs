@@ -1,4 +1,4 @@
-//! A copy-on-write table with an entry for each slot: a write copies a few KiB, however many slots there are.
+//! A copy-on-write table with an entry for each slot. A write copies a few KiB, regardless of the number of slots.
 
 use std::sync::Arc;
 
@@ -11,8 +11,8 @@ const NODE: usize = CHUNK * CHUNKS;
 
 /// Entries by slot. Cloning is cheap, and a clone does not see later changes. Entries never set have the default value.
 ///
-/// A tree of three levels: a spine of nodes of chunks. A write copies one chunk, the pointers of one node, and those of the
-/// spine, of which a million entries have 62.
+/// A tree of three levels: a spine of nodes of chunks. A write copies one chunk, the pointers of one node, and the
+/// pointers of the spine, of which there are 62 for a million entries.
 #[derive(Debug, Clone)]
 pub(crate) struct SlotTable<T> {
     nodes: Arc<Vec<Arc<Node<T>>>>,
@@ -32,7 +32,7 @@ impl<T: Copy + Default> SlotTable<T> {
         SlotTable { nodes: Arc::default() }
     }
 
-    /// A table of these entries, by slot.
+    /// Returns a table of these entries, by slot.
     pub(crate) fn of(entries: &[T]) -> SlotTable<T> {
         let chunk = |entries: &[T]| {
             let mut chunk = entries.to_vec();
@@ -43,7 +43,7 @@ impl<T: Copy + Default> SlotTable<T> {
         SlotTable { nodes: Arc::new(entries.chunks(NODE).map(node).collect()) }
     }
 
-    /// The number of entries, including those never set: a multiple of [`CHUNK`].
+    /// Returns the number of entries, including those never set: a multiple of [`CHUNK`].
     pub(crate) fn len(&self) -> usize {
         self.nodes.last().map_or(0, |last| (self.nodes.len() - 1) * NODE + last.len() * CHUNK)
     }
@@ -73,18 +73,18 @@ impl<T: Copy + Default> SlotTable<T> {
         Arc::make_mut(&mut node[index])[slot % CHUNK] = entry;
     }
 
-    /// All entries, including those never set.
+    /// Returns all entries, including those never set.
     pub(crate) fn entries(&self) -> impl Iterator<Item = T> + '_ {
         self.slices().flat_map(|chunk| chunk.iter().copied())
     }
 
-    /// All entries, including those never set, a chunk at a time.
+    /// Returns all entries, including those never set, a chunk at a time.
     pub(crate) fn slices(&self) -> impl Iterator<Item = &[T]> {
         self.nodes.iter().flat_map(|node| node.iter().map(|chunk| &**chunk))
     }
 
-    /// Tests whether both tables share the memory of these slots, so that they have the same entries there. A change of any of
-    /// the slots ends that. `slots` must begin and end where a node does, or end with the table.
+    /// Returns whether both tables share the memory of these slots, which implies equal entries. A change of any of the
+    /// slots ends that. `slots` must begin and end where a node does, or end with the table.
     pub(crate) fn shares(&self, other: &SlotTable<T>, slots: std::ops::Range<usize>) -> bool {
         (slots.start / NODE..slots.end.div_ceil(NODE)).all(|node| match (self.nodes.get(node), other.nodes.get(node)) {
             (Some(one), Some(other)) => {

@@ -1,4 +1,4 @@
-//! Which slot belongs to which id, and which slots are free. It knows neither queries nor copies.
+//! The slots of ids, and the vacant slots. It knows neither queries nor copies.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::BuildHasher;
@@ -17,15 +17,15 @@ use crate::version::Version;
 /// Only slots are kept, 4 bytes each: their ids are in the rows.
 #[derive(Debug)]
 pub(crate) struct SlotMap {
-    /// By the hash of the id in the row of the latest version.
+    /// The slots of the latest version, by the hash of the id in their row.
     slots: RwLock<HashTable<u32>>,
     hasher: DefaultHashBuilder,
 }
 
-/// The slots without a resource. The writer's; readers never see it.
+/// The slots without a resource. Only the writer uses it; readers never see it.
 #[derive(Default)]
 pub(crate) struct VacantSlots {
-    /// By version, ascending. An entry that `since` does not confirm is void.
+    /// The vacated slots by version, ascending. An entry is void unless `since` has the same version for its slot.
     queue: VecDeque<VacatedSlot>,
     /// For each vacant slot, the version that vacated it.
     since: HashMap<u32, u64>,
@@ -49,12 +49,12 @@ impl SlotMap {
         SlotMap { slots: RwLock::new(slots), hasher }
     }
 
-    /// The slot of a resource of this version.
+    /// Returns the slot of a resource of this version.
     pub(crate) fn find(&self, version: &Version, id: u128) -> Option<u32> {
         self.find_in(&self.slots.read(), version, id)
     }
 
-    /// The slots of those ids that are resources of this version, ascending.
+    /// Returns the slots of those ids that are resources of this version, ascending.
     pub(crate) fn find_all(&self, version: &Version, ids: &[u128]) -> Vec<u32> {
         let slots = self.slots.read();
         let mut found: Vec<u32> = ids.iter().filter_map(|&id| self.find_in(&slots, version, id)).collect();
@@ -69,9 +69,9 @@ impl SlotMap {
     /// Assigns a slot to an id that is not a resource of `version`, the version being written. The caller marks it as
     /// live, and writes its row before the next call.
     ///
-    /// Chooses the slot that the id had before if no other resource has reused it, so that snapshots from before its
-    /// deletion still find it. Otherwise a vacant slot that no version in use shows another resource in, otherwise a
-    /// new slot.
+    /// Chooses the slot that the id had before, unless another resource has reused it, so that snapshots from before
+    /// its deletion still find it. Otherwise chooses a vacant slot in which no version in use shows another resource,
+    /// or else a new slot.
     pub(crate) fn assign(&self, id: u128, version: &mut Version, vacant: &mut VacantSlots, pins: &Pins) -> u32 {
         let hash = |id: u128| self.hasher.hash_one(id);
         let mut slots = self.slots.write();
@@ -81,7 +81,7 @@ impl SlotMap {
         }
         let slot = match vacant.take(pins.oldest()) {
             Some(slot) => {
-                // A slot that was vacant at the start is in no table.
+                // A slot that was already vacant at the start is in no table.
                 if let Ok(previous) = slots.find_entry(hash(version.rows.get(slot).id), |&other| other == slot) {
                     previous.remove();
                 }
@@ -117,8 +117,8 @@ impl VacantSlots {
         self.since.remove(&slot);
     }
 
-    /// Removes and returns a slot whose previous resource no version in use shows: it was vacated by version `oldest`
-    /// or an earlier one.
+    /// Removes and returns a slot whose previous resource is not shown by any version in use: it was vacated by version
+    /// `oldest` or an earlier one.
     fn take(&mut self, oldest: u64) -> Option<u32> {
         while let Some(&VacatedSlot { slot, version }) = self.queue.front() {
             let is_void = self.since.get(&slot) != Some(&version);

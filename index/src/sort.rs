@@ -1,4 +1,4 @@
-//! Sorting that can be interrupted. It knows nothing of what is sorted.
+//! Sorting that can be interrupted. It does not know what is sorted.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use crate::interrupt::Interrupt;
 /// So many items are sorted without looking at the interrupt.
 const PIECE: usize = 8_192;
 
-/// Sorts in pieces, and then merges neighbors until one piece is left: the sorts of the standard library cannot be left
-/// before their end.
+/// Sorts in pieces, and then merges neighbors until one piece is left. The sorts of the standard library cannot be used
+/// for the whole, because they cannot be stopped early.
 pub(crate) fn sort_by<T: Copy>(
     items: &mut Vec<T>,
     interrupt: &Interrupt<'_>,
@@ -49,7 +49,7 @@ fn merge<T: Copy>(
     interrupt: &Interrupt<'_>,
     compare: impl Fn(&T, &T) -> Ordering,
 ) -> Result<(), Error> {
-    // What is in order already, as ids often are, is only copied.
+    // Pieces that are in order already, as ids often are, are only copied.
     let is_in_order = match (left.last(), right.first()) {
         (Some(last), Some(first)) => compare(last, first).is_le(),
         _ => true,

@@ -1,21 +1,21 @@
-//! Sums of numbers without rounding in between, so that a sum depends neither on the order of its numbers nor on where they
-//! are stored. It knows no columns.
+//! Sums of numbers without intermediate rounding, so that a sum depends neither on the order of its numbers nor on
+//! where they are stored. It knows no columns.
 
-/// Bits of a double's significand, without its first.
+/// The number of bits in a double's significand, without the implicit first one.
 const FRACTION_BITS: u32 = 52;
-/// Exponents as a double has them, the special last one included.
+/// The number of exponents of a double, including the special last one.
 const EXPONENTS: usize = 2_048;
-/// A number is so many of these bits times the smallest double: 2^-1074.
+/// The number of bits after the binary point: the smallest double is 2^-1074.
 const POINT: u32 = 1_074;
-/// Enough for the sum of 2^64 doubles.
+/// The number of limbs: enough for the sum of 2^64 doubles.
 const LIMBS: usize = 36;
 
-/// A sum in the making.
+/// A sum that is being computed.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ExactSum {
-    /// Of the integers.
+    /// The sum of the integers.
     whole: i128,
-    /// Of the other numbers: of the significands, by exponent. Empty until there is one.
+    /// The sums of the significands of the other numbers, by exponent. Empty until there is one.
     by_exponent: Vec<i128>,
 }
 
@@ -34,12 +34,12 @@ impl ExactSum {
         let bits = number.to_bits();
         let exponent = (bits >> FRACTION_BITS) as usize % EXPONENTS;
         let fraction = (bits & ((1 << FRACTION_BITS) - 1)) as i128;
-        // The numbers next to zero have the exponent of those above them, and no first bit.
+        // Subnormal numbers have the exponent of the smallest normal ones, and no implicit first bit.
         let significand = if exponent == 0 { fraction } else { fraction | 1 << FRACTION_BITS };
         self.by_exponent[exponent.max(1)] += if number < 0.0 { -significand } else { significand };
     }
 
-    /// Adds what another sum is made of.
+    /// Adds the numbers of another sum.
     pub(crate) fn merge(&mut self, other: &ExactSum) {
         self.whole += other.whole;
         if self.by_exponent.is_empty() {
@@ -49,7 +49,7 @@ impl ExactSum {
         }
     }
 
-    /// The double that is nearest to the sum; of two, the one with an even significand.
+    /// Returns the double that is nearest to the sum; of two equally near ones, the one with an even significand.
     pub(crate) fn rounded(&self) -> f64 {
         let mut limbs = [0u64; LIMBS];
         add_shifted(&mut limbs, self.whole, POINT);
@@ -93,13 +93,13 @@ fn negate(limbs: &mut [u64; LIMBS]) {
     }
 }
 
-/// The double nearest to a number of the smallest doubles.
+/// Returns the double nearest to a number, which counts smallest doubles.
 fn to_double(limbs: &[u64; LIMBS]) -> f64 {
     let Some(top) = limbs.iter().rposition(|limb| *limb != 0) else { return 0.0 };
     let highest = top as u32 * 64 + 63 - limbs[top].leading_zeros();
     let bit = |at: u32| limbs[at as usize / 64] >> (at % 64) & 1;
     if highest <= FRACTION_BITS {
-        // The bits of such a double count the smallest ones.
+        // The bits of a subnormal double are a count of smallest doubles.
         return f64::from_bits(limbs[0]);
     }
     let shift = highest - FRACTION_BITS;
@@ -107,7 +107,7 @@ fn to_double(limbs: &[u64; LIMBS]) -> f64 {
     let below = shift - 1;
     let is_beyond_half = (0..below).any(|at| bit(at) == 1);
     let rounds_up = bit(below) == 1 && (is_beyond_half || significand & 1 == 1);
-    // A significand that becomes too long by rounding carries into the exponent, which is right.
+    // If rounding overflows the significand, the carry goes into the exponent, which gives the right result.
     let bits = (u64::from(shift + 1) << FRACTION_BITS) + (significand - (1 << FRACTION_BITS)) + u64::from(rounds_up);
     f64::from_bits(bits)
 }

@@ -1,5 +1,5 @@
-//! Text operations that predicates and orders are defined by: folding, parsing and printing numbers, the head that is
-//! sorted by. It knows no columns and no values.
+//! Text operations that define predicates and orders: folding, parsing and printing numbers, and the head of a text
+//! that is sorted by. It knows no columns and no values.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use icu_normalizer::{ComposingNormalizer, ComposingNormalizerBorrowed};
 const NFC: ComposingNormalizerBorrowed<'static> = ComposingNormalizer::new_nfc();
 const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
 
-/// Texts are sorted by their first this many code points.
+/// The number of code points at the beginning of a text that it is sorted by.
 pub(crate) const HEAD_CODE_POINTS: usize = 256;
 
 /// Normalizes to NFC, applies full case folding, and normalizes again. Borrowed if nothing changes.
@@ -28,7 +28,7 @@ pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Applies full case folding, which looks at each character by itself. So it can pass over ASCII, which is most of many texts.
+/// Applies full case folding. It works character by character, so ASCII, which is most of many texts, has a fast path.
 fn fold_case(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
@@ -44,7 +44,7 @@ fn fold_case(text: &str) -> String {
     folded
 }
 
-/// The value of a text that is, as a whole, a number in JSON's grammar.
+/// Returns the value of a text that is, as a whole, a number in JSON's grammar.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let rest = text.as_bytes();
     let rest = rest.strip_prefix(b"-").unwrap_or(rest);
@@ -66,7 +66,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     }
 }
 
-/// The bytes after the leading digits; `None` if there are no digits.
+/// Returns the bytes after the leading digits; `None` if there are no digits.
 fn skip_digits(bytes: &[u8]) -> Option<&[u8]> {
     match bytes.iter().take_while(|byte| byte.is_ascii_digit()).count() {
         0 => None,
@@ -74,12 +74,12 @@ fn skip_digits(bytes: &[u8]) -> Option<&[u8]> {
     }
 }
 
-/// A number as ECMAScript prints it.
+/// Formats a number as ECMAScript does.
 pub(crate) fn number_text(number: f64) -> String {
     ryu_js::Buffer::new().format(number).to_owned()
 }
 
-/// The text form of a boolean.
+/// Returns the text form of a boolean.
 pub(crate) fn bool_text(value: bool) -> &'static str {
     match value {
         true => "true",
@@ -87,7 +87,7 @@ pub(crate) fn bool_text(value: bool) -> &'static str {
     }
 }
 
-/// The first 256 code points.
+/// Returns the first 256 code points.
 pub(crate) fn head(text: &str) -> &str {
     if text.len() <= HEAD_CODE_POINTS {
         return text;
@@ -95,7 +95,7 @@ pub(crate) fn head(text: &str) -> &str {
     first_chars(text, HEAD_CODE_POINTS)
 }
 
-/// The first `count` code points of a text, or all of it.
+/// Returns the first `count` code points of a text, or all of it.
 pub(crate) fn first_chars(text: &str, count: usize) -> &str {
     match text.char_indices().nth(count) {
         Some((at, _)) => &text[..at],

@@ -1,7 +1,7 @@
-//! The query of a ranked search: the words of a query string, and which tokens of a text satisfy them. It knows not how texts are
-//! kept.
+//! The query of a ranked search: the words of a query string, and the test of whether a token satisfies them. It does
+//! not know how texts are stored.
 //!
-//! Every word must be found in some field. Where a word is found with fewer typos, or as a whole word, it is closer.
+//! Every word must be found in some field. A match with fewer typos, or of a whole word, is closer.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-/// The words that are looked for, and the fields to look in.
+/// A text query: the wanted words, and the fields to search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextQuery {
     pub(crate) fields: Vec<TextField>,
@@ -33,7 +33,7 @@ pub struct TextField {
     pub column: ColumnId,
     /// The weight of a match in it.
     pub weight: f32,
-    /// If the column is null in the copy of the query's variant, it is searched in the copy of this variant.
+    /// The variant whose copy is searched if the column is null in the copy of the query's variant.
     pub fallback: Option<VariantNumber>,
 }
 
@@ -41,7 +41,7 @@ pub struct TextField {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Words {
     pub(crate) required: Vec<Requirement>,
-    /// Each must be found in no field.
+    /// The excluded rows of tokens, which no field may contain.
     pub(crate) excluded: Vec<Vec<WantedToken>>,
 }
 
@@ -49,11 +49,11 @@ pub struct Words {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Requirement {
     Token(WantedToken),
-    /// All of them, one after the other in one text.
+    /// All of the tokens, one after the other in one text.
     Row(Vec<WantedToken>),
 }
 
-/// Which tokens are wanted.
+/// A wanted token: its text, and the deviations that are allowed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WantedToken {
     pub(crate) text: String,
@@ -62,58 +62,59 @@ pub(crate) struct WantedToken {
     pub(crate) rest: Rest,
 }
 
-/// The text that may follow in a token.
+/// The text that may follow the wanted text in a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rest {
     Nothing,
-    /// More of the word: a token that has more is less close.
+    /// More of the word. A token with more text is less close.
     Word,
-    /// The second character of a pair, which is not part of what is wanted.
+    /// The second character of a pair, which is not part of the wanted text.
     OfPair,
 }
 
-/// The closeness of a token: twice the number of typos, and one more if it is only begun. 0 is best.
+/// The closeness of a token: twice the number of typos, plus one if the token continues after the wanted text. 0 is
+/// best.
 pub(crate) type Closeness = u8;
 
-/// Where a text has something of what was asked for.
+/// A match in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
-    /// In bytes of the text.
+    /// The position in bytes of the text.
     pub range: Range<usize>,
-    /// Which of the words it satisfies, counted from 0.
+    /// The number of the word that it matches, from 0.
     pub word: usize,
 }
 
 impl TextQuery {
-    /// A search for these words in these fields.
+    /// Creates a search for these words in these fields.
     pub fn new(words: Words, fields: Vec<TextField>) -> TextQuery {
         TextQuery { fields, words }
     }
 
-    /// Its words.
+    /// Returns its words.
     pub fn words(&self) -> &Words {
         &self.words
     }
 }
 
 impl Words {
-    /// The number of words and quoted rows of words.
+    /// Returns the number of words and quoted rows of words.
     pub fn len(&self) -> usize {
         self.required.len() + self.excluded.len()
     }
 
-    /// Tests whether there are none.
+    /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Keeps one of several equal words. Each more would take as long as the first, and find the same.
+    /// Removes duplicates of words. Each would take as long as the first, and find the same.
     pub fn merge_equal(&mut self) {
         keep_first(&mut self.required);
         keep_first(&mut self.excluded);
     }
 
-    /// Where a text, which is not folded, has what is required. In order; marks of different words may overlap.
+    /// Returns the matches in a text that is not folded, by position. Matches of different words may overlap.
     ///
     /// # Errors
     /// [`Error::Interrupted`].
@@ -160,36 +161,37 @@ fn keep_first<T: PartialEq>(items: &mut Vec<T>) {
 }
 
 impl WantedToken {
-    /// The closeness of a token, if it is wanted at all.
+    /// Returns the closeness of a token; `None` if it does not match.
     pub(crate) fn closeness(&self, token: &str) -> Option<Closeness> {
         self.measure().closeness(token.as_bytes())
     }
 
-    /// Measures one token after the other. Cheapest for tokens in ascending order.
+    /// Returns a measure for several tokens. It is fastest if they are in ascending order.
     pub(crate) fn measure(&self) -> Measure<'_> {
         Measure { wanted: self, distance: (self.typos > 0).then(|| Distance::new(&self.text, self.typos)) }
     }
 
-    /// Tests whether a token can be wanted that is not exactly its text.
+    /// Returns whether tokens other than exactly its text may match.
     pub(crate) fn is_loose(&self) -> bool {
         self.typos > 0 || self.rest != Rest::Nothing
     }
 
-    /// Tests whether some wanted tokens are closer than others.
+    /// Returns whether matching tokens may differ in closeness.
     pub(crate) fn has_degrees(&self) -> bool {
         self.typos > 0 || self.rest == Rest::Word
     }
 
-    /// The beginning of every wanted token.
+    /// Returns the text with which every matching token begins.
     pub(crate) fn beginning(&self) -> &str {
         match self.typos {
             0 => &self.text,
-            // There is no typo in the first character.
+            // Typos in the first character are not allowed.
             _ => crate::text::first_chars(&self.text, 1),
         }
     }
 
-    /// The part of a token that is marked: of a pair, only the character that is wanted.
+    /// Returns the part of a token that is marked. If only the first character of a pair is wanted, the other is left
+    /// out.
     fn shown(&self, kind: TokenKind, range: &Range<usize>, text: &str) -> Range<usize> {
         match (kind, self.rest) {
             (TokenKind::Pair, Rest::OfPair) => {
@@ -201,15 +203,15 @@ impl WantedToken {
     }
 }
 
-/// Finds out how close tokens are.
+/// Computes the closeness of tokens.
 pub(crate) struct Measure<'a> {
     wanted: &'a WantedToken,
-    /// If typos are forgiven.
+    /// The test for typing errors, if they are allowed.
     distance: Option<Distance>,
 }
 
 impl Measure<'_> {
-    /// The closeness of a token, in UTF-8, if it is wanted at all.
+    /// Returns the closeness of a token in UTF-8; `None` if it does not match.
     pub(crate) fn closeness(&mut self, token: &[u8]) -> Option<Closeness> {
         let rest = self.wanted.rest;
         let Some(distance) = &mut self.distance else {
@@ -222,20 +224,21 @@ impl Measure<'_> {
         let found = distance.to(token)?;
         let whole = found.whole.map(|typos| 2 * typos);
         let begun = found.begun.filter(|_| rest == Rest::Word).map(|typos| 2 * typos + 1);
-        // At most 2 typos.
+        // The conversion cannot fail, because there are at most 2 typos.
         whole.into_iter().chain(begun).min().and_then(|closeness| Closeness::try_from(closeness).ok())
     }
 
-    /// If no token is wanted that begins like the last one, by how many bytes they are alike.
+    /// Returns the number of bytes that the last token and its followers have in common, if no token that begins with
+    /// these bytes can match.
     pub(crate) fn hopeless(&self) -> Option<usize> {
         self.distance.as_ref().and_then(Distance::hopeless)
     }
 }
 
-/// Tests texts for a row of tokens.
+/// Tests whether texts contain a row of tokens.
 pub(crate) struct RowTester<'a> {
     row: &'a [WantedToken],
-    /// Finds the row if it consists of pairs of characters, which overlap: then a text has the row if it has these
+    /// Set if the row consists of overlapping pairs of characters. Then a text has the row exactly if it contains these
     /// characters, such as `日本語` for the pairs `日本` and `本語`.
     characters: Option<Finder<'static>>,
 }
@@ -262,7 +265,7 @@ impl<'a> RowTester<'a> {
         RowTester { row, characters: Some(Finder::new(characters.as_bytes()).into_owned()) }
     }
 
-    /// Tests whether a folded text has the tokens one after the other.
+    /// Returns whether a folded text contains the tokens one after the other.
     pub(crate) fn is_in(&self, folded: &str) -> bool {
         match &self.characters {
             Some(characters) => characters.find(folded.as_bytes()).is_some(),
@@ -272,7 +275,8 @@ impl<'a> RowTester<'a> {
 }
 
 fn has_row(folded: &str, row: &[WantedToken]) -> bool {
-    // How many tokens of the row each beginning has found, newest last: a row may begin within another try.
+    // For each open attempt, the number of tokens of the row found so far, newest last. Several attempts are needed
+    // because a row may begin within another attempt.
     let mut tries: Vec<usize> = Vec::new();
     let mut found = false;
     each_token(folded, |token| {

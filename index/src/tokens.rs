@@ -1,8 +1,8 @@
-//! Cuts texts into tokens, which ranked search looks for and counts. It knows no columns and no queries.
+//! Cuts texts into the tokens that ranked search looks for and counts. It knows no columns and no queries.
 //!
-//! A word by Unicode's rules is a token, without the diacritics of scripts in which readers leave them out. Text of scripts
-//! without spaces has a token for each pair of neighbouring characters, and one for its last character: so any part of it is a
-//! row of tokens.
+//! A word by Unicode's rules is a token, without diacritics in scripts whose readers omit them. In text of scripts
+//! without spaces, each pair of neighboring characters is a token, and so is the last character. So any part of such a
+//! text is a row of tokens.
 //!
 //! | folded text | tokens |
 //! |---|---|
@@ -25,7 +25,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::pieces::{Class, spans};
 use crate::text::fold;
 
-/// A token and where it is in its text.
+/// A token and its position in the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Token<'a> {
     pub(crate) text: Cow<'a, str>,
@@ -39,24 +39,24 @@ pub(crate) enum TokenKind {
     Word,
     /// Two characters of a script without spaces.
     Pair,
-    /// The last character of a sequence of such characters.
+    /// The last character of a sequence of characters of a script without spaces.
     Last,
 }
 
-/// Passes on the tokens of a text that is folded, in order.
+/// Emits the tokens of a folded text, in order.
 pub(crate) fn each_token<'a>(folded: &'a str, mut emit: impl FnMut(Token<'a>)) {
     each_piece(folded, |kind, range| {
         let text = &folded[range.clone()];
         let text = match kind {
             TokenKind::Word => without_diacritics(text),
-            // Of text without spaces, no mark is left out.
+            // In text without spaces, marks are kept.
             TokenKind::Pair | TokenKind::Last => Cow::Borrowed(text),
         };
         emit(Token { text, range, kind });
     });
 }
 
-/// Passes on the tokens of a text that is not folded, in order: those that it has when it is folded.
+/// Emits the tokens that an unfolded text would have if it were folded, in order.
 pub(crate) fn each_raw_token<'a>(raw: &'a str, mut emit: impl FnMut(Token<'a>)) {
     each_piece(raw, |kind, range| {
         let text = match fold(&raw[range.clone()]) {
@@ -67,10 +67,10 @@ pub(crate) fn each_raw_token<'a>(raw: &'a str, mut emit: impl FnMut(Token<'a>)) 
     });
 }
 
-/// Passes on where the tokens are.
+/// Emits the kinds and positions of the tokens.
 fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize>)) {
     let mut at = 0;
-    // Where the text with spaces begins that has not been cut yet.
+    // The beginning of the text with spaces that has not been cut yet.
     let mut spaced = 0;
     for span in spans(text) {
         let range = at..at + span.text.len();
@@ -84,7 +84,7 @@ fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize>)) {
     each_word(text, spaced..text.len(), &mut emit);
 }
 
-/// Passes on the words within a range. Most are letters between spaces, for which Unicode's rules need not be asked.
+/// Emits the words within a range. Most words are letters between spaces, which need no look-up of Unicode's rules.
 fn each_word(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, Range<usize>)) {
     let mut rest = within.start;
     while rest < within.end {
@@ -108,7 +108,7 @@ fn each_word(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, 
     }
 }
 
-/// Passes on the pairs of characters within a range, and its last character.
+/// Emits the pairs of characters within a range, and its last character.
 fn each_pair(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, Range<usize>)) {
     let mut before = None;
     for (offset, char) in text[within.clone()].char_indices() {
@@ -128,7 +128,7 @@ const NFD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_n
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// Tests whether a character is no mark, and no letter with one.
+/// Returns whether a character is neither a mark nor a letter with one.
 fn is_plain(char: char) -> bool {
     match char as usize {
         0..0x80 => true,
@@ -142,13 +142,14 @@ fn is_plain_beyond_ascii(char: char) -> bool {
     !is_mark && NFD.is_normalized(char.encode_utf8(&mut [0; 4]))
 }
 
-/// The same for each character of the basic plane: most words have none other, and need not be taken apart.
+/// The result of [`is_plain`] for each character of the basic plane. Most words have only plain characters, and need
+/// not be decomposed.
 static PLAIN: LazyLock<Box<[bool]>> = LazyLock::new(|| {
     let is_plain = |code| char::from_u32(code).is_some_and(is_plain_beyond_ascii);
     (0..0x1_0000).map(is_plain).collect()
 });
 
-/// Removes the marks on letters of scripts in which readers leave them out. In other scripts they tell words apart.
+/// Removes the marks on letters of scripts whose readers omit them. In other scripts they distinguish words.
 fn without_diacritics(folded: &str) -> Cow<'_, str> {
     match folded.chars().all(is_plain) {
         true => Cow::Borrowed(folded),
@@ -216,7 +217,7 @@ mod tests {
             assert_eq!(taken_apart(&text), text);
             plain += 1;
         }
-        // All but marks, letters with marks, and the syllables of Hangul.
+        // All characters except marks, letters with marks, and the syllables of Hangul.
         assert!((1_080_000..1_110_000).contains(&plain), "{plain}");
     }
 

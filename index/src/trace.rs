@@ -1,12 +1,12 @@
-//! The steps of a search, for people who ask why it takes its time. It knows no queries and no files.
+//! The steps of a search, for users who ask why it takes long. It knows no queries and no files.
 
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// More steps are not noted.
+/// The most steps of a trace; further ones are left out.
 const MAX_STEPS: usize = 1_000;
 
-/// The steps of a search, noted while it runs. A search without one notes nothing, which costs nothing.
+/// The steps of a search, recorded while it runs. Searches without a trace record nothing, at no cost.
 #[derive(Debug, Default)]
 pub struct Trace(RefCell<Vec<TraceStep>>);
 
@@ -15,11 +15,11 @@ pub struct Trace(RefCell<Vec<TraceStep>>);
 pub struct TraceStep {
     /// The kind of step.
     pub done: StepKind,
-    /// Where the result came from, or how it was found.
+    /// The source of the result, or the method that found it.
     pub from: &'static str,
-    /// The number of resources that were found, or put in order.
+    /// The number of resources that were found or sorted.
     pub count: u64,
-    /// The time that it took.
+    /// The duration of the step.
     pub took: Duration,
 }
 
@@ -30,14 +30,14 @@ pub enum StepKind {
     Column {
         /// The column's number.
         column: u32,
-        /// The part of the value that the condition compares.
+        /// The part of the value that the condition tests.
         compares: &'static str,
     },
     /// Found the resources that meet a condition on this date.
     Date(&'static str),
     /// Found the resources that have the words of a text query.
     Words,
-    /// Tested the few candidates that were left, one by one, on the conditions that were left.
+    /// Tested the few remaining candidates, one by one, on the remaining conditions.
     Tested {
         /// The number of candidates.
         candidates: u64,
@@ -47,7 +47,7 @@ pub enum StepKind {
 }
 
 impl Trace {
-    /// The steps so far, which are then forgotten.
+    /// Removes and returns the steps so far.
     pub fn take(&self) -> Vec<TraceStep> {
         self.0.take()
     }

@@ -1,4 +1,4 @@
-//! A value as a run holds it: raw, folded, and as a key to sort by. It knows no predicates and no runs.
+//! A value in a run: raw, folded, and as a sort key. It knows no predicates and no runs.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -7,7 +7,7 @@ use crate::damage::FileDamage;
 use crate::packing::{unpack_behind, with_unpacked};
 use crate::text::head;
 
-/// Stands before and after each element of a list. The byte never occurs in UTF-8.
+/// The byte before and after each element of a list. It never occurs in UTF-8.
 pub(crate) const FRAME: u8 = 0xFF;
 
 /// A value borrowed from a run.
@@ -43,7 +43,7 @@ pub(crate) struct TextRef<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FoldedText<'a> {
     Plain(&'a str),
-    /// Compressed, with where to report that it cannot be decompressed.
+    /// Compressed, with the place to report that it cannot be decompressed.
     Packed(&'a [u8], FileDamage<'a>),
 }
 
@@ -61,7 +61,7 @@ pub(crate) enum FullText<'a> {
 pub(crate) struct PackedText<'a> {
     pub(crate) whole: &'a [u8],
     pub(crate) folded: &'a [u8],
-    /// Where to report that they cannot be decompressed.
+    /// The place to report that they cannot be decompressed.
     pub(crate) file: FileDamage<'a>,
 }
 
@@ -77,7 +77,7 @@ impl<'a> TextRef<'a> {
         self.head == other.head && self.folded.get() == other.folded.get() && self.whole() == other.whole()
     }
 
-    /// The whole text, not folded.
+    /// Returns the whole text, not folded.
     pub(crate) fn whole(&self) -> Cow<'a, str> {
         match self.full {
             FullText::Head => Cow::Borrowed(self.head),
@@ -95,7 +95,7 @@ impl<'a> TextRef<'a> {
         }
     }
 
-    /// Compares the whole text by code point. Reads more than the head only if the head does not decide.
+    /// Compares the whole text by code point. Reads more than the head only if needed.
     pub(crate) fn compare(&self, other: &str) -> Ordering {
         match self.full {
             FullText::Head => self.head.cmp(other),
@@ -106,7 +106,7 @@ impl<'a> TextRef<'a> {
 }
 
 impl<'a> FoldedText<'a> {
-    /// Passes the bytes of the text to `read`; none if it cannot be decompressed.
+    /// Passes the bytes of the text to `read`; empty bytes if it cannot be decompressed.
     pub(crate) fn with<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
         match *self {
             FoldedText::Plain(text) => read(text.as_bytes()),
@@ -119,7 +119,7 @@ impl<'a> FoldedText<'a> {
         }
     }
 
-    /// The text; empty if it cannot be decompressed.
+    /// Returns the text; empty if it cannot be decompressed.
     pub(crate) fn get(&self) -> Cow<'a, str> {
         match *self {
             FoldedText::Plain(text) => Cow::Borrowed(text),
@@ -141,12 +141,12 @@ impl PartialOrd<String> for TextRef<'_> {
 }
 
 impl<'a> ListRef<'a> {
-    /// The elements, not folded.
+    /// Returns the elements, not folded.
     pub(crate) fn elements(&self) -> impl Iterator<Item = &'a str> + use<'a> {
         unframed(self.raw)
     }
 
-    /// The text form: the elements joined by `,`.
+    /// Returns the text form: the elements joined by `,`.
     pub(crate) fn joined(&self) -> String {
         let mut joined = String::with_capacity(self.raw.len());
         for (index, element) in self.elements().enumerate() {
@@ -160,7 +160,7 @@ impl<'a> ListRef<'a> {
 }
 
 impl<'a> ValueRef<'a> {
-    /// Tests whether both are the same value with the same folded text.
+    /// Returns whether both are the same value with the same folded text.
     pub(crate) fn is_same(&self, other: &ValueRef<'_>) -> bool {
         match (self, other) {
             (ValueRef::Null, ValueRef::Null) => true,
@@ -178,8 +178,8 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The sort key of text, markup and lists: the first 256 code points of the text form. `None` for other kinds and for
-    /// null.
+    /// Returns the sort key of text, markup and lists: the first 256 code points of the text form. `None` for other
+    /// kinds and for null.
     pub(crate) fn sort_text(&self) -> Option<Cow<'a, str>> {
         match self {
             ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(Cow::Borrowed(text.head)),
@@ -188,10 +188,10 @@ impl<'a> ValueRef<'a> {
         }
     }
 
-    /// The sort key of numbers, booleans and instants. `None` for other kinds and for null.
+    /// Returns the sort key of numbers, booleans and instants. `None` for other kinds and for null.
     ///
-    /// A descending order complements ranks, and `u64::MAX` stands for null in it: the rank 0 would collide, but only
-    /// the instant `i64::MIN`, which callers never pass, has it.
+    /// A descending order complements the ranks, and represents null by `u64::MAX`. Only the rank 0 would collide with
+    /// it, and only the instant `i64::MIN` has that rank, which callers never pass.
     pub(crate) fn rank(&self) -> Option<u64> {
         match *self {
             ValueRef::Number(number) => Some(rank_of_number(number)),
@@ -206,7 +206,7 @@ impl<'a> ValueRef<'a> {
     }
 }
 
-/// An integer that sorts as the number does. Both zeros have the same rank.
+/// Returns an integer that sorts as the number does. Both zeros have the same rank.
 pub(crate) fn rank_of_number(number: f64) -> u64 {
     let bits = (number + 0.0).to_bits();
     match bits >> 63 {
@@ -215,7 +215,7 @@ pub(crate) fn rank_of_number(number: f64) -> u64 {
     }
 }
 
-/// The number of a rank.
+/// Returns the number of a rank.
 pub(crate) fn number_of_rank(rank: u64) -> f64 {
     f64::from_bits(match rank >> 63 {
         0 => !rank,
@@ -223,17 +223,17 @@ pub(crate) fn number_of_rank(rank: u64) -> f64 {
     })
 }
 
-/// The integer of a rank.
+/// Returns the integer of a rank.
 pub(crate) fn integer_of_rank(rank: u64) -> i64 {
     (rank ^ (1 << 63)).cast_signed()
 }
 
-/// An unsigned integer that sorts as the signed one does.
+/// Returns an unsigned integer that sorts as the signed one does.
 pub(crate) fn rank_of_integer(number: i64) -> u64 {
     number.cast_unsigned() ^ (1 << 63)
 }
 
-/// The elements with frames.
+/// Returns the elements with frames.
 pub(crate) fn framed(elements: &[impl AsRef<str>]) -> Vec<u8> {
     let mut bytes = vec![FRAME];
     for element in elements {
@@ -243,7 +243,7 @@ pub(crate) fn framed(elements: &[impl AsRef<str>]) -> Vec<u8> {
     bytes
 }
 
-/// The elements of a framed list, raw or folded.
+/// Returns the elements of a framed list, raw or folded.
 pub(crate) fn unframed(bytes: &[u8]) -> impl Iterator<Item = &str> {
     // Strips the outer frames. An empty list is a single frame, so there is nothing between them.
     let inside = bytes.get(1..).and_then(|rest| rest.strip_suffix(&[FRAME]));

@@ -11,7 +11,7 @@ use crate::schema::{Column, ColumnId, Schema, Stamps, Variant, VariantNumber};
 use crate::slot_table::SlotTable;
 use crate::value::ValueRef;
 
-/// Stands for a missing date.
+/// The number that stands for a missing date.
 const NO_DATE: i64 = i64::MIN;
 
 /// The contents of an index after some number of writes.
@@ -19,7 +19,8 @@ const NO_DATE: i64 = i64::MIN;
 /// Cloning is cheap, and a clone does not see later changes: everything large is shared until it is written to.
 #[derive(Debug, Clone)]
 pub(crate) struct Version {
-    /// Counts writes. Two versions of one number hold the same values, possibly in different runs.
+    /// The number of writes before it. Two versions with the same number hold the same values, possibly in different
+    /// runs.
     pub(crate) number: u64,
     pub(crate) schema: Arc<Schema>,
     pub(crate) rows: SlotTable<Row>,
@@ -47,17 +48,17 @@ pub(crate) struct Row {
     pub(crate) published: i64,
 }
 
-/// The copies of one variant: the runs that hold them, and which document is the current copy of each resource.
+/// The copies of one variant: the runs that hold them, and the location of each resource's current copy.
 #[derive(Debug, Clone)]
 pub(crate) struct CopySet {
     pub(crate) variant: Variant,
     pub(crate) collation: Collation,
     pub(crate) locations: SlotTable<Location>,
-    /// By number, ascending.
+    /// The runs, by number, ascending.
     pub(crate) runs: Arc<Vec<NumberedRun>>,
 }
 
-/// Which document is the current copy of a resource.
+/// The location of a resource's current copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Location {
     /// `u32::MAX` if there is no copy.
@@ -68,7 +69,7 @@ pub(crate) struct Location {
 }
 
 impl Version {
-    /// Without resources.
+    /// Returns a version without resources.
     pub(crate) fn empty(schema: Schema, pins: &Arc<Pins>) -> Version {
         Version {
             number: 0,
@@ -94,12 +95,12 @@ impl Version {
         self.schema.columns.iter().copied().find(|column| column.id == id)
     }
 
-    /// Tests whether the slot holds the resource of this id.
+    /// Returns whether the slot holds the resource of this id.
     pub(crate) fn is_in_slot(&self, id: u128, slot: u32) -> bool {
         self.live_slots.contains(slot) && self.rows.get(slot).id == id
     }
 
-    /// The resource in a live slot.
+    /// Returns the resource in a live slot.
     pub(crate) fn hit(&self, slot: u32) -> Hit {
         let row = self.rows.get(slot);
         let Row { version, created, updated, .. } = row;
@@ -153,13 +154,13 @@ impl CopySet {
         CopySet { variant, collation, locations: SlotTable::new(), runs: Arc::new(Vec::new()) }
     }
 
-    /// The value of the copy in a slot; null if there is no copy.
+    /// Returns the value of the copy in a slot; null if there is no copy.
     pub(crate) fn value(&self, slot: u32, column: ColumnId) -> ValueRef<'_> {
         let location = self.locations.get(slot);
         self.run(location.run).map_or(ValueRef::Null, |run| run.value(location.doc, column))
     }
 
-    /// Like [`CopySet::value`], but the folded text may be missing: disk runs do not read it here.
+    /// Like [`CopySet::value`], but the folded text may be missing: it is not read from disk runs.
     pub(crate) fn value_without_folded(&self, slot: u32, column: ColumnId) -> ValueRef<'_> {
         let location = self.locations.get(slot);
         self.run(location.run).map_or(ValueRef::Null, |run| run.value_without_folded(location.doc, column))

@@ -21,32 +21,32 @@ pub const SESSIONS_MAX: usize = 20;
 /// The time for which an invitation is valid.
 pub const INVITATION_LASTS: Millis = 72 * 3_600_000;
 
-/// Stands for the member that the first owner's link makes. Ids of members begin at 1.
+/// The number that stands for the member that the link of the first owner creates. Ids of members begin at 1.
 pub const FIRST_OWNER: u64 = 0;
 
 /// A member who is signed in on one device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Identifies the session in lists. Not secret.
+    /// The id of the session in lists. It is not secret.
     pub id: String,
-    /// Who is signed in.
+    /// The id of the member who is signed in.
     pub member: u64,
     /// The hash of its secret.
     pub hash: SecretHash,
-    /// When it began.
+    /// The time when the session began.
     pub created_at: Millis,
-    /// When it was last used, give or take an hour.
+    /// The time of its last use. It may be up to an hour too early, because a use is noted at most once an hour.
     pub used_at: Millis,
-    /// Where it began.
+    /// The client that signed in.
     pub client: ClientNote,
 }
 
 /// The description of the client in a list of sessions, so that people recognize their devices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ClientNote {
-    /// Its address.
+    /// The address of the client.
     pub address: Option<String>,
-    /// The name that it calls itself.
+    /// The name that the client calls itself.
     pub agent: String,
 }
 
@@ -57,7 +57,7 @@ pub struct Invitation {
     pub member: u64,
     /// The hash of its secret.
     pub hash: SecretHash,
-    /// The first moment at which it is no longer valid.
+    /// The first moment at which the invitation is no longer valid.
     pub expires_at: Millis,
 }
 
@@ -71,9 +71,9 @@ struct StoredPassword {
 #[derive(Debug, Clone, Default)]
 pub struct Accounts {
     passwords: BTreeMap<u64, PasswordHash>,
-    /// By member: a newer one replaces the one before.
+    /// The invitation of each member. A new invitation replaces the earlier one.
     invitations: BTreeMap<u64, Invitation>,
-    /// By the hash of their secrets, see `Tokens`.
+    /// The sessions by the hash of their secrets. See `Tokens` for why a look-up by hash is safe.
     sessions: HashMap<blake3::Hash, Arc<KnownSession>>,
     hashes: HashMap<String, blake3::Hash>,
 }
@@ -87,12 +87,12 @@ pub struct KnownSession {
 }
 
 impl Session {
-    /// The first moment at which it is no longer valid.
+    /// Returns the first moment at which the session is no longer valid.
     pub fn expires_at(&self) -> Millis {
         self.used_at + SESSION_LASTS
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Vec<u8> {
         encode(self)
     }
@@ -107,7 +107,7 @@ impl Session {
 }
 
 impl Invitation {
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Vec<u8> {
         encode(self)
     }
@@ -122,7 +122,7 @@ impl Invitation {
 }
 
 impl PasswordHash {
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Vec<u8> {
         encode(&StoredPassword { hash: self.as_str().to_owned() })
     }
@@ -145,7 +145,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8], what: &str) -> Result<T, String> {
 }
 
 impl KnownSession {
-    /// True if its use is due to be noted. True for one caller only.
+    /// Is true if the use of the session must be noted now. Only one caller gets true.
     pub fn begins_renewal(&self, now: Millis) -> bool {
         self.note.begins(now)
     }
@@ -160,12 +160,12 @@ impl Accounts {
         }
     }
 
-    /// The hash of a member's password.
+    /// Returns the hash of a member's password.
     pub fn password(&self, member: u64) -> Option<&PasswordHash> {
         self.passwords.get(&member)
     }
 
-    /// Tests whether any member has a password.
+    /// Returns whether any member has a password.
     pub fn has_passwords(&self) -> bool {
         !self.passwords.is_empty()
     }
@@ -178,12 +178,13 @@ impl Accounts {
         }
     }
 
-    /// The invitation of a member, if it has one that is valid at `now`.
+    /// Returns the invitation of a member, if it has one that is valid at `now`.
     pub fn invitation_of(&self, member: u64, now: Millis) -> Option<&Invitation> {
         self.invitations.get(&member).filter(|invitation| now < invitation.expires_at)
     }
 
-    /// The invitation with this secret, if it is valid at `now`. Looks at all of them, one for each member at most.
+    /// Returns the invitation with this secret, if it is valid at `now`. The search looks at all invitations; there is
+    /// at most one for each member.
     pub fn invitation(&self, secret: &str, now: Millis) -> Option<&Invitation> {
         let hash = blake3::Hash::from(hash(secret));
         // `blake3::Hash` compares in constant time.
@@ -206,18 +207,18 @@ impl Accounts {
         }
     }
 
-    /// The session with this secret, if it is valid at `now`.
+    /// Returns the session with this secret, if it is valid at `now`.
     pub fn session(&self, secret: &str, now: Millis) -> Option<&Arc<KnownSession>> {
         let known = self.sessions.get(&blake3::Hash::from(hash(secret)))?;
         (now < known.session.expires_at()).then_some(known)
     }
 
-    /// The session with this id, valid or not.
+    /// Returns the session with this id, valid or not.
     pub fn session_by_id(&self, id: &str) -> Option<&Session> {
         Some(&self.sessions.get(self.hashes.get(id)?)?.session)
     }
 
-    /// The sessions of a member, also those that are no longer valid, the last used first.
+    /// Returns the sessions of a member, also those that are no longer valid, the last used first.
     pub fn sessions_of(&self, member: u64) -> Vec<&Session> {
         let sessions = self.sessions.values().map(|known| &known.session);
         let mut own: Vec<&Session> = sessions.filter(|session| session.member == member).collect();
@@ -226,13 +227,14 @@ impl Accounts {
     }
 }
 
-/// The value that requests of a session must carry beside the cookie. Whoever knows the session's secret can compute it, and
-/// a foreign page, which has the cookie sent without knowing it, cannot.
+/// Returns the value that a request of a session must send beside the cookie. Whoever knows the secret of the session
+/// can compute it. A foreign page cannot: the browser sends the cookie for it, but does not show it.
 pub fn csrf_of(secret: &str) -> String {
     csrf_hash(secret).to_hex().to_string()
 }
 
-/// Tests whether a value that was sent is that of the session with this secret. `blake3::Hash` compares in constant time.
+/// Returns whether a request sent the right value for the session with this secret. `blake3::Hash` compares in constant
+/// time.
 pub fn is_csrf_of(secret: &str, sent: &str) -> bool {
     blake3::Hash::from_hex(sent).is_ok_and(|sent| sent == csrf_hash(secret))
 }
@@ -263,7 +265,7 @@ mod tests {
         accounts.insert_session(session.clone());
         let is_valid = |accounts: &Accounts, now| accounts.session(&secret, now).is_some();
         assert!(is_valid(&accounts, 1_000 + SESSION_LASTS - 1) && !is_valid(&accounts, 1_000 + SESSION_LASTS));
-        // A later use has it last longer, under the same secret.
+        // A later use makes the session last longer, with the same secret.
         accounts.insert_session(Session { used_at: 5_000, ..session });
         assert!(is_valid(&accounts, 1_000 + SESSION_LASTS) && !is_valid(&accounts, 5_000 + SESSION_LASTS));
         assert_eq!(accounts.sessions_of(1).len(), 1);

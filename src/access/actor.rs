@@ -1,19 +1,19 @@
-//! Who made a change, in a few bytes: they are stored with every resource.
+//! The actor of a change, in a few bytes, because it is stored with every resource.
 
 use std::fmt;
 
 use uuid::Uuid;
 
-/// Who made a change.
+/// The actor of a change: a member or a token.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Actor {
     /// The member with this id, signed in to the dashboard.
     Member(u64),
-    /// The token with this id. Commands that open the data folder have names instead, such as `cli`.
+    /// A token with this id. Commands that open the data folder have names instead of ids, such as `cli`.
     Token(String),
 }
 
-/// The first byte of the stored form.
+/// The kinds of actors, which are the first byte of the stored form.
 mod kind {
     pub(super) const MEMBER: u8 = 1;
     pub(super) const TOKEN: u8 = 2;
@@ -24,7 +24,7 @@ mod kind {
 const MAX_NAME_BYTES: usize = u8::MAX as usize;
 
 impl Actor {
-    /// Appends the stored form, which says itself where it ends.
+    /// Appends the stored form. The form contains its own length.
     pub fn encode_to(&self, out: &mut Vec<u8>) {
         match self {
             Actor::Member(id) => {
@@ -46,7 +46,8 @@ impl Actor {
         }
     }
 
-    /// Reads the stored form at the beginning of some bytes. Returns what comes after it, too; `None` if it is damaged.
+    /// Reads the stored form at the beginning of `bytes`. Returns the actor and the bytes behind it, or `None` if the
+    /// form is damaged.
     pub fn decode_from(bytes: &[u8]) -> Option<(Actor, &[u8])> {
         let (kind, rest) = bytes.split_first()?;
         match *kind {
@@ -69,7 +70,7 @@ impl Actor {
 }
 
 impl fmt::Display for Actor {
-    /// Different for different actors: no id of a token begins with `member-`.
+    /// Writes a text that is different for each actor. This holds because no id of a token begins with `member-`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Actor::Member(id) => write!(f, "member-{id}"),

@@ -21,7 +21,7 @@ pub const ADMIN_TOKEN_MIN: usize = 32;
 /// The access of the sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Access {
-    /// Who it is. An `Idempotency-Key` belongs to them, and so does what they change.
+    /// The actor who sent the request. Idempotency keys and changes belong to this actor.
     pub actor: Actor,
     abilities: Cow<'static, [Ability]>,
     blueprints: Option<Vec<String>>,
@@ -29,13 +29,14 @@ pub struct Access {
 }
 
 impl Access {
-    /// Access to everything, for commands that open the data folder. `name` is used as the token's id.
+    /// Returns the access of commands that open the data folder: access to everything. `name` is used as the id of the
+    /// token.
     pub fn everything(name: &str) -> Self {
         let (actor, abilities) = (Actor::Token(name.to_owned()), Cow::Borrowed(&Ability::ALL[..]));
         Access { actor, abilities, blueprints: None, writes_only_drafts: false }
     }
 
-    /// The access of a member with this role.
+    /// Returns the access of a member with this role.
     pub fn of_member(member: &Member, role: Role) -> Self {
         Access {
             actor: Actor::Member(member.id),
@@ -51,12 +52,12 @@ impl Access {
         Access { actor, abilities, blueprints: blueprints.clone(), writes_only_drafts: false }
     }
 
-    /// Tests whether a signed-in member sent the request, and not a token.
+    /// Returns whether a signed-in member sent the request, and not a token.
     pub fn is_session(&self) -> bool {
         self.member().is_some()
     }
 
-    /// The member who sent the request.
+    /// Returns the member who sent the request.
     pub fn member(&self) -> Option<u64> {
         match self.actor {
             Actor::Member(id) => Some(id),
@@ -64,12 +65,12 @@ impl Access {
         }
     }
 
-    /// Tests whether resources that readers without `preview` see must stay as they are.
+    /// Returns whether the sender may not change a resource that readers without `preview` see.
     pub fn writes_only_drafts(&self) -> bool {
         self.writes_only_drafts
     }
 
-    /// Tests whether the token has the ability. `preview` includes `view`.
+    /// Returns whether the token has the ability. `preview` includes `view`.
     pub fn may(&self, ability: Ability) -> bool {
         self.abilities.contains(&ability) || (ability == Ability::View && self.abilities.contains(&Ability::Preview))
     }
@@ -87,7 +88,7 @@ impl Access {
         Err(Error::new(Code::Forbidden, format!("{who} lacks the ability {}", names.join(" or "))))
     }
 
-    /// True if the blueprint exists for this token or member.
+    /// Is true if the token or member may know that the blueprint exists.
     pub fn sees(&self, blueprint: &str) -> bool {
         self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
     }
@@ -96,8 +97,8 @@ impl Access {
 /// All tokens, by the hash of their secrets.
 #[derive(Debug, Clone, Default)]
 pub struct Tokens {
-    /// A look-up by hash: how long it takes says nothing about a secret, only about its hash, from which no secret can be
-    /// told. And `blake3::Hash` compares in constant time.
+    /// The tokens by the hash of their secrets. The time of a look-up depends on the hash only, and a hash does not
+    /// reveal its secret. `blake3::Hash` compares in constant time.
     by_hash: HashMap<blake3::Hash, Arc<KnownToken>>,
 }
 
@@ -110,12 +111,12 @@ pub struct KnownToken {
 }
 
 impl KnownToken {
-    /// The access of its bearer.
+    /// Returns the access that the token gives.
     pub fn access(&self) -> Arc<Access> {
         Arc::clone(&self.access)
     }
 
-    /// Its id, if its use is due to be noted. One caller gets it.
+    /// Returns the id of the token if its use must be noted now. Only one caller gets it.
     pub fn begins_note(&self, now: Millis) -> Option<&str> {
         self.note.begins(now).then_some(&self.token.id)
     }
@@ -133,24 +134,24 @@ impl Tokens {
         self.by_hash.retain(|_, known| known.token.id != id);
     }
 
-    /// The token with this id.
+    /// Returns the token with this id.
     pub fn get(&self, id: &str) -> Option<&Token> {
         self.by_hash.values().map(|known| &known.token).find(|token| token.id == id)
     }
 
-    /// All tokens, by creation date.
+    /// Returns all tokens, by creation date.
     pub fn list(&self) -> Vec<&Token> {
         let mut tokens: Vec<&Token> = self.by_hash.values().map(|known| &known.token).collect();
         tokens.sort_by(|a, b| (a.created_at, &a.id).cmp(&(b.created_at, &b.id)));
         tokens
     }
 
-    /// Tests whether there are no tokens.
+    /// Returns whether there are no tokens.
     pub fn is_empty(&self) -> bool {
         self.by_hash.is_empty()
     }
 
-    /// The token with this secret, if it is valid at the time `now`.
+    /// Returns the token with this secret, if it is valid at the time `now`.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`. The message says whether the secret is damaged, unknown or expired.
@@ -178,19 +179,19 @@ pub struct AdminToken {
 }
 
 impl AdminToken {
-    /// The token with this secret, which has at least [`ADMIN_TOKEN_MIN`] characters.
+    /// Returns the token with this secret, which has at least [`ADMIN_TOKEN_MIN`] characters.
     pub fn new(secret: &str) -> Self {
         AdminToken { hash: hash(secret), access: Arc::new(Access::everything("admin")) }
     }
 
-    /// Access to everything, if the secret is this token's.
+    /// Returns access to everything if the secret is the one of this token.
     pub fn authenticate(&self, secret: &str) -> Option<Arc<Access>> {
         // `blake3::Hash` compares in constant time, so the time this takes reveals nothing about the secret.
         (blake3::Hash::from(hash(secret)) == blake3::Hash::from(self.hash)).then(|| Arc::clone(&self.access))
     }
 }
 
-/// `UNAUTHENTICATED` with this message.
+/// Returns the error `UNAUTHENTICATED` with this message.
 pub fn unauthenticated(message: &str) -> Error {
     Error::new(Code::Unauthenticated, message)
 }

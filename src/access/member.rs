@@ -1,4 +1,4 @@
-//! Members of the project, whom `user` fields name, and changes of them.
+//! Members of the project, and changes of members. Fields of the type `user` refer to members.
 
 use bindery_model::sent::quote;
 use bindery_model::time::Millis;
@@ -16,7 +16,7 @@ pub struct Member {
     pub role: Option<String>,
     /// The slugs of the blueprints that the member is limited to; `None` for all blueprints.
     pub blueprints: Option<Vec<String>>,
-    /// When the member last used a session, give or take an hour.
+    /// The time when the member last used a session. It may be up to an hour too early.
     pub seen_at: Option<Millis>,
 }
 
@@ -52,7 +52,7 @@ pub enum Patch<T> {
 }
 
 impl<T> Patch<T> {
-    /// The value after the change.
+    /// Returns the value after the change.
     pub fn apply(self, current: Option<T>) -> Option<T> {
         match self {
             Patch::Keep => current,
@@ -63,17 +63,18 @@ impl<T> Patch<T> {
 }
 
 impl Member {
-    /// Tests whether a `user` field may name the member. A field with a role only accepts members with that role.
+    /// Returns whether a `user` field may refer to the member. A field with a role accepts only members with that role.
     pub fn fits(&self, role: Option<&str>) -> bool {
         role.is_none() || self.role.as_deref() == role
     }
 
-    /// The role, if it carries rights.
+    /// Returns the role, if it carries rights.
     pub fn rights(&self) -> Option<Role> {
         self.role.as_deref().and_then(Role::parse)
     }
 
-    /// The warnings beside the answer to a write of the member: it may not do what was meant.
+    /// Returns the warnings for the answer to a write of the member, if the member may be different from what the
+    /// sender meant.
     pub fn warnings(&self) -> Vec<String> {
         let role = self.role.as_deref().filter(|_| self.rights().is_none());
         let warning = |role| {
@@ -83,7 +84,7 @@ impl Member {
         role.map(warning).into_iter().collect()
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data can always be serialized")
     }

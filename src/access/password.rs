@@ -1,5 +1,6 @@
-//! Hashes of passwords: argon2id, in the PHC string format, which names its own parameters. Each call takes 19 MiB and tens
-//! of milliseconds, so the caller decides how many run at once. Must not know whose passwords they are.
+//! Hashes of passwords: argon2id, in the PHC string format, which contains its parameters. Each call takes 19 MiB of
+//! memory and tens of milliseconds, so the caller decides how many calls run at the same time. Must not know whose
+//! passwords they are.
 
 use std::fmt;
 
@@ -9,10 +10,10 @@ use argon2::{Algorithm, Argon2, Params, Version};
 use bindery_model::error::{Error, Result};
 use icu_normalizer::ComposingNormalizer;
 
-/// The fewest characters of a password.
+/// The minimum length of a password, in characters.
 pub const PASSWORD_MIN: usize = 10;
 
-/// The most characters of a password: bounds what is hashed.
+/// The maximum length of a password, in characters. It limits the cost of hashing.
 pub const PASSWORD_MAX: usize = 1_000;
 
 /// The parameters that OWASP recommends for argon2id with little memory.
@@ -36,19 +37,19 @@ impl PasswordHash {
         Ok(PasswordHash(hash.to_string()))
     }
 
-    /// Tests whether it is the hash of this password.
+    /// Returns whether it is the hash of this password.
     pub fn matches(&self, password: &str) -> bool {
         // The parameters come from the hash, so that earlier ones stay valid when the constants change.
         let hash = PhcString::new(&self.0);
         hash.is_ok_and(|hash| Argon2::default().verify_password(normalized(password).as_bytes(), &hash).is_ok())
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The hash with this stored form.
+    /// Returns the hash with this stored form.
     pub fn from_stored(text: String) -> PasswordHash {
         PasswordHash(text)
     }
@@ -60,7 +61,8 @@ impl fmt::Debug for PasswordHash {
     }
 }
 
-/// Keyboards send `é` as one character or as two; both are the same password (NIST SP 800-63B).
+/// Normalizes a password: keyboards send `é` as one character or as two, and both must be the same password (NIST SP
+/// 800-63B).
 fn normalized(password: &str) -> String {
     ComposingNormalizer::new_nfkc().normalize(password).into_owned()
 }

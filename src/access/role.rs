@@ -16,15 +16,15 @@ pub enum Role {
 }
 
 impl Role {
-    /// All of them, the most powerful first.
+    /// All roles, the most powerful first.
     pub const ALL: [Role; 4] = [Role::Owner, Role::Editor, Role::Author, Role::Viewer];
 
-    /// The role of that name, if it carries rights.
+    /// Reads the role of that name, if it carries rights.
     pub fn parse(word: &str) -> Option<Role> {
         Role::ALL.into_iter().find(|role| role.as_str() == word)
     }
 
-    /// The name of the role.
+    /// Returns the name of the role.
     pub fn as_str(self) -> &'static str {
         match self {
             Role::Owner => "owner",
@@ -34,7 +34,7 @@ impl Role {
         }
     }
 
-    /// The abilities of its members.
+    /// Returns the abilities of its members.
     pub fn abilities(self) -> &'static [Ability] {
         use Ability::{AnalyticsView, Create, Delete, Preview, Publish, Update, View};
         match self {
@@ -45,7 +45,7 @@ impl Role {
         }
     }
 
-    /// Tests whether its members may write only drafts.
+    /// Returns whether its members may write only drafts.
     pub fn writes_only_drafts(self) -> bool {
         self == Role::Author
     }

@@ -2,7 +2,7 @@
 
 use bindery_model::error::Error;
 
-/// The purpose of a secret. Its prefix tells, also where it should not be found.
+/// The purpose of a secret. The prefix of the secret shows it, so that a secret that leaked can be recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SecretOf {
     /// A token of the API.
@@ -19,7 +19,7 @@ const CHECKSUM_DIGITS: usize = 8;
 /// The BLAKE3 hash of a secret.
 pub(super) type SecretHash = [u8; 32];
 
-/// A new secret and its hash.
+/// Makes a new secret and its hash.
 ///
 /// # Errors
 /// `INTERNAL` if the system's random generator fails.
@@ -46,7 +46,7 @@ impl SecretOf {
     }
 }
 
-/// Tests whether the secret looks like one of a token that [`new_secret`] made, but is incomplete or was changed.
+/// Returns whether the secret looks like one of a token that [`new_secret`] made, but is incomplete or was changed.
 pub(super) fn is_damaged(secret: &str) -> bool {
     secret.strip_prefix(SecretOf::Token.prefix()).is_some_and(|rest| !has_valid_checksum(rest))
 }

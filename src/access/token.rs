@@ -9,19 +9,19 @@ use super::secret::SecretHash;
 /// A token as it is stored: with the hash of its secret only.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token {
-    /// Identifies the token, for example to revoke it.
+    /// The id of the token. It is needed to revoke the token, for example.
     pub id: String,
-    /// Label.
+    /// The label.
     pub name: String,
-    /// Its abilities, in the documented order.
+    /// The abilities, in the documented order.
     pub abilities: Vec<Ability>,
     /// The slugs of the blueprints it is limited to; `None` for all blueprints.
     pub blueprints: Option<Vec<String>>,
-    /// When it was created.
+    /// The time of its creation.
     pub created_at: Millis,
     /// The first moment at which it is rejected; `None` if it does not expire.
     pub expires_at: Option<Millis>,
-    /// When it was last used, give or take an hour; `None` if it never was.
+    /// The time of its last use; `None` if it was never used. It may be up to an hour too early.
     pub used_at: Option<Millis>,
     /// The BLAKE3 hash of the secret.
     pub hash: [u8; 32],
@@ -51,7 +51,7 @@ struct StoredToken {
 }
 
 impl Token {
-    /// The stored form.
+    /// Returns the stored form.
     pub fn encode(&self) -> Vec<u8> {
         let stored = StoredToken {
             id: self.id.clone(),

@@ -1,29 +1,29 @@
-//! When it is due to note that a token or a session is used: a request that reads must not cause a write. Must not know what
-//! is used.
+//! Decides when the use of a token or a session must be noted. Uses are noted rarely, because a read must not cause a
+//! write. Must not know the thing that is used.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use bindery_model::time::Millis;
 
-/// A use is noted again only after this time.
+/// The minimum time between two notes of uses.
 pub(super) const NOTED_AFTER: Millis = 3_600_000;
 
-/// A note that is not there after this time is tried again: a disk that is full would otherwise be asked by every request.
+/// The time after which a failed note is tried again. Without it, every request would try to write to a full disk.
 const RETRIED_AFTER: Millis = 60_000;
 
-/// The moment from which on the next use is to be noted.
+/// The moment from which on the next use must be noted.
 #[derive(Debug)]
 pub(super) struct UseNote {
     due: AtomicI64,
 }
 
 impl UseNote {
-    /// For something that was last noted to be used at this moment.
+    /// Makes the note for something whose last noted use was at `used_at`.
     pub(super) fn new(used_at: Option<Millis>) -> UseNote {
         UseNote { due: AtomicI64::new(used_at.map_or(Millis::MIN, |used_at| used_at + NOTED_AFTER)) }
     }
 
-    /// True if a use is to be noted now. True for one caller only, until it is tried again.
+    /// Is true if a use must be noted now. Only one caller gets true, until the note is due again.
     pub(super) fn begins(&self, now: Millis) -> bool {
         let due = self.due.load(Ordering::Relaxed);
         let next = now.saturating_add(RETRIED_AFTER);

@@ -1,4 +1,4 @@
-//! Lines of access logs in the combined format: what they hold, and which of them are pageviews.
+//! Lines of access logs in the combined format: parses them, and selects the pageviews.
 
 use bindery_model::time::{Millis, parse_instant};
 
@@ -14,7 +14,8 @@ pub(super) struct LoggedRequest<'a> {
 }
 
 impl<'a> LoggedRequest<'a> {
-    /// Reads `address ident user [time] "request" status bytes "referrer" "user agent"`, and ignores what follows it.
+    /// Parses `address ident user [time] "request" status bytes "referrer" "user agent"`, and ignores the rest of the
+    /// line.
     pub(super) fn parse(text: &'a str) -> Option<LoggedRequest<'a>> {
         let (address, rest) = text.split_once(' ')?;
         let (_, rest) = rest.split_once('[')?;
@@ -31,8 +32,8 @@ impl<'a> LoggedRequest<'a> {
         Some(LoggedRequest { address, at: parse_time(time)?, request, status, referrer, user_agent })
     }
 
-    /// The target of the request if it is a pageview: a `GET` answered with 2xx or 304, of a path without a file
-    /// extension or with that of a page.
+    /// Returns the target of the request if it is a pageview: a `GET` answered with 2xx or 304, of a path without a
+    /// file extension or with that of a page.
     pub(super) fn page_target(&self) -> Option<&str> {
         let mut words = self.request.split(' ');
         let (method, target) = (words.next()?, words.next()?);
@@ -80,7 +81,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// `17/May/2015:10:05:03 +0000`
+/// Parses a time such as `17/May/2015:10:05:03 +0000`.
 fn parse_time(text: &str) -> Option<Millis> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (date, time) = text.split_once(':')?;

@@ -1,4 +1,4 @@
-//! User agents: which ones are robots, and the device and browser of all others.
+//! User agents: recognizes robots, and finds the device and browser of all others.
 //!
 //! Robots are the user agents on `isbot`'s list, woothee's crawlers, the programs listed below, and requests without a
 //! user agent. woothee names the browser, except where it reports the browser whose engine is used: such browsers are
@@ -50,7 +50,7 @@ const ROBOT_WORDS: [&str; 37] = [
     "anthropic-ai",
 ];
 
-/// Robots whose whole user agent is a word that a browser's may contain.
+/// Robots that are recognized only if the whole user agent is this word, because browsers' user agents may contain it.
 const ROBOT_AGENTS: [&str; 4] = ["", "-", "node", "ruby"];
 
 /// Browsers that woothee reports as a better-known one, by the word that identifies them.
@@ -77,7 +77,7 @@ const BROWSERS: [(&str, &str); 20] = [
     ("MAXTHON", "Maxthon"),
 ];
 
-/// The facts that a user agent states about a visitor.
+/// The facts about a visitor in a user agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Agent {
     /// `desktop`, `mobile`, `tablet`, or `unknown`.
@@ -98,7 +98,7 @@ impl Agents {
         Agents { robots: isbot::Bots::default(), parser: woothee::parser::Parser::new(), cache: HashMap::new() }
     }
 
-    /// The device and browser, or `None` for a robot.
+    /// Reads the device and browser, or `None` for a robot.
     pub(super) fn read(&mut self, user_agent: &str) -> Option<Agent> {
         if let Some(agent) = self.cache.get(user_agent) {
             return *agent;
@@ -145,7 +145,7 @@ fn device(user_agent: &str, category: &str) -> &'static str {
     }
 }
 
-/// The usual name of a browser, from the name that woothee reports.
+/// Returns the usual name of a browser, from the name that woothee reports.
 fn browser_name(user_agent: &str, name: &str) -> &'static str {
     const KNOWN: [(&str, &str); 12] = [
         ("Chrome", "Chrome"),
@@ -165,7 +165,7 @@ fn browser_name(user_agent: &str, name: &str) -> &'static str {
         return named;
     }
     match KNOWN.iter().find(|(known, _)| name.starts_with(known)) {
-        // Android's own browser, before Chrome.
+        // Android's own browser from before Chrome.
         Some((_, "Safari")) if user_agent.contains("Android") => "Android Browser",
         Some((_, named)) => named,
         // woothee does not know every form of its user agent.

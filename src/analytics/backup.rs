@@ -1,5 +1,5 @@
-//! The analytics in a backup: day files, imports, state and the records of the log, as of one moment. Salts are never in
-//! it. Owns the bytes of this part of a backup.
+//! The analytics in a backup: day files, imports, state and the records of the log, as of one moment. A backup never
+//! contains salts. Owns the bytes of this part of a backup.
 //!
 //! ```text
 //! part  magic (8)  format version (4)  items  BLAKE3 of all before (32)
@@ -8,8 +8,9 @@
 //!       0 (1)  files (8)  records (8)                              the end
 //! ```
 //!
-//! All numbers are little-endian. The files are linked into a folder of their own first, which takes milliseconds: the
-//! worker does it, so nothing changes meanwhile. They are copied from there; a link keeps a file that is replaced.
+//! All numbers are little-endian. First, the worker links the files into a separate folder, which takes milliseconds
+//! and lets nothing change meanwhile. Then they are copied from there: a link keeps the contents of a file that is
+//! replaced.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Seek as _, SeekFrom, Write};
@@ -38,7 +39,7 @@ const END: u8 = 0;
 const FILE: u8 = 1;
 const RECORD: u8 = 2;
 
-/// Why the analytics of a backup cannot be read or restored.
+/// The reason why the analytics of a backup cannot be read or restored.
 #[derive(Debug, thiserror::Error)]
 #[error("the analytics of the backup cannot be restored: {0}")]
 pub struct BackupError(String);
@@ -59,7 +60,7 @@ fn write_part(data: &AnalyticsData, links: &Path, through: RecordRange, path: &P
     let mut out = HashingStream::new(BufWriter::new(File::create(path)?));
     out.write_all(MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
-    // The restored folder has no salts, and should not miss them.
+    // The restored folder has no salts, so its state must not expect one.
     let state = State { day: None, ..data.state.lock().clone() };
     state.write(links)?;
     let days = links.join(DAYS_FOLDER);
@@ -131,7 +132,7 @@ fn fill(backup: &Path, start: u64, folder: &Path) -> Result<(), StorageError> {
     Ok(sync::all(&File::open(folder)?)?)
 }
 
-/// Reads the whole part, and writes what it holds if it is told where.
+/// Reads the whole part, and writes its contents to `to`, if given.
 fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<(), StorageError> {
     let bad = |what: &str| damaged(backup, what);
     let mut file = File::open(backup)?;
@@ -185,13 +186,13 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
     if hash != expected { Err(bad("the checksum of its analytics is wrong").into()) } else { Ok(()) }
 }
 
-/// Where a file of this name belongs. Nothing else is ever written.
+/// Returns the path for a file with this name. Files with other names are never written.
 fn file_path(name: &str) -> Option<PathBuf> {
     let is_day_file = || DayKey::parse(name.strip_prefix(DAYS_FOLDER)?.strip_prefix('/')?);
     (name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some()).then(|| PathBuf::from(name))
 }
 
-/// Copies this many bytes to a file, or nowhere.
+/// Copies this many bytes to a file; without one, only reads them.
 fn copy(input: &mut impl Read, length: u64, to: Option<PathBuf>) -> io::Result<()> {
     let mut bytes = input.take(length);
     let copied = match to {

@@ -1,8 +1,9 @@
-//! The bound on names: how many paths, referrers and other texts of one site are told apart on one day. Visitors choose
-//! them, so without a bound they would decide how much memory and disk a day takes.
+//! The bound on names: the number of paths, referrers and other texts of one site that are counted separately on one
+//! day. Visitors choose them, so without a bound they would decide how much memory and disk a day takes.
 //!
-//! The first names of a day are counted by name, and all others together as [`OTHER`]. Only admitted names are interned,
-//! logged and counted, so what a record of the log says is what was counted, and a start counts the same.
+//! The first names of a day are counted by name, and all others together as [`OTHER`]. Only admitted names are
+//! interned, logged and counted. So a log record contains exactly the names that were counted, and a replay counts the
+//! same.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
@@ -14,18 +15,18 @@ use super::period::Day;
 use super::rollup::{EventKey, Rollup};
 use super::traffic::Traffic;
 
-/// The name of what is beyond the bounds. It is neither a path nor a host.
+/// The name for everything beyond the bounds. It is neither a path nor a host.
 pub(super) const OTHER: &str = "(other)";
 const MAX_PATHS: usize = 10_000;
 const MAX_REFERRERS: usize = 5_000;
-/// Of each UTM parameter.
+/// The bound for each UTM parameter.
 const MAX_UTM: usize = 1_000;
 const MAX_EVENTS: usize = 200;
-/// Of the properties of all events together, and of their values.
+/// The bound for the properties of all events together, and for their values.
 const MAX_PROPERTIES: usize = 1_000;
 const MAX_VALUES: usize = 10_000;
 
-/// The names that one day has so far.
+/// The names of one day so far.
 #[derive(Debug, Default)]
 pub(super) struct Bounds {
     day: Day,
@@ -38,13 +39,13 @@ struct SiteNames {
     referrers: HashSet<Name>,
     utm: [HashSet<Name>; 5],
     events: HashSet<Name>,
-    /// By event: keys without a value.
+    /// The properties by event: keys without a value.
     properties: HashSet<EventKey>,
     values: HashSet<EventKey>,
 }
 
 impl SiteNames {
-    /// The names that a rollup counts.
+    /// Returns the names in a rollup.
     fn of(rollup: &Rollup, other: Name) -> SiteNames {
         let shares = |which: usize| {
             rollup.shares[which].iter().map(|share| share.name).filter(|name| *name != other).collect::<HashSet<Name>>()
@@ -63,7 +64,7 @@ impl SiteNames {
 }
 
 impl Bounds {
-    /// The names that a day has in `traffic`.
+    /// Returns the names of a day in `traffic`.
     pub(super) fn of(traffic: &Traffic, day: Day, names: &Names) -> Bounds {
         let mut bounds = Bounds { day, sites: HashMap::new() };
         let other = names.intern(OTHER);
@@ -73,12 +74,13 @@ impl Bounds {
         bounds
     }
 
-    /// The name by which a path counts on a day. Days must come in order.
+    /// Returns the name under which a path is counted on a day. Days must come in order.
     pub(super) fn path(&mut self, day: Day, site: Name, path: &str, names: &Names) -> Name {
         admit(&mut self.of_site(day, site).paths, MAX_PATHS, path, names)
     }
 
-    /// The name by which a referrer counts on a day. Days must come in order. Direct traffic is always told apart.
+    /// Returns the name under which a referrer is counted on a day. Days must come in order. Direct traffic is always
+    /// counted separately.
     pub(super) fn referrer(&mut self, day: Day, site: Name, referrer: &str, names: &Names) -> Name {
         match referrer {
             DIRECT => names.intern(DIRECT),
@@ -86,7 +88,7 @@ impl Bounds {
         }
     }
 
-    /// The names by which UTM parameters count on a day. Days must come in order.
+    /// Returns the names under which UTM parameters are counted on a day. Days must come in order.
     pub(super) fn utm(&mut self, day: Day, site: Name, utm: &Utm, names: &Names) -> [Name; 5] {
         let known = &mut self.of_site(day, site).utm;
         std::array::from_fn(|which| match &utm[which] {
@@ -95,8 +97,8 @@ impl Bounds {
         })
     }
 
-    /// The names by which an event and its properties count on a day. Days must come in order. An event beyond the bound
-    /// counts without its properties.
+    /// Returns the names under which an event and its properties are counted on a day. Days must come in order. An
+    /// event beyond the bound is counted without its properties.
     pub(super) fn event(&mut self, day: Day, site: Name, event: &NamedEvent, names: &Names) -> (Name, Vec<Property>) {
         let known = self.of_site(day, site);
         let (name, other) = (admit(&mut known.events, MAX_EVENTS, &event.name, names), names.intern(OTHER));
@@ -133,7 +135,7 @@ fn admit(known: &mut HashSet<Name>, most: usize, text: &str, names: &Names) -> N
     admit_key(known, most, text, |name| name, names)
 }
 
-/// The name for a text that is known under the key of its name; [`OTHER`] if no more are told apart.
+/// Returns the name of a text whose key is admitted; [`OTHER`] if the bound is reached.
 fn admit_key<K: Eq + Hash>(
     known: &mut HashSet<K>,
     most: usize,

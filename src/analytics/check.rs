@@ -1,4 +1,4 @@
-//! A look at every byte of the analytics that has a checksum. Changes nothing.
+//! Checks every byte of the analytics that has a checksum. Changes nothing.
 
 use std::fs;
 use std::io;
@@ -90,7 +90,7 @@ fn look(folder: &Path, checked: &mut CheckReport) -> io::Result<()> {
     Ok(())
 }
 
-/// The day files of a folder.
+/// Returns the day files of a folder.
 pub(super) fn files(days: &Path) -> io::Result<Vec<DayKey>> {
     let entries = match fs::read_dir(days) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

@@ -1,5 +1,5 @@
-//! Small files that are replaced as a whole: a value as JSON behind a line with its format and its checksum. Also says
-//! which errors of a file mean damage. Knows nothing of the values.
+//! Small files that are replaced as a whole: a value as JSON after a line with its format and checksum. Also classifies
+//! errors as damage or not. It does not know the values.
 
 use bindery_disk::sync;
 use std::fs::{self, File};
@@ -9,7 +9,8 @@ use std::path::Path;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Serialize};
 
-/// The format of all these files, which every later version reads. The format before, which was never released, had no head.
+/// The format of all these files, which every later version reads. The previous format, which was never released, had
+/// no first line.
 const VERSION: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -33,7 +34,7 @@ pub(super) fn write(path: &Path, value: &impl Serialize) -> io::Result<()> {
 
 /// Reads a file; `None` if there is none.
 ///
-/// Errors: [`is_damage`] tells those that mean damage.
+/// Errors: use [`is_damage`] to recognize damage.
 pub(super) fn read<T: DeserializeOwned>(path: &Path) -> io::Result<Option<T>> {
     let bytes = match fs::read(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -58,19 +59,19 @@ pub(super) fn sync_folder_of(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), |folder| sync::all(&File::open(folder)?))
 }
 
-/// The error for a file of a format that another version of the server wrote. It is no damage: nothing may move the file
-/// aside or replace it.
+/// Returns the error for a file in the format of another version of the server. It is not damage: such a file must not
+/// be moved aside or replaced.
 pub(super) fn of_another_version(path: &Path, format: u32) -> io::Error {
     let what = format!("{} has format {format}, which this version of the server cannot read", path.display());
     io::Error::new(ErrorKind::Unsupported, what)
 }
 
-/// The error for a file that does not hold what was written to it.
+/// Returns the error for a file that does not have the contents that were written.
 pub(super) fn damaged(path: &Path, what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, format!("{}: {what}", path.display()))
 }
 
-/// Tests whether an error means that what was written is lost, and not that it cannot be read just now.
+/// Returns whether an error means that written data is lost, and not only that it cannot be read at the moment.
 pub(super) fn is_damage(error: &io::Error) -> bool {
     const EIO: i32 = 5;
     matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::NotFound | ErrorKind::UnexpectedEof)

@@ -1,7 +1,7 @@
 //! The encoding that log records and day files share: numbers in as few bytes as they need, texts preceded by their
-//! length. Knows nothing of what is encoded.
+//! length. It does not know what is encoded.
 
-/// Bytes that cannot be decoded.
+/// The error for bytes that cannot be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the data is damaged or is of a format that this version of the server cannot read")]
 pub(super) struct DecodeError;
@@ -58,7 +58,8 @@ impl<'a> Input<'a> {
         std::str::from_utf8(self.bytes(length)?).map_err(|_| DecodeError)
     }
 
-    /// The number of items that follow. It is at most the number of bytes left, since an item takes a byte or more.
+    /// Reads the number of items that follow. It is at most the number of bytes left, because an item takes at least
+    /// one byte.
     pub(super) fn count(&mut self) -> Result<usize, DecodeError> {
         let count = self.number()?;
         usize::try_from(count).ok().filter(|count| *count <= self.0.len()).ok_or(DecodeError)

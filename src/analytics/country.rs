@@ -6,7 +6,7 @@ use std::path::Path;
 
 use maxminddb::{Reader, geoip2};
 
-/// The country of an address about which nothing is known.
+/// The country of an address that is in no source.
 const UNKNOWN: &str = "unknown";
 
 /// The lookup of countries.
@@ -26,8 +26,8 @@ impl Countries {
         Ok(Countries { file: file.transpose()? })
     }
 
-    /// The ISO code of the country, or `unknown`. `header` is the trusted proxy's header, which counts only without a
-    /// country file.
+    /// Returns the ISO code of the country, or `unknown`. `header` is the trusted proxy's header, which is used only
+    /// without a country file.
     pub(super) fn find(&self, address: Option<IpAddr>, header: Option<&str>) -> String {
         let code = match &self.file {
             Some(file) => address.and_then(|address| {
@@ -36,7 +36,7 @@ impl Countries {
             }),
             None => header.map(str::trim).map(str::to_ascii_uppercase),
         };
-        // Proxies send `XX` or `T1` for a country that they do not know.
+        // Proxies send `XX` or `T1` if they do not know the country.
         let is_known =
             |code: &String| code.len() == 2 && code.bytes().all(|byte| byte.is_ascii_uppercase()) && code != "XX";
         code.filter(is_known).unwrap_or_else(|| UNKNOWN.to_owned())

@@ -1,5 +1,4 @@
-//! Damage: findings for the server's log and `bindery verify`, and the error of a report that needs what is
-//! damaged.
+//! Damage: findings for the server's log and `bindery verify`, and the error of a report that needs damaged data.
 
 use std::fmt;
 use std::path::Path;
@@ -20,7 +19,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// A finding about a file in the folder of the analytics.
+    /// Returns a finding about a file in the folder of the analytics.
     pub(super) fn of(folder: &Path, file: &Path, what: String) -> Finding {
         Finding { file: name(folder, file), what }
     }
@@ -32,12 +31,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// The name of a file for its user: `analytics/days/2026-11-20.part`.
+/// Returns the name of a file for the user, such as `analytics/days/2026-11-20.part`.
 fn name(folder: &Path, file: &Path) -> String {
     format!("analytics/{}", file.strip_prefix(folder).unwrap_or(file).display())
 }
 
-/// The error of a report that includes a day whose file cannot be read.
+/// Returns the error of a report that includes a day whose file cannot be read.
 pub(super) fn unreadable(day: Day, folder: &Path, file: &Path, error: &std::io::Error) -> Error {
     match is_damage(error) {
         true => incomplete(day, &format!("{} is damaged or missing", name(folder, file))),
@@ -45,7 +44,7 @@ pub(super) fn unreadable(day: Day, folder: &Path, file: &Path, error: &std::io::
     }
 }
 
-/// The error of a report that includes a day of which figures are lost.
+/// Returns the error of a report that includes a day with lost figures.
 pub(super) fn incomplete(day: Day, what: &str) -> Error {
     let message = format!(
         "the figures of {} are not complete: {what}; ask for other days, or have the operator run `bindery analytics repair`",

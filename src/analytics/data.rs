@@ -30,10 +30,10 @@ pub(super) struct AnalyticsData {
     pub(super) counts: RwLock<Counts>,
     pub(super) countries: Countries,
     pub(super) clock: Clock,
-    /// Held while an import is put in use, figures are deleted, or a backup is written.
+    /// The lock that is held while an import is put in use, figures are deleted, or a backup is written.
     pub(super) import_lock: Mutex<()>,
     pub(super) state: Mutex<State>,
-    /// Held while the state is written.
+    /// The lock that is held while the state is written.
     pub(super) state_file: Mutex<()>,
     pub(super) filter_turns: Turns,
     /// The number of pageviews that were dropped since the start.
@@ -42,8 +42,8 @@ pub(super) struct AnalyticsData {
     pub(super) _lock: File,
 }
 
-/// Everything that is counted: reports add up the day files and the open days. The lock around it is held for no input
-/// or output, but for that of a report whose files are not in memory, and of midnight.
+/// All counted figures: reports add up the day files and the open days. No input or output may happen under its lock,
+/// except at midnight and for a report whose files are not in memory.
 pub(super) struct Counts {
     pub(super) traffic: Traffic,
     pub(super) day_files: DayFiles,
@@ -52,7 +52,7 @@ pub(super) struct Counts {
 }
 
 impl AnalyticsData {
-    /// The folder of the day files.
+    /// Returns the folder of the day files.
     pub(super) fn days_folder(&self) -> PathBuf {
         self.folder.join(DAYS_FOLDER)
     }
@@ -62,7 +62,7 @@ impl AnalyticsData {
         sync::all(&File::open(self.days_folder())?)
     }
 
-    /// Changes the state and writes it, with the day files that there are now.
+    /// Changes the state and writes it, with the current list of day files.
     pub(super) fn save_state(&self, change: impl FnOnce(&mut State)) -> io::Result<()> {
         let _one_at_a_time = self.state_file.lock();
         let days = self.counts.read().day_files.days();
@@ -75,12 +75,12 @@ impl AnalyticsData {
         state.write(&self.folder)
     }
 
-    /// Reads the day files of a period into memory, so that the lock on the counts is not held for that.
+    /// Reads the day files of a period into memory, so that the lock on the counts is not held while they are read.
     pub(super) fn preload(&self, period: Period) {
         let (keys, generation) = self.counts.read().day_files.not_in_memory(period);
         let folder = self.days_folder();
         for key in keys {
-            // An error shows again when the report needs the file.
+            // Errors are ignored: the report that needs the file meets them again.
             if let Ok(file) = DayFile::read(&key.path(&folder), &self.names) {
                 self.counts.read().day_files.keep(key, generation, &Arc::new(file));
             }

@@ -1,5 +1,5 @@
-//! A day file: what one source (the events of the server, or one imported access log) adds to one day. Owns the bytes
-//! of the file. A file is written once and replaced as a whole.
+//! A day file: the figures of one source (the events of the server, or one imported access log) for one day. Owns the
+//! bytes of the file. A file is written once and replaced as a whole.
 //!
 //! ```text
 //! header   magic (7)  format, a digit (1)  number of the last log record that it counts (8)
@@ -10,9 +10,9 @@
 //! visits   zstd: sites, each with its visits (`visit_codec`)
 //! ```
 //!
-//! Reports without filters read no visits: the CRC32 of the file follows from that of the visits and of all before them.
-//! This is format 2, which every later version reads. All formats have magic and checksum where they are, so that another
-//! format is told from damage.
+//! Reports without filters read no visits: the CRC32 of the file can be computed from that of the visits and of the
+//! bytes before them. This is format 2, which every later version reads. All formats have magic and checksum in the
+//! same places, so that another format is distinguished from damage.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
@@ -31,11 +31,11 @@ use super::visit_codec;
 const MAGIC: &[u8; 7] = b"bndrytr";
 const FORMAT: u8 = b'2';
 const HEADER_BYTES: usize = 28;
-/// The bytes of the header that its CRC32 covers.
+/// The number of header bytes that its CRC32 covers.
 const CHECKED_HEADER_BYTES: usize = HEADER_BYTES - 4;
 const TABLE_BYTES: usize = 28;
 const ZSTD_LEVEL: i32 = 6;
-/// More than any day's figures take. A greater length in a header is damage.
+/// The greatest length of a day's figures. A greater length in a header is damage.
 const MAX_BYTES: u64 = 4 << 30;
 
 /// The figures of a day by site.
@@ -59,18 +59,18 @@ struct Table {
 }
 
 impl DayFile {
-    /// Roughly how many rows it holds in memory.
+    /// Returns the approximate number of rows that it holds in memory.
     pub(super) fn rows(&self) -> usize {
         let rows = |rollup: &Rollup| {
             let shares: usize = rollup.shares.iter().map(Vec::len).sum();
             let ends = rollup.entries.len() + rollup.exits.len();
-            // A row of events is as long as two of the others.
+            // A row of events is as long as two other rows.
             40 + rollup.pages.len() + shares + ends + 2 * rollup.events.len()
         };
         self.sites.values().map(rows).sum()
     }
 
-    /// The number of pageviews it counts.
+    /// Returns the number of pageviews it counts.
     pub(super) fn pageviews(&self) -> u64 {
         self.sites.values().map(Rollup::pageviews).sum()
     }
@@ -158,7 +158,7 @@ impl<'a> DayFileReader<'a> {
         Ok(DayFileReader { path, file, checked_header, crc, header, table })
     }
 
-    /// The figures, packed: what the file has next.
+    /// Reads the packed figures, which come next in the file.
     fn figures(&mut self) -> io::Result<Vec<u8>> {
         let Table { figures_bytes, packed_visits_bytes, visits_crc, .. } = self.table;
         let packed = self.take(figures_bytes)?;
@@ -171,7 +171,7 @@ impl<'a> DayFileReader<'a> {
         }
     }
 
-    /// The visits, packed: what the file has behind the figures.
+    /// Reads the packed visits, which come after the figures in the file.
     fn visits(&mut self) -> io::Result<Vec<u8>> {
         let packed = self.take(u64::MAX)?;
         match checksum(&[&packed]) == self.table.visits_crc {

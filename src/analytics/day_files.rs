@@ -1,4 +1,4 @@
-//! The folder of day files: which files exist, and a cache of those that were read lately.
+//! The folder of day files: the list of files, and a cache of recently read ones.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -17,12 +17,12 @@ use super::day_file::DayFile;
 use super::names::Names;
 use super::period::{Day, Period};
 
-/// The number of rows that are kept in memory: some 200 MB.
+/// The number of rows that are kept in memory: about 200 MB.
 const CACHED_ROWS: usize = 16 << 20;
-/// What a damaged file counts through: everything, so that nothing is counted in its place.
+/// The record number of a damaged file: the greatest possible one, so that no records are counted in its place.
 const UNREADABLE: u64 = u64::MAX;
 
-/// Where the pageviews of a day file came from.
+/// The source of a day file's pageviews.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Source {
     /// The events of the server.
@@ -39,17 +39,17 @@ pub(super) struct DayKey {
 }
 
 impl DayKey {
-    /// The file of the day's events.
+    /// Returns the file of the day's events.
     pub(super) fn events(day: Day) -> DayKey {
         DayKey { day, source: Source::Events }
     }
 
-    /// Where the file is in the folder of day files.
+    /// Returns the path of the file in the folder of day files.
     pub(super) fn path(self, folder: &Path) -> PathBuf {
         folder.join(self.file_name())
     }
 
-    /// Where the file is written before it is put in use.
+    /// Returns the path of the file before it is put in use.
     pub(super) fn unfinished(self, folder: &Path) -> PathBuf {
         self.path(folder).with_extension("unfinished")
     }
@@ -72,12 +72,12 @@ impl DayKey {
     }
 }
 
-/// All day files. A writer needs `&mut`, so nobody reads meanwhile.
+/// All day files. Changing them needs `&mut`, so no report reads meanwhile.
 pub(super) struct DayFiles {
     folder: PathBuf,
-    /// With the number of the last log record that each counts.
+    /// The files, each with the number of the last log record that it counts.
     files: BTreeMap<DayKey, u64>,
-    /// Whether it is not known which imports count.
+    /// True if the list of imports is unusable, so that it is not known which imports count.
     lacks_imports: bool,
     cache: Mutex<Cache>,
 }
@@ -91,9 +91,9 @@ struct Cache {
 }
 
 impl DayFiles {
-    /// Finds the files in the folder, which should be those of `expected`. Removes unfinished files, and those of imports
-    /// that are not in `imports`; without a list no import is read or removed. A damaged or missing file is a finding, and
-    /// is among the files all the same: reading it fails.
+    /// Finds the files in the folder, which should contain those of `expected`. Removes unfinished files, and those of
+    /// imports that are not in `imports`. Without a list of imports, no import is read or removed. A damaged or missing
+    /// file is a finding, and is still among the files: reading it fails.
     pub(super) fn open(
         folder: &Path,
         imports: Option<&HashSet<u64>>,
@@ -146,29 +146,29 @@ impl DayFiles {
         Ok((DayFiles { folder, files: found, lacks_imports, cache: Mutex::default() }, findings))
     }
 
-    /// The number of the last log record whose pageviews the day's file of events counts; 0 without a file.
+    /// Returns the number of the last log record whose pageviews the day's file of events counts; 0 without a file.
     pub(super) fn counted_through(&self, day: Day) -> u64 {
         self.files.get(&DayKey::events(day)).copied().unwrap_or(0)
     }
 
-    /// The files of a period, in order.
+    /// Returns the files of a period, in order.
     pub(super) fn in_period(&self, period: Period) -> Vec<DayKey> {
         let first = DayKey::events(period.start());
         let last = DayKey { day: period.end(), source: Source::Import(u64::MAX) };
         self.files.range(first..=last).map(|(key, _)| *key).collect()
     }
 
-    /// The files of a source, in order.
+    /// Returns the files of a source, in order.
     pub(super) fn of_source(&self, source: Source) -> Vec<DayKey> {
         self.files.keys().copied().filter(|key| key.source == source).collect()
     }
 
-    /// The greatest number of a record that a file of events counts.
+    /// Returns the greatest number of a record that a file of events counts.
     pub(super) fn last_counted(&self) -> u64 {
         self.files.values().copied().filter(|number| *number != UNREADABLE).max().unwrap_or(0)
     }
 
-    /// Tests whether a file is in use.
+    /// Returns whether a file is in use.
     pub(super) fn contains(&self, key: DayKey) -> bool {
         self.files.contains_key(&key)
     }
@@ -184,12 +184,12 @@ impl DayFiles {
         }
     }
 
-    /// The days with a file of events.
+    /// Returns the days with a file of events.
     pub(super) fn days(&self) -> BTreeSet<Day> {
         self.of_source(Source::Events).into_iter().map(|key| key.day).collect()
     }
 
-    /// Where a file is.
+    /// Returns where a file is.
     pub(super) fn path(&self, key: DayKey) -> PathBuf {
         key.path(&self.folder)
     }
@@ -206,7 +206,7 @@ impl DayFiles {
         Ok(file)
     }
 
-    /// The files of a period that are not in memory, with the number to [`DayFiles::keep`] them under.
+    /// Returns the files of a period that are not in memory, with the generation to pass to [`DayFiles::keep`].
     pub(super) fn not_in_memory(&self, period: Period) -> (Vec<DayKey>, u64) {
         let keys = self.in_period(period);
         let cache = self.cache.lock();
@@ -234,7 +234,7 @@ impl DayFiles {
         Ok(())
     }
 
-    /// Takes in a file that is in place already.
+    /// Adds a file that is in place already.
     pub(super) fn insert(&mut self, key: DayKey, counted_through: u64) {
         self.files.insert(key, counted_through);
         self.forget(key);
@@ -245,7 +245,8 @@ impl DayFiles {
         self.take(which).iter().try_for_each(|path| remove_if_there(path))
     }
 
-    /// Takes out the files that `which` selects, and returns where they are, so that they can be removed.
+    /// Removes the files that `which` selects from the list, and returns their paths, so that the caller can remove
+    /// them.
     pub(super) fn take(&mut self, which: impl Fn(DayKey) -> bool) -> Vec<PathBuf> {
         let taken: Vec<DayKey> = self.files.keys().copied().filter(|key| which(*key)).collect();
         for key in &taken {
@@ -269,7 +270,7 @@ impl DayFiles {
     }
 }
 
-/// Removes a file, also one that is missing already.
+/// Removes a file. Succeeds if it is missing.
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -277,7 +278,7 @@ pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The file with the greatest number. The log is expected to reach that number, so it must be known to be right.
+/// Returns the file with the greatest number. The log is expected to reach that number, so it must be verified.
 fn greatest_number(files: &BTreeMap<DayKey, u64>) -> Option<DayKey> {
     let readable = files.iter().filter(|(_, number)| **number != UNREADABLE && **number > 0);
     readable.max_by_key(|(_, number)| **number).map(|(key, _)| *key)

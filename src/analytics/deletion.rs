@@ -1,8 +1,8 @@
-//! Deletions: what a deletion covers, and how it changes day files and imports.
+//! Deletions: the figures that a deletion covers, and the changes to day files and imports.
 //!
-//! A deletion is done once the log holds a record of it that has all that is left of what was being counted; older
-//! records are removed then. Day files of events are rewritten without the site, those of imports are removed. After a
-//! crash in between, the next start finds the record and does the rest.
+//! A deletion is committed once the log holds a record of it, which also contains the rest of the open counts. Older
+//! records are removed then. Day files of events are rewritten without the site, and those of imports are removed.
+//! After a crash in between, the next start finds the record and finishes the deletion.
 
 use std::collections::HashSet;
 use std::io;
@@ -23,7 +23,7 @@ use super::visit_codec;
 pub(super) struct Deletion {
     pub(super) site: Name,
     pub(super) period: Period,
-    /// Only imports with a lower number: later ones count.
+    /// The first number of imports that are not deleted: only imports with lower numbers are.
     pub(super) imports_below: u64,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Deletion {
 pub(super) struct PreparedDeletion {
     rewritten: Vec<RewrittenDay>,
     removed_imports: HashSet<DayKey>,
-    /// The number of pageviews that go with it.
+    /// The number of pageviews that are deleted.
     pub(super) pageviews: u64,
 }
 
@@ -41,9 +41,8 @@ struct RewrittenDay {
 }
 
 impl Deletion {
-    /// Rewrites the day files that count what is deleted, as unfinished files. `number` is that of the deletion's
-    /// record in the log: what was counted after it stays. What is damaged is left as it is, with a warning: no report
-    /// shows it.
+    /// Rewrites the affected day files as unfinished files. `number` is that of the deletion's record in the log: later
+    /// pageviews stay. Damaged files are left unchanged, with a warning: no report shows them.
     pub(super) fn prepare(
         self,
         number: u64,
@@ -89,7 +88,7 @@ impl Deletion {
 }
 
 impl PreparedDeletion {
-    /// Puts the rewritten files in use and removes those of imports. On return both are on disk.
+    /// Puts the rewritten files in use and removes those of imports. On return both are durable.
     pub(super) fn finish(self, day_files: &mut DayFiles, names: &Names, folder: &Path) -> io::Result<()> {
         for RewrittenDay { day, counted_through } in self.rewritten {
             day_files.replace(DayKey::events(day), counted_through)?;

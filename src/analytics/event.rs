@@ -1,5 +1,5 @@
-//! Events as they arrive: a pageview or an event with a name of its own, the request that brought it, and what of an address is counted. Knows nothing of
-//! JSON or headers.
+//! Events as they arrive: a pageview or a named event, the request that brought it, and the countable parts of its
+//! address. It does not know JSON or headers.
 
 use std::net::IpAddr;
 
@@ -8,16 +8,16 @@ use url::Url;
 
 /// The most bytes of a path or host that are kept; the rest is cut.
 const MAX_NAME_BYTES: usize = 512;
-/// The most bytes of a user agent that are looked at.
+/// The most bytes of a user agent that are read.
 const MAX_AGENT_BYTES: usize = 1_024;
 /// The most bytes of a UTM parameter that are kept.
 const MAX_UTM_BYTES: usize = 128;
-/// The longest header that may name a country.
+/// The most bytes of a header with a country.
 const MAX_COUNTRY_BYTES: usize = 16;
 /// The referrer of a session without one.
 pub(super) const DIRECT: &str = "direct";
 
-/// The parameters of a page's address that say where a visitor comes from, in the order of their dimensions.
+/// The parameters of a page's address that tell where a visitor comes from, in the order of their dimensions.
 const UTM: [&str; 5] = ["utm_source", "utm_medium", "utm_campaign", "utm_content", "utm_term"];
 
 /// The UTM parameters of an address.
@@ -40,7 +40,7 @@ pub struct Event {
     pub custom: Option<NamedEvent>,
 }
 
-/// The name of an event that is not a pageview, and its properties. Who makes one bounds both.
+/// The name and the properties of an event that is not a pageview. The code that creates one must bound both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NamedEvent {
     /// The name.
@@ -61,7 +61,7 @@ pub struct Hit {
     pub country: Option<String>,
 }
 
-/// A hit while it waits to be counted: only what is counted, so that its size has a bound (4 KiB).
+/// A hit that waits to be counted. It holds only countable data, so that its size has a bound (4 KiB).
 pub(super) struct QueuedHit {
     pub(super) site: String,
     pub(super) what: HitKind,
@@ -97,23 +97,23 @@ impl From<Hit> for QueuedHit {
 }
 
 impl PageUrl {
-    /// Reads a URL. `None` if it is not that of a page.
+    /// Parses a URL. Returns `None` if it is not the URL of a page.
     pub fn parse(text: &str) -> Option<PageUrl> {
         let is_page = |url: &Url| matches!(url.scheme(), "http" | "https") && url.host().is_some();
         Url::parse(text).ok().filter(is_page).map(PageUrl)
     }
 
-    /// The host, which names the site.
+    /// Returns the host, which names the site.
     pub(super) fn host(&self) -> &str {
         self.0.host_str().unwrap_or_default()
     }
 
-    /// The page's path.
+    /// Returns the page's path.
     pub(super) fn page_path(&self) -> String {
         page_path(self.0.path())
     }
 
-    /// The UTM parameters that have a value. Of a repeated one, the first value counts.
+    /// Returns the UTM parameters that have a value. Of a repeated one, the first value counts.
     pub(super) fn utm(&self) -> Utm {
         let mut utm = Utm::default();
         for (name, value) in self.0.query_pairs() {
@@ -130,13 +130,13 @@ impl PageUrl {
 }
 
 impl Event {
-    /// The host that the page was reached from, or `direct`.
+    /// Returns the host of the referrer, or `direct`.
     pub(super) fn referrer_host(&self) -> String {
         let site = self.url.host();
         self.referrer.as_deref().map_or_else(|| DIRECT.to_owned(), |referrer| referrer_host(referrer, site))
     }
 
-    /// The device by the width of its screen, for user agents that do not say it.
+    /// Returns the device according to the width of its screen, for user agents without that information.
     pub(super) fn device_by_width(&self) -> Option<&'static str> {
         self.screen_width.map(|width| match width {
             0..=767 => "mobile",
@@ -146,8 +146,8 @@ impl Event {
     }
 }
 
-/// The path by which a page is counted: decoded, with one slash at the beginning and none at the end. `encoded` is a
-/// URL's path, with or without the slash at the beginning.
+/// Returns the path under which a page is counted: decoded, with one slash at the beginning and none at the end.
+/// `encoded` is a URL's path, with or without the slash at the beginning.
 pub fn page_path(encoded: &str) -> String {
     let decoded = percent_decode_str(encoded).decode_utf8();
     let decoded = decoded.unwrap_or_else(|_| encoded.into());
@@ -159,14 +159,14 @@ pub fn page_path(encoded: &str) -> String {
     cut(path, MAX_NAME_BYTES)
 }
 
-/// The host of a referrer without `www.`; `direct` if it is the site itself or not the URL of a page.
+/// Returns the host of a referrer without `www.`; `direct` if it is the site itself or not the URL of a page.
 pub(super) fn referrer_host(referrer: &str, site: &str) -> String {
     let without_www = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
     let host = PageUrl::parse(referrer).map(|url| without_www(url.host())).filter(|host| *host != without_www(site));
     host.filter(|host| !host.is_empty()).map_or_else(|| DIRECT.to_owned(), |host| cut(host, MAX_NAME_BYTES))
 }
 
-/// The first bytes of a text, up to the end of a character.
+/// Returns the first bytes of a text, up to the end of a character.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();

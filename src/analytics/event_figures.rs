@@ -29,7 +29,7 @@ pub struct PageSessionCounts {
     pub total: u64,
 }
 
-/// Which page of a session.
+/// The page of a session that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // The names say it.
 pub enum SessionPage {
@@ -37,7 +37,7 @@ pub enum SessionPage {
     Last,
 }
 
-/// The count of something, and of the visitors from whom it came.
+/// The number of occurrences, and of the visitors that caused them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Occurrences {
     /// The number of times.
@@ -51,7 +51,7 @@ pub struct Occurrences {
 pub struct EventCount {
     /// The name or the value.
     pub name: Arc<str>,
-    /// The number of times it came.
+    /// The number of occurrences.
     pub occurrences: Occurrences,
 }
 
@@ -60,23 +60,23 @@ pub struct EventCount {
 pub struct PropertyCount {
     /// The name of the property.
     pub name: Arc<str>,
-    /// The events that had it.
+    /// The number of events with the property.
     pub count: u64,
-    /// The most frequent values, equal ones by value.
+    /// The most frequent values; equally frequent ones are sorted by value.
     pub values: Vec<EventCount>,
 }
 
 /// One event with its properties.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventDetails {
-    /// The number of times it came.
+    /// The number of occurrences.
     pub occurrences: Occurrences,
-    /// The most frequent properties, equal ones by name.
+    /// The most frequent properties; equally frequent ones are sorted by name.
     pub properties: Vec<PropertyCount>,
 }
 
 impl Figures<'_> {
-    /// The sessions of a period by their first or last page, the first `limit` pages.
+    /// Returns the sessions of a period by their first or last page, for the first `limit` pages.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -98,7 +98,7 @@ impl Figures<'_> {
         })
     }
 
-    /// The events of a period, most frequent first, equal ones by name, the first `limit`.
+    /// Returns the first `limit` events of a period, the most frequent first, equally frequent ones by name.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -112,7 +112,7 @@ impl Figures<'_> {
         Ok(self.most_frequent(counts, limit))
     }
 
-    /// One event of a period: the first `limit` properties, and of each the first `limit` values.
+    /// Returns one event of a period, with its first `limit` properties, each with its first `limit` values.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.

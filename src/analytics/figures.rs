@@ -39,9 +39,9 @@ pub struct Totals {
 pub struct PageCount {
     /// The page's path.
     pub path: Arc<str>,
-    /// Its pageviews.
+    /// The number of pageviews of the page.
     pub views: u64,
-    /// Its visitors.
+    /// The number of visitors of the page.
     pub visitors: u64,
 }
 
@@ -57,7 +57,7 @@ pub struct VisitorCount {
 /// The visitors by one dimension.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Breakdown {
-    /// The values with the most visitors, most first, equal ones by name.
+    /// The values with the most visitors first; equal ones are sorted by name.
     pub rows: Vec<VisitorCount>,
     /// The visitors of all values, including those beyond the limit.
     pub total: u64,
@@ -66,9 +66,9 @@ pub struct Breakdown {
 /// A figure in a period and in the one before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Comparison {
-    /// In the period.
+    /// The value in the period.
     pub current: u64,
-    /// In the previous period.
+    /// The value in the previous period.
     pub previous: u64,
 }
 
@@ -77,7 +77,7 @@ pub struct Comparison {
 pub struct ReferrerTrend {
     /// The host, or `direct`.
     pub referrer: Arc<str>,
-    /// Its visitors.
+    /// The visitors of the referrer.
     pub visitors: Comparison,
 }
 
@@ -108,16 +108,16 @@ impl Metric {
     }
 }
 
-/// Where figures come from.
+/// The source of the figures.
 enum FigureSource<'a> {
-    /// Rollups, at one moment.
+    /// Rollups at one moment.
     Rollups(RwLockReadGuard<'a, Counts>),
-    /// The visits that filters select.
+    /// The visits that match the filters.
     Visits(RefCell<FilteredFigures<'a>>),
 }
 
-/// The figures of one site or of all sites at one moment. Without filters, nothing is counted while this exists, so keep
-/// it briefly.
+/// The figures of one site or of all sites at one moment. Without filters, this holds a lock and nothing is counted
+/// meanwhile, so it should be short-lived.
 ///
 /// Every method that reads a period fails with `INTERNAL` if figures of one of its days are lost or cannot be read.
 pub struct Figures<'a> {
@@ -130,12 +130,12 @@ pub struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    /// The figures of a site, or of all sites without one, at the time `now`.
+    /// Returns the figures of a site, or of all sites without one, at the time `now`.
     pub(super) fn new(data: &'a AnalyticsData, site: Option<&'a str>, now: Millis) -> Figures<'a> {
         Figures::of(data, site, now, FigureSource::Rollups(data.counts.read()))
     }
 
-    /// The figures of the visits that all filters select. Waits until it is the turn of this report.
+    /// Returns the figures of the visits that match all filters. Waits for this report's turn.
     ///
     /// Errors: `OVERLOADED` if too many reports wait.
     pub(super) fn filtered(
@@ -153,7 +153,8 @@ impl<'a> Figures<'a> {
         Figures { counted, incomplete, data, names: &data.names, site, now }
     }
 
-    /// The days of the periods so far of which some visits were left out, because there were too many for filters.
+    /// Returns the days, of the periods read so far, for which filters did not see every visit because there were too
+    /// many.
     pub fn cut_days(&self) -> Vec<Day> {
         match &self.counted {
             FigureSource::Rollups(_) => Vec::new(),
@@ -161,11 +162,11 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// The sessions with a pageview in the last five minutes.
+    /// Returns the sessions with a pageview in the last five minutes.
     pub fn live_users(&self) -> u64 {
         let site = self.site.map(|site| self.names.find(site));
         match &self.counted {
-            // A site that nothing is counted of.
+            // Nothing is counted for this site.
             _ if site == Some(None) => 0,
             FigureSource::Rollups(counts) => counts.traffic.sessions.live(site.flatten(), self.now).count() as u64,
             FigureSource::Visits(filtered) => {
@@ -175,7 +176,7 @@ impl<'a> Figures<'a> {
         }
     }
 
-    /// The totals of a period.
+    /// Returns the totals of a period.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -191,7 +192,7 @@ impl<'a> Figures<'a> {
         Ok(Totals { bounces: u64::try_from(bounces).unwrap_or(0), ..totals })
     }
 
-    /// The pages with the most views, most first, equal ones by path.
+    /// Returns the pages with the most views, most first, equal ones by path.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -218,7 +219,7 @@ impl<'a> Figures<'a> {
         Ok(rows.map(|(path, PathCounts { views, visitors })| PageCount { path, views, visitors }).collect())
     }
 
-    /// The figures of the page at `path`.
+    /// Returns the figures of the page at `path`.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -234,7 +235,7 @@ impl<'a> Figures<'a> {
         Ok(count)
     }
 
-    /// The visitors by a dimension, the first `limit` values.
+    /// Returns the visitors by a dimension, the first `limit` values.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -245,8 +246,8 @@ impl<'a> Figures<'a> {
         Ok(Breakdown { rows: rows.map(|(name, visitors)| VisitorCount { name, visitors }).collect(), total })
     }
 
-    /// The visitors of a referrer in the period and in the previous one, the first `limit` referrers; most in the
-    /// period first, equal ones by name.
+    /// Returns the visitors of referrers in the period and in the previous one: the first `limit` referrers, most
+    /// visitors in the period first, equal ones by name.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -262,8 +263,8 @@ impl<'a> Figures<'a> {
         Ok(rows.map(|(referrer, visitors)| ReferrerTrend { referrer, visitors }).collect())
     }
 
-    /// A time series of the period: a point for every interval, also where it is 0. Its length is up to the caller: the
-    /// longest period has 88 million hours.
+    /// Returns a time series of the period: a point for every interval, even where it is 0. The caller has to limit its
+    /// length: the longest period has 88 million hours.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -280,12 +281,12 @@ impl<'a> Figures<'a> {
         Ok(points)
     }
 
-    /// The number of a text, if anything is counted under it.
+    /// Returns the number of a text; `None` if nothing is counted under it.
     pub(super) fn name(&self, text: &str) -> Option<Name> {
         self.names.find(text)
     }
 
-    /// The text of a number.
+    /// Returns the text of a number.
     pub(super) fn text(&self, name: Name) -> Arc<str> {
         self.names.text(name)
     }
@@ -300,7 +301,7 @@ impl<'a> Figures<'a> {
         Ok(counts)
     }
 
-    /// Calls `visit` with every rollup of the sites in the period: those of day files, then those of open days.
+    /// Calls `visit` with every rollup of the sites in the period: first those of day files, then those of open days.
     pub(super) fn each_rollup(&self, period: Period, mut visit: impl FnMut(Day, &Rollup)) -> Result<()> {
         if let Some((day, what)) = self.incomplete.range(period.start()..=period.end()).next() {
             return Err(damage::incomplete(*day, what));
@@ -330,7 +331,7 @@ impl<'a> Figures<'a> {
         Ok(())
     }
 
-    /// The rows with the greatest `rank`, greatest first, equal ones by name.
+    /// Returns the rows with the greatest `rank`, greatest first, equal ones by name.
     pub(super) fn top<T>(
         &self,
         mut rows: Vec<(Name, T)>,

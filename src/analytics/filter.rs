@@ -1,10 +1,10 @@
-//! Filters: which visits a report counts. Knows no files, and nothing of query strings.
+//! Filters: select the visits that a report counts. They do not know files or query strings.
 
 use super::names::{Name, Names};
 use super::pageview::Dimension;
 use super::visits::{Visit, VisitStep};
 
-/// The part of a visit that a filter looks at.
+/// The part of a visit that a filter compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterField {
     /// The pages that were viewed.
@@ -22,7 +22,7 @@ pub enum FilterField {
 /// Selects the visits with one of some values, or those without any of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VisitFilter {
-    /// Where the value must be.
+    /// The part that must have the value.
     pub field: FilterField,
     /// The values.
     pub values: Vec<String>,
@@ -30,7 +30,7 @@ pub struct VisitFilter {
     pub is_negated: bool,
 }
 
-/// Filters as they apply to visits whose names are interned. A value that is not interned is in no visit.
+/// Filters for visits with interned names. A value that is not interned is in no visit.
 pub(super) struct NamedFilters {
     filters: Vec<NamedFilter>,
 }
@@ -51,7 +51,7 @@ impl NamedFilters {
         NamedFilters { filters: filters.collect() }
     }
 
-    /// Tests whether all filters select a visit.
+    /// Returns whether all filters select a visit.
     pub(super) fn select(&self, visit: &Visit) -> bool {
         self.filters.iter().all(|filter| filter.finds(visit) != filter.is_negated)
     }

@@ -1,5 +1,5 @@
-//! Filtered figures: the visits of a period that filters select, counted again like pageviews. One file is in memory at
-//! a time, and nothing is locked while it is read.
+//! Filtered figures: the visits of a period that match filters, counted again like pageviews. Only one file is in
+//! memory at a time, and no lock is held while it is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -27,13 +27,13 @@ use super::traffic::Traffic;
 use super::visit_codec::{self, BlockReader};
 use super::visits::{Extension, Visit, VisitKey, VisitStep};
 
-/// The time that a filtered report may take, without the time it waits for others.
+/// The time limit of a filtered report, without the time that it waits for others.
 const MAX_TIME: Duration = Duration::from_secs(30);
-/// The figures that a filtered report counts.
+/// The figures of a filtered report.
 pub(super) struct FilteredFigures<'a> {
     filters: &'a [VisitFilter],
     began: Instant,
-    /// The days with visits that were left out because there were too many.
+    /// The days for which some visits were left out because there were too many.
     pub(super) cut_days: BTreeSet<Day>,
     _turn: MutexGuard<'a, ()>,
 }
@@ -43,7 +43,8 @@ impl<'a> FilteredFigures<'a> {
         FilteredFigures { filters, began: Instant::now(), cut_days: BTreeSet::new(), _turn: turn }
     }
 
-    /// The live sessions whose visit the filters select. One without a pageview on the current day is not found.
+    /// Returns the number of live sessions whose visit matches the filters. A session without a pageview on the current
+    /// day is not found.
     pub(super) fn live_users(&self, traffic: &Traffic, names: &Names, site: Option<Name>, now: Millis) -> u64 {
         let filters = NamedFilters::new(self.filters, names);
         let is_selected = |session: &&Session| {
@@ -55,7 +56,7 @@ impl<'a> FilteredFigures<'a> {
         traffic.sessions.live(site, now).filter(is_selected).count() as u64
     }
 
-    /// Calls `visit` with the figures of every site and day in the period, as far as the filters select visits.
+    /// Calls `visit` with the figures of every site and day in the period, counting only visits that match the filters.
     ///
     /// Errors: `INVALID_FILTER` if a day has no visits; `INTERNAL` if a file is damaged or the disk fails; `OVERLOADED` if
     /// it takes too long, or a file is replaced meanwhile.
@@ -84,7 +85,7 @@ impl<'a> FilteredFigures<'a> {
         Ok(())
     }
 
-    /// The state at one moment: the files of the period, and the figures of the open days.
+    /// Returns the state at one moment: the files of the period, and the figures of the open days.
     fn look(
         &mut self,
         data: &AnalyticsData,
@@ -131,14 +132,14 @@ impl<'a> FilteredFigures<'a> {
     ) -> io::Result<Vec<Rollup>> {
         let path = key.path(&data.days_folder());
         let (counted_through, visits) = DayFile::read_visits(&path)?;
-        // A file that was written since then has what was added to it.
+        // A file that was written since then includes the open day's additions already.
         let open = open.filter(|open| key == DayKey::events(key.day) && open.counted_through == counted_through);
         let damaged = |error: DecodeError| at_path(&path, &error.to_string());
         let mut rollups = Vec::new();
         let blocks = visit_codec::blocks(&visits).map_err(damaged)?;
         for block in blocks.iter().filter(|block| site.is_none_or(|site| site == block.site)) {
             let mut reader = BlockReader::new(block, &data.names).map_err(damaged)?;
-            // Now the names of the block are interned.
+            // Created after the reader, which has interned the names of the block.
             let filters = NamedFilters::new(self.filters, &data.names);
             let of_site = data.names.intern(block.site);
             let mut counting = Recount::new(of_site);
@@ -161,14 +162,14 @@ impl<'a> FilteredFigures<'a> {
     }
 }
 
-/// The figures of an open day, and what is added to the visits of its file.
+/// The figures of an open day, and the additions to the visits of its file.
 struct OpenFigures {
     counted_through: u64,
     extensions: BTreeMap<VisitKey, Extension>,
     rollups: Vec<Rollup>,
 }
 
-/// Counts visits of a site and day as pageviews are counted.
+/// Counts the visits of a site and day in the same way as pageviews.
 struct Recount {
     site: Name,
     day: OpenDay,
@@ -207,7 +208,7 @@ impl Recount {
     }
 }
 
-/// The dimensions of a pageview of a visit.
+/// Returns the dimensions of a pageview of a visit.
 fn dimensions(visit: &Visit, client: &[Name; 3]) -> [Name; DIMENSIONS] {
     let (mut of_session, mut of_client) = (visit.entry.iter().skip(1), client.iter());
     Dimension::ALL.map(|dimension| {
@@ -216,7 +217,7 @@ fn dimensions(visit: &Visit, client: &[Name; 3]) -> [Name; DIMENSIONS] {
     })
 }
 
-/// The error for a file that cannot be read: it may have been replaced or removed since the report began.
+/// Returns the error for a file that cannot be read: it may have been replaced or removed since the report began.
 fn unreadable(data: &AnalyticsData, key: DayKey, error: &io::Error) -> Error {
     let counts = data.counts.read();
     match counts.day_files.contains(key) {

@@ -1,5 +1,5 @@
-//! The handle of the worker thread: the queue to it, and its end. The thread, and with it the lock of the folder, lives
-//! as long as a handle does.
+//! The handle of the worker thread: the queue to it, and its shutdown. The thread, and with it the lock of the folder,
+//! lives as long as any handle.
 
 use std::io;
 use std::path::Path;
@@ -22,15 +22,16 @@ use super::links::RecordRange;
 use super::period::Period;
 use super::worker::{Job, Worker};
 
-/// The number of pageviews that may be queued; further ones are dropped. A hit is 4 KiB at most, so all of them 64 MiB.
+/// The number of pageviews that may be queued; further ones are dropped. A hit is at most 4 KiB, so the queue takes at
+/// most 64 MiB.
 const QUEUE_LENGTH: usize = 16_384;
-/// The longest time that a report waits for the pageviews before it to be counted.
+/// The longest time that a report waits for queued pageviews to be counted.
 const SETTLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The worker thread and the data that it shares.
 pub(super) struct WorkerHandle {
     pub(super) data: Arc<AnalyticsData>,
-    /// `None` once it is closed.
+    /// The queue; `None` once it is closed.
     queue: Mutex<Option<SyncSender<Job>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -43,7 +44,7 @@ impl WorkerHandle {
         Ok(WorkerHandle { data, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a pageview and never waits. Drops it if the queue is full or closed.
+    /// Queues a pageview without waiting. Drops it if the queue is full or closed.
     pub(super) fn submit(&self, hit: Hit) {
         let job = Job::Count { at: (self.data.clock)(), hit: Box::new(QueuedHit::from(hit)) };
         let sent = self.queue.lock().as_ref().map(|queue| queue.try_send(job));
@@ -52,8 +53,8 @@ impl WorkerHandle {
         }
     }
 
-    /// Waits until everything that was queued before is counted. Gives up without an error if the queue is full, or
-    /// after [`SETTLE_TIMEOUT`]: while a disk hangs, a report without the last pageviews is better than none.
+    /// Waits until everything that was queued before is counted. If the queue is full, or after [`SETTLE_TIMEOUT`],
+    /// returns without an error: while a disk hangs, a report without the last pageviews is better than none.
     ///
     /// Errors: `OVERLOADED` once it is closed.
     pub(super) fn settle(&self) -> Result<()> {
@@ -69,8 +70,8 @@ impl WorkerHandle {
         }
     }
 
-    /// Deletes a site's figures, holding off imports meanwhile. Returns how many pageviews they had, once the deletion
-    /// is on disk.
+    /// Deletes a site's figures. Imports wait meanwhile. Returns the number of deleted pageviews, once the deletion is
+    /// durable.
     ///
     /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
     pub(super) fn delete(&self, site: &str, period: Period) -> Result<u64> {
@@ -81,12 +82,12 @@ impl WorkerHandle {
         let deletion = Deletion { site: self.data.names.intern(site), period, imports_below: imports.next };
         let (reply, deleted) = sync_channel(1);
         queue.send(Job::Delete { deletion, reply }).map_err(|_| closed())?;
-        // The worker ends only when every sender is gone.
+        // The worker ends only when every sender is dropped.
         drop(queue);
         deleted.recv().map_err(|_| closed())?.map_err(Error::internal)
     }
 
-    /// Links every file into a folder, as of one moment. Returns which records of the log were there.
+    /// Links every file into a folder, as of one moment. Returns the range of log records at that moment.
     ///
     /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
     pub(super) fn link(&self, folder: &Path) -> Result<RecordRange> {
@@ -98,7 +99,7 @@ impl WorkerHandle {
         linked.recv().map_err(|_| closed())?.map_err(|error| Error::writing(folder, &error))
     }
 
-    /// Closes the queue and waits until what is in it is counted and on disk.
+    /// Closes the queue and waits until its pageviews are counted and on disk.
     pub(super) fn close(&self) {
         self.queue.lock().take();
         if let Some(thread) = self.thread.lock().take()
@@ -108,7 +109,7 @@ impl WorkerHandle {
         }
     }
 
-    /// A deletion must reach all files of its period, so none of them may be damaged.
+    /// Fails if a file of the period is damaged, because a deletion must reach all of them.
     fn refuse_damaged(&self, period: Period) -> Result<()> {
         self.data.preload(period);
         let counts = self.data.counts.read();

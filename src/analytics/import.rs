@@ -1,8 +1,8 @@
 //! Imports of access logs in the combined format.
 //!
-//! A file is recognized by the hash of its beginning. An import adds day files of its own. When the file has grown, it
-//! is counted again as a whole and replaces its former import, so that its sessions and visitors are those of the whole
-//! file. Visitors are hashed under a key that is made for the import and never stored.
+//! A file is recognized by the hash of its beginning. An import adds its own day files. When the file has grown, it is
+//! counted again as a whole and replaces its former import. So its sessions and visitors are those of the whole file.
+//! Visitors are hashed with a key that is made for the import and never stored.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,9 +32,9 @@ use super::session::{Visitor, VisitorHash};
 use super::traffic::Traffic;
 use super::visit_codec;
 
-/// The longest line; a longer one is malformed.
+/// The greatest length of a line; longer ones are malformed.
 const MAX_LINE_BYTES: usize = 64 << 10;
-/// The number of malformed lines that are reported, and how much of each.
+/// The number of malformed lines that are reported, and the number of characters shown of each.
 const REPORTED_LINES: usize = 5;
 const REPORTED_CHARS: usize = 200;
 
@@ -53,31 +53,31 @@ pub struct ImportOutcome {
     pub others: u64,
     /// The lines that are not in the combined format.
     pub bad: u64,
-    /// The first few of these.
+    /// The first few malformed lines.
     pub first_bad: Vec<BadLine>,
 }
 
 /// A line that is not in the combined format.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadLine {
-    /// Its number in the file, from 1.
+    /// The number of the line in the file, from 1.
     pub number: u64,
-    /// Its first characters.
+    /// The first characters of the line.
     pub text: String,
 }
 
-/// A file that is being imported. Nothing of it counts before [`Import::finish`].
+/// A file that is being imported. Its pageviews do not count before [`Import::finish`].
 pub struct Import {
     /// Keeps the folder open.
     worker: Arc<WorkerHandle>,
     site: String,
     key: [u8; 32],
     agents: Agents,
-    /// The names of the file. Only those that are counted are kept for longer.
+    /// The names in the file. Only counted names are kept after the import.
     names: Names,
     head: Vec<u8>,
     bytes: u64,
-    /// The beginning of the line that has not ended yet.
+    /// The beginning of the current line, which has not ended yet.
     rest: Vec<u8>,
     found: Vec<FoundPageview>,
     outcome: ImportOutcome,
@@ -98,7 +98,7 @@ struct FoundPageview {
 impl Import {
     pub(super) fn new(worker: Arc<WorkerHandle>, site: &str) -> Import {
         let mut key = [0; 32];
-        // A key of zeros also tells visitors apart; neither the key nor a hash is stored.
+        // If this fails, the key is all zeros. That still separates visitors, and neither the key nor a hash is stored.
         let _ = getrandom::fill(&mut key);
         Import {
             worker,
@@ -114,7 +114,7 @@ impl Import {
         }
     }
 
-    /// Reads the next piece of the file. A piece may end within a line.
+    /// Reads the next piece of the file, which may end within a line.
     pub fn push(&mut self, mut piece: &[u8]) {
         let missing = HEAD_BYTES - self.head.len();
         self.head.extend_from_slice(&piece[..missing.min(piece.len())]);
@@ -134,7 +134,8 @@ impl Import {
         self.rest.extend_from_slice(&piece[..room.min(piece.len())]);
     }
 
-    /// Counts the pageviews, unless an earlier import has them all. On return they are on disk and in every report.
+    /// Counts the pageviews, unless an earlier import already has all of them. On return they are durable and in every
+    /// report.
     ///
     /// # Errors
     /// `INTERNAL` if the disk fails; then none of them counts.
@@ -190,7 +191,7 @@ impl Import {
         });
     }
 
-    /// The page of a request target, which is a path or a URL.
+    /// Returns the page of a request target, which is a path or a URL.
     fn page(&self, target: &str) -> Option<PageUrl> {
         let url = if target.starts_with('/') { format!("http://{}{target}", self.site) } else { target.to_owned() };
         PageUrl::parse(&url)
@@ -208,7 +209,7 @@ impl Import {
         self.outcome.added = self.outcome.pageviews.saturating_sub(counted);
         let import = imports.next;
         if former.is_none() && imports.files.is_empty() {
-            // From here on a missing list is known to be missing.
+            // Written before the first import, so that a list that is missing later is recognized as lost.
             imports.write(&data.folder)?;
         }
         imports.next += 1;
@@ -224,7 +225,7 @@ impl Import {
             let _ = keys.iter().try_for_each(|key| remove_if_there(&key.path(&folder)));
             return Err(error);
         }
-        // The files are on disk, so that the lock which counting and reports need is held for no input or output.
+        // The files are durable already, so no input or output happens under the lock, which counting and reports need.
         let replaced = {
             let mut counts = data.counts.write();
             keys.iter().for_each(|key| counts.day_files.insert(*key, 0));
@@ -235,10 +236,10 @@ impl Import {
         Ok(outcome)
     }
 
-    /// Adds up the pageviews by day.
+    /// Counts the pageviews by day.
     fn count(mut self, data: &AnalyticsData) -> BTreeMap<Day, CountedDay> {
         let site = data.names.intern(&self.site);
-        // A stable sort: within one second, the order of the lines decides.
+        // The sort is stable, so the order of the lines is kept within a second.
         self.found.sort_by_key(|found| found.at);
         let (mut traffic, mut bounds) = (Traffic::default(), Bounds::default());
         let mut today = Day::MIN;
@@ -270,11 +271,11 @@ impl Import {
 /// The figures that an import adds to a day.
 struct CountedDay {
     file: DayFile,
-    /// Encoded.
+    /// The encoded visits.
     visits: Vec<u8>,
 }
 
-/// Writes the files of an import and puts them in place, where they do not count before the list names the import.
+/// Writes the files of an import and puts them in place. They do not count before the list contains the import.
 fn write_files(data: &AnalyticsData, day_files: BTreeMap<Day, CountedDay>, source: Source) -> io::Result<()> {
     let folder = data.days_folder();
     for (day, CountedDay { file, visits }) in &day_files {

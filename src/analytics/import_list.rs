@@ -15,7 +15,7 @@ use super::period::Day;
 pub(super) const IMPORTS_FILE: &str = "imports.json";
 /// The number of bytes at the beginning of a file that identify it.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
-/// A shorter beginning identifies nothing: it is less than a line.
+/// The number of bytes below which a beginning identifies nothing, because it is less than a line.
 const MIN_HEAD_BYTES: usize = 64;
 
 /// The imports that count.
@@ -32,12 +32,12 @@ pub(super) struct ImportedFile {
     /// The number of the import.
     pub(super) import: u64,
     pub(super) site: String,
-    /// From the shortest to the longest.
+    /// The hashes of the file's beginnings, from the shortest to the longest.
     heads: Vec<HeadHash>,
     /// The number of bytes of the file that count; 0 if some of its figures were deleted since.
     pub(super) bytes: u64,
     pub(super) pageviews: u64,
-    /// The days that it has files of.
+    /// The days for which it has files.
     pub(super) days: BTreeSet<Day>,
 }
 
@@ -78,12 +78,12 @@ impl ImportList {
         checked_file::write(&folder.join(IMPORTS_FILE), self)
     }
 
-    /// The numbers of all imports.
+    /// Returns the numbers of all imports.
     pub(super) fn numbers(&self) -> HashSet<u64> {
         self.files.iter().map(|file| file.import).collect()
     }
 
-    /// The day files that should exist.
+    /// Returns the day files that should exist.
     pub(super) fn day_files(&self) -> impl Iterator<Item = DayKey> {
         let keys = |file: &ImportedFile| {
             let source = Source::Import(file.import);
@@ -92,21 +92,21 @@ impl ImportList {
         self.files.iter().flat_map(keys)
     }
 
-    /// The numbers below `limit` of a site's imports.
+    /// Returns the numbers of a site's imports that are below `limit`.
     pub(super) fn numbers_of_site(&self, site: &str, limit: u64) -> HashSet<u64> {
         let of_site = self.files.iter().filter(|file| file.site == site && file.import < limit);
         of_site.map(|file| file.import).collect()
     }
 
-    /// Takes the file of a site that begins with `head` off the list, if it is on it.
+    /// Removes a site's file that begins with `head` from the list, and returns it.
     pub(super) fn take(&mut self, site: &str, head: &[u8]) -> Option<ImportedFile> {
         let index = self.files.iter().position(|file| file.site == site && file.begins_with(head))?;
         Some(self.files.remove(index))
     }
 
-    /// Updates the list before the day files in `removed` go. Removes imports without any other day file. For others it
-    /// forgets how far the file was read, so that a new import of the file counts it as a whole and replaces what is
-    /// left.
+    /// Updates the list before the day files in `removed` are deleted. Removes imports without any other day file. For
+    /// the others it resets the counted length, so that a new import of the file counts it as a whole and replaces the
+    /// rest.
     pub(super) fn forget(&mut self, removed: &HashSet<DayKey>, day_files: &DayFiles, names: &Names) -> io::Result<()> {
         let mut files = Vec::new();
         for mut file in self.files.drain(..) {
@@ -133,21 +133,21 @@ impl ImportList {
 }
 
 impl ImportedFile {
-    /// A file that begins with `head`.
+    /// Makes a file that begins with `head`.
     pub(super) fn new(import: u64, site: &str, head: &[u8], bytes: u64, pageviews: u64) -> ImportedFile {
         let lengths = (0..).map(|power| MIN_HEAD_BYTES << power).take_while(|bytes| *bytes < head.len());
         let heads = lengths.chain([head.len()]).map(|bytes| HeadHash::of(&head[..bytes])).collect();
         ImportedFile { import, site: site.to_owned(), heads, bytes, pageviews, days: BTreeSet::new() }
     }
 
-    /// Tests whether a file with this beginning is this file, be it unchanged, grown or shorter.
+    /// Returns whether a file with this beginning is this file, whether unchanged, grown or shortened.
     fn begins_with(&self, head: &[u8]) -> bool {
         let known = self.heads.iter().rev().find(|known| known.bytes <= head.len());
         known.is_some_and(|known| *known == HeadHash::of(&head[..known.bytes]))
     }
 }
 
-/// The error of what cannot be done because the list cannot be read or written.
+/// Returns the error of an operation that fails because the list cannot be read or written.
 pub(super) fn unusable(error: &io::Error) -> Error {
     if !checked_file::is_damage(error) {
         return Error::internal(error);

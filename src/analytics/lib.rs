@@ -1,10 +1,10 @@
-//! Analytics: pageviews and events in, exact figures out (`API.md` 4.8). Takes and returns typed values; knows nothing of content,
-//! HTTP or JSON.
+//! Analytics: pageviews and events in, exact figures out (`API.md` 4.8). Its interface is typed values; it does not
+//! know content, HTTP or JSON.
 //!
-//! One thread owns what changes: it takes pageviews from a bounded queue, and counts them. Another one writes them to a log
-//! of their own, which is synced several times a second. Days that are over go into day files: what their pageviews add up to by
-//! site and hour, page, referrer and so on, without visitors. This is exact, since visitors of several days add up. A
-//! report adds up the day files of its period and what is being counted.
+//! One thread owns all changing data: it takes pageviews from a bounded queue, and counts them. Another thread writes
+//! them to their own log, which is synced several times a second. Finished days go into day files: sums by site and
+//! hour, page, referrer and so on, without visitors. The sums are exact, because visitors of several days are added up.
+//! A report adds up the day files of its period and the open days.
 //!
 //! No address and no user agent is ever written or logged.
 
@@ -89,19 +89,20 @@ pub struct Analytics {
 #[derive(Clone)]
 enum OpenOutcome {
     Yes(Arc<WorkerHandle>),
-    /// Nothing is counted, and every report is refused. Content does not depend on it.
+    /// The analytics could not be opened: nothing is counted, and every report is refused. Content does not depend on
+    /// it.
     No(Arc<ClosedAnalytics>),
 }
 
-/// The remains of analytics that could not be opened.
+/// The data that is left when the analytics could not be opened.
 struct ClosedAnalytics {
     options: AnalyticsOptions,
     dropped: AtomicU64,
 }
 
 impl Analytics {
-    /// Opens the folder and counts what its log holds. What is damaged is logged, with what to do; reports that need it
-    /// fail, and everything else goes on.
+    /// Opens the folder and counts the records of its log. Damage is logged, with advice. Reports that need damaged
+    /// data fail, and everything else works.
     ///
     /// # Errors
     /// [`OpenError`] if another process has it open or it cannot be read.
@@ -109,8 +110,8 @@ impl Analytics {
         Ok(Analytics { opened: OpenOutcome::Yes(Arc::new(start::open(options)?)) })
     }
 
-    /// The same for a server, which must not stop because of the analytics: if they cannot be opened, that is logged,
-    /// nothing is counted and every report is refused until a restart.
+    /// Like [`Analytics::open`], for a server, which must not stop because of the analytics. If they cannot be opened,
+    /// that is logged, nothing is counted, and every report is refused until a restart.
     ///
     /// # Errors
     /// [`OpenError`] if the country file of the configuration cannot be read.
@@ -137,7 +138,7 @@ impl Analytics {
         }
     }
 
-    /// The current time by the clock of the analytics.
+    /// Returns the current time by the clock of the analytics.
     pub fn now(&self) -> Millis {
         match &self.opened {
             OpenOutcome::Yes(worker) => (worker.data.clock)(),
@@ -145,8 +146,9 @@ impl Analytics {
         }
     }
 
-    /// Queues a pageview and never waits. It is in all figures that are asked for afterwards, and handed to the disk
-    /// within 250 ms, or once the disk has done what it was handed before. If more pageviews arrive than can be counted, they are dropped; the log says how many.
+    /// Queues a pageview without waiting. Figures that are requested afterwards include it. It is handed to the disk
+    /// within 250 ms, or when the disk has finished its earlier work. If more pageviews arrive than can be counted,
+    /// they are dropped, and the log says how many.
     pub fn submit(&self, hit: Hit) {
         match &self.opened {
             OpenOutcome::Yes(worker) => worker.submit(hit),
@@ -154,7 +156,8 @@ impl Analytics {
         }
     }
 
-    /// The figures of a site, or of all sites without one. Waits until the pageviews submitted before are counted.
+    /// Returns the figures of a site, or of all sites without one. Waits until all pageviews submitted before are
+    /// counted.
     ///
     /// # Errors
     /// `OVERLOADED` after [`Analytics::close`]; `INTERNAL` if the analytics could not be opened.
@@ -164,19 +167,19 @@ impl Analytics {
         Ok(Figures::new(&worker.data, site, now))
     }
 
-    /// The figures of the visits that all filters select, otherwise as [`Analytics::figures`]. It waits for other such
-    /// reports: one at a time reads visits.
+    /// Like [`Analytics::figures`], for the visits that match all filters. Waits for other such reports, because only
+    /// one at a time reads visits.
     ///
     /// # Errors
-    /// Those of [`Analytics::figures`]; `OVERLOADED` if too many reports wait.
+    /// The errors of [`Analytics::figures`]; `OVERLOADED` if too many reports wait.
     pub fn filtered_figures<'a>(&'a self, site: Option<&'a str>, filters: &'a [VisitFilter]) -> Result<Figures<'a>> {
         let (now, worker) = (self.now(), self.worker()?);
         worker.settle()?;
         Figures::filtered(&worker.data, site, now, filters)
     }
 
-    /// Reads the files of a period into memory. Call it before [`Analytics::figures`], which lets nothing be counted
-    /// while it reads.
+    /// Reads the files of a period into memory. Should be called before [`Analytics::figures`], because nothing is
+    /// counted while that reads files.
     pub fn preload(&self, period: Period) {
         if let OpenOutcome::Yes(worker) = &self.opened {
             worker.data.preload(period);
@@ -191,8 +194,8 @@ impl Analytics {
         Ok(Import::new(Arc::clone(self.worker()?), site))
     }
 
-    /// Writes everything but the salts to a file, as of one moment: what a start would find after a kill. Blocks;
-    /// counting and reports go on meanwhile, imports and deletions wait.
+    /// Writes everything except the salts to a file, as of one moment, equal to the state that a start would find after
+    /// a kill. Blocks; counting and reports continue meanwhile, imports and deletions wait.
     ///
     /// # Errors
     /// `INTERNAL` if a file cannot be read or written, or the analytics could not be opened.
@@ -200,13 +203,13 @@ impl Analytics {
         backup::write(self.worker()?, file)
     }
 
-    /// Tests whether the analytics were opened. If not, nothing is counted.
+    /// Returns whether the analytics were opened. If not, nothing is counted.
     pub fn is_open(&self) -> bool {
         matches!(self.opened, OpenOutcome::Yes(_))
     }
 
-    /// Deletes a site's figures of a period and returns how many pageviews they had. On return no report shows them and
-    /// no file holds them.
+    /// Deletes a site's figures of a period and returns the number of deleted pageviews. On return no report shows them
+    /// and no file holds them.
     ///
     /// # Errors
     /// `INTERNAL` if a file of the period or the list of imports is damaged: then nothing is deleted. `INTERNAL` if the
@@ -216,14 +219,14 @@ impl Analytics {
         self.worker()?.delete(site, period)
     }
 
-    /// Counts what is queued. On return everything is on disk. Pageviews submitted later are dropped.
+    /// Counts the queued pageviews. On return everything is durable. Pageviews submitted later are dropped.
     pub fn close(&self) {
         if let OpenOutcome::Yes(worker) = &self.opened {
             worker.close();
         }
     }
 
-    /// The number of pageviews that were dropped since the start because more arrived than could be counted.
+    /// Returns the number of pageviews that were dropped since the start because more arrived than could be counted.
     pub fn dropped(&self) -> u64 {
         let dropped = match &self.opened {
             OpenOutcome::Yes(worker) => &worker.data.dropped,

@@ -1,5 +1,5 @@
-//! Links to the files of the analytics as they are at one moment, for a backup: what is replaced or removed afterwards is
-//! still there under its link.
+//! Links to the files of the analytics at one moment, for a backup: a file that is replaced or removed afterwards still
+//! exists under its link.
 
 use std::fs;
 use std::io;
@@ -9,17 +9,17 @@ use super::data::DAYS_FOLDER;
 use super::import_list::IMPORTS_FILE;
 use super::recovery::LOG;
 
-/// Begins the name of a folder of links.
+/// The beginning of the name of a folder of links.
 const LINKS: &str = "backup-";
 
-/// The records that a backup has.
+/// The log records in a backup.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordRange {
     pub(super) first: u64,
     pub(super) last: u64,
 }
 
-/// A new folder for links.
+/// Returns a new folder for links.
 pub(super) fn folder(analytics: &Path) -> io::Result<PathBuf> {
     let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
     Ok(analytics.join(format!("{LINKS}{random:016x}")))
@@ -41,12 +41,12 @@ pub(super) fn link_files(folder: &Path, links: &Path) -> io::Result<()> {
     if imports.exists() { link(&imports, &links.join(IMPORTS_FILE)) } else { Ok(()) }
 }
 
-/// A link, or a copy where the file system has no links.
+/// Links a file, or copies it if the file system has no links.
 fn link(from: &Path, to: &Path) -> io::Result<()> {
     fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(|_| ()))
 }
 
-/// Removes the links that a kill left.
+/// Removes links that were left by a kill.
 pub(super) fn remove_links(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

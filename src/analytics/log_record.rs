@@ -1,5 +1,5 @@
-//! The records of the analytics log: pageviews and events in the order of arrival, at each midnight the sessions that cross it,
-//! and for a deletion all that is left. No record holds an address or a user agent.
+//! The records of the analytics log: pageviews and events in the order of arrival, the open sessions at each midnight,
+//! and for a deletion all remaining figures. No record holds an address or a user agent.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::period::Period;
 use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 
-/// The kinds of records. 1 to 3 were those of a format that was never released.
+/// The kinds of records. The kinds 1 to 3 belonged to a format that was never released.
 const ACTIVITIES: u8 = 4;
 const MIDNIGHT: u8 = 5;
 const DELETION: u8 = 6;
@@ -27,9 +27,9 @@ const EVENT: u8 = 1;
 pub(super) enum LogRecord {
     /// Pageviews and events, in order.
     Activities(Vec<Activity>),
-    /// A day began. These sessions are open, and no others.
+    /// A day began. `sessions` are all open sessions.
     Midnight { at: Millis, sessions: Vec<OpenSession> },
-    /// Figures were deleted. `traffic` is what is left of everything that earlier records hold and no day file does.
+    /// Figures were deleted. `traffic` is the rest of the figures from earlier records that are in no day file.
     Deletion { at: Millis, traffic: Traffic, deletion: Deletion },
 }
 
@@ -41,7 +41,7 @@ struct Texts {
 }
 
 impl Texts {
-    /// The number by which the record refers to a name; 0 for [`NONE`].
+    /// Returns the number of a name in the record; 0 for [`NONE`].
     fn number(&mut self, name: Name, names: &Names) -> u64 {
         if name == NONE {
             return 0;
@@ -53,7 +53,7 @@ impl Texts {
         })
     }
 
-    /// The bytes of a record: its kind, the texts, and its content.
+    /// Returns the bytes of a record: its kind, the texts, and its content.
     fn record(self, kind: u8, content: &[u8]) -> Vec<u8> {
         let mut record = vec![kind];
         put(&mut record, self.indexes.len() as u64);

@@ -1,8 +1,9 @@
-//! The thread that writes the log. What a disk takes long for holds up neither the counting nor the reports: they put
-//! records into a queue that is bounded in bytes.
+//! The thread that writes the log. A slow disk holds up neither counting nor reports: they put records into a queue
+//! that is bounded in bytes.
 //!
-//! A record is handed to the disk at most [`SYNC_INTERVAL`] after it was queued, unless a sync that began before is not
-//! done yet. Beside records and their syncs this thread only does what midnight, deletions and backups need of the log.
+//! A record is handed to the disk at most [`SYNC_INTERVAL`] after it was queued, unless an earlier sync is not
+//! finished. In addition to records and syncs, this thread only does the work on the log for midnight, deletions and
+//! backups.
 
 use std::io;
 use std::sync::Arc;
@@ -30,9 +31,9 @@ enum Job {
     Work(Work),
 }
 
-/// The queue of the thread, and its end.
+/// The queue of the thread, and its shutdown.
 pub(super) struct LogWriter {
-    /// `None` once it is closed.
+    /// The queue; `None` once it is closed.
     queue: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
     status: Arc<Status>,
@@ -59,7 +60,7 @@ impl LogWriter {
         Ok(LogWriter { queue: Some(queue), thread: Some(thread), status })
     }
 
-    /// Queues a record. Returns `false`, and queues nothing, if too much is waiting already or the disk has failed.
+    /// Queues a record. Returns `false`, and queues nothing, if the queue is full or the disk has failed.
     pub(super) fn append(&self, record: Vec<u8>) -> bool {
         let bytes = record.len();
         if self.status.has_failed.load(Ordering::Acquire)
@@ -71,7 +72,7 @@ impl LogWriter {
         self.queue.as_ref().is_some_and(|queue| queue.send(Job::Append(record)).is_ok())
     }
 
-    /// Runs `work` on the log, behind everything that was queued before, and waits for it.
+    /// Runs `work` on the log, after everything that was queued before, and waits for it.
     pub(super) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Log) -> Result<T, StorageError> + Send + 'static,
@@ -85,7 +86,7 @@ impl LogWriter {
         result.unwrap_or(Err(StorageError::Log(LogError::Stopped)))
     }
 
-    /// The number of the newest record that is known to be on disk.
+    /// Returns the number of the newest record that is known to be on disk.
     pub(super) fn synced_through(&self) -> u64 {
         self.status.synced_through.load(Ordering::Acquire)
     }
@@ -136,7 +137,7 @@ impl WriterState {
         self.sync();
     }
 
-    /// Appends a record. On a full disk it tries again until there is room: what waits meanwhile is bounded.
+    /// Appends a record. On a full disk it retries until there is room; the queue of waiting records is bounded.
     fn append(&mut self, record: &[u8]) {
         let mut is_reported = false;
         while !self.status.has_failed.load(Ordering::Acquire) {
@@ -170,7 +171,7 @@ impl WriterState {
         self.synced_at = Instant::now();
     }
 
-    /// From here on pageviews are dropped, until a restart.
+    /// Ends writing: pageviews are dropped from now on, until a restart.
     fn fail(&self, error: &StorageError, what: &str) {
         if !self.status.has_failed.swap(true, Ordering::AcqRel) {
             tracing::error!(%error, "{what}; pageviews are dropped until the server is started again");

@@ -1,8 +1,8 @@
-//! Midnight: the days that are over go from the log into day files.
+//! Midnight: moves finished days from the log into day files.
 //!
-//! First the log gets a record of the sessions that cross midnight, from which the new day can be counted without
-//! earlier records. Each day file names that record as the last one it counts, so a crash in between counts nothing
-//! twice. At last the earlier records are removed, so no pageview of a day that is over is kept.
+//! First the log gets a record of the sessions that cross midnight, so that the new day can be counted without earlier
+//! records. Each day file has the number of that record as the last one it counts, so a crash in between counts nothing
+//! twice. Finally the earlier records are removed, so no pageview of a finished day is kept.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -62,12 +62,12 @@ pub(super) fn begin_day(log: &LogWriter, data: &AnalyticsData, today: Day, at: M
 /// A day that is over.
 struct FinishedDay {
     day: Day,
-    /// True if there is an unfinished file of it.
+    /// True if its unfinished file was written.
     is_written: bool,
 }
 
-/// Writes the files of the days before `today` as unfinished files, and returns which days these are. What is added to
-/// a day whose file is damaged is dropped, with a warning: its figures are lost anyway.
+/// Writes the files of the days before `today` as unfinished files, and returns these days. Additions to a day whose
+/// file is damaged are dropped, with a warning, because its figures are lost anyway.
 fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<Vec<FinishedDay>> {
     let Counts { traffic, day_files, .. } = &*data.counts.read();
     let folder = data.days_folder();
@@ -98,7 +98,7 @@ fn write_day_files(data: &AnalyticsData, today: Day, number: u64) -> io::Result<
 
 type Visits = BTreeMap<Name, SiteVisits>;
 
-/// The figures and the visits of a file.
+/// Reads the figures and the visits of a file.
 fn read_whole(day_files: &DayFiles, key: DayKey, names: &Names) -> io::Result<(DayFile, Visits)> {
     let file = DayFile::clone(&*day_files.read(key, names)?);
     let (path, (_, visits)) = (day_files.path(key), DayFile::read_visits(&day_files.path(key))?);

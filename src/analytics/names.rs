@@ -1,5 +1,5 @@
-//! Interned names: paths, hosts, browsers and other texts are stored once and counted by number. Knows nothing of what
-//! they name.
+//! Interned names: paths, hosts, browsers and other texts are stored once and counted by number. It does not know their
+//! meaning.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use parking_lot::RwLock;
 /// The number of an interned text. It is valid in this process only.
 pub(super) type Name = u32;
 
-/// In place of a name where there is none, such as of a campaign that a page's address does not have. It has no text.
+/// The number for a missing name, such as the campaign of an address without one. It has no text.
 pub(super) const NONE: Name = Name::MAX;
 
 /// Every name seen since the start. Names are never removed, and their numbers are never reused.
@@ -25,7 +25,7 @@ struct Table {
 }
 
 impl Names {
-    /// The number of a text. A new text gets the next number.
+    /// Returns the number of a text. A new text gets the next number.
     pub(super) fn intern(&self, text: &str) -> Name {
         if let Some(number) = self.find(text) {
             return number;
@@ -41,12 +41,12 @@ impl Names {
         number
     }
 
-    /// The number of a text, if it is interned.
+    /// Returns the number of a text, if it is interned.
     pub(super) fn find(&self, text: &str) -> Option<Name> {
         self.table.read().numbers.get(text).copied()
     }
 
-    /// The text of a number.
+    /// Returns the text of a number.
     pub(super) fn text(&self, number: Name) -> Arc<str> {
         Arc::clone(&self.table.read().texts[number as usize])
     }

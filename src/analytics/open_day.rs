@@ -1,5 +1,5 @@
-//! A day that is being counted: its rollups so far, and the sets of who was seen that distinct counts need. Knows no
-//! files; its bytes are part of a log record.
+//! A day that is being counted: its rollups so far, and the sets of seen visitors that distinct counts need. It does
+//! not know files; its bytes are part of a log record.
 
 use std::collections::{HashMap, HashSet};
 
@@ -41,18 +41,18 @@ pub(super) struct OpenDay {
 struct SeenVisitor {
     site: Name,
     number: VisitorNumber,
-    /// One bit for each hour in which the visitor viewed a page. None is set for one who only sent events.
+    /// One bit for each hour in which the visitor viewed a page. No bit is set for a visitor who only sent events.
     hours: u32,
 }
 
-/// A visitor saw a page.
+/// Marks that a visitor saw a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PageVisit {
     path: Name,
     visitor: VisitorNumber,
 }
 
-/// A visitor has this value in a dimension.
+/// Marks that a visitor has this value in a dimension.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ShareVisit {
     dimension: u8,
@@ -60,21 +60,21 @@ struct ShareVisit {
     visitor: VisitorNumber,
 }
 
-/// A visitor sent an event, or one with this value of a property.
+/// Marks that a visitor sent an event, or one with this value of a property.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct EventVisit {
     key: EventKey,
     visitor: VisitorNumber,
 }
 
-/// Finds a page in the rollup of its site.
+/// The key of a page in the rollup of its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct PageKey {
     site: Name,
     path: Name,
 }
 
-/// Finds a share in the rollup of its site.
+/// The key of a share in the rollup of its site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct ShareKey {
     site: Name,
@@ -83,27 +83,27 @@ struct ShareKey {
 }
 
 impl OpenDay {
-    /// The rollups so far.
+    /// Returns the rollups so far.
     pub(super) fn sites(&self) -> &SiteRollups {
         &self.sites
     }
 
-    /// The rollups and the visits, without who was seen.
+    /// Returns the rollups and the visits, without the seen visitors.
     pub(super) fn into_parts(self) -> (SiteRollups, DayVisits) {
         (self.sites, self.visits)
     }
 
-    /// The visits so far.
+    /// Returns the visits so far.
     pub(super) fn visits(&self) -> &DayVisits {
         &self.visits
     }
 
-    /// The visits so far.
+    /// Returns the visits so far.
     pub(super) fn visits_mut(&mut self) -> &mut DayVisits {
         &mut self.visits
     }
 
-    /// The number of a visitor who was seen.
+    /// Returns the number of a visitor who was seen.
     pub(super) fn visitor(&self, hash: VisitorHash) -> Option<u32> {
         self.visitors.get(&hash).map(|seen| seen.number)
     }
@@ -171,7 +171,7 @@ impl OpenDay {
         }
     }
 
-    /// Notes that a session that began on this day went on for `gap`, from the page `left` to the page `path`.
+    /// Notes that a session of this day continued after `gap`, from the page `left` to the page `path`.
     pub(super) fn lengthen_session(&mut self, site: Name, gap: Millis, was_bounce: bool, left: Name, path: Name) {
         let rollup = self.sites.entry(site).or_default();
         rollup.duration += gap;
@@ -198,13 +198,14 @@ impl OpenDay {
         self.share_indexes.retain(|key, _| key.site != site);
     }
 
-    /// Drops who was seen, and keeps the rollups. No pageview of the day may be added afterwards, but sessions may go on.
+    /// Drops the seen visitors and keeps the rollups. No pageview of the day may be added afterwards, but its sessions
+    /// may continue.
     pub(super) fn forget_visitors(&mut self) {
         let OpenDay { sites, exit_indexes, visits, .. } = std::mem::take(self);
         *self = OpenDay { sites, exit_indexes, visits, ..OpenDay::default() };
     }
 
-    /// Appends the day to a record; `text` gives the number by which the record writes a name.
+    /// Appends the day to a record; `text` returns a name's number in the record.
     pub(super) fn encode(&self, out: &mut Vec<u8>, names: &Names, mut text: impl FnMut(Name) -> u64) {
         let sites = encode_sites(&self.sites, names);
         put(out, sites.len() as u64);
@@ -239,7 +240,7 @@ impl OpenDay {
         }
     }
 
-    /// Reads what [`OpenDay::encode`] appended; `name` reads a name.
+    /// Reads a day that [`OpenDay::encode`] appended; `name` reads a name.
     pub(super) fn decode(
         input: &mut Input,
         names: &Names,
@@ -293,7 +294,7 @@ impl OpenDay {
     }
 }
 
-/// The visitor under a hash. A new one gets the next number.
+/// Returns the visitor with a hash. A new one gets the next number.
 fn see<'a>(
     visitors: &'a mut HashMap<VisitorHash, SeenVisitor>,
     last: &mut VisitorNumber,

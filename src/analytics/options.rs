@@ -17,14 +17,14 @@ pub struct AnalyticsOptions {
     pub sites: Vec<String>,
     /// A country file in MaxMind's format.
     pub country_file: Option<PathBuf>,
-    /// The number of days that are kept; all of them without a number.
+    /// The number of days that are kept; `None` keeps all.
     pub retention_days: Option<u32>,
     /// The clock by which pageviews are counted.
     pub clock: Clock,
 }
 
 impl AnalyticsOptions {
-    /// The analytics of a data folder: no sites, every day kept, and the system's clock.
+    /// Returns the options for a data folder: no sites, every day kept, and the system's clock.
     pub fn in_folder(data: &Path) -> AnalyticsOptions {
         AnalyticsOptions {
             folder: data.join("analytics"),

@@ -1,11 +1,11 @@
-//! Pageviews and events as they are counted: without an address or a user agent, with their texts interned.
+//! Pageviews and events in countable form: without an address or a user agent, with interned texts.
 
 use bindery_model::time::Millis;
 
 use super::names::Name;
 use super::session::Visitor;
 
-/// The property that visitors are grouped by. The number of each is its index in the arrays by dimension, also on disk.
+/// The property by which visitors are grouped. Its number is its index in arrays by dimension, including those on disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dimension {
     /// The host that the session came from.
@@ -29,7 +29,7 @@ pub enum Dimension {
 }
 
 impl Dimension {
-    /// All of them, by their numbers.
+    /// All dimensions, by their numbers.
     pub(super) const ALL: [Dimension; DIMENSIONS] = [
         Dimension::Referrer,
         Dimension::Device,
@@ -42,7 +42,7 @@ impl Dimension {
         Dimension::Term,
     ];
 
-    /// Tests whether the first pageview of a session decides it. The others count for every pageview.
+    /// Returns whether it is decided by the first pageview of a session. The others are decided by each pageview.
     pub(super) fn is_of_session(self) -> bool {
         !matches!(self, Dimension::Device | Dimension::Browser | Dimension::Country)
     }
@@ -58,7 +58,7 @@ pub(super) struct Pageview {
     pub(super) site: Name,
     pub(super) visitor: Visitor,
     pub(super) path: Name,
-    /// By [`Dimension`]; [`super::names::NONE`] for what the page's address does not have.
+    /// The values by [`Dimension`]; [`super::names::NONE`] for missing ones.
     pub(super) dimensions: [Name; DIMENSIONS],
 }
 

@@ -1,6 +1,6 @@
-//! Opening the log, also a damaged one: what is valid of it is kept under its numbers, an empty record stands in for
-//! each lost one, and the damaged files are moved aside as they are. Looks before it opens anything, since opening a log
-//! cuts a tail that is not valid.
+//! Opens the log, even a damaged one: its valid records are kept under their numbers, an empty record replaces each
+//! lost one, and the damaged files are moved aside unchanged. Inspects the log before opening it, because opening cuts
+//! off an invalid tail.
 
 use std::fs;
 use std::io;
@@ -22,27 +22,27 @@ use super::storage_error::StorageError;
 
 /// The folder of the log, within that of the analytics.
 pub(super) const LOG: &str = "log";
-/// The log that replaces a damaged one, while it is written.
+/// The replacement of a damaged log, while it is written.
 const REPLACEMENT: &str = "log.unfinished";
-/// The log holds about a day, so its segments are small.
+/// The size of the first segment. It is small, because the log holds about a day.
 const FIRST_SEGMENT_BYTES: u64 = 1 << 20;
 const SEGMENT_BYTES: u64 = 16 << 20;
 
-/// The findings of a look at the log.
+/// The findings of an inspection of the log.
 #[derive(Debug, Default)]
 pub(super) struct LogLook {
     pub(super) findings: Vec<Finding>,
     /// The days whose pageviews may have been lost.
     lost: Vec<(Day, Day)>,
-    /// The number of the first record that is left, and whether the ones before it are lost.
+    /// The number of the first remaining record; `lacks_beginning` is true if earlier ones are lost.
     first: Option<u64>,
     lacks_beginning: bool,
     /// The number of the newest record that was ever synced.
     last: u64,
 }
 
-/// Looks at the log without changing anything. `synced_through` is a record that was synced, `today` the last day that
-/// may have pageviews.
+/// Inspects the log without changing anything. `synced_through` is the number of a synced record, `today` the last day
+/// that may have pageviews.
 pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day) -> Result<LogLook, StorageError> {
     let mut reading =
         RecordFollower { look: LogLook::default(), last: 0, first_at: None, last_at: None, undecodable: false, today };
@@ -58,7 +58,7 @@ pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day
     let mut look = std::mem::take(&mut reading.look);
     look.last = last;
     if look.lost.is_empty() && inspection.damage.iter().any(|damage| !damage.records.is_empty()) {
-        // Only records before a midnight are lost: those of the day before it.
+        // Only records before a midnight are lost, which belong to the day before it.
         let day = reading.first_at.map_or(today, day_number);
         look.lost.push((day - 1, day));
     }
@@ -77,7 +77,8 @@ pub(super) fn look(folder: &Path, state: &State, synced_through: u64, today: Day
     Ok(look)
 }
 
-/// Opens the log. If it is damaged, notes the loss in `state`, moves it aside and opens what is left of it.
+/// Opens the log. If it is damaged, notes the loss in `state`, moves it aside, and opens its replacement with the
+/// remaining records.
 pub(super) fn open_log(
     folder: &Path,
     state: &mut State,
@@ -86,7 +87,7 @@ pub(super) fn open_log(
 ) -> Result<(Log, Vec<Finding>), StorageError> {
     let (current, replacement) = (folder.join(LOG), folder.join(REPLACEMENT));
     if replacement.exists() {
-        // Complete exactly if the damaged log was moved aside already.
+        // The replacement is complete exactly if the damaged log was moved aside already.
         if current.exists() { fs::remove_dir_all(&replacement)? } else { put_in_use(&replacement, &current)? }
     }
     let look = look(folder, state, synced_through, today)?;
@@ -105,7 +106,7 @@ pub(super) fn open_log(
     Ok((Log::open(&current, options(synced_through))?, look.findings))
 }
 
-/// Makes a new folder for what is moved aside.
+/// Creates a new folder for files that are moved aside.
 pub(super) fn aside(folder: &Path) -> io::Result<PathBuf> {
     let free = (1..).map(|number| folder.join(format!("damaged-{number}"))).find(|path| !path.exists());
     let path = free.unwrap_or_else(|| folder.join("damaged"));
@@ -127,7 +128,7 @@ fn write_replacement(current: &Path, path: &Path, look: &LogLook, through: u64) 
     let filler = log_record::encode_activities(&[], &Names::default());
     let mut log = Log::open(path, options(0))?;
     let first = look.first.unwrap_or(through + 1);
-    // A stand-in before the first record says that the beginning was lost, not only now.
+    // An empty record before the first one also tells later inspections that the beginning was lost.
     log.reset_to(if look.lacks_beginning || look.first.is_none() { first.max(2) - 1 } else { first })?;
     let mut result = Ok(());
     let mut append = |number: u64, payload: Option<&[u8]>| -> Result<(), StorageError> {
@@ -147,7 +148,7 @@ fn write_replacement(current: &Path, path: &Path, look: &LogLook, through: u64) 
     Ok(())
 }
 
-/// Follows the records, to know when what is missing happened.
+/// Follows the records, to find out at which times records are missing.
 struct RecordFollower {
     look: LogLook,
     last: u64,
@@ -183,23 +184,24 @@ impl RecordFollower {
         self.last_at = last_at.or(self.last_at);
     }
 
-    /// Finds what is lost behind the last record.
+    /// Finds losses after the last record.
     fn end(&mut self, last: u64, state: &State) {
         if last > self.last {
             let first = self.last_at.map(first_day).or(state.day).unwrap_or(self.today);
-            // A later day would have begun with a midnight, which is noted.
+            // A later day would have begun with a midnight, which is stored in the state.
             let through = state.day.unwrap_or(self.today).max(self.last_at.map_or(Day::MIN, day_number));
             self.look.lost.push((first.min(through), through));
         }
     }
 }
 
-/// The first day that a lost pageview after this time may belong to: its session may have begun the day before.
+/// Returns the first day to which a pageview lost after this time may belong: its session may have begun the day
+/// before.
 fn first_day(last_at: Millis) -> Day {
     day_number(last_at - SESSION_GAP)
 }
 
-/// The text for days whose figures are lost.
+/// Returns a text that names the days of lost figures.
 pub(super) fn name_days(days: impl Iterator<Item = Day>) -> String {
     days.map(format_date).collect::<Vec<_>>().join(", ")
 }

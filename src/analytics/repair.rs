@@ -1,4 +1,4 @@
-//! The way on after damage: what is damaged is moved aside, and what is left counts. Nothing is removed.
+//! Repairs damaged analytics: damaged files are moved aside, and the rest counts. Nothing is removed.
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
@@ -19,8 +19,8 @@ use super::recovery::{aside, name_days};
 use super::start::{self, OpenError};
 use super::state::State;
 
-/// Repairs the analytics in `folder` (that of [`super::AnalyticsOptions`]), which no process may have open. Returns what
-/// it did, as sentences; none if nothing is damaged. Afterwards reports show what is left.
+/// Repairs the analytics in `folder` (that of [`super::AnalyticsOptions`]), which no process may have open. Returns the
+/// actions taken, as sentences; none if nothing is damaged. Afterwards reports show the remaining figures.
 ///
 /// # Errors
 /// [`OpenError`] if another process has it open, or a file cannot be read, moved or written.
@@ -35,7 +35,7 @@ pub fn repair(folder: &Path) -> Result<Vec<String>, OpenError> {
 
 struct Repair<'a> {
     folder: &'a Path,
-    /// Where damaged files are moved, once there is one.
+    /// The folder for damaged files, once there is one.
     aside: Option<PathBuf>,
     done: Vec<String>,
 }
@@ -47,7 +47,7 @@ impl Repair<'_> {
             state => state?,
         };
         let days = self.folder.join(DAYS_FOLDER);
-        // First, since nothing may be moved if a file is of another version.
+        // Done first, because nothing may be moved if a file is of another version.
         let mut broken = self.damaged_files(&days)?;
         if let Err(error) = ImportList::read(self.folder)
             && !is_damage(&error)
@@ -59,7 +59,7 @@ impl Repair<'_> {
         for key in &broken {
             self.move_aside(&key.path(&days))?;
         }
-        // At last, since a start removes the files of imports that are not on the list.
+        // Done last, because a start removes the files of imports that are not on the list.
         imports.map_or(Ok(()), |imports| imports.write(self.folder))?;
         let lost: BTreeSet<Day> = broken.iter().map(|key| key.day).collect();
         if !lost.is_empty() {
@@ -105,8 +105,8 @@ impl Repair<'_> {
         Ok(broken)
     }
 
-    /// Without a list, no import counts; without one of its files, an import does not: its file can be imported again.
-    /// Returns the new list, if there is one.
+    /// Repairs the list of imports. Without the list, no import counts. An import with a missing file does not count
+    /// either: its access log can be imported again. Returns the new list, if it changed.
     fn repair_imports(
         &mut self,
         state: &State,

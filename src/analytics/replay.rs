@@ -1,4 +1,4 @@
-//! Replay: at a start, counts what the log holds and the day files do not, and finishes interrupted deletions.
+//! Replay: at a start, counts the log records that are not in day files, and finishes interrupted deletions.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ use super::names::Names;
 use super::pageview::Activity;
 use super::storage_error::StorageError;
 
-/// Replays the whole log into `counts`. Returns how many pageviews it holds.
+/// Replays the whole log into `counts`. Returns the number of its pageviews.
 pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: &Path) -> Result<u64, StorageError> {
     let mut pageviews = 0;
     let mut deletions = Vec::new();

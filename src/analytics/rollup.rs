@@ -1,6 +1,7 @@
 //! The sums of the pageviews of one site and day.
 //!
-//! A rollup is exact because visitors of several days add up, so distinct visitors need to be known only within a day.
+//! A rollup is exact because visitors of several days are added up, so distinct visitors need to be known only within a
+//! day.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -49,7 +50,7 @@ pub(super) struct EventKey {
 }
 
 impl EventKey {
-    /// The event itself.
+    /// Returns the event itself.
     pub(super) fn of(event: Name) -> EventKey {
         EventKey { event, property: NONE, value: NONE }
     }
@@ -63,7 +64,7 @@ pub(super) struct EventRow {
     pub(super) visitors: u64,
 }
 
-/// The figures of one site on one day. Bounces, duration and exits may be negative in what is added to an earlier day.
+/// The figures of one site on one day. In additions to an earlier day, bounces, duration and exits may be negative.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rollup {
     pub(super) hours: [Hour; 24],
@@ -71,7 +72,7 @@ pub(super) struct Rollup {
     pub(super) bounces: i64,
     pub(super) duration: Millis,
     pub(super) pages: Vec<Page>,
-    /// By [`super::pageview::Dimension`].
+    /// The shares by [`super::pageview::Dimension`].
     pub(super) shares: [Vec<Share>; DIMENSIONS],
     /// The sessions by their first page.
     pub(super) entries: Vec<PageSessions>,
@@ -126,7 +127,7 @@ impl Rollup {
     }
 }
 
-/// Adds rows to those with the same key, in time that grows with their number.
+/// Adds rows to those with the same key, in linear time.
 fn add_rows<T: Copy, K: Eq + Hash>(rows: &mut Vec<T>, others: &[T], key: impl Fn(&T) -> K, add: impl Fn(&mut T, &T)) {
     if others.is_empty() {
         return;
@@ -153,7 +154,7 @@ mod tests {
         rollup
     }
 
-    /// The time of adding as many new names as there are.
+    /// Measures the time of adding `count` new names to as many.
     fn adding(count: u32) -> Duration {
         let mut more = with_referrers(2 * count);
         more.shares[0].drain(..count as usize / 2);
@@ -169,8 +170,8 @@ mod tests {
     #[test]
     fn the_time_to_add_names_grows_with_their_number_and_not_with_its_square() {
         let (mut few, mut many) = (Duration::MAX, Duration::MAX);
-        // Eight times as many: a quadratic addition would take 64 times as long. Other tests run meanwhile, so the fastest
-        // of some counts.
+        // With eight times as many names, a quadratic addition would take 64 times as long. Other tests run at the same
+        // time, so the fastest of several attempts counts.
         for _ in 0..10 {
             (few, many) = (few.min(adding(25_000)), many.min(adding(200_000)));
             if many < few * 30 {

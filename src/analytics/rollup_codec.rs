@@ -16,7 +16,7 @@ pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
         put(&mut out, rollup.visitors);
         put_signed(&mut out, rollup.bounces);
         put_signed(&mut out, rollup.duration);
-        // Paths that sort next to each other are alike, which compresses well.
+        // Neighbors in sorted paths are similar, which compresses well.
         let mut pages: Vec<_> = rollup.pages.iter().map(|page| (names.text(page.path), page)).collect();
         pages.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         put(&mut out, pages.len() as u64);
@@ -90,7 +90,7 @@ pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups,
     Ok(sites)
 }
 
-/// A key without a property is that of the event itself: no property has an empty name.
+/// Reads a key. One without a property belongs to the event itself, because no property has an empty name.
 fn read_key(input: &mut Input, names: &Names) -> Result<EventKey, DecodeError> {
     let event = names.intern(input.text()?);
     let (property, value) = (input.text()?, input.text()?);

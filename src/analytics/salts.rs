@@ -1,8 +1,7 @@
-//! The salts that visitors are hashed under: one for each UTC day, made when the day begins and destroyed when it is
-//! over.
+//! The salts with which visitors are hashed: one for each UTC day, made when the day begins and destroyed after it.
 //!
-//! A salt has a file of its own, so a restart counts nobody twice. It outlives its day by the 30 minutes in which a
-//! session may still be continued; then the file is overwritten and removed. No log, store or backup holds a salt.
+//! A salt has its own file, so a restart counts nobody twice. It outlives its day by the 30 minutes in which a session
+//! may continue; then the file is overwritten and removed. No log, store or backup holds a salt.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -17,12 +16,12 @@ use super::period::Day;
 use super::session::{SESSION_GAP, Visitor, VisitorHash};
 
 const SALT_BYTES: usize = 32;
-/// A salt and the CRC32 of it. Earlier versions wrote the salt alone.
+/// The size of a file: a salt and its CRC32. Earlier versions wrote only the salt.
 const FILE_BYTES: usize = SALT_BYTES + 4;
 
 type Salt = [u8; SALT_BYTES];
 
-/// The salts that are alive.
+/// The salts that were not destroyed yet.
 pub(super) struct Salts {
     folder: PathBuf,
     salts: BTreeMap<Day, Salt>,
@@ -41,7 +40,7 @@ impl Salts {
                 Some((day, salt)) => {
                     salts.salts.insert(day, salt);
                 }
-                // Half written, or damaged: whether something was hashed under it is for the caller to tell.
+                // The file is incomplete or damaged. The caller finds out whether visitors were hashed with this salt.
                 None => destroy(&path)?,
             }
         }
@@ -51,14 +50,14 @@ impl Salts {
 
     /// Makes the salt of the day and destroys the expired ones.
     ///
-    /// Errors: the first of either; the other is done all the same.
+    /// Errors: if either fails, the other is still done, and the first error is returned.
     pub(super) fn advance(&mut self, now: Millis) -> io::Result<()> {
         let made = self.make(day_number(now));
         made.and(self.destroy_expired(now))
     }
 
-    /// The visitor at a time of the day that the salts were last advanced to. `None` if that day has no salt because
-    /// making it failed.
+    /// Returns the visitor at a time of the day to which the salts were last advanced. `None` if that day has no salt
+    /// because making it failed.
     pub(super) fn visitor(&self, at: Millis, address: &str, user_agent: &str, site: &str) -> Option<Visitor> {
         let today = day_number(at);
         let under = |day: Day| self.salts.get(&day).map(|salt| hash(salt, address, user_agent, site));
@@ -93,7 +92,7 @@ impl Salts {
     }
 }
 
-/// The first 128 bits of a keyed hash over the three texts, each preceded by its length.
+/// Returns the first 128 bits of a keyed hash over the three texts, each preceded by its length.
 pub(super) fn hash(salt: &Salt, address: &str, user_agent: &str, site: &str) -> VisitorHash {
     let mut hasher = blake3::Hasher::new_keyed(salt);
     for text in [address, user_agent, site] {
@@ -114,7 +113,7 @@ fn decode(bytes: &[u8]) -> Option<Salt> {
     (check.is_empty() || check == crc32fast::hash(salt).to_le_bytes()).then_some(*salt)
 }
 
-/// Tests whether there is a valid salt for the day in the folder.
+/// Returns whether there is a valid salt for the day in the folder.
 pub(super) fn has_salt(folder: &Path, day: Day) -> bool {
     fs::read(folder.join(format_date(day))).is_ok_and(|bytes| decode(&bytes).is_some())
 }

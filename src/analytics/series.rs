@@ -1,5 +1,4 @@
-//! Time series: the intervals that a period can be divided into, and where each interval starts. Knows nothing of what
-//! is counted.
+//! Time series: the intervals of a period, and their start times. It does not know what is counted.
 
 use bindery_model::time::{DAY_MILLIS, Millis, day_number, format_date, parse_date};
 
@@ -13,7 +12,7 @@ pub(super) const HOUR_MILLIS: Millis = 3_600_000;
 pub enum Interval {
     Hour,
     Day,
-    /// From Monday to Sunday.
+    /// A week, from Monday to Sunday.
     Week,
     Month,
 }
@@ -21,14 +20,14 @@ pub enum Interval {
 /// One interval of a time series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SeriesPoint {
-    /// The first millisecond of the interval. The first week or month may start before the period; only days of the
+    /// The first millisecond of the interval. The first week or month may start before the period, but only days of the
     /// period count.
     pub start: Millis,
     /// The figure of the interval.
     pub value: u64,
 }
 
-/// The points of a period in order, all 0. By hour there are 24 for each day.
+/// Returns the points of a period in order, all 0. By hour there are 24 for each day.
 pub(super) fn empty_points(period: Period, interval: Interval) -> Vec<SeriesPoint> {
     let mut start = match interval {
         Interval::Hour | Interval::Day => period.start(),
@@ -43,14 +42,14 @@ pub(super) fn empty_points(period: Period, interval: Interval) -> Vec<SeriesPoin
             Interval::Hour => start + HOUR_MILLIS,
             Interval::Day => start + DAY_MILLIS,
             Interval::Week => start + 7 * DAY_MILLIS,
-            // 31 days after its first day, a month is over and the next one is not.
+            // The 31st day after the first day of a month is always in the next month.
             Interval::Month => month_start(day_number(start) + 31) * DAY_MILLIS,
         };
     }
     points
 }
 
-/// The points from the one that the first millisecond of the day belongs to. The day must not be before the first
+/// Returns the points from the one that contains the first millisecond of the day. The day must not be before the first
 /// point.
 pub(super) fn points_from(points: &mut [SeriesPoint], day: Day) -> &mut [SeriesPoint] {
     let after = points.partition_point(|point| point.start <= day * DAY_MILLIS);

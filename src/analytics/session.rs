@@ -1,4 +1,4 @@
-//! Sessions: a visitor's pageviews with at most 30 minutes between two. Knows nothing of days or of a site's figures.
+//! Sessions: a visitor's pageviews with at most 30 minutes between two. It does not know days or a site's figures.
 
 use std::collections::HashMap;
 
@@ -9,18 +9,18 @@ use super::period::{Day, Period};
 
 /// The longest time between two pageviews of one session.
 pub(super) const SESSION_GAP: Millis = 30 * 60 * 1000;
-/// The time after its last pageview for which a session counts as a live user.
+/// The time after its last pageview for which a session counts as live.
 const LIVE_TIME: Millis = 5 * 60 * 1000;
 
 /// A visitor of one site, as a keyed hash.
 pub(super) type VisitorHash = u128;
 
-/// A visitor under the salts that are alive.
+/// A visitor under the current salts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Visitor {
     /// The hash under today's salt.
     pub(super) today: VisitorHash,
-    /// The hash under yesterday's salt, while that salt is alive: a session may cross midnight.
+    /// The hash with yesterday's salt, while that salt exists: a session may cross midnight.
     pub(super) yesterday: Option<VisitorHash>,
 }
 
@@ -30,7 +30,7 @@ pub(super) const ENTRY_NAMES: usize = 7;
 /// The beginning of a session: the first page, and the dimensions that the first pageview decides, in their order.
 pub(super) type SessionEntry = [Name; ENTRY_NAMES];
 
-/// The number of a visit (what a session did on one day) within its site and day.
+/// The number of a visit (the part of a session on one day) within its site and day.
 pub(super) type VisitNumber = u32;
 
 /// A session that another pageview may continue.
@@ -43,14 +43,14 @@ pub(super) struct Session {
     pub(super) is_bounce: bool,
     /// The page of its last pageview.
     pub(super) exit: Name,
-    /// The way in which it began.
+    /// The beginning of the session.
     pub(super) entry: SessionEntry,
-    /// Its visit on the day on which it began, and the one on the day of its last pageview, unless there were too many.
+    /// Its visits on the day on which it began and on the day of its last pageview; `None` if there were too many.
     pub(super) first_visit: Option<VisitNumber>,
     pub(super) visit: Option<VisitPlace>,
 }
 
-/// Where a visit is.
+/// The location of a visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct VisitPlace {
     pub(super) day: Day,
@@ -67,9 +67,9 @@ pub(super) struct OpenSession {
 /// The effect of a pageview on its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SessionStep {
-    /// It began one.
+    /// The pageview began a session.
     Began,
-    /// It made the session that began at `began` longer by `gap`. The last page so far was `left`.
+    /// It lengthened the session that began at `began` by `gap`. The previous last page was `left`.
     Continued { began: Millis, gap: Millis, was_bounce: bool, left: Name },
 }
 
@@ -80,8 +80,8 @@ pub(super) struct Sessions {
 }
 
 impl Sessions {
-    /// Notes a pageview. Pageviews must come in the order of their times. `entry` is how a session begins with it; its
-    /// first name is that of the page.
+    /// Notes a pageview. Pageviews must come in the order of their times. `entry` is used if a session begins with it;
+    /// its first name is the page.
     pub(super) fn track(&mut self, site: Name, visitor: Visitor, at: Millis, entry: SessionEntry) -> SessionStep {
         let path = entry[0];
         let goes_on = |session: &Session| at - session.last <= SESSION_GAP;
@@ -106,25 +106,25 @@ impl Sessions {
         step
     }
 
-    /// The session of a visitor, if it is still open at a time of the same day as its last pageview.
+    /// Returns the session of a visitor, if it is still open at a time of the same day as its last pageview.
     pub(super) fn at(&mut self, visitor: VisitorHash, at: Millis) -> Option<&mut Session> {
         self.open.get_mut(&visitor).filter(|session| at - session.last <= SESSION_GAP)
     }
 
-    /// The sessions with a pageview in the last five minutes: of one site, or of all without one.
+    /// Returns the sessions with a pageview in the last five minutes: of one site, or of all without one.
     pub(super) fn live(&self, site: Option<Name>, now: Millis) -> impl Iterator<Item = &Session> {
         let of_site = self.open.values().filter(move |session| site.is_none_or(|site| site == session.site));
         of_site.filter(move |session| now - session.last <= LIVE_TIME)
     }
 
-    /// Forgets which visits sessions of a site have on the days of a period, whose visits are removed.
+    /// Forgets the visits of a site's sessions on the days of a period, because those visits are removed.
     pub(super) fn forget_visits(&mut self, site: Name, period: Period) {
         for session in self.open.values_mut().filter(|session| session.site == site) {
             session.visit = session.visit.filter(|visit| !period.contains(visit.day));
         }
     }
 
-    /// Drops the sessions that no pageview can continue any more.
+    /// Drops the sessions that can no longer be continued.
     pub(super) fn drop_ended(&mut self, now: Millis) {
         self.open.retain(|_, session| now - session.last <= SESSION_GAP);
     }
@@ -134,7 +134,7 @@ impl Sessions {
         self.open.retain(|_, session| !which(session));
     }
 
-    /// All open sessions.
+    /// Returns all open sessions.
     pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = OpenSession> {
         self.open.iter().map(|(visitor, session)| OpenSession { visitor: *visitor, session: *session })
     }

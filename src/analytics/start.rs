@@ -1,4 +1,4 @@
-//! Opening the analytics of a folder: the lock, the state, the files, the log, in this order.
+//! Opens the analytics of a folder: first the lock, then the state, the files, and the log.
 
 use std::fs::{self, File};
 use std::io;
@@ -29,7 +29,7 @@ use super::traffic::Traffic;
 use super::turns::Turns;
 use super::worker::Worker;
 
-/// Why analytics cannot be opened.
+/// The reason why analytics cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// The country file cannot be read.
@@ -40,13 +40,13 @@ pub enum OpenError {
     Folder {
         /// The folder.
         folder: String,
-        /// Why not.
+        /// The reason.
         cause: String,
     },
 }
 
 impl OpenError {
-    /// Tests whether a setting is wrong, and not the folder.
+    /// Returns whether a setting is invalid, rather than the folder.
     pub(super) fn is_setting(&self) -> bool {
         matches!(self, OpenError::Countries(_))
     }
@@ -128,7 +128,7 @@ fn find(options: &AnalyticsOptions) -> Result<FolderContents, StorageError> {
     Ok(FolderContents { state, counts, log, names, findings, pageviews })
 }
 
-/// The list of imports; `None` if it is damaged, or missing although there are files of imports.
+/// Reads the list of imports; `None` if it is damaged, or missing although there are files of imports.
 fn read_imports(folder: &Path, days: &Path, findings: &mut Vec<Finding>) -> io::Result<Option<ImportList>> {
     let path = folder.join(IMPORTS_FILE);
     let what = match ImportList::read(folder) {
@@ -155,7 +155,7 @@ fn has_imports(days: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
-/// The day files that should be there.
+/// Returns the day files that should exist.
 pub(super) fn expected(state: &State, imports: Option<&ImportList>) -> Vec<DayKey> {
     let events = state.days.iter().map(|day| DayKey::events(*day));
     let imported = imports.into_iter().flat_map(ImportList::day_files);
@@ -163,7 +163,7 @@ pub(super) fn expected(state: &State, imports: Option<&ImportList>) -> Vec<DayKe
     events.chain(kept).collect()
 }
 
-/// Opens the salts. If the salt is lost under which today's visitors were counted, they count twice from here on.
+/// Opens the salts. If today's salt is lost, visitors who were counted with it are counted again.
 fn open_salts(options: &AnalyticsOptions, found: &mut FolderContents, now: Millis) -> io::Result<Salts> {
     let (folder, today) = (options.folder.join("salts"), day_number(now));
     let has_pageviews = found.counts.traffic.days.get(&today).is_some_and(|day| !day.sites().is_empty());

@@ -6,7 +6,7 @@ use bindery_log::LogError;
 
 use super::codec::DecodeError;
 
-/// An error of the log, of another file, or of what a record holds.
+/// An error of the log, of another file, or of the contents of a record.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum StorageError {
     #[error("{0}")]

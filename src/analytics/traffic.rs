@@ -1,4 +1,4 @@
-//! The figures that are being counted: the open days, and the sessions that may still go on. Knows no files.
+//! The figures that are being counted: the open days, and the sessions that may continue. It does not know files.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ impl Traffic {
         }
     }
 
-    /// Counts a pageview. Pageviews must come in the order of their times. Skips what the pageview does to a day that
-    /// is not open according to `is_open`, because a file counts that already.
+    /// Counts a pageview. Pageviews must come in the order of their times. Days that are not open according to
+    /// `is_open` are left unchanged, because a file already includes the pageview.
     pub(super) fn add_view(&mut self, view: &Pageview, is_open: impl Fn(Day) -> bool) {
         let step = self.sessions.track(view.site, view.visitor, view.at, entry_of(view));
         let day = day_number(view.at);
@@ -72,7 +72,7 @@ impl Traffic {
         }
     }
 
-    /// Counts an event. It neither begins nor lengthens a session, and belongs to the visit that is open.
+    /// Counts an event. It neither begins nor lengthens a session, and belongs to the open visit.
     fn add_event(&mut self, event: &CustomEvent, is_open: impl Fn(Day) -> bool) {
         let day = day_number(event.at);
         if is_open(day) {
@@ -87,7 +87,7 @@ impl Traffic {
     }
 
     /// Removes a site from the days of a period, with the sessions that began on them: the next pageview of such a
-    /// visitor begins a new session. What an earlier session did on these days stays with the day that it began on.
+    /// visitor begins a new session. The part of an earlier session on these days stays with the day on which it began.
     pub(super) fn remove(&mut self, site: Name, period: Period) {
         self.sessions.remove(|session| session.site == site && period.contains(day_number(session.began)));
         self.sessions.forget_visits(site, period);
@@ -96,13 +96,13 @@ impl Traffic {
         }
     }
 
-    /// The number of pageviews that are counted.
+    /// Returns the number of pageviews that are counted.
     pub(super) fn pageviews(&self) -> u64 {
         self.days.values().flat_map(|day| day.sites().values()).map(Rollup::pageviews).sum()
     }
 
-    /// Drops who was seen on the days before that of `now`, which get no more pageviews, and the sessions that have
-    /// ended. The figures stay.
+    /// Drops the seen visitors of the days before that of `now`, which get no more pageviews, and the ended sessions.
+    /// The figures stay.
     pub(super) fn forget_visitors(&mut self, now: Millis) {
         self.sessions.drop_ended(now);
         self.days.range_mut(..day_number(now)).for_each(|(_, day)| day.forget_visitors());

@@ -1,4 +1,4 @@
-//! The turns of filtered reports. Knows nothing of what they read.
+//! The turns of filtered reports. It does not know what they read.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,9 +19,9 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Waits for the turn.
+    /// Waits for a turn.
     ///
-    /// Errors: `OVERLOADED` if too many wait already, or for too long.
+    /// Errors: `OVERLOADED` if too many reports wait already, or if the wait takes too long.
     pub(super) fn take(&self) -> Result<MutexGuard<'_, ()>> {
         let is_free = self.waiting.fetch_add(1, Ordering::AcqRel) < MAX_WAITING;
         let turn = if is_free { self.turn.try_lock_for(MAX_WAIT) } else { None };

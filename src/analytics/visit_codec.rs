@@ -1,5 +1,5 @@
-//! The bytes of a day's visits, as day files and log records hold them: a block for each site, with the texts of the site
-//! once and the visits in order. A block can be left out or skipped without reading it.
+//! The bytes of a day's visits in day files and log records: a block for each site, with each text of the site once and
+//! the visits in order. A block can be left out or skipped without decoding it.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,7 +11,7 @@ use super::visits::{SiteVisits, Visit, VisitStep};
 const BEGINS: u8 = 1;
 const IS_BOUNCE: u8 = 2;
 
-/// The lowest bits of a step's first byte. Those above them are the hour of a pageview.
+/// The lowest bits of a step's first byte. The bits above are the hour of a pageview.
 const SAME_CLIENT: u8 = 0;
 const OTHER_CLIENT: u8 = 1;
 const EVENT: u8 = 2;
@@ -35,7 +35,7 @@ pub(super) fn encode(sites: &BTreeMap<Name, SiteVisits>, names: &Names) -> Vec<u
     out
 }
 
-/// The blocks of a day.
+/// Returns the blocks of a day.
 pub(super) fn blocks(content: &[u8]) -> Result<Vec<Block<'_>>, DecodeError> {
     let mut input = Input(content);
     let blocks = (0..input.count()?).map(|_| {
@@ -45,7 +45,7 @@ pub(super) fn blocks(content: &[u8]) -> Result<Vec<Block<'_>>, DecodeError> {
     blocks.collect()
 }
 
-/// The same bytes without a site.
+/// Returns the bytes without a site's block.
 pub(super) fn without_site(content: &[u8], site: &str) -> Result<Vec<u8>, DecodeError> {
     let kept: Vec<Block> = blocks(content)?.into_iter().filter(|block| block.site != site).collect();
     let mut out = Vec::new();
@@ -138,7 +138,7 @@ fn encode_block(known: &SiteVisits, names: &Names) -> Vec<u8> {
     out
 }
 
-/// Reads the visits of a block one after the other, into the same memory.
+/// Reads the visits of a block one after the other, reusing the same memory.
 pub(super) struct BlockReader<'a> {
     input: Input<'a>,
     texts: Vec<Name>,
@@ -160,7 +160,7 @@ impl<'a> BlockReader<'a> {
         Ok(BlockReader { input, texts, left, visit: Visit::default(), left_out })
     }
 
-    /// The next visit.
+    /// Returns the next visit.
     pub(super) fn next(&mut self) -> Result<Option<&mut Visit>, DecodeError> {
         if self.left == 0 {
             return Ok(None);

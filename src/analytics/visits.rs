@@ -1,7 +1,7 @@
-//! Visits: what one session did on one day, in order. Filters select visits, since the figures of a rollup cannot be
-//! taken apart again. Knows no files and no filters.
+//! Visits: the parts of sessions by day, in order. Filters select visits, because the figures of a rollup cannot be
+//! separated again. It does not know files and filters.
 //!
-//! A visit holds no hash. Its visitor is a number that means something on its day only.
+//! A visit holds no hash. Its visitor is a number that is valid only within its day.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use super::names::Name;
 use super::pageview::{Dimension, Pageview, Property};
 use super::session::{SessionEntry, VisitNumber};
 
-/// The most visits that are kept of one site and day, and the most steps of all of them. Visitors decide how many there
-/// are; what is beyond counts in reports without filters only.
+/// The most visits that are kept for one site and day, and the most steps of all of them. Visitors determine their
+/// numbers; visits beyond the limit count only in reports without filters.
 const MAX_VISITS: usize = 200_000;
 const MAX_STEPS: usize = 1_000_000;
 
@@ -26,7 +26,7 @@ pub(super) struct Visit {
     pub(super) is_bounce: bool,
     pub(super) duration: Millis,
     pub(super) entry: SessionEntry,
-    /// The last page: of the session if it began on this day, else of the day.
+    /// The last page of the session if it began on this day, otherwise the last page of the day.
     pub(super) exit: Name,
     pub(super) steps: Vec<VisitStep>,
 }
@@ -50,13 +50,13 @@ pub(super) enum VisitStep {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SiteVisits {
     pub(super) visits: Vec<Visit>,
-    /// The number of steps all visits have.
+    /// The total number of steps.
     pub(super) steps: usize,
     /// The number of pageviews and events that are in no visit because there were too many.
     pub(super) left_out: u64,
 }
 
-/// The rest of a session whose visit is in a day file already.
+/// The rest of a session whose visit is already in a day file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Extension {
     pub(super) gap: Millis,
@@ -70,14 +70,14 @@ pub(super) struct VisitKey {
     pub(super) number: VisitNumber,
 }
 
-/// The visits of a day that is being counted, and what is added to those of its file.
+/// The visits of a day that is being counted, and the additions to those of its file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct DayVisits {
     pub(super) sites: BTreeMap<Name, SiteVisits>,
     pub(super) extensions: BTreeMap<VisitKey, Extension>,
 }
 
-/// The entry of a session that begins with a pageview.
+/// Returns the entry of a session that begins with a pageview.
 pub(super) fn entry_of(view: &Pageview) -> SessionEntry {
     let mut of_session = Dimension::ALL.into_iter().filter(|dimension| dimension.is_of_session());
     std::array::from_fn(|index| match index {
@@ -114,7 +114,7 @@ impl DayVisits {
         visit.steps.push(step);
     }
 
-    /// Notes that the session of a visit that began on this day went on for `gap`, to the page `exit`.
+    /// Notes that the session of a visit that began on this day continued after `gap`, to the page `exit`.
     pub(super) fn lengthen(&mut self, key: VisitKey, gap: Millis, exit: Name) {
         let visit = self.sites.get_mut(&key.site).and_then(|known| known.visits.get_mut(key.number as usize));
         match visit {
@@ -132,7 +132,7 @@ impl DayVisits {
         self.extensions.retain(|key, _| key.site != site);
     }
 
-    /// Adds what was counted after `stored` was written.
+    /// Adds the visits that were counted after `stored` was written.
     pub(super) fn add_to(&self, stored: &mut BTreeMap<Name, SiteVisits>) {
         for (key, extension) in &self.extensions {
             let known = stored.get_mut(&key.site);

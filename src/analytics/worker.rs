@@ -1,4 +1,4 @@
-//! The worker thread. It alone decides the order of pageviews, when a day ends, and what is written to the log.
+//! The worker thread. Only this thread decides the order of pageviews, the end of a day, and the log records.
 
 use std::collections::HashSet;
 use std::io;
@@ -29,9 +29,9 @@ use super::period::Day;
 use super::salts::Salts;
 use super::storage_error::StorageError;
 
-/// The time between two notes of the record through which the log is on disk.
+/// The time between two writes of the state, with the record number through which the log is durable.
 const STATE_INTERVAL: Duration = Duration::from_secs(60);
-/// The time between two checks for a day that is over or a salt that has expired.
+/// The time between two checks for a finished day or an expired salt.
 const TICK: Duration = Duration::from_millis(200);
 /// The most pageviews in one record.
 const BATCH: usize = 4_096;
@@ -58,7 +58,7 @@ pub(super) struct Worker {
     retention_days: Option<u32>,
     /// The day that is being counted.
     day: Day,
-    /// The time of the last pageview or midnight. Time never goes back.
+    /// The time of the last pageview or midnight. It never goes back.
     last: Millis,
     bounds: Bounds,
     state_saved_at: Instant,
@@ -94,7 +94,7 @@ impl Worker {
         })
     }
 
-    /// Works until all senders are gone.
+    /// Works until all senders are dropped.
     pub(super) fn run(mut self, jobs: &Receiver<Job>) {
         self.remove_old_days();
         loop {
@@ -138,7 +138,7 @@ impl Worker {
         }
     }
 
-    /// Does what is due by the clock.
+    /// Does the work that is due by the clock.
     fn tick(&mut self) {
         let now = (self.data.clock)().max(self.last);
         if day_number(now) > self.day {
@@ -185,7 +185,7 @@ impl Worker {
         }
     }
 
-    /// The activity to count, or `None` for a site that is not counted, a robot, or a day without a salt.
+    /// Returns the activity to count; `None` for an unknown site, a robot, or a day without a salt.
     fn activity(&mut self, at: Millis, hit: &QueuedHit) -> Option<Activity> {
         let names = &self.data.names;
         let site = hit.site.as_str();
@@ -215,7 +215,7 @@ impl Worker {
         Some(Activity::Pageview(Pageview { at, site, visitor, path, dimensions }))
     }
 
-    /// Logs and counts pageviews. Those that cannot be logged are dropped.
+    /// Logs and counts pageviews. Pageviews that cannot be logged are dropped.
     fn count(&mut self, views: &mut Vec<Activity>) {
         if views.is_empty() {
             return;
@@ -232,7 +232,7 @@ impl Worker {
         }
     }
 
-    /// Notes how far the log is on disk, so that a start notices if it ends before that.
+    /// Stores the number up to which the log is durable, so that a start notices if it ends before that.
     fn save_state(&mut self) {
         self.state_saved_at = Instant::now();
         let synced = self.log.synced_through();
@@ -261,8 +261,8 @@ impl Worker {
         Ok(self.data.save_state(|state| state.synced_through = synced)?)
     }
 
-    /// Deletes a site's figures of a period and returns how many pageviews they had. Once the record of what is left is
-    /// on disk, the deletion is done: a restart finishes it.
+    /// Deletes a site's figures of a period and returns the number of deleted pageviews. Once the record of the rest is
+    /// durable, the deletion is committed: a restart would finish it.
     fn delete(&mut self, deletion: Deletion) -> Result<u64, StorageError> {
         let data = Arc::clone(&self.data);
         let (left, mut pageviews) = {
@@ -296,7 +296,8 @@ impl Worker {
         Ok(pageviews)
     }
 
-    /// Links all files. Nothing changes meanwhile: this thread alone replaces and removes them, but for what imports do.
+    /// Links all files. Nothing changes meanwhile, because only this thread and imports, which wait, replace and remove
+    /// files.
     fn link(&self, folder: &Path) -> Result<RecordRange, StorageError> {
         let through = self.log.run(|log| {
             log.sync()?;

@@ -1,14 +1,15 @@
-//! Folders that could not be used and were moved aside: `store.broken-3`. Must not know why.
+//! Folders that could not be used and were renamed, such as `store.broken-3`. Must not know why a folder could not be
+//! used.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::{BaseError, at};
 
-/// The number of them that are kept. One may hold what an operator still wants to look at.
+/// The number of renamed folders that are kept. An operator may still want to look at one of them.
 const KEPT: usize = 2;
 
-/// Renames a folder of the data folder, to a number after those of the ones moved before. Returns the new path.
+/// Renames a folder of the data folder. The new name ends with the next free number. Returns the new path.
 pub(super) fn move_aside(data_folder: &Path, name: &str) -> Result<PathBuf, BaseError> {
     let folder = data_folder.join(name);
     let number = list(data_folder, name)?.last().map_or(1, |(number, _)| number.saturating_add(1));
@@ -17,7 +18,7 @@ pub(super) fn move_aside(data_folder: &Path, name: &str) -> Result<PathBuf, Base
     Ok(aside)
 }
 
-/// Removes all but the newest ones.
+/// Removes all but the newest renamed folders.
 pub(super) fn remove_older(data_folder: &Path, name: &str) -> Result<(), BaseError> {
     let moved = list(data_folder, name)?;
     for (_, path) in moved.iter().take(moved.len().saturating_sub(KEPT)) {
@@ -26,12 +27,12 @@ pub(super) fn remove_older(data_folder: &Path, name: &str) -> Result<(), BaseErr
     Ok(())
 }
 
-/// The number in the name of a folder that was moved aside.
+/// Returns the number in the name of a renamed folder.
 pub fn number_of_aside(file_name: &str, name: &str) -> Option<u64> {
     file_name.strip_prefix(name)?.strip_prefix(".broken-")?.parse().ok()
 }
 
-/// By number.
+/// Lists the renamed folders, ordered by their numbers.
 fn list(data_folder: &Path, name: &str) -> Result<Vec<(u64, PathBuf)>, BaseError> {
     let mut moved = Vec::new();
     for entry in fs::read_dir(data_folder).map_err(at("read", data_folder))? {

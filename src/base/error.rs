@@ -19,7 +19,7 @@ pub enum BaseError {
         /// The system's error.
         source: io::Error,
     },
-    /// A file is not a base, or not what was written.
+    /// A file is not a base, or its contents are not those that were written.
     #[error("the base {} is damaged: {what}", file.display())]
     Damaged {
         /// The file.
@@ -27,12 +27,12 @@ pub enum BaseError {
         /// The problem.
         what: String,
     },
-    /// A base is of another format.
+    /// A base has a format that this version cannot read.
     #[error("{} is a base of format {version}, which this version of the server cannot read", file.display())]
     Version {
         /// The file.
         file: PathBuf,
-        /// Its format.
+        /// The format of the base.
         version: u32,
     },
     /// A log record does not hold valid writes.
@@ -40,7 +40,7 @@ pub enum BaseError {
     Record {
         /// The number of the record.
         number: u64,
-        /// The problem with it.
+        /// The problem with the record.
         source: WritesError,
     },
     /// The store must be rebuilt, but the necessary records are in neither the log nor an intact base.
@@ -48,7 +48,7 @@ pub enum BaseError {
         "the store must be rebuilt ({why}), but the log begins at record {first} and no intact base reaches that far"
     )]
     NothingToBuildFrom {
-        /// Why the store cannot be used.
+        /// The reason why the store cannot be used.
         why: String,
         /// The number of the oldest record in the log.
         first: u64,
@@ -64,7 +64,7 @@ pub enum BaseError {
     Store(#[from] StoreError),
 }
 
-/// The end of the message about a damaged log.
+/// Returns the end of the message about a damaged log, which says what to do.
 fn what_to_do(error: &LogError) -> &'static str {
     match error {
         LogError::Corrupt { .. } | LogError::Missing { .. } => {

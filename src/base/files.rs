@@ -36,7 +36,7 @@ pub fn verify(path: &Path) -> Result<Header, BaseError> {
     reader.finish()
 }
 
-/// Where the part of a backup begins that is no base; `None` if it is only a base.
+/// Returns the position of the part of a backup behind the base. Returns `None` if the file contains only a base.
 pub fn rest_of(path: &Path) -> Result<Option<u64>, BaseError> {
     let part = Part::find(&mut File::open(path).map_err(at("open", path))?, path)?;
     let end = part.start + part.bytes;
@@ -59,8 +59,8 @@ pub fn restore(path: &Path, store: &Store) -> Result<Header, BaseError> {
     Ok(header)
 }
 
-/// Writes the next base of a data folder, verifies it, and removes older ones. Afterwards, the log is needed only
-/// behind the number of the returned header.
+/// Writes the next base of a data folder, verifies it, and removes older bases. Afterwards, only the log records after
+/// the number of the returned header are needed.
 pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Result<Header, BaseError> {
     let folder = data_folder.join(FOLDER);
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
@@ -111,20 +111,20 @@ pub(super) fn replay(store: &Store, assembler: &mut Assembler, number: u64, reco
     Ok(())
 }
 
-/// The files of a data folder's bases, oldest first.
+/// Returns the files of a data folder's bases, oldest first.
 pub fn all(data_folder: &Path) -> Result<Vec<PathBuf>, BaseError> {
     Ok(list(data_folder)?.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Number and size of the newest base of a data folder, which decide when the next one is due. The base is not
-/// verified.
+/// Returns the number and the size of the newest base of a data folder. They decide when the next base is due. The base
+/// is not verified.
 pub fn newest(data_folder: &Path) -> Result<Option<(u64, u64)>, BaseError> {
     let Some((number, path)) = list(data_folder)?.pop() else { return Ok(None) };
     let bytes = fs::metadata(&path).map_err(at("read", &path))?.len();
     Ok(Some((number, bytes)))
 }
 
-/// The numbers and paths of a data folder's bases, oldest first.
+/// Returns the numbers and paths of a data folder's bases, oldest first.
 pub(super) fn list(data_folder: &Path) -> Result<Vec<(u64, PathBuf)>, BaseError> {
     let folder = data_folder.join(FOLDER);
     let entries = match fs::read_dir(&folder) {

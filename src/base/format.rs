@@ -28,7 +28,7 @@ use super::error::{BaseError, at};
 
 const MAGIC: &[u8; 8] = b"bndrybas";
 const VERSION: u32 = 1;
-/// The version of a file that holds a base and more.
+/// The version of a file that holds a base and further content.
 const ENVELOPE_VERSION: u32 = 2;
 const ENVELOPE_BYTES: u64 = 20;
 const LEVEL: i32 = 3;
@@ -124,7 +124,7 @@ impl Writer {
     }
 }
 
-/// Where a base is in a file.
+/// The position of a base in a file.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub(super) start: u64,
@@ -134,7 +134,8 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// The base in a file, which is left at its beginning. Without an envelope it is the whole file.
+    /// Finds the base in a file, and moves the file to the beginning of the base. Without an envelope, the base is the
+    /// whole file.
     pub(super) fn find(file: &mut File, path: &Path) -> Result<Part, BaseError> {
         let file_bytes = file.metadata().map_err(at("read", path))?.len();
         let mut begin = [0; ENVELOPE_BYTES as usize];
@@ -151,7 +152,7 @@ impl Part {
     }
 }
 
-/// The beginning of a backup that holds more than a base of this length.
+/// Returns the beginning of a backup that holds a base of this length and further content.
 pub fn envelope(base_bytes: u64) -> Vec<u8> {
     [&MAGIC[..], &ENVELOPE_VERSION.to_le_bytes(), &base_bytes.to_le_bytes()].concat()
 }
@@ -180,14 +181,14 @@ impl Reader {
         Ok(Reader { path: path.to_owned(), stream, part, entries: 0, records: 0, end: None })
     }
 
-    /// The next item, or `None` at the end.
+    /// Returns the next item, or `None` at the end.
     pub(super) fn next(&mut self) -> Result<Option<Item>, BaseError> {
         if self.end.is_some() {
             return Ok(None);
         }
         match self.read_item() {
             Ok(item) => Ok(item),
-            // An error of the system says nothing about what the file holds.
+            // An error of the system says nothing about the contents of the file.
             Err(error) if error.raw_os_error().is_some() => Err(at("read", &self.path)(error)),
             Err(error) => Err(BaseError::Damaged { file: self.path.clone(), what: error.to_string() }),
         }
@@ -258,7 +259,7 @@ impl Reader {
     }
 }
 
-/// The length of a key or value. Both are shorter than 4 GiB because log records are.
+/// Returns the length of a key or value as bytes. Keys and values are shorter than 4 GiB because log records are.
 fn length(part: &[u8]) -> [u8; 4] {
     (part.len() as u32).to_le_bytes()
 }

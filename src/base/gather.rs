@@ -1,6 +1,9 @@
-//! Gathers what is left of a damaged data folder, for the command `salvage`: from the store if it is intact, otherwise
-//! from the newest intact base, in both cases with every valid record of the log applied behind it, and with what can
-//! still be read of a damaged store where records are lost. Reads the old folder only; a copy of its store is opened.
+//! Collects what can still be read of a damaged data folder, for the command `salvage`. The source is the store if it
+//! is intact, or else the newest intact base. All later valid records of the log are applied to it. Where log records
+//! are lost, values of a damaged store are used. The old folder is only read: a copy of its store is opened.
+//!
+//! Records hold results, never commands. So a record after lost records can still be applied: the values that it wrote
+//! are right, and values that it did not write may be too old. The caller repairs values that no longer match.
 //!
 //! Records hold results, never commands. So a record behind lost ones can still be applied: what it wrote is right, and
 //! what it did not write is older than it should be. The caller repairs what no longer fits together.
@@ -17,21 +20,21 @@ use super::error::{BaseError, at};
 use super::files::{list, restore, verify};
 use super::recover::{LOG, STORE};
 
-/// The remains of a data folder.
+/// The contents that could be collected from a damaged data folder.
 #[derive(Debug)]
 pub struct FolderRemains {
-    /// A store of what is left.
+    /// The store with these contents.
     pub store: Store,
-    /// The highest number that was found anywhere. Later ones were never given out, as far as anyone can tell.
+    /// The highest record number found in any source. As far as is known, no higher number was used.
     pub number: u64,
-    /// The numbers of the log records of which nothing is known but what a damaged store still holds.
+    /// The numbers of the lost log records. Their contents are known only as far as a damaged store still holds them.
     pub lost: Vec<RangeInclusive<u64>>,
-    /// The sources that were used and those that were damaged, as text for the user.
+    /// The sources that were used and the sources that were damaged, as texts for the user.
     pub notes: Vec<String>,
 }
 
-/// Gathers what is left. `copy_of_store` is a copy of the old store, if there is one, and may be changed; `new_store` is
-/// where a new store is made if the old one is damaged.
+/// Collects the contents. `copy_of_store` is a copy of the old store, if there is one; it may be changed. `new_store`
+/// is the folder for a new store, which is made if the old store is damaged.
 ///
 /// # Errors
 /// [`BaseError`] if the disk fails.
@@ -80,9 +83,9 @@ pub fn gather(
 }
 
 enum OldStore {
-    /// With the number from which on the log is replayed.
+    /// An intact store, and the record number from which on the log is replayed.
     Intact(Store, u64),
-    /// `None` if it does not even open.
+    /// A damaged store and the reason. The store is `None` if it does not even open.
     Damaged(Option<Store>, String),
 }
 
@@ -115,7 +118,8 @@ fn open_copy(copy: &Path, old: &Path, checkpoint: Option<u64>, options: &StoreOp
     Ok(OldStore::Intact(store, checkpoint))
 }
 
-/// Applies the valid records of the log behind `through`, then what a damaged store still has of the lost ones.
+/// Applies the valid log records after `through`. Then applies the values of lost records that a damaged store still
+/// has.
 fn finish(
     old: &Path,
     store: Store,
@@ -125,7 +129,8 @@ fn finish(
 ) -> Result<FolderRemains, BaseError> {
     let known = store.applied().max(through);
     let mut assembler = Assembler::default();
-    // When a key was deleted by a record behind lost ones: the damaged store may hold it as it was before.
+    // The keys that a record after lost records deleted. The damaged store may hold their older values, which must not
+    // come back.
     let mut deleted: HashMap<Vec<u8>, u64> = HashMap::new();
     let mut replay = |number: u64, record: Vec<u8>| -> Result<(), BaseError> {
         if number <= through {
@@ -172,7 +177,7 @@ fn finish(
     Ok(FolderRemains { store, number, lost, notes })
 }
 
-/// The numbers after `known` and up to `number` that the log does not hold.
+/// Returns the numbers after `known` and up to `number` that the log does not hold.
 fn lost(log: &Inspection, known: u64, number: u64) -> Vec<RangeInclusive<u64>> {
     let mut lost = Vec::new();
     let mut next = known + 1;
@@ -191,7 +196,7 @@ fn lost(log: &Inspection, known: u64, number: u64) -> Vec<RangeInclusive<u64>> {
     lost
 }
 
-/// Copies the values that lost records wrote, and that no later record replaced or deleted.
+/// Copies the values that lost records wrote, unless a later record replaced or deleted them.
 fn overlay(
     damaged: &Store,
     store: &Store,

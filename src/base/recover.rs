@@ -1,11 +1,11 @@
 //! Recovers log and store at a start, whether or not the last process was shut down properly.
 //!
 //! The store is used if it opens, is not condemned, is at its last checkpoint or later, and the log continues from that
-//! checkpoint. A store that is ahead of the log proves that the log is damaged, and ends the start. Every record after the checkpoint is replayed in order, since after a kill sled may hold any part of
-//! them. Otherwise the store is moved aside and rebuilt from the newest intact base and the log.
+//! checkpoint. Every record after the checkpoint is then replayed in order, since after a kill sled may hold any part
+//! of these records. Otherwise the store is moved aside and rebuilt from the newest intact base and the log.
 //!
-//! An error of the environment (a full disk, a limit, missing rights, a failing disk) is not damage: it ends the start,
-//! and nothing is moved.
+//! A store that is ahead of the log proves that the log is damaged, and ends the start. An error of the environment (a
+//! full disk, a limit, missing rights, a failing disk) is not damage: it ends the start, and nothing is moved.
 
 use std::fs::{self, File};
 use std::io;
@@ -32,8 +32,8 @@ const BUILDING: &str = "BUILDING";
 /// The options that log and store are opened with.
 #[derive(Debug, Clone, Default)]
 pub struct RecoverOptions {
-    /// The log's options. `synced_through` is what others than the store know, for example the index; it counts only for
-    /// a folder whose store has a checkpoint.
+    /// The options of the log. `synced_through` is the number that others than the store know to be synced, for example
+    /// the index. It counts only for a folder whose store has a checkpoint.
     pub log: LogOptions,
     /// The store's options.
     pub store: StoreOptions,
@@ -46,7 +46,7 @@ pub struct RecoveryReport {
     pub number: u64,
     /// The number of log records that were replayed.
     pub replayed: u64,
-    /// Why the store was rebuilt. `None` if it was not, or did not exist.
+    /// The reason why the store was rebuilt. `None` if it was not, or did not exist.
     pub rebuilt: Option<String>,
     /// The folder to which an unusable store was moved.
     pub moved_to: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Sto
     recover_reporting(data_folder, options, &|_, _| ())
 }
 
-/// The same, and reports how many of all records are replayed.
+/// Recovers like [`recover`]. Also reports the number of replayed records and the number of all records to replay.
 pub fn recover_reporting(
     data_folder: &Path,
     options: &RecoverOptions,
@@ -114,19 +114,19 @@ pub fn recover_reporting(
     Ok((log, store, recovered))
 }
 
-/// A step of a recovery, at which tests end the process or make it fail.
+/// Marks a step of a recovery, at which tests end the process or make it fail.
 fn step(name: &'static str, data_folder: &Path) -> Result<(), BaseError> {
     failure::point(name).map_err(at("recover", data_folder))
 }
 
-/// Why a store without a checkpoint is unusable. The first checkpoint is written when the store is completely built, so
-/// the store is new, incomplete or damaged.
+/// Returns the reason why a store without a checkpoint is unusable. The first checkpoint is written when the store is
+/// completely built, so the store is new, incomplete or damaged.
 fn no_checkpoint() -> String {
     "it has no checkpoint".to_owned()
 }
 
-/// Opens a store that the log continues, or returns why it must be rebuilt. An error if the store may be fine but
-/// cannot be opened now.
+/// Opens a store from which the log continues, or returns the reason why it must be rebuilt. Fails if the store may be
+/// intact but cannot be opened now.
 fn open_usable(
     store_folder: &Path,
     checkpoint: u64,
@@ -158,7 +158,8 @@ fn open_usable(
     Ok(Ok(store))
 }
 
-/// The newest intact base that the log continues. `None` if there is none and the log reaches back to the first record.
+/// Returns the newest intact base that the log continues. `None` if there is none and the log reaches back to the first
+/// record.
 fn newest_intact(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(PathBuf, Header)>, BaseError> {
     let log_is_empty = log.last() < log.first();
     for (_, path) in list(data_folder)?.into_iter().rev() {

@@ -1,6 +1,6 @@
-//! The mark of a data folder that is being restored: the file `RESTORING`, from before the base is placed until the
-//! content begins its own epoch. Without it, a server started on a half restored folder would be an empty one. It also
-//! holds what the restore was asked for, since a start may have to finish it.
+//! The mark of a data folder that is being restored: the file `RESTORING`. It exists from before the base is placed
+//! until the content begins its own epoch. Without the mark, a server that is started on a half restored folder would
+//! be an empty server. The file also holds the options of the restore, since a start may have to finish it.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
@@ -11,13 +11,13 @@ use bindery_disk::sync;
 use super::error::{BaseError, at};
 use super::files::{list, sync_folder_of};
 
-/// The file.
+/// The name of the file.
 pub const RESTORING: &str = "RESTORING";
 
 /// The contents of the file if webhooks stay as they are.
 const KEEP_WEBHOOKS: &[u8] = b"keep webhooks\n";
 
-/// Marks a folder. `keeps_webhooks` says whether its webhooks go on sending.
+/// Marks a folder. `keeps_webhooks` says whether the webhooks of the folder stay switched on.
 pub fn begin(data_folder: &Path, keeps_webhooks: bool) -> Result<(), BaseError> {
     let mark = data_folder.join(RESTORING);
     let create = || {
@@ -29,13 +29,13 @@ pub fn begin(data_folder: &Path, keeps_webhooks: bool) -> Result<(), BaseError> 
     sync_folder_of(&mark)
 }
 
-/// Tests whether the webhooks of a marked folder go on sending.
+/// Returns whether the webhooks of a marked folder stay switched on.
 pub fn keeps_webhooks(data_folder: &Path) -> Result<bool, BaseError> {
     let mark = data_folder.join(RESTORING);
     Ok(fs::read(&mark).map_err(at("read", &mark))? == KEEP_WEBHOOKS)
 }
 
-/// Tests whether the folder is marked: it has its base, and all else can be made from that.
+/// Returns whether the folder is marked. A marked folder has its base, from which everything else can be made.
 pub fn is_restoring(data_folder: &Path) -> bool {
     data_folder.join(RESTORING).exists()
 }

@@ -29,7 +29,7 @@ fn key(id: u64) -> Key {
     Key::Resource { blueprint: 1, id: ResourceId::from_u128(id.into()) }
 }
 
-/// The writes of record `number`: two puts, sometimes of values long enough for chunks, and one delete.
+/// Returns the writes of record `number`: two puts, sometimes of values long enough for chunks, and one delete.
 fn writes(number: u64) -> Vec<StoreWrite> {
     let length = if number.is_multiple_of(17) { 100_000 } else { 100 + number as usize % 400 };
     let mut value = vec![0; length];
@@ -45,7 +45,7 @@ fn writes(number: u64) -> Vec<StoreWrite> {
     ]
 }
 
-/// The record of a transaction that fits into one.
+/// Returns the record of a transaction that fits into one.
 fn record(writes: &[StoreWrite]) -> Vec<u8> {
     encode_transaction(1, writes).concat()
 }
@@ -75,7 +75,7 @@ fn all(store: &Store) -> BTreeMap<Key, Vec<u8>> {
     store.scan(Prefix::All).collect::<Result<_, _>>().unwrap()
 }
 
-/// A closed data folder at this log number.
+/// Makes a closed data folder at this log number.
 fn filled(number: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let (mut log, store, _) = start(folder.path());
@@ -191,7 +191,7 @@ fn records_after_the_checkpoint_are_replayed() {
     let (mut log, store, recovered) = start(folder.path());
     assert_eq!(recovered, RecoveryReport { number: 50, ..RecoveryReport::default() });
     write_through(&mut log, &store, 80);
-    // In the log, but never applied.
+    // This record is in the log, but never applied.
     log.append(&record(&writes(81))).unwrap();
     drop((log, store));
     let (log, store, recovered) = start(folder.path());

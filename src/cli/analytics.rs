@@ -1,5 +1,5 @@
-//! `bindery analytics import` and `delete`, on a running server or a data folder, and `repair` on a data folder. Must not know how pageviews are
-//! counted.
+//! `bindery analytics import` and `delete`, on a running server or a data folder, and `repair` on a data folder. Must
+//! not know how pageviews are counted.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -28,7 +28,7 @@ pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError>
     }
 }
 
-/// Moves what is damaged aside. The folder is only looked at if nothing is.
+/// Moves damaged files aside. If nothing is damaged, only reads the folder.
 async fn repair(folder: &FolderArgs) -> Result<(), CliError> {
     let config = configure_existing(folder)?;
     let analytics = AnalyticsOptions::in_folder(&config.data).folder;

@@ -28,7 +28,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// What a backup holds.
+/// The contents of a backup.
 struct BackupContents {
     number: u64,
     has_analytics: bool,
@@ -53,7 +53,7 @@ fn check(path: &Path) -> Result<BackupContents, CliError> {
     Ok(BackupContents { number: header.number, has_analytics: analytics.is_some(), bytes })
 }
 
-/// Writes a backup of a folder: the content and the analytics one after the other, then both as one file.
+/// Writes a backup of a folder: first the content and then the analytics, each to its own file, then both as one file.
 async fn write(config: &Config, file: &Path) -> Result<(), CliError> {
     let [content_part, analytics_part] = ["content", "analytics"].map(|part| with_suffix(file, part));
     let path = content_part.clone();
@@ -72,7 +72,7 @@ async fn write(config: &Config, file: &Path) -> Result<(), CliError> {
     joined.and_then(|()| fs::rename(&unfinished, file)).map_err(|error| failed("writing the backup", &error))
 }
 
-/// Joins the parts to one file, and syncs it.
+/// Joins the parts into one file, and syncs it.
 fn join(parts: &[PathBuf; 2], content_bytes: u64, file: &Path) -> io::Result<()> {
     let mut out = File::create(file)?;
     out.write_all(&backup_envelope(content_bytes))?;
@@ -82,7 +82,7 @@ fn join(parts: &[PathBuf; 2], content_bytes: u64, file: &Path) -> io::Result<()>
     out.sync_all()
 }
 
-/// Writes what the server sends to a temporary file, which is renamed once it is complete and valid.
+/// Writes the server's response to a temporary file, which is renamed once it is complete and valid.
 async fn download(remote: &Remote, file: &Path) -> Result<(), CliError> {
     let unfinished = unfinished(file);
     let writing = |error: std::io::Error| failed(format!("writing {}", unfinished.display()), &error);

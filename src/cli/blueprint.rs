@@ -1,5 +1,5 @@
-//! `bindery blueprint pull | diff | apply | infer`: blueprints as files, one for each. Must not know what a blueprint means:
-//! the server plans and carries out every change.
+//! `bindery blueprint pull | diff | apply | infer`: blueprints as files, one file for each. Must not know what a
+//! blueprint means: the server plans and carries out every change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
@@ -53,7 +53,7 @@ pub(super) enum Site {
     Folder(Content),
 }
 
-/// Does something with the server or the folder that the arguments name.
+/// Runs work on the server or the folder that the arguments name.
 pub(super) async fn on_site<T>(
     server: &ServerArgs,
     work: impl AsyncFnOnce(Site) -> Result<T, CliError>,
@@ -89,7 +89,7 @@ impl Site {
         Ok(())
     }
 
-    /// Replaces a blueprint, or with `dry_run` only plans to. Returns the plan or the blueprint.
+    /// Replaces a blueprint, or with `dry_run` only plans the replacement. Returns the plan or the blueprint.
     async fn replace(&self, slug: &str, body: &Value, dry_run: bool) -> Result<Value, CliError> {
         let query = if dry_run { "dry_run=true" } else { "" };
         match self {
@@ -118,7 +118,7 @@ fn pull(blueprints: &Files, dir: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The blueprints of a folder: its files with the ending `.json`.
+/// Returns the blueprints of a folder: its files with the ending `.json`.
 fn read_files(dir: &Path) -> Result<Files, CliError> {
     let reading = |path: &Path, error: &dyn std::fmt::Display| failed(format!("reading {}", path.display()), error);
     let mut files = Files::new();
@@ -144,7 +144,7 @@ fn read_files(dir: &Path) -> Result<Files, CliError> {
     Ok(files)
 }
 
-/// An error with what is wrong with each part.
+/// Returns the text of an error with the problem of each field.
 fn with_fields(error: &bindery_model::error::Error) -> String {
     let fields = bindery_http::error_object(error);
     let fields = fields["fields"].as_object().into_iter().flatten();
@@ -155,14 +155,14 @@ fn with_fields(error: &bindery_model::error::Error) -> String {
     format!("{error}{}", texts.collect::<String>())
 }
 
-/// What has to change so that a site has the blueprints of some files.
+/// The changes after which a site has the blueprints of the files.
 struct Plan {
     files: Files,
-    /// The slugs of blueprints to create, each after those that it relates to, as far as that is possible.
+    /// The slugs of blueprints to create, each after those that it relates to, as far as possible.
     created: Vec<String>,
-    /// The plans of the server for those to change, by slug.
+    /// The server's plans for the blueprints to change, by slug.
     changed: BTreeMap<String, Value>,
-    /// Those that have no file.
+    /// The blueprints without a file.
     without_file: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl Plan {
         let created = in_order(&files, missing);
         let mut changed = BTreeMap::new();
         for (slug, body) in &files {
-            // Relations to blueprints that are still to be created cannot be planned: they are changes all the same.
+            // Relations to blueprints that are not created yet cannot be planned, but they count as changes.
             if known.contains_key(slug) && known[slug] != *body {
                 let existing = without_relations_to(body, &created.iter().map(String::as_str).collect());
                 let plan = site.replace(slug, &existing, true).await?;
@@ -186,7 +186,7 @@ impl Plan {
         Ok(Plan { files, created, changed, without_file })
     }
 
-    /// How many blueprints change.
+    /// Returns the number of blueprints that change.
     fn changes(&self) -> usize {
         self.created.len() + self.changed.len()
     }
@@ -242,7 +242,8 @@ async fn apply(site: &Site, files: Files, yes: bool) -> Result<(), CliError> {
     if !yes && !is_confirmed()? {
         return Err(CliError::Incomplete("nothing was changed".to_owned()));
     }
-    // Two blueprints may relate to each other: what relates to one that does not exist yet is added at the end.
+    // Two blueprints may relate to each other. So relations to a blueprint that does not exist yet are added at the
+    // end.
     let mut to_come: BTreeSet<&str> = plan.created.iter().map(String::as_str).collect();
     let mut incomplete = Vec::new();
     for slug in &plan.created {
@@ -274,7 +275,8 @@ fn is_confirmed() -> Result<bool, CliError> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
-/// Blueprints so that each comes after those that it relates to. In a cycle the order is that of the slugs.
+/// Returns blueprints in an order in which each comes after those that it relates to. In a cycle they are ordered by
+/// slug.
 fn in_order(files: &Files, mut left: BTreeSet<String>) -> Vec<String> {
     let mut ordered = Vec::new();
     while !left.is_empty() {
@@ -286,13 +288,13 @@ fn in_order(files: &Files, mut left: BTreeSet<String>) -> Vec<String> {
     ordered
 }
 
-/// The blueprints that the fields of one relate to.
+/// Returns the slugs of the blueprints to which the fields of a blueprint relate.
 fn relations(blueprint: &Value) -> impl Iterator<Item = &str> {
     let fields = blueprint["fields"].as_array().into_iter().flatten();
     fields.filter_map(|field| field["settings"]["blueprint"].as_str())
 }
 
-/// The same without the fields that relate to some others, and without what names those fields.
+/// Returns a blueprint without the fields that relate to some others, and without settings that name those fields.
 fn without_relations_to(blueprint: &Value, others: &BTreeSet<&str>) -> Value {
     let relates = |field: &Value| field["settings"]["blueprint"].as_str().is_some_and(|slug| others.contains(slug));
     let fields = blueprint["fields"].as_array().map(Vec::as_slice).unwrap_or_default();
@@ -321,7 +323,7 @@ mod tests {
 
     use super::*;
 
-    /// A blueprint of this slug whose fields relate to others.
+    /// Returns a blueprint with this slug whose fields relate to others.
     fn named(slug: &str, related: &[&str]) -> Value {
         let field = |other: &&str| json!({ "slug": other, "settings": { "blueprint": other } });
         json!({ "slug": slug, "fields": related.iter().map(field).collect::<Vec<_>>() })

@@ -25,10 +25,10 @@ pub(super) fn config(command: ConfigCommand) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints what should be looked at.
+/// Checks the configuration and prints warnings.
 ///
 /// # Errors
-/// Everything because of which a server would not start, and variables that are no settings.
+/// Everything that would prevent a start, and environment variables that are not settings.
 fn check(args: ServeArgs) -> Result<(), CliError> {
     let Findings { warnings, mut errors } = Findings::of(&Config::load(args.settings, args.config.as_deref())?);
     let unknown = Config::unknown_variables();

@@ -1,4 +1,4 @@
-//! Why a command failed, as its user reads it. Must not know commands.
+//! The errors of commands, as shown to the user. Must not know commands.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use bindery_config::ConfigError;
 use bindery_content::StartError;
 use bindery_model::error::Error;
 
-/// Why a command failed. Its text is meant for the user.
+/// The reason why a command failed. Its text is meant for the user.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The configuration cannot be used.
@@ -28,9 +28,9 @@ pub enum CliError {
     /// A file or a connection failed.
     #[error("{what}: {cause}")]
     Io {
-        /// What the command was doing.
+        /// The action of the command.
         what: String,
-        /// Why it failed.
+        /// The reason why it failed.
         cause: String,
     },
     /// A server answered with an error.
@@ -41,7 +41,7 @@ pub enum CliError {
         /// The message of the error.
         message: String,
     },
-    /// A folder was salvaged, and something is lost. The exit code is 2.
+    /// A folder was salvaged, and some data is lost. The exit code is 2.
     #[error("{0}")]
     Lost(String),
     /// An argument is invalid, or the command ended before everything was done.
@@ -49,7 +49,8 @@ pub enum CliError {
     Incomplete(String),
 }
 
-/// A [`CliError::Io`]: `what` the command was doing, such as `reading the file`, and why that failed.
+/// Returns a [`CliError::Io`]: `what` is the action of the command, such as `reading the file`, and `cause` why it
+/// failed.
 pub(super) fn failed(what: impl Into<String>, cause: &dyn Display) -> CliError {
     CliError::Io { what: what.into(), cause: cause.to_string() }
 }

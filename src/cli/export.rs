@@ -22,7 +22,7 @@ use super::remote::Remote;
 
 type OutputWriter = Box<dyn Write + Send>;
 
-/// How many pieces of the response may wait to be written.
+/// The number of pieces of the response that may wait to be written.
 const PIECES_IN_FLIGHT: usize = 2;
 
 pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
@@ -51,10 +51,10 @@ pub(super) async fn export(args: ExportArgs) -> Result<(), CliError> {
     }
 }
 
-/// The format that is named, or that the name of the file says.
+/// Returns the format that is given, or that of the file's name.
 ///
 /// # Errors
-/// If a flag is about tables, and the format is none.
+/// If a flag for tables is given, and the format is not CSV.
 fn rows(args: &ExportArgs) -> Result<Rows, CliError> {
     let by_name = || args.file.as_ref().and_then(|file| Rows::of_name(&file.to_string_lossy()));
     let rows = args.format.as_deref().and_then(Rows::named).or_else(by_name).unwrap_or(Rows::Ndjson);
@@ -71,7 +71,7 @@ fn rows(args: &ExportArgs) -> Result<Rows, CliError> {
     }
 }
 
-/// The query string: whole resources, with all variants if the format can hold them.
+/// Returns the query string: whole resources, with all variants if the format can hold them.
 fn query(args: &ExportArgs, rows: Rows) -> String {
     let mut query = format!("format={}", rows.name());
     if rows != Rows::Csv {
@@ -95,7 +95,7 @@ async fn export_from_server(
     let written = tokio::task::spawn_blocking(move || write_pieces(|| Ok(pieces.blocking_recv()), table, file));
     let receive = async move {
         while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
-            // The writer ends early if nobody reads on.
+            // The writer ends early if its output is closed.
             if sender.send(piece).await.is_err() {
                 break;
             }
@@ -122,8 +122,8 @@ fn export_from_folder(
     write_pieces(|| Ok(export.next_chunk()?.map(Bytes::from)), table, file)
 }
 
-/// Writes all pieces, those of a table in its style. The file is created when the first piece is there: an export that cannot
-/// begin replaces none.
+/// Writes all pieces; those of a table in its style. The file is created when the first piece arrives, so an export
+/// that cannot begin replaces no file.
 fn write_pieces(
     mut next: impl FnMut() -> Result<Option<Bytes>, CliError>,
     table: Option<Style>,
@@ -151,7 +151,7 @@ fn open(file: Option<PathBuf>) -> Result<OutputWriter, CliError> {
     Ok(Box::new(BufWriter::new(file)))
 }
 
-/// Writes a piece. Returns whether anybody reads on: `export | head` is done when `head` is.
+/// Writes a piece. Returns false if the output is closed: `export | head` ends when `head` does.
 fn write(out: &mut OutputWriter, piece: &[u8]) -> Result<bool, CliError> {
     match out.write_all(piece) {
         Ok(()) => Ok(true),

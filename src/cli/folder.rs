@@ -10,14 +10,14 @@ use bindery_content::{Content, ContentOptions, IndexOptions, Progress, first_ent
 use super::error::{CliError, failed};
 use super::output::start_log;
 
-/// The configuration for a command that works on a data folder. Logs warnings from here on.
+/// Returns the configuration for a command that works on a data folder. Also starts logging of warnings.
 pub(super) fn configure(folder: &FolderArgs) -> Result<Config, CliError> {
     let config = Config::load(folder.settings(), folder.config.as_deref())?;
     start_log("warn", false);
     Ok(config)
 }
 
-/// Warns before the first start in a folder that already contains files: perhaps another one was meant.
+/// Warns before the first start in a folder that already contains files: the user may have meant another one.
 pub(super) fn warn_of_other_files(data: &Path) {
     if is_data_folder(data) {
         return;
@@ -30,7 +30,7 @@ pub(super) fn warn_of_other_files(data: &Path) {
     }
 }
 
-/// The same for a command that needs a folder that exists.
+/// Like [`configure`], for a command that needs an existing folder.
 pub(super) fn configure_existing(folder: &FolderArgs) -> Result<Config, CliError> {
     let config = configure(folder)?;
     let data = config.data.display();
@@ -44,7 +44,7 @@ pub(super) fn configure_existing(folder: &FolderArgs) -> Result<Config, CliError
     Ok(config)
 }
 
-/// How the content of the configured folder is opened.
+/// Returns the options for opening the content of the configured folder.
 pub(super) fn content_options(config: &Config) -> ContentOptions {
     ContentOptions {
         folder: config.data.clone(),
@@ -62,13 +62,13 @@ pub(super) async fn open_content(config: &Config) -> Result<Content, CliError> {
     open_content_reporting(config, &Progress::default()).await
 }
 
-/// The same, and reports how far it has come.
+/// Like [`open_content`], and reports its progress.
 pub(super) async fn open_content_reporting(config: &Config, progress: &Progress) -> Result<Content, CliError> {
     let (options, progress) = (content_options(config), progress.clone());
     blocking("opening the data folder", move || Content::open_reporting(&options, &progress)).await
 }
 
-/// Writes out and closes the content.
+/// Writes all data to disk and closes the content.
 pub(super) async fn close_content(content: Content) -> Result<(), CliError> {
     blocking("closing the data folder", move || {
         content.close();
@@ -77,7 +77,7 @@ pub(super) async fn close_content(content: Content) -> Result<(), CliError> {
     .await
 }
 
-/// Opens the content, runs `work` on it and closes it, also if `work` fails.
+/// Opens the content, runs `work` on it and closes it, even if `work` fails.
 pub(super) async fn with_content<T>(
     config: &Config,
     work: impl AsyncFnOnce(Content) -> Result<T, CliError>,
@@ -94,7 +94,7 @@ pub(super) async fn open_analytics(config: &Config) -> Result<Analytics, CliErro
     blocking("opening the analytics", move || Analytics::open(&options)).await
 }
 
-/// The same for a server or a backup, which go on without analytics that cannot be opened.
+/// Like [`open_analytics`], for a server or a backup, which continue without analytics that cannot be opened.
 pub(super) async fn open_analytics_or_refuse(config: &Config) -> Result<Analytics, CliError> {
     let options = analytics_options(config);
     blocking("opening the analytics", move || Analytics::open_or_refuse(&options)).await
@@ -110,7 +110,7 @@ fn analytics_options(config: &Config) -> AnalyticsOptions {
     }
 }
 
-/// Writes out and closes the analytics.
+/// Writes all data to disk and closes the analytics.
 pub(super) async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
     blocking("closing the analytics", move || {
         analytics.close();
@@ -119,7 +119,7 @@ pub(super) async fn close_analytics(analytics: Analytics) -> Result<(), CliError
     .await
 }
 
-/// Opens the analytics, runs `work` on a blocking thread and closes them, also if `work` fails.
+/// Opens the analytics, runs `work` on a blocking thread and closes them, even if `work` fails.
 pub(super) async fn with_analytics<T: Send + 'static>(
     config: &Config,
     work: impl FnOnce(Analytics) -> Result<T, CliError> + Send + 'static,

@@ -1,4 +1,4 @@
-//! The format of a file of items, as its name or its beginning says. Must not know how it is read.
+//! The format of a file of items, found by its name or its beginning. Must not know how it is read.
 
 /// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(super) enum Rows {
 }
 
 impl Rows {
-    /// The one of this name.
+    /// Returns the format with this name.
     pub(super) fn named(name: &str) -> Option<Rows> {
         match name {
             "ndjson" => Some(Rows::Ndjson),
@@ -22,7 +22,7 @@ impl Rows {
         }
     }
 
-    /// Its name.
+    /// Returns its name.
     pub(super) fn name(self) -> &'static str {
         match self {
             Rows::Ndjson => "ndjson",
@@ -31,7 +31,8 @@ impl Rows {
         }
     }
 
-    /// What a file of this name holds, if the name tells. Endings of compressed files do not count.
+    /// Returns the format of a file with this name; `None` if the name does not tell. Endings of compressed files are
+    /// ignored.
     pub(super) fn of_name(name: &str) -> Option<Rows> {
         let name = name.to_ascii_lowercase();
         let name = name.trim_end_matches(".gz").trim_end_matches(".zst");
@@ -43,7 +44,7 @@ impl Rows {
         }
     }
 
-    /// The format of a text that begins like this: JSON begins with a bracket, and a table does not.
+    /// Returns the format of a text that begins like this: JSON begins with a bracket, and a table does not.
     pub(super) fn of_beginning(text: &[u8]) -> Rows {
         match text.trim_ascii_start().first() {
             Some(b'[') => Rows::Json,

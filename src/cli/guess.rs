@@ -1,5 +1,6 @@
-//! Guesses of what the cells of a column are, and in which form: shared by `bindery import` and `bindery blueprint infer`.
-//! A column is seen as a whole, since `1.299` and `03/04/2025` have a meaning only beside others. Must not know files.
+//! Guesses the kind of a column's cells and their notation, for `bindery import` and `bindery blueprint infer`. All
+//! cells are considered together, because `1.299` and `03/04/2025` have a meaning only beside others. Must not know
+//! files.
 
 pub(super) mod date;
 mod list;
@@ -14,7 +15,7 @@ use self::date::{Order, has_time};
 use self::list::Lists;
 use self::number::{Decimal, NumberReading};
 
-/// The kinds that a column can be, the most special first.
+/// The kinds of columns, the most special first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Boolean,
@@ -27,38 +28,39 @@ pub(super) enum Kind {
     Text,
 }
 
-/// The kinds that are counted; every cell is a text.
+/// The kinds that are counted. Text is missing, because every cell is a text.
 const COUNTED: [Kind; 6] = [Kind::Boolean, Kind::Number, Kind::Money, Kind::Date, Kind::Email, Kind::Link];
 
-/// A column of money or dates may have a quarter of other texts, such as `on request`: nothing else looks like these.
-/// Numbers may not, since sizes are `38`, `40` and `XL`.
+/// A column of money or dates may have at most one in this many other texts, such as `on request`: no other columns
+/// look like these. Columns of numbers may not, because sizes are `38`, `40` and `XL`.
 const MOST_OTHERS: u64 = 4;
 
-/// An order of dates that fits fewer than nine of ten is a wrong guess rather than a few typing errors.
+/// The share in tenths of the dates that an order must fit. If it fits fewer, the order is wrong; otherwise the rest
+/// are typing errors.
 const FITS_OF_TEN: u64 = 9;
 
-/// A longer whole number would lose digits.
+/// The most digits of a whole number; longer ones would lose digits.
 const MOST_DIGITS: usize = 15;
 
-/// The part of a cell that is kept to show it: more than a message shows.
+/// The number of characters of a cell that are kept for messages: more than a message shows.
 const KEPT_CHARACTERS: usize = 200;
 
-/// The way in which ambiguous cells of a column are read.
+/// The notation by which ambiguous cells of a column are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Form {
     pub(super) decimal: Decimal,
     pub(super) order: Order,
 }
 
-/// A cell, and the line that its row begins in.
+/// A cell, and the line in which its row begins.
 type Example = (u64, String);
 
-/// The beginning of a cell, which may be as long as its row may be.
+/// Returns the beginning of a cell, because a cell may be as long as a whole row.
 fn example(line: u64, cell: &str) -> Example {
     (line, cell.chars().take(KEPT_CHARACTERS).collect())
 }
 
-/// The number of cells that are of a kind, and the first one that is not.
+/// The number of cells of a kind, and the first cell that is of another kind.
 #[derive(Debug, Default)]
 struct Fit {
     count: u64,
@@ -68,18 +70,18 @@ struct Fit {
 /// The facts known of the cells of a column.
 #[derive(Debug, Default)]
 pub(super) struct Column {
-    /// The number that are not empty.
+    /// The number of cells that are not empty.
     filled: u64,
     kinds: [Fit; COUNTED.len()],
     with_currency: u64,
     /// The first currency.
     currency: Option<&'static str>,
-    /// Numbers and amounts that can only be read with this mark.
+    /// The number of numbers and amounts that are only valid with this mark.
     with_point: u64,
     with_comma: u64,
-    /// The first number that has another meaning with another mark.
+    /// The first number whose meaning depends on the mark.
     either: Option<Example>,
-    /// Dates that each order can read.
+    /// The number of dates that each order can read.
     orders: [Fit; Order::ALL.len()],
     /// The first dates that two orders read differently.
     differ: [Option<Example>; 3],
@@ -87,7 +89,7 @@ pub(super) struct Column {
     lists: Lists,
 }
 
-/// The pairs of orders whose differences [`Column::differ`] has.
+/// The pairs of orders that [`Column::differ`] compares.
 const PAIRS: [(usize, usize); 3] = [(0, 1), (0, 2), (1, 2)];
 
 impl Fit {
@@ -101,7 +103,7 @@ impl Fit {
 }
 
 impl Column {
-    /// Notes a cell. `line` is the one that its row begins in.
+    /// Adds a cell. `line` is the line in which its row begins.
     pub(super) fn add(&mut self, line: u64, cell: &str) {
         let cell = cell.trim();
         if cell.is_empty() {
@@ -155,12 +157,12 @@ impl Column {
         }
     }
 
-    /// The number of cells that are not empty.
+    /// Returns the number of cells that are not empty.
     pub(super) fn filled(&self) -> u64 {
         self.filled
     }
 
-    /// The decimal mark that the cells give away.
+    /// Returns the decimal mark that unambiguous cells have.
     pub(super) fn decimal(&self) -> Option<Decimal> {
         match self.with_point.cmp(&self.with_comma) {
             std::cmp::Ordering::Greater => Some(Decimal::Point),
@@ -169,32 +171,32 @@ impl Column {
         }
     }
 
-    /// The first currency of its amounts.
+    /// Returns the first currency of its amounts.
     pub(super) fn currency(&self) -> Option<&'static str> {
         self.currency
     }
 
-    /// True if an amount has no currency.
+    /// Is true if an amount has no currency.
     pub(super) fn lacks_currency(&self) -> bool {
         self.with_currency < self.count(Kind::Money)
     }
 
-    /// True if most cells are numbers or amounts.
+    /// Is true if most cells are numbers or amounts.
     pub(super) fn is_numeric(&self) -> bool {
         self.count(Kind::Money) * 2 > self.filled
     }
 
-    /// The separator of the elements of its cells, if they look like lists, and the number of cells with several.
+    /// Returns the separator in cells that look like lists, and the number of cells with several elements.
     pub(super) fn list_separator(&self) -> Option<(char, u64)> {
         self.lists.separator(self.filled)
     }
 
-    /// A number whose meaning depends on the decimal mark.
+    /// Returns a number whose meaning depends on the decimal mark.
     pub(super) fn ambiguous_number(&self) -> Option<&str> {
         self.either.as_ref().map(|(_, cell)| cell.as_str())
     }
 
-    /// The order of the dates.
+    /// Returns the order of the dates.
     ///
     /// # Errors
     /// If two orders fit the column, or none does: the message names the flag.
@@ -226,7 +228,7 @@ impl Column {
         ))
     }
 
-    /// The kind that a field for this column should have.
+    /// Returns the kind that a field for this column should have.
     pub(super) fn kind(&self) -> Kind {
         if self.filled == 0 {
             return Kind::Text;
@@ -242,14 +244,15 @@ impl Column {
         }
     }
 
-    /// The kind that most cells have, of a column that no kind fits.
+    /// Returns the kind of most cells, for a column that no kind fits.
     fn nearly(&self) -> Option<Kind> {
         let is_near = |kind: &Kind| self.count(*kind) * 2 >= self.filled && self.filled > 0;
         let is_special = |kind: &Kind| *kind != Kind::Money || self.with_currency > 0;
         COUNTED.into_iter().filter(|kind| is_near(kind) && is_special(kind)).max_by_key(|kind| self.count(*kind))
     }
 
-    /// The kind to report of a column whose field is proposed: that of the field, or what its texts nearly are.
+    /// Returns the kind for the report on a column: that of the proposed field or, for text, the kind that most cells
+    /// have.
     pub(super) fn nearest_kind(&self) -> Kind {
         match self.kind() {
             Kind::Text => self.nearly().unwrap_or(Kind::Text),
@@ -257,7 +260,7 @@ impl Column {
         }
     }
 
-    /// A line about the column: how many cells look like a kind, and the first one that does not.
+    /// Returns a line about the column: the number of cells that look like a kind, and the first one that does not.
     pub(super) fn report(&self, name: &str, kind: Kind, order: Order) -> String {
         if self.filled == 0 {
             return format!("{name}: empty");
@@ -274,7 +277,7 @@ impl Column {
         }
     }
 
-    /// The dates that an order can read, and the first cell that is none.
+    /// Returns the number of dates that an order can read, and the first cell that it cannot.
     fn dates_in(&self, order: Order) -> (u64, Option<&Example>) {
         let fit = &self.orders[order as usize];
         let others = [fit.other.as_ref(), self.other(Kind::Date)];
@@ -296,7 +299,7 @@ impl Column {
 }
 
 impl Kind {
-    /// The kind that the cells of a field have.
+    /// Returns the kind that the cells of a field have.
     pub(super) fn of(field_type: &FieldType) -> Kind {
         match field_type {
             FieldType::Boolean => Kind::Boolean,
@@ -310,7 +313,7 @@ impl Kind {
         }
     }
 
-    /// The type of a field for it; `None` for a text.
+    /// Returns the type of a field for it; `None` for text.
     pub(super) fn type_name(self) -> Option<&'static str> {
         Some(match self {
             Kind::Boolean => "boolean",
@@ -338,7 +341,7 @@ impl Kind {
     }
 }
 
-/// Reads yes or no in English and German, and as Excel writes them.
+/// Parses yes or no in English and German, and in the form of Excel.
 pub(super) fn boolean(cell: &str) -> Option<bool> {
     match cell.to_lowercase().as_str() {
         "true" | "yes" | "wahr" | "ja" => Some(true),
@@ -347,12 +350,12 @@ pub(super) fn boolean(cell: &str) -> Option<bool> {
     }
 }
 
-/// True if a number keeps all its digits.
+/// Is true if a number keeps all its digits.
 fn is_exact(cell: &str) -> bool {
     cell.contains(['e', 'E']) || cell.bytes().filter(u8::is_ascii_digit).count() <= MOST_DIGITS
 }
 
-/// A count with commas between its thousands.
+/// Formats a count with commas between its thousands.
 pub(super) fn grouped(count: u64) -> String {
     let digits = count.to_string();
     let mut text = String::new();

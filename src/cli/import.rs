@@ -31,18 +31,19 @@ use super::source::{Source, explained};
 use super::survey::TableOptions;
 use super::tally::{Tally, lines};
 
-/// How many batches of lines may wait to be sent to the server.
+/// The number of batches of lines that may wait to be sent to the server.
 const BATCHES_IN_FLIGHT: usize = 1;
-/// How many results may wait to be tallied.
+/// The number of results that may wait to be tallied.
 const RESULTS_IN_FLIGHT: usize = 1024;
-/// How many lines may be without a result. A server has fewer lines wait for others, so this never waits for ever.
+/// The number of lines that may be without a result. A server lets fewer lines wait for others, so this never blocks
+/// forever.
 const OPEN_LINES: usize = 600_000;
-/// How long a client with that many waits before it looks again.
+/// The time after which a client at this limit checks again.
 const OPEN_PAUSE: Duration = Duration::from_millis(20);
 
 pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let started = Instant::now();
-    // Says that a file is missing before a server is asked.
+    // Reports a missing file before it connects to a server.
     let progress = progress(&args.file, "  {msg}")?;
     let (tally, outcome) = match Remote::of(&args.server)? {
         Some(remote) => {
@@ -73,7 +74,7 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     tally.finish(started.elapsed(), args.dry_run, outcome)
 }
 
-/// The items of the file, and a tally for them. Prints what the columns of a table look like.
+/// Returns the items of the file, and a tally for them. Prints a report on the columns of a table.
 async fn read_items(
     args: &ImportArgs,
     max_bytes: usize,
@@ -184,7 +185,7 @@ async fn import_to_server(
     let (noted, mut sent) = mpsc::unbounded_channel::<Batch>();
     let open = Arc::new(AtomicUsize::new(0));
     let still_open = Arc::clone(&open);
-    // If the file cannot be read any further, the body ends, and the server writes what it has got.
+    // If reading the file fails, the body ends, and the server writes the lines that it received.
     let send = async move {
         while let Some(batch) = batches.recv().await {
             let batch = batch.map_err(|error| failed("reading the file", &error))?;
@@ -194,7 +195,7 @@ async fn import_to_server(
             while open.load(Ordering::Relaxed) > OPEN_LINES && !body.is_closed() {
                 tokio::time::sleep(OPEN_PAUSE).await;
             }
-            // Nothing is sent for a batch of broken rows.
+            // A batch that contains only broken rows is not sent.
             if !items.is_empty() && body.send(Ok(items)).await.is_err() {
                 break;
             }
@@ -214,14 +215,14 @@ async fn import_to_server(
         Ok::<(), CliError>(())
     };
     let (read, received) = tokio::join!(send, receive);
-    // Counts what the results did not ask for: broken rows at the end, and items without a result.
+    // Counts the rest: broken rows at the end, and items without a result.
     while let Ok(batch) = sent.try_recv() {
         tally.add(batch);
     }
     received.and(read)
 }
 
-/// The lines of the response, as they arrive.
+/// Returns the lines of the response, as they arrive.
 fn read_results(remote: &Remote, path: String, body: Pieces) -> impl Stream<Item = Result<Value, CliError>> {
     let (results, received) = mpsc::channel(RESULTS_IN_FLIGHT);
     let remote = remote.clone();
@@ -253,8 +254,8 @@ fn cut_off(cause: &dyn std::error::Error) -> CliError {
     failed("the server disconnected before the import ended", &root_cause(cause))
 }
 
-/// Notes a line of the response. A line without an index says what sanitizing removed, or why the server ended the import.
-/// Returns whether it answers a line that was sent.
+/// Notes a line of the response. A line without an index has the parts that sanitizing removed, or the error with which
+/// the server ended the import. Returns whether it answers a line that was sent.
 fn note_line(mut line: Value, tally: &mut Tally) -> Result<bool, CliError> {
     if line.get("sanitized").is_some() {
         tally.sanitized(line["sanitized"].take());

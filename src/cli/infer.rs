@@ -1,5 +1,5 @@
-//! `bindery blueprint infer FILE`: proposes a blueprint for data. A guess to start from: it reads the whole file, and says on
-//! standard error what the cells of each column look like. Must not know what becomes of the proposal.
+//! `bindery blueprint infer FILE`: proposes a blueprint for data, as a starting point. Reads the whole file, and
+//! reports the kinds of cells of each column on standard error. Must not know what the proposal is used for.
 
 mod columns;
 
@@ -19,13 +19,13 @@ use super::rows::{each_element, each_line};
 use super::source::{Source, explained};
 use super::survey::{Survey, TableOptions};
 
-/// How long a row may be: as a body by default, since it has to become one.
+/// The greatest length of a row: the default limit of a body, because a row has to become one.
 pub(super) const MAX_BYTES: usize = 10 << 20;
 
-/// How many broken rows are shown.
+/// The number of broken rows that are shown.
 const MAX_SHOWN: u64 = 5;
 
-/// `list_separator` is what separates the elements of lists in cells, if there are any.
+/// Prints the proposal. `list_separator` separates the elements of lists in cells, if there are any.
 pub(super) fn infer(
     file: &Path,
     format: Option<&str>,
@@ -60,7 +60,7 @@ pub(super) fn infer(
     Ok(())
 }
 
-/// How many rows are broken. The first ones are reported.
+/// The number of broken rows. The first ones are reported.
 #[derive(Default)]
 struct BrokenRows(u64);
 
@@ -104,11 +104,11 @@ fn read_columns(
     }
 }
 
-/// How the cells of a column become values.
+/// The rules by which the cells of a column become values.
 struct ColumnReading {
     kind: Kind,
     form: Form,
-    /// The currency of amounts that have none.
+    /// The currency of amounts without one.
     currency: Option<&'static str>,
 }
 
@@ -155,7 +155,7 @@ fn read_table(
     Ok(())
 }
 
-/// A sentence about a column that becomes no number or date, although most of it looks like that, or no list.
+/// Returns a note about a column that stays text, although most of it looks like numbers, dates or lists.
 fn note_on_text(column: &Column, has_list_separator: bool) -> Option<String> {
     if let Some(name) = column.nearest_kind().type_name() {
         return Some(format!(", so the proposed type is not `{name}`"));
@@ -168,7 +168,7 @@ fn note_on_text(column: &Column, has_list_separator: bool) -> Option<String> {
 }
 
 impl ColumnReading {
-    /// The value of a cell. One that does not fit the column is left out here, and rejected by an import.
+    /// Returns the value of a cell. A cell that does not fit the column is left out here; an import would reject it.
     fn value(&self, cell: &str) -> Value {
         let trimmed = cell.trim();
         if trimmed.is_empty() {

@@ -1,5 +1,5 @@
-//! Files that a command reads on a thread of its own, piece by piece, with a progress bar. Must not know what the items of a
-//! file mean.
+//! Files that a command reads on another thread, piece by piece, with a progress bar. Must not know the meaning of
+//! items.
 
 use std::io::{self, BufRead, Read as _};
 use std::path::Path;
@@ -13,42 +13,42 @@ use super::output::is_quiet;
 use super::rows::{Item, Items, RowOptions, too_long};
 use super::source::{STANDARD_INPUT, Source, decompress, explained, open};
 
-/// How many pieces may wait between the reader of the file and the command.
+/// The number of pieces that may wait between the reader of the file and the command.
 const PIECES_IN_FLIGHT: usize = 2;
 const PIECE_BYTES: usize = 256 << 10;
 
-/// The pieces of a file, cut anywhere. The last one is the error if the file cannot be read to its end.
+/// The pieces of a file, cut anywhere. The last one is an error if reading fails.
 pub(super) type Pieces = mpsc::Receiver<io::Result<Bytes>>;
 
-/// The items of a file. The last batch is the error if the file cannot be read to its end.
+/// The items of a file. The last batch is an error if reading fails.
 pub(super) type Batches = mpsc::Receiver<io::Result<Batch>>;
 
-/// Items of a file, with the rows between them that are none.
+/// Items of a file, with the broken rows between them.
 #[derive(Default)]
 pub(super) struct Batch {
     /// A line of NDJSON for each item.
     pub(super) lines: Bytes,
-    /// Where each item comes from.
+    /// The origin of each item.
     pub(super) origins: Vec<Origin>,
     pub(super) broken: Vec<BrokenRow>,
 }
 
-/// Where an item comes from.
+/// The origin of an item.
 pub(super) struct Origin {
-    /// A line of the file, or a number in its array; both from 1.
+    /// The number of its line in the file, or of its element in the array; from 1.
     pub(super) place: u64,
-    /// The row of a table as it was.
+    /// The original row of a table.
     pub(super) row: Option<String>,
 }
 
-/// A row that is no item.
+/// A row that cannot become an item.
 pub(super) struct BrokenRow {
     pub(super) origin: Origin,
-    /// What is wrong with it.
+    /// The problem with the row.
     pub(super) message: String,
 }
 
-/// A progress bar over the bytes of a file. `suffix` is added to its template.
+/// Returns a progress bar over the bytes of a file. `suffix` is added to its template.
 pub(super) fn progress(path: &Path, suffix: &str) -> Result<ProgressBar, CliError> {
     let (progress, template) = if path == Path::new(STANDARD_INPUT) {
         (ProgressBar::no_length(), "{bytes} {bytes_per_sec}")
@@ -93,7 +93,7 @@ pub(super) fn read_batches(mut source: Source, items: Items, options: RowOptions
     batches
 }
 
-// Sending fails once the command has ended and needs no more.
+// Sending fails if the command has ended and needs no more.
 
 fn send_bytes(reader: &mut dyn BufRead, sender: &mpsc::Sender<io::Result<Bytes>>) -> io::Result<()> {
     loop {
@@ -110,7 +110,7 @@ fn send_bytes(reader: &mut dyn BufRead, sender: &mpsc::Sender<io::Result<Bytes>>
     }
 }
 
-/// Sends the items. Those before an error are sent.
+/// Sends the items, including those before an error.
 fn send_items(
     items: &Items,
     options: &RowOptions,

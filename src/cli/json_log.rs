@@ -1,5 +1,5 @@
-//! The server's own log as JSON, one object a line, with the keys of the access log where both have them (`API.md` 1.11). Must
-//! not know what is logged.
+//! The server's own log as JSON, one object a line. Keys that the access log has too have the same names (`API.md`
+//! 1.11). Must not know the meaning of the lines.
 
 use std::fmt::{self, Debug};
 

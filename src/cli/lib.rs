@@ -40,10 +40,10 @@ use self::error::failed;
 
 pub use self::error::CliError;
 
-/// How long threads may take that still run when a command is done.
+/// The time for threads that still run when a command is done.
 const SHUTDOWN_TIME: Duration = Duration::from_secs(5);
 
-/// Prints why a command failed, as its user reads it.
+/// Prints the error of a failed command for its user.
 pub fn print_error(error: &CliError) {
     output::print_error(error);
 }
@@ -89,7 +89,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             }
         }
     });
-    // Everything is written out and closed. Dropping the runtime would wait for threads without a limit.
+    // All data is written and closed by now. Dropping the runtime would wait for threads without a limit.
     runtime.shutdown_timeout(SHUTDOWN_TIME);
     result
 }

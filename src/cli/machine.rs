@@ -1,5 +1,5 @@
-//! Whether this machine lets a server run with a configuration: its address and its data folder. Changes nothing. Must not
-//! know other settings.
+//! Checks whether this machine can run a server with a configuration: its address and its data folder. Changes nothing.
+//! Must not know other settings.
 
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
@@ -11,17 +11,17 @@ use rustix::fs::{Access, access};
 
 use super::private;
 
-/// What stands in the way of a start.
+/// The problems with a start.
 #[derive(Default)]
 pub(super) struct Findings {
-    /// What should be looked at; a server may start all the same.
+    /// Problems that do not prevent a start.
     pub(super) warnings: Vec<String>,
-    /// Why a server would not start.
+    /// Problems that prevent a start.
     pub(super) errors: Vec<String>,
 }
 
 impl Findings {
-    /// Looks at the address and the data folder of a configuration.
+    /// Checks the address and the data folder of a configuration.
     pub(super) fn of(config: &Config) -> Findings {
         let mut findings = Findings::default();
         findings.listen(config.listen);
@@ -32,8 +32,8 @@ impl Findings {
         findings
     }
 
-    /// Listens for a moment. A port in use is a warning: the check usually runs beside the server that will be restarted with
-    /// the new configuration.
+    /// Listens for a moment. A port in use is only a warning, because the check usually runs beside the server that
+    /// will be restarted with the new configuration.
     fn listen(&mut self, address: SocketAddr) {
         let Err(error) = TcpListener::bind(address) else { return };
         let text = match error.kind() {
@@ -74,7 +74,7 @@ fn check_folder(data: &Path) -> Result<(), StartError> {
     }
 }
 
-/// The working folder for the empty path, which is what is above a relative one.
+/// Returns `.` for an empty path, which is the parent of a relative path of one part.
 fn or_here(path: &Path) -> &Path {
     if path.as_os_str().is_empty() { Path::new(".") } else { path }
 }

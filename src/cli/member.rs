@@ -11,7 +11,7 @@ use super::folder::{configure_existing, with_content};
 use super::output::print;
 use super::remote::Remote;
 
-/// Who is invited.
+/// The invited member.
 struct Invitee {
     email: String,
     role: Option<String>,
@@ -63,7 +63,7 @@ impl Invitee {
         let known = content.list_members(&access)?.into_iter().find(|member| member.email == self.email);
         let id = match known {
             Some(Member { id, .. }) => {
-                // Writes nothing if nothing changes.
+                // Sends no change if nothing differs.
                 let changes = Value::Object(self.changes()).to_string();
                 content.change_member(&access, &id.to_string(), changes.as_bytes()).await?;
                 id
@@ -80,7 +80,7 @@ impl Invitee {
         Ok(bindery_http::invitation_url(base, &issued.secret))
     }
 
-    /// What is to change of a member.
+    /// Returns the changes of the member.
     fn changes(&self) -> Map<String, Value> {
         let role = self.role.as_ref().map(|role| ("role".to_owned(), json!(role)));
         let blueprints = match &self.blueprints {

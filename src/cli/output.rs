@@ -1,4 +1,4 @@
-//! What commands print: results to standard output, log lines to standard error. Must not know commands.
+//! The output of commands: results on standard output, log lines on standard error. Must not know commands.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use tracing_log::AsLog as _;
 use super::error::CliError;
 use super::json_log::JsonLines;
 
-/// Prints a line of a command's result. If nobody reads it any more, the line is lost without an error.
+/// Prints a line of a command's result. If the output is closed, the line is lost without an error.
 pub(super) fn print(line: &str) {
     let line = without_numbers(line);
     let _ = match HAS_STDOUT.load(Ordering::Relaxed) {
@@ -19,40 +19,40 @@ pub(super) fn print(line: &str) {
     };
 }
 
-/// Prints why a command failed.
+/// Prints the error of a failed command.
 pub(super) fn print_error(error: &CliError) {
     let _ = writeln!(std::io::stderr(), "bindery: {}", without_numbers(&error.to_string()));
 }
 
 static HAS_STDOUT: AtomicBool = AtomicBool::new(true);
 
-/// Has [`print`] and [`note`] write to standard error from here on, so that standard output has nothing but the access log:
-/// programs read it line by line, and it is often kept where no token may be.
+/// Makes [`print`] and [`note`] write to standard error from now on, so that standard output contains only the access
+/// log: programs read it line by line, and it is often stored where no token may be.
 pub(super) fn leave_stdout_to_the_access_log() {
     HAS_STDOUT.store(false, Ordering::Relaxed);
 }
 
-/// Prints a line that is no result: what happened, and how much. Not with `--quiet`.
+/// Prints a line that is not a result, such as a summary. Prints nothing with `--quiet`.
 pub(super) fn note(line: &str) {
     if !is_quiet() {
         print(line);
     }
 }
 
-/// A number with what it counts, such as `1 item` and `2 items`.
+/// Returns a number with the counted noun, such as `1 item` and `2 items`.
 pub(super) fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 
-/// Prints a line about the input to standard error, which a result on standard output may be piped away from. Not with
-/// `--quiet`.
+/// Prints a line about the input to standard error, so that it is visible even if standard output is piped. Prints
+/// nothing with `--quiet`.
 pub(super) fn report(line: &str) {
     if !is_quiet() {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
-/// A message about a place in the input: `line 7 has 2 cells`, or `line 7: …` if its subject is something else.
+/// Returns a message about a place in the input: `line 7 has 2 cells`, or `line 7: …` if its subject is something else.
 pub(super) fn placed(unit: &str, place: u64, message: &str) -> String {
     match message.strip_prefix("the row ").or(message.strip_prefix("the line ")) {
         Some(rest) => format!("{unit} {place} {rest}"),
@@ -62,19 +62,19 @@ pub(super) fn placed(unit: &str, place: u64, message: &str) -> String {
 
 static QUIET: AtomicBool = AtomicBool::new(false);
 
-/// Has [`note`] and progress bars print nothing from here on.
+/// Makes [`note`] and progress bars print nothing from now on.
 pub(super) fn be_quiet() {
     QUIET.store(true, Ordering::Relaxed);
 }
 
-/// Whether only results and errors are printed.
+/// Is true if only results and errors are printed.
 pub(super) fn is_quiet() -> bool {
     QUIET.load(Ordering::Relaxed)
 }
 
-/// Starts logging with a `tracing_subscriber` filter, for people or as JSON.
+/// Starts logging with a `tracing_subscriber` filter, as text or as JSON.
 pub(super) fn start_log(filter: &str, is_json: bool) {
-    // The HTML parser warns about invalid markup in what clients send, which is no problem of the server. A filter that
+    // The HTML parser warns about invalid markup that clients send, which is not a problem of the server. A filter that
     // names the parser overrides this.
     let filter = tracing_subscriber::EnvFilter::new(format!("html5ever=error,{filter}"));
     let wants_color = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
@@ -82,11 +82,12 @@ pub(super) fn start_log(filter: &str, is_json: bool) {
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(|| LogWriter).with_ansi(has_color);
     // A second start in one process keeps the first subscriber.
     let _ = if is_json { log.event_format(JsonLines).try_init() } else { log.try_init() };
-    // Crates that use `log` are heard at the level of the filter; a failed sync of sled is, whatever it says.
+    // Crates that use `log` are logged at the level of the filter. Warnings are always let through, because a failed
+    // sync of sled must be noticed.
     log_facade::set_max_level(LevelFilter::current().as_log().max(log_facade::LevelFilter::Warn));
 }
 
-/// Standard error, with errors of the system as people read them. Each line of the log arrives in one piece.
+/// Writes to standard error, with readable texts for errors of the system. Each line of the log arrives in one piece.
 struct LogWriter;
 
 impl Write for LogWriter {

@@ -1,5 +1,5 @@
-//! The lines of an import that failed, in a file beside the one that is imported, in its form and with what was wrong. Must
-//! not know why they failed.
+//! The failed lines of an import, written to a file beside the imported one, in the same format and with their errors.
+//! Must not know why they failed.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -13,8 +13,8 @@ use super::source::STANDARD_INPUT;
 use super::survey::ERRORS;
 use super::table::joined;
 
-/// An item of NDJSON with what is wrong with it, which an import of the corrected file ignores. What is no object becomes a
-/// text.
+/// Returns an item of NDJSON with its errors, which an import of the corrected file ignores. A line that is not an
+/// object becomes a text.
 fn with_errors(line: &[u8], error: &Value) -> Value {
     let mut item = match serde_json::from_slice(line) {
         Ok(Value::Object(item)) => item,
@@ -24,24 +24,24 @@ fn with_errors(line: &[u8], error: &Value) -> Value {
     Value::Object(item)
 }
 
-/// The form in which lines that failed are written out.
+/// The format in which failed lines are written.
 pub(super) enum RejectsForm {
     /// Items of NDJSON.
     Ndjson,
-    /// Rows of a table in the form of the one that is imported.
+    /// Rows of a table in the format of the imported one.
     Csv {
         /// The header without the column for errors.
         header: String,
-        /// The mark of its encoding at the beginning of the file, if it has one.
+        /// The byte order mark of the file, if it has one.
         mark: &'static str,
         delimiter: u8,
-        /// What ends each line.
+        /// The end of each line.
         line_end: &'static str,
         encoding: &'static Encoding,
     },
 }
 
-/// A file of rejects. It appears with the first line that fails.
+/// A file of rejects. It is created for the first line that fails.
 pub(super) struct Rejects {
     form: RejectsForm,
     /// The path without the ending.
@@ -52,15 +52,15 @@ pub(super) struct Rejects {
 }
 
 impl Rejects {
-    /// The rejects of an import of `file`, in a file of a similar name.
+    /// Returns the rejects of an import of `file`, whose file has a similar name.
     pub(super) fn of(file: &Path, form: RejectsForm) -> Rejects {
         let mut stem = if file == Path::new(STANDARD_INPUT) { "stdin".into() } else { file.as_os_str().to_owned() };
         stem.push(".rejected");
         Rejects { form, stem, path: PathBuf::new(), writer: None }
     }
 
-    /// Creates the file. One that exists stays as it is, since somebody may be correcting it: `a.csv.rejected.csv` is followed
-    /// by `a.csv.rejected.2.csv`.
+    /// Creates the file. An existing one is kept, because somebody may be correcting it: `a.csv.rejected.csv` is
+    /// followed by `a.csv.rejected.2.csv`.
     fn create(&mut self) -> io::Result<BufWriter<File>> {
         let ending = match self.form {
             RejectsForm::Ndjson => "ndjson",
@@ -78,7 +78,7 @@ impl Rejects {
         Err(ErrorKind::AlreadyExists.into())
     }
 
-    /// Writes an item, or the row that it was.
+    /// Writes an item, or its original row.
     pub(super) fn add(&mut self, line: &[u8], row: Option<&str>, error: &Value) {
         let text = match &self.form {
             RejectsForm::Ndjson => format!("{}\n", with_errors(line, error)).into_bytes(),

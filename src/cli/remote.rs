@@ -9,7 +9,7 @@ use tokio_stream::wrappers::ReceiverStream;
 use super::error::{CliError, failed};
 use super::input::Pieces;
 
-/// How long a server may take to say whether it is well.
+/// The time limit of a health check.
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A running server and a token of that server.
@@ -21,7 +21,7 @@ pub(super) struct Remote {
 }
 
 impl Remote {
-    /// The server that the arguments name; `None` if they name none, so that the command opens the data folder.
+    /// Returns the server that the arguments name; `None` without one, in which case the command opens the data folder.
     pub(super) fn of(server: &ServerArgs) -> Result<Option<Remote>, CliError> {
         let (Some(url), Some(token)) = (&server.url, &server.token) else { return Ok(None) };
         Ok(Some(Remote { client: client()?, url: base_url(url)?, token: token.clone() }))
@@ -115,12 +115,12 @@ pub(super) async fn health(url: &str) -> Result<(), CliError> {
 }
 
 fn client() -> Result<reqwest::Client, CliError> {
-    // Fails if a provider is installed already, which is just as good.
+    // Fails if a provider is installed already, which is fine too.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder().build().map_err(|error| failed("preparing the connection", &error))
 }
 
-/// The URL without a slash at its end.
+/// Returns the URL without a slash at its end.
 fn base_url(url: &str) -> Result<String, CliError> {
     if url.starts_with("http://") || url.starts_with("https://") {
         return Ok(url.trim_end_matches('/').to_owned());
@@ -130,7 +130,7 @@ fn base_url(url: &str) -> Result<String, CliError> {
     )))
 }
 
-/// Why a server cannot be reached, and what to look at.
+/// Returns the error for a server that cannot be reached, with advice.
 fn unreachable(url: &str, error: &reqwest::Error) -> CliError {
     let cause = root_cause(error);
     let hint = if cause.contains("refused") {
@@ -149,7 +149,7 @@ async fn json_body(response: reqwest::Response) -> Result<Value, CliError> {
     serde_json::from_slice(&bytes).map_err(|error| failed("reading the response", &error))
 }
 
-/// The text of the innermost cause: the outer ones only repeat the URL.
+/// Returns the text of the innermost cause: the outer ones only repeat the URL.
 pub(super) fn root_cause(error: &dyn std::error::Error) -> String {
     let mut cause = error;
     while let Some(inner) = cause.source() {

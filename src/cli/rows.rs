@@ -1,5 +1,5 @@
-//! Tables and lists of plain objects as items of an import: CSV with a header row, a JSON array, NDJSON. Columns become fields
-//! of a blueprint. Must not know where the items go; whether values are valid is decided there.
+//! Tables and lists of plain objects as items of an import: CSV with a header row, a JSON array, NDJSON. Columns become
+//! fields of a blueprint. Must not know where the items go; the receiver validates values.
 
 mod cell;
 mod item;
@@ -26,10 +26,10 @@ pub(super) use self::json::each_element;
 pub(super) use self::lines::{each_line, too_long};
 pub(super) use self::options::RowOptions;
 
-/// A file that was looked through, and can be read as items.
+/// A file that was inspected, and can be read as items.
 pub(super) enum Items {
     Ndjson,
-    /// An array, whose elements are items rather than plain objects if that is true.
+    /// An array. `are_items` is true if its elements are items, and false if they are plain objects.
     Json {
         are_items: bool,
     },
@@ -37,10 +37,10 @@ pub(super) enum Items {
 }
 
 impl Items {
-    /// Looks through a file.
+    /// Inspects a file.
     ///
     /// # Errors
-    /// Those of reading; a file of another form; a column that means nothing.
+    /// The errors of reading; a file of another format; an unknown column.
     pub(super) fn of(rows: Rows, options: &RowOptions, source: &mut Source) -> io::Result<Items> {
         match rows {
             Rows::Ndjson => Ok(Items::Ndjson),
@@ -52,7 +52,7 @@ impl Items {
         }
     }
 
-    /// How lines that fail are written out.
+    /// Returns the format in which failed lines are written.
     pub(super) fn rejects(&self) -> RejectsForm {
         match self {
             Items::Csv(plan) => plan.rejects(),
@@ -60,7 +60,7 @@ impl Items {
         }
     }
 
-    /// What the cells of each column look like, a line for each.
+    /// Returns a line about the cells of each column.
     pub(super) fn reports(&self, options: &RowOptions) -> Vec<String> {
         match self {
             Items::Csv(plan) => plan.reports(options),
@@ -71,7 +71,7 @@ impl Items {
     /// Calls `emit` with each item, until it returns false.
     ///
     /// # Errors
-    /// Those of reading.
+    /// The errors of reading.
     pub(super) fn each(&self, options: &RowOptions, reader: Box<dyn BufRead + Send>, emit: Emit<'_>) -> io::Result<()> {
         match self {
             Items::Ndjson => each_line_item(options, reader, emit),
@@ -81,7 +81,7 @@ impl Items {
     }
 }
 
-/// The items of NDJSON.
+/// Emits the items of NDJSON.
 fn each_line_item(options: &RowOptions, reader: Box<dyn BufRead + Send>, emit: Emit<'_>) -> io::Result<()> {
     let changes = options.key.is_some() || options.publish.is_some();
     each_line(reader, options.table.max_bytes, |place, line| {
@@ -125,7 +125,7 @@ fn item_of_row(options: &RowOptions, plan: &Plan, cells: &[String]) -> Value {
     if let Some(key) = plan.key.and_then(|index| cells.get(index)).filter(|key| !key.is_empty()) {
         item.insert("key".to_owned(), key.as_str().into());
     }
-    // An export has the ids of its resources; a table from elsewhere has none.
+    // An export has the ids of its resources; other tables have none.
     item.retain(|name, value| name != "id" || !value.is_null());
     item.insert("attributes".to_owned(), attributes.into());
     options.published(item)

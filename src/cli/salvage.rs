@@ -1,4 +1,4 @@
-//! `bindery salvage`. Must not know what is kept.
+//! `bindery salvage`. Must not know which data is kept.
 
 use bindery_config::SalvageArgs;
 use bindery_content::{SalvageReport, SalvagedBlueprint};

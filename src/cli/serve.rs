@@ -16,14 +16,14 @@ use super::folder::{
 use super::output::{leave_stdout_to_the_access_log, note, print, start_log};
 use super::private;
 
-/// How long running requests may take to finish after a signal to stop.
+/// The time for running requests to finish after a signal to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// How many connections may be open unless it is set.
+/// The default limit of open connections.
 const DEFAULT_CONNECTIONS: usize = 4096;
 
-/// How many of the open files that the system allows are kept back from connections: for log, store, index and
-/// analytics, and for connections that are being closed.
+/// The number of open files that are reserved: for log, store, index and analytics, and for connections that are being
+/// closed.
 const KEPT_FILES: usize = 256;
 
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
@@ -52,11 +52,11 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         }
         Ok::<_, CliError>((content, analytics, is_first_start))
     };
-    // Probes are answered meanwhile, which may take minutes.
+    // Opening may take minutes, so probes are answered meanwhile.
     let reported = progress.clone();
     let (content, analytics, is_first_start) =
         bindery_http::serve_while(&listener, move || reported.get(), opening).await?;
-    // Before the line below: who reads it may stop the server at once.
+    // Must come before the line below: a program that reads it may stop the server at once.
     let signal = bindery_http::stop_signal().map_err(|error| failed("listening for signals", &error))?;
     print(&format!("Bindery listens on http://{address}, data folder {}", config.data.display()));
     if is_first_start {
@@ -81,8 +81,8 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Prints a link that makes the first owner of the dashboard, unless somebody can sign in. Without a link the server runs
-/// as well, for example if the disk is full.
+/// Prints a link that makes the first owner of the dashboard, unless somebody can sign in. If that fails, for example
+/// because the disk is full, the server runs without it.
 async fn invite_first_owner(content: &Content, config: &Config, address: &str) {
     let base = config.public_url.as_deref().unwrap_or(address);
     match content.invite_first_owner().await {
@@ -103,7 +103,7 @@ async fn invite_first_owner(content: &Content, config: &Config, address: &str) {
     }
 }
 
-/// What clients may use. Raises the limit on open files as far as the system allows.
+/// Returns the limits for clients. Raises the limit on open files as far as the system allows.
 fn limits(config: &Config) -> Limits {
     let files = rlimit::increase_nofile_limit(u64::MAX).unwrap_or_else(|error| {
         tracing::warn!(%error, "the limit on open files could not be raised");
@@ -124,7 +124,7 @@ fn limits(config: &Config) -> Limits {
     }
 }
 
-/// Prints what the user needs after a first start: a token, unless the environment has one, and commands to try on the
+/// Prints the information for a first start: a token, unless the environment has one, and commands to try on the
 /// demonstration.
 async fn greet(content: &Content, config: &Config, address: &str) -> Result<(), CliError> {
     if config.admin_token.is_none() {

@@ -1,4 +1,4 @@
-//! A file or standard input that can be read more than once, decompressed. Must not know what it holds.
+//! A file or standard input that can be read more than once, decompressed. Must not know its contents.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _, SeekFrom};
@@ -9,8 +9,7 @@ use indicatif::ProgressBar;
 use super::error::{CliError, failed};
 use super::format::Rows;
 
-/// The amount of its output that a decompressor may need to remember, as a power of two: 64 MiB. A small file may ask
-/// for 2 GiB.
+/// The limit of a decompressor's window, as a power of two: 64 MiB. A small malicious file may ask for 2 GiB.
 const WINDOW_LOG: u32 = 26;
 
 /// The name that stands for standard input.
@@ -23,17 +22,17 @@ pub(super) struct Source {
 }
 
 enum Input {
-    /// A file, which is opened anew for each reading.
+    /// A file, which is opened again for each reading.
     File(PathBuf),
-    /// The input that came through a pipe, in a file without a name.
+    /// The input from a pipe, copied to an unnamed file.
     Kept(File),
     /// A pipe that is read once.
     Once(Option<Box<dyn Read + Send>>),
 }
 
 impl Source {
-    /// The source of that name, and what it holds: `rows`, or what its name or its beginning says. A pipe is kept in a
-    /// temporary file if it must be read twice, which NDJSON need not be.
+    /// Opens a source, and returns its format: `rows`, or the format found by its name or its beginning. A pipe is
+    /// copied to a temporary file if it must be read twice, which NDJSON need not be.
     pub(super) fn open(path: &Path, rows: Option<Rows>) -> Result<(Rows, Source), CliError> {
         let read = |error: io::Error| failed(format!("reading {}", path.display()), &explained(error));
         let rows = rows.or(Rows::of_name(&path.to_string_lossy()));
@@ -64,12 +63,12 @@ impl Source {
         Ok((rows, source))
     }
 
-    /// Has later readings move a progress bar.
+    /// Makes later readings advance a progress bar.
     pub(super) fn show(&mut self, progress: ProgressBar) {
         self.progress = progress;
     }
 
-    /// The text from its beginning.
+    /// Returns the text from its beginning.
     pub(super) fn reader(&mut self) -> io::Result<Box<dyn BufRead + Send>> {
         let file: Box<dyn Read + Send> = match &mut self.from {
             Input::File(path) => Box::new(File::open(path)?),
@@ -92,7 +91,7 @@ pub(super) fn open(path: &Path) -> Result<Box<dyn Read + Send>, CliError> {
     Ok(Box::new(file))
 }
 
-/// The error of a file whose window is too large says what to do.
+/// Adds advice to the error of a file whose window is too large.
 pub(super) fn explained(error: io::Error) -> io::Error {
     if !error.to_string().contains("too much memory") {
         return error;
@@ -101,7 +100,7 @@ pub(super) fn explained(error: io::Error) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, text)
 }
 
-/// Tells plain, gzip and zstd apart by their first bytes.
+/// Decompresses plain, gzip and zstd input, which are distinguished by their first bytes.
 pub(super) fn decompress(file: impl Read + Send + 'static) -> io::Result<Box<dyn BufRead + Send>> {
     let mut reader = BufReader::new(file);
     let head = reader.fill_buf()?;

@@ -1,4 +1,4 @@
-//! The first reading of a table: its delimiter, encoding, header, and what the cells of each column look like. Both
+//! The first reading of a table: its delimiter, encoding and header, and the kinds of cells in each column. Both
 //! `bindery import` and `bindery blueprint infer` begin with it. Must not know blueprints.
 
 use std::io::{self, BufRead};
@@ -17,9 +17,9 @@ use super::table::{BYTE_ORDER_MARK, Mark, Row, Table, decoded};
 /// The options of the command line for a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TableOptions {
-    /// The separator of cells; without one it is guessed.
+    /// The delimiter; `None` to guess it.
     pub(super) delimiter: Option<u8>,
-    /// The order of dates; without one it is guessed, column by column.
+    /// The order of dates; `None` to guess it, column by column.
     pub(super) order: Option<Order>,
     /// The greatest length of a row.
     pub(super) max_bytes: usize,
@@ -34,15 +34,15 @@ pub(super) struct Survey {
     mark: Mark,
     /// The names of the columns.
     pub(super) header: Vec<String>,
-    /// The looks of their cells.
+    /// The facts about their cells.
     pub(super) columns: Vec<Column>,
 }
 
-/// The last column of a file of rejects, which says what was wrong.
+/// The name of the last column of a file of rejects, which contains the errors.
 pub(super) const ERRORS: &str = "errors";
 
 impl TableOptions {
-    /// The options of the arguments for a table.
+    /// Returns the options from the arguments for a table.
     pub(super) fn of(args: &TableArgs, max_bytes: usize) -> TableOptions {
         TableOptions { delimiter: args.delimiter, order: args.dates.as_deref().and_then(Order::parse), max_bytes }
     }
@@ -61,7 +61,7 @@ impl Survey {
         }
     }
 
-    /// `None` if the text is not in that encoding.
+    /// Reads the table; returns `None` if the text is not in that encoding.
     fn read(source: &mut Source, options: TableOptions, encoding: &'static Encoding) -> io::Result<Option<Survey>> {
         let (reader, mark) = decoded(source.reader()?)?;
         let mut table = Table::new(reader, options.delimiter, encoding, options.max_bytes)?;
@@ -85,7 +85,8 @@ impl Survey {
         Ok(if table.is_valid() { Some(survey) } else { None })
     }
 
-    /// Calls `each` with every row, until it returns false. A row that has not as many cells as the header is broken.
+    /// Calls `each` with every row, until it returns false. A row with a different number of cells than the header is
+    /// broken.
     pub(super) fn each_row(
         &self,
         reader: Box<dyn BufRead + Send>,
@@ -101,7 +102,8 @@ impl Survey {
         Ok(())
     }
 
-    /// The row with as many cells as the header. More of them count only if they are not empty.
+    /// Returns the row with as many cells as the header. Further empty cells are removed; other differences make it
+    /// broken.
     fn fitted(&self, mut row: Row) -> Row {
         let (width, cells) = (self.header.len(), row.cells.len());
         if row.broken.is_some() || cells == width {
@@ -115,27 +117,27 @@ impl Survey {
         row
     }
 
-    /// The separator of cells.
+    /// Returns the delimiter.
     pub(super) fn delimiter(&self) -> u8 {
         self.delimiter
     }
 
-    /// What ends the header row.
+    /// Returns the end of the header row.
     pub(super) fn line_end(&self) -> &'static str {
         self.line_end
     }
 
-    /// The encoding of the file; UTF-8 for UTF-16.
+    /// Returns the encoding of the file; UTF-8 for UTF-16.
     pub(super) fn encoding(&self) -> &'static Encoding {
         self.encoding
     }
 
-    /// The mark at the beginning of the file, if there is one.
+    /// Returns the byte order mark of the file, if there is one.
     pub(super) fn byte_order_mark(&self) -> &'static str {
         if self.mark == Mark::None { "" } else { BYTE_ORDER_MARK }
     }
 
-    /// The form in which numbers of a column are read, and dates if it `has_dates`.
+    /// Returns the notation of numbers in a column, and of dates if it `has_dates`.
     ///
     /// # Errors
     /// If two orders fit its dates, or none does.
@@ -148,10 +150,10 @@ impl Survey {
         Ok(Form { decimal: self.decimal(position), order })
     }
 
-    /// The decimal mark: the one that the column gives away, or else the other columns, or else the delimiter, which is a
-    /// semicolon where the comma is the decimal mark.
+    /// Returns the decimal mark: that of unambiguous numbers in the column, or else in the other columns, or else
+    /// according to the delimiter, which is a semicolon where the comma is the decimal mark.
     fn decimal(&self, position: usize) -> Decimal {
-        // An export has no separators between thousands, so that the mark of `1.299` or `1,299` is the decimal one.
+        // An export has no separators between thousands, so the mark of `1.299` or `1,299` is the decimal one.
         if is_export(&self.header) {
             let ambiguous = self.columns[position].ambiguous_number().unwrap_or_default();
             return if ambiguous.contains(',') { Decimal::Comma } else { Decimal::Point };
@@ -165,7 +167,7 @@ impl Survey {
         self.columns[position].decimal().or_else(others).unwrap_or(by_delimiter)
     }
 
-    /// A sentence about numbers of a column that have another meaning elsewhere.
+    /// Returns a note on numbers of a column whose meaning depends on the decimal mark.
     pub(super) fn note_on_numbers(&self, position: usize, form: Form) -> Option<String> {
         let cell = self.columns[position].ambiguous_number()?;
         let mark = match form.decimal {
@@ -176,12 +178,12 @@ impl Survey {
     }
 }
 
-/// True if a table with these columns is an export of resources.
+/// Is true if a table with these columns is an export of resources.
 pub(super) fn is_export(header: &[String]) -> bool {
     matches!(header, [id, kind, ..] if id == "id" && kind == "type")
 }
 
-/// The names of the columns. Each is there once, since one of two would be lost.
+/// Returns the names of the columns. Each name must be unique, because otherwise the cells of one column would be lost.
 fn header_of(row: Option<Row>) -> io::Result<Vec<String>> {
     let Some(Row { line, cells, broken }) = row else { return Ok(Vec::new()) };
     if let Some(broken) = broken {
@@ -191,7 +193,7 @@ fn header_of(row: Option<Row>) -> io::Result<Vec<String>> {
     let mut seen = std::collections::HashSet::new();
     let last = names.len() - 1;
     for (position, name) in names.iter().enumerate() {
-        // A table with a column of that name gets another one in its file of rejects.
+        // The column of a file of rejects is ignored, so it does not clash with a column of that name.
         let is_of_rejects = position == last && name == ERRORS;
         // An export of resources that have a field `type`.
         let is_of_export = position > 1 && name == "type" && is_export(&names);

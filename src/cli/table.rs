@@ -1,8 +1,8 @@
-//! Tables of delimited text, as spreadsheets write them: in whatever encoding, with whatever delimiter, with cells of several
-//! lines, and with rows that are broken. A row takes bounded memory. Must not know what a cell means.
+//! Tables of delimited text, as written by spreadsheets: in several encodings, with several delimiters, with cells of
+//! several lines, and with broken rows. A row takes bounded memory. Must not know the meaning of a cell.
 //!
-//! The `csv` crate reads a row of any length, and a quote that is never closed takes the rest of the file with it. Here such
-//! a quote costs its own line only.
+//! The `csv` crate reads rows of any length, and a quote that is never closed consumes the rest of the file. Here such
+//! a quote breaks only its own line.
 
 pub(super) mod split;
 
@@ -14,21 +14,21 @@ use encoding_rs_io::DecodeReaderBytesBuilder;
 
 use self::split::Splitter;
 
-/// The delimiters that are guessed. The first one wins if several fit.
+/// The delimiters that are considered. If several fit, the first one wins.
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
 /// The part of a file, and the number of its rows, from which the delimiter is guessed.
 const GUESS_BYTES: usize = 64 << 10;
 const GUESS_ROWS: usize = 20;
 
-/// More columns than a blueprint has fields by far, so that a header takes bounded memory.
+/// The most columns of a table, so that a header takes bounded memory. It is far more than the fields of a blueprint.
 const MAX_COLUMNS: usize = 4_096;
 
-/// The amount that may be read again after quotes that are never closed. Beyond it no cell may have several lines, or a file that is
-/// made for it would be read over and over.
+/// The number of bytes that may be read again after quotes that are never closed. Beyond this limit, cells may not have
+/// several lines; otherwise a malicious file would be read over and over.
 const MAX_REREAD: usize = 256 << 20;
 
-/// The part that is kept of a line that is longer than it may be.
+/// The number of bytes that are kept of a line that is too long.
 const KEPT_OF_LONG: usize = 1_000;
 
 /// A row that is not empty.
@@ -36,9 +36,9 @@ const KEPT_OF_LONG: usize = 1_000;
 pub(super) struct Row {
     /// The line in which it begins, as editors number them.
     pub(super) line: u64,
-    /// The cells; of a broken row, its text cut at each delimiter.
+    /// The cells. For a broken row, its text cut at each delimiter.
     pub(super) cells: Vec<String>,
-    /// Why it cannot be read.
+    /// The reason why it cannot be read.
     pub(super) broken: Option<String>,
 }
 
@@ -48,19 +48,19 @@ pub(super) struct Table<R> {
     delimiter: u8,
     encoding: &'static Encoding,
     max_bytes: usize,
-    /// Lines that are read again, because the row that they were in is broken.
+    /// Lines that are read again, because their row is broken.
     unread: VecDeque<Vec<u8>>,
     reread: usize,
     /// The number of the next line.
     line: u64,
-    /// What ended the last row that was read.
+    /// The end of the last row that was read.
     line_end: &'static str,
     /// False once a cell was not valid in UTF-8.
     is_valid: bool,
 }
 
-/// Text in UTF-8 of a file in UTF-8, Windows-1252 or, if its first bytes say so, UTF-16. Windows-1252 is not converted yet,
-/// since only what is not UTF-8 tells the two apart. Returns also how the file marks its encoding.
+/// Decodes a file in UTF-8, Windows-1252 or, if its first bytes say so, UTF-16 to UTF-8. Windows-1252 is not converted
+/// yet, because it is only recognized by bytes that are not valid UTF-8. Also returns the file's mark of its encoding.
 pub(super) fn decoded(mut reader: Box<dyn BufRead + Send>) -> io::Result<(Box<dyn BufRead + Send>, Mark)> {
     let head = reader.fill_buf()?;
     let mark = match head {
@@ -69,16 +69,16 @@ pub(super) fn decoded(mut reader: Box<dyn BufRead + Send>) -> io::Result<(Box<dy
         _ => Mark::None,
     };
     let mut reader = DecodeReaderBytesBuilder::new().utf8_passthru(true).strip_bom(true).build(reader);
-    // The first reading of the decoder is a few bytes, which tell no delimiter.
+    // The first read of the decoder returns only a few bytes, which are too few for guessing the delimiter.
     let mut head = Vec::new();
     reader.by_ref().take(GUESS_BYTES as u64).read_to_end(&mut head)?;
     Ok((Box::new(BufReader::with_capacity(GUESS_BYTES, Cursor::new(head).chain(reader))), mark))
 }
 
-/// What a text in Unicode may begin with, to tell its encoding.
+/// The mark with which a Unicode text may begin, to identify its encoding.
 pub(super) const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// How a file marks its encoding.
+/// The mark of a file's encoding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     None,
@@ -86,7 +86,8 @@ pub(super) enum Mark {
     Utf16,
 }
 
-/// The delimiter of a table that begins like this: the one that cuts most rows into as many cells as the header.
+/// Guesses the delimiter of a table that begins like this: the one that cuts most rows into as many cells as the
+/// header.
 pub(super) fn guess_delimiter(head: &[u8]) -> u8 {
     let score = |delimiter: u8| {
         let mut rows = Vec::new();
@@ -104,12 +105,12 @@ pub(super) fn guess_delimiter(head: &[u8]) -> u8 {
             columns => (rows.iter().filter(|cells| **cells == columns).count(), columns),
         }
     };
-    // Of equal ones, `max_by_key` returns the last.
+    // Among equal ones, `max_by_key` returns the last.
     DELIMITERS.into_iter().rev().max_by_key(|delimiter| score(*delimiter)).unwrap_or(b',')
 }
 
 impl<R: BufRead> Table<R> {
-    /// `delimiter`: what separates cells; without one it is guessed.
+    /// Creates a table. Without `delimiter`, it is guessed.
     pub(super) fn new(
         mut reader: R,
         delimiter: Option<u8>,
@@ -117,7 +118,7 @@ impl<R: BufRead> Table<R> {
         max_bytes: usize,
     ) -> io::Result<Table<R>> {
         let head = reader.fill_buf()?;
-        // Excel reads a first line such as `sep=;` as the delimiter.
+        // In Excel, a first line such as `sep=;` defines the delimiter.
         let first = head.split(|byte| matches!(byte, b'\r' | b'\n')).next().unwrap_or_default();
         let named = first.strip_prefix(b"sep=").filter(|rest| rest.len() == 1).map(|rest| rest[0]);
         let delimiter = delimiter.or(named).unwrap_or_else(|| guess_delimiter(head));
@@ -131,22 +132,22 @@ impl<R: BufRead> Table<R> {
         Ok(table)
     }
 
-    /// The separator of cells.
+    /// Returns the delimiter.
     pub(super) fn delimiter(&self) -> u8 {
         self.delimiter
     }
 
-    /// What ended the last row that was read.
+    /// Returns the end of the last row that was read.
     pub(super) fn line_end(&self) -> &'static str {
         self.line_end
     }
 
-    /// True if all cells were valid in UTF-8 so far.
+    /// Is true if all cells so far were valid UTF-8.
     pub(super) fn is_valid(&self) -> bool {
         self.is_valid
     }
 
-    /// The next row that is not empty.
+    /// Returns the next row that is not empty.
     pub(super) fn next(&mut self) -> io::Result<Option<Row>> {
         loop {
             let Some(row) = self.next_row()? else { return Ok(None) };
@@ -197,7 +198,7 @@ impl<R: BufRead> Table<R> {
                 Err(()) => break "a quote within a quoted cell is not doubled, or a quote is not closed".to_owned(),
             }
         };
-        // Only the first line is broken for certain.
+        // Only the first line is certainly broken.
         let delimiter = self.delimiter;
         let first = lines.remove(0);
         self.line += 1;
@@ -209,7 +210,8 @@ impl<R: BufRead> Table<R> {
         Ok(Some(Row { line: start, cells, broken: Some(text) }))
     }
 
-    /// A line with its end: a line feed, a carriage return, or both. Of one that is too long only the beginning is kept.
+    /// Returns a line with its end: a line feed, a carriage return, or both. Of a line that is too long only the
+    /// beginning is kept.
     fn read_line(&mut self) -> io::Result<Option<Vec<u8>>> {
         if let Some(line) = self.unread.pop_front() {
             return Ok(Some(line));
@@ -261,7 +263,7 @@ fn line_end_of(line: &[u8]) -> &'static str {
     }
 }
 
-/// Cells as a row of a table, without an end of line.
+/// Joins cells into a row of a table, without an end of line.
 pub(super) fn joined<'a>(cells: impl Iterator<Item = &'a str>, delimiter: u8) -> String {
     let delimiter = char::from(delimiter);
     let mut row = String::new();

@@ -1,5 +1,5 @@
-//! What happened to the lines of an import: counts, the first messages, and a file with the lines that failed. Must not
-//! know where the results come from.
+//! The results of an import's lines: counts, the first messages, and a file with the failed lines. Must not know where
+//! the results come from.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,48 +14,48 @@ use super::input::{Batch, BrokenRow, Origin};
 use super::output::{counted, note, placed, print};
 use super::rejects::Rejects;
 
-/// How many messages are printed. All lines that failed are written to a file.
+/// The number of messages that are printed. All failed lines are written to a file.
 const MAX_PRINTED: usize = 5;
-/// The same without such a file.
+/// The number of messages that a check prints, which writes no such file.
 const MAX_PRINTED_OF_CHECK: usize = 100;
 
-/// What the server says of values, and what that is in a cell.
+/// Phrases in the server's messages, and their equivalents for cells.
 const IN_CELLS: [(&str, &str); 2] = [
     ("an object with the keys `amount`, `currency`", "an amount with a currency, such as `485.90 EUR`"),
     ("an object with the keys", "a JSON object with the keys"),
 ];
 
-/// By what an item is known when it is imported again.
+/// The keys that identify an item when it is imported again.
 #[derive(Deserialize)]
 struct Identity {
     key: Option<IgnoredAny>,
     id: Option<IgnoredAny>,
 }
 
-/// What happened to the lines of an import.
+/// The results of an import's lines.
 pub(super) struct Tally {
     progress: ProgressBar,
     created: u64,
     updated: u64,
     failed: u64,
-    /// What sanitizing removed, as it is answered.
+    /// The parts that sanitizing removed, as JSON of the response.
     sanitized: Value,
     messages: Vec<String>,
-    /// Items that have no result yet, by their index: those that fail are written out.
+    /// Items without a result yet, by their index. They are kept because failed ones are written out.
     pending: BTreeMap<u64, (Origin, Box<[u8]>)>,
     next_index: u64,
     /// True if every item so far has a key or an id, so that importing it again creates no duplicate.
     are_known: bool,
-    /// True if the server said that it ended the import, and so applied nothing that it did not answer.
+    /// True if the server reported the end of the import. Then it applied none of the unanswered items.
     is_ended: bool,
-    /// How messages name a place in the file: `line`, or `item` of an array.
+    /// The unit of a place in the file: `line`, or `item` of an array.
     unit: &'static str,
-    /// `None` if nothing is written.
+    /// The file of failed lines; `None` for a check.
     rejects: Option<Rejects>,
 }
 
 impl Tally {
-    /// A tally that writes lines that fail to `rejects`, unless it is one of a check.
+    /// Creates a tally that writes failed lines to `rejects`, if given.
     pub(super) fn new(unit: &'static str, rejects: Option<Rejects>, progress: ProgressBar) -> Tally {
         Tally {
             progress,
@@ -73,7 +73,7 @@ impl Tally {
         }
     }
 
-    /// Notes the items that are sent, and counts the rows that are broken.
+    /// Notes the items that are sent, and counts the broken rows.
     pub(super) fn add(&mut self, batch: Batch) {
         for BrokenRow { origin, message } in batch.broken {
             let message = json!({ "message": message });
@@ -83,7 +83,7 @@ impl Tally {
             self.are_known = self.are_known
                 && serde_json::from_slice::<Identity>(line)
                     .is_ok_and(|Identity { key, id }| key.is_some() || id.is_some());
-            // A row of a table is written out as it was.
+            // For a table, the original row is written, so its line is not needed.
             let line = if origin.row.is_some() { Box::default() } else { line.into() };
             self.pending.insert(self.next_index, (origin, line));
             self.next_index += 1;
@@ -123,17 +123,17 @@ impl Tally {
         }
     }
 
-    /// Notes that items without a result were not applied.
+    /// Notes that the server applied none of the items without a result.
     pub(super) fn end(&mut self) {
         self.is_ended = true;
     }
 
-    /// Notes what sanitizing removed of all lines.
+    /// Notes the parts that sanitizing removed from all lines.
     pub(super) fn sanitized(&mut self, sanitized: Value) {
         self.sanitized = sanitized;
     }
 
-    /// Prints the summary, also of an import that ended early.
+    /// Prints the summary, even if the import ended early.
     ///
     /// # Errors
     /// `outcome`, with what was imported before it; [`CliError::Incomplete`] if a line failed.
@@ -192,7 +192,7 @@ impl Tally {
         }
     }
 
-    /// What an import that ended early has done, and how to go on.
+    /// Returns a text about an import that ended early: what it has done, and how to continue.
     fn what_now(&self) -> String {
         let done = self.created + self.updated;
         let open = if self.is_ended { 0 } else { self.pending.len() };
@@ -221,12 +221,12 @@ impl Tally {
     }
 }
 
-/// A message about a value, as the person who wrote the cell needs it.
+/// Rewrites a message about a value in terms of cells.
 fn in_cells(message: &str) -> String {
     IN_CELLS.into_iter().fold(message.to_owned(), |message, (value, cell)| message.replace(value, cell))
 }
 
-/// The lines of a batch, one for each item.
+/// Returns the lines of a batch, one for each item.
 pub(super) fn lines(batch: &[u8]) -> impl Iterator<Item = &[u8]> {
     batch.split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
 }

@@ -1,4 +1,4 @@
-//! `bindery token create | list | revoke`. Must not know what makes a token valid.
+//! `bindery token create | list | revoke`. Must not know the rules for tokens.
 
 use bindery_access::Access;
 use bindery_config::TokenCommand;

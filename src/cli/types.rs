@@ -1,5 +1,5 @@
-//! `bindery types typescript`: types of the blueprints that exist, and a small client; or types of the API itself. Must not know
-//! what a value means beside its shape.
+//! `bindery types typescript`: types of the existing blueprints with a small client, or types of the API itself. Must
+//! not know the meaning of a value, only its shape.
 
 mod shapes;
 
@@ -11,7 +11,7 @@ use super::blueprint::on_site;
 use super::error::CliError;
 use super::output::print;
 
-/// What does not depend on blueprints.
+/// The part that does not depend on blueprints.
 const CLIENT: &str = include_str!("types/client.ts");
 
 pub(super) async fn types(args: TypesArgs) -> Result<(), CliError> {
@@ -24,7 +24,7 @@ pub(super) async fn types(args: TypesArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// A module with the types of what the API takes and answers, whatever blueprints there are.
+/// Returns a module with the types of the API's requests and answers, independent of blueprints.
 fn api() -> String {
     let mut out = String::from(
         "// What the API of a Bindery server takes and answers. Made by `bindery types typescript --api`; do not edit.\n\n",
@@ -33,7 +33,7 @@ fn api() -> String {
     out
 }
 
-/// A module with the types of these blueprints, and a client.
+/// Returns a module with the types of these blueprints, and a client.
 fn typescript<'a>(blueprints: impl Iterator<Item = &'a Value>) -> String {
     let mut out = String::from(
         "// The blueprints of a Bindery server, and a client. Made by `bindery types typescript`; do not edit.\n\n",
@@ -65,7 +65,7 @@ fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
     let instants = union(fields.iter().filter(|field| field["type"] == "datetime").map(|field| &field["slug"]));
     out.push_str(&format!("    }};\n    instants: {instants};\n    variants: {variants};\n    relations: {{\n"));
     for field in &fields {
-        // A token that is limited to some blueprints cannot expand what leads to others.
+        // A token that is limited to some blueprints cannot expand relations to others.
         let related = &field["settings"]["blueprint"];
         if slugs.contains(&related) {
             out.push_str(&format!("      {}: {related};\n", field["slug"]));
@@ -74,7 +74,7 @@ fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
     out.push_str("    };\n  };\n");
 }
 
-/// The type of a field's value as it is answered.
+/// Returns the type of a field's value in answers.
 fn answered(field: &Value) -> String {
     let settings = &field["settings"];
     let values = || match settings["values"].as_array().filter(|values| !values.is_empty()) {
@@ -101,7 +101,7 @@ fn answered(field: &Value) -> String {
     }
 }
 
-/// The type of a field's value as it is sent: parts may be left out where the server fills them.
+/// Returns the type of a field's value in requests. Parts that the server fills may be left out.
 fn written(field: &Value) -> String {
     match field["type"].as_str() {
         Some("address" | "html-page") => format!("Partial<{}>", answered(field)),
@@ -109,7 +109,7 @@ fn written(field: &Value) -> String {
     }
 }
 
-/// Texts as a union, `never` of none. Strings of JSON are strings of TypeScript.
+/// Returns texts as a union; `never` without texts. JSON strings are valid TypeScript strings.
 fn union<'a>(values: impl Iterator<Item = &'a Value>) -> String {
     let values: Vec<String> = values.map(Value::to_string).collect();
     if values.is_empty() { "never".to_owned() } else { values.join(" | ") }

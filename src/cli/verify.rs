@@ -1,4 +1,4 @@
-//! `bindery verify` and `bindery reindex`. Must not know what is checked.
+//! `bindery verify` and `bindery reindex`. Must not know the checks.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
     report(findings, &analytics)
 }
 
-/// The folder that a folder is in.
+/// Returns the parent of a folder.
 fn folder_of(data: &Path) -> PathBuf {
     let absolute = std::path::absolute(data).unwrap_or_else(|_| data.to_owned());
     absolute.parent().map_or_else(|| PathBuf::from("."), Path::to_owned)

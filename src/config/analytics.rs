@@ -25,7 +25,7 @@ pub struct AnalyticsConfig {
     pub retention_days: Option<u32>,
     /// The number of pageviews a minute that are accepted from one address; 0 for no limit.
     pub events_per_minute: u32,
-    /// True if pageviews are ignored if the browser asks not to be tracked.
+    /// True if pageviews are ignored when the browser asks not to be tracked.
     pub do_not_track: bool,
 }
 
@@ -46,7 +46,7 @@ impl Network {
         Some(Network { address, bits })
     }
 
-    /// Tests whether the network contains the address.
+    /// Returns whether the network contains the address.
     pub fn contains(&self, address: IpAddr) -> bool {
         let common_bits = match (self.address, address.to_canonical()) {
             (IpAddr::V4(a), IpAddr::V4(b)) => (a.to_bits() ^ b.to_bits()).leading_zeros(),

@@ -306,13 +306,13 @@ pub enum AnalyticsCommand {
     },
 }
 
-/// The day before a day.
+/// Returns the day before a day.
 fn day_before(text: &str) -> Result<String, String> {
     let day = parse_date(text).ok_or_else(|| "it must be a date such as 2026-11-20".to_owned())?;
     Ok(format_date(day - 1))
 }
 
-/// A lifetime: a whole number of 1 or more, and one of the units `m`, `h`, `d`, `w`.
+/// Returns a lifetime: a whole number of 1 or more, and one of the units `m`, `h`, `d`, `w`.
 pub(super) fn lifetime(text: &str) -> Result<Duration, String> {
     let split = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     let (digits, unit) = text.split_at(split);

@@ -5,14 +5,14 @@ use clap_complete::Shell;
 
 use super::arguments::Cli;
 
-/// The completions of a shell.
+/// Returns the completions of a shell.
 pub fn completions(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "bindery", &mut script);
     String::from_utf8_lossy(&script).into_owned()
 }
 
-/// The manual page: all commands and settings.
+/// Returns the manual page: all commands and settings.
 ///
 /// # Errors
 /// If it cannot be rendered.

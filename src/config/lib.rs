@@ -42,13 +42,14 @@ use show::Sources;
 
 /// The file that is read unless another is named. It may be missing.
 const DEFAULT_FILE: &str = "bindery.toml";
-/// Variables that are no settings of a server.
+/// The variables with the prefix of the server that are not settings of it.
 const OTHER_VARIABLES: [&str; 4] = ["BINDERY_CONFIG", "BINDERY_ADMIN_TOKEN", "BINDERY_URL", "BINDERY_TOKEN"];
-/// Memory for bodies, unless it is set or bodies may be larger.
+/// The memory for bodies, in MiB, if it is not set and no larger bodies are allowed.
 const DEFAULT_BUFFER_MIB: usize = 256;
-/// A shorter token could be guessed.
+/// The minimum length of the admin token, in characters. A shorter token could be guessed.
 const MIN_ADMIN_TOKEN_CHARS: usize = 32;
-/// The same for the token of metrics, which opens less.
+/// The minimum length of the token for metrics, in characters. It may be shorter than the admin token because it gives
+/// access to metrics only.
 const MIN_METRICS_TOKEN_CHARS: usize = 16;
 
 /// The settings of a server, checked and complete.
@@ -76,13 +77,13 @@ pub struct Config {
     pub client_timeout: Duration,
     /// The time to keep a connection open for the next request.
     pub keepalive_timeout: Duration,
-    /// A token with every ability that is valid while the server runs and never stored.
+    /// A token with every ability. It is valid while the server runs, and never stored.
     pub admin_token: Option<Secret>,
     /// The token that a request for `/metrics` must have; `None` to answer loopback addresses only.
     pub metrics_token: Option<Secret>,
     /// The filter of the log, in the syntax of `tracing_subscriber` filters.
     pub log: String,
-    /// In which form a line is written for each request.
+    /// The format of the line that is written for each request.
     pub log_format: LogFormat,
     /// The hosts whose players rich text may embed.
     pub video_hosts: Vec<String>,
@@ -103,7 +104,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The configuration from the flags, the environment of this process and the file. `file` is the value of
+    /// Returns the configuration from the flags, the environment of this process and the file. `file` is the value of
     /// `--config`.
     ///
     /// # Errors
@@ -112,7 +113,7 @@ impl Config {
         Config::resolve(flags, variable, read_file(named_file(file).as_deref())?)
     }
 
-    /// All settings with where their values come from. They are not checked.
+    /// Returns all settings and the source of each value. The values are not checked.
     ///
     /// # Errors
     /// A file or a variable that cannot be read.
@@ -127,7 +128,7 @@ impl Config {
         Ok(sources.settings())
     }
 
-    /// Variables of the environment that look like settings, but are none.
+    /// Returns the variables of the environment that look like settings, but are none.
     pub fn unknown_variables() -> Vec<String> {
         let known: Vec<String> = flag_names().iter().map(|flag| variable_of(flag)).collect();
         let is_known = |name: &str| OTHER_VARIABLES.contains(&name) || known.iter().any(|known| known == name);
@@ -137,8 +138,8 @@ impl Config {
         unknown
     }
 
-    /// The configuration from given sources: `env` returns the value of a variable that is set and not empty, `file` is
-    /// what `bindery.toml` has.
+    /// Returns the configuration from given sources. `env` returns the value of a variable that is set and not empty.
+    /// `file` holds the settings of `bindery.toml`.
     ///
     /// # Errors
     /// The first setting that is invalid.
@@ -147,7 +148,7 @@ impl Config {
         env: impl Fn(&str) -> Option<String>,
         file: Settings,
     ) -> Result<Config, ConfigError> {
-        // What has a default is not missing in any of these.
+        // Defaults come last, so every setting with a default has a value in `settings`.
         let settings = flags.or(Settings::from_env(&env)?).or(file).or(Settings::defaults());
         let max_body_bytes =
             usize::try_from(settings.max_body_bytes.unwrap_or_default().as_u64()).unwrap_or(usize::MAX);
@@ -185,17 +186,17 @@ impl Config {
     }
 }
 
-/// A variable of this process that is set and not empty.
+/// Returns the value of a variable of this process, if it is set and not empty.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// The file that the flag or the environment names.
+/// Returns the path of the file that the flag or the environment names.
 fn named_file(flag: Option<&Path>) -> Option<PathBuf> {
     flag.map(Path::to_owned).or_else(|| variable("BINDERY_CONFIG").map(PathBuf::from))
 }
 
-/// An address with a port, or a name of this machine with one.
+/// Reads an address with a port, or a name of this machine with a port.
 fn listen(sent: &str) -> Result<SocketAddr, ConfigError> {
     let found = sent.to_socket_addrs().ok().and_then(|mut addresses| addresses.next());
     found.ok_or_else(|| {
@@ -254,7 +255,8 @@ fn rate(name: &str, sent: Option<String>) -> Result<Option<Rate>, ConfigError> {
     })
 }
 
-/// Three quarters of the memory are for large bodies, and one must fit with what it takes to read it.
+/// Returns the memory for bodies, in bytes. It must be at least twice the largest body: only three quarters are for
+/// large bodies, and a body must fit there together with the memory for reading it.
 fn max_buffer_bytes(mib: Option<u32>, max_body_bytes: usize) -> Result<usize, ConfigError> {
     let least = max_body_bytes.div_ceil(1 << 20).saturating_mul(2);
     let mib = mib.map_or(least.max(DEFAULT_BUFFER_MIB), |mib| mib as usize);
@@ -294,7 +296,7 @@ fn metrics_token(sent: Secret) -> Result<Secret, ConfigError> {
 }
 
 fn log_filter(sent: String) -> Result<String, ConfigError> {
-    // A single word that is no level would be taken for a target, and nothing else would be logged.
+    // A single word that is no level would be read as a target, and nothing else would be logged.
     let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let unknown = sent.split(',').map(str::trim).find(|part| is_word(part) && part.parse::<LevelFilter>().is_err());
     if let Some(word) = unknown {

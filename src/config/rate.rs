@@ -1,14 +1,15 @@
-//! A rate of requests, as settings have it. Must not know who keeps to it.
+//! A rate of requests, as a setting. Must not know who has to keep to it.
 
 use std::fmt;
 use std::num::NonZeroU32;
 
-/// A number of requests in a second, a minute or an hour. As many may come at once.
+/// A number of requests in a period: a second, a minute or an hour. All requests of a period may arrive at the same
+/// time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     /// The number of requests.
     pub requests: NonZeroU32,
-    /// In how many seconds.
+    /// The length of the period, in seconds.
     pub seconds: NonZeroU32,
 }
 
@@ -22,7 +23,7 @@ impl Rate {
         Some(Rate { requests: requests.parse().ok()?, seconds: NonZeroU32::new(seconds)? })
     }
 
-    /// So many requests in a minute; `None` for 0.
+    /// Returns the rate of this many requests in a minute; `None` for 0.
     pub fn per_minute(requests: u32) -> Option<Rate> {
         Some(Rate { requests: NonZeroU32::new(requests)?, seconds: NonZeroU32::new(60)? })
     }

@@ -1,4 +1,4 @@
-//! A setting that nobody may read back.
+//! A setting whose value is never shown.
 
 use std::convert::Infallible;
 use std::fmt::{self, Debug, Formatter};
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize, Serializer};
 pub struct Secret(String);
 
 impl Secret {
-    /// The token itself.
+    /// Returns the token itself.
     pub fn secret(&self) -> &str {
         &self.0
     }

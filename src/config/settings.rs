@@ -165,13 +165,13 @@ pub struct AnalyticsSettings {
     pub do_not_track: Option<bool>,
 }
 
-/// Exactly, where the size itself would be rounded to be read by people.
+/// Writes the exact number of bytes. The text form of a size is rounded for people.
 fn in_bytes<S: Serializer>(size: &Option<ByteSize>, serializer: S) -> Result<S::Ok, S::Error> {
     size.map(|size| size.as_u64()).serialize(serializer)
 }
 
 impl Settings {
-    /// The settings in the text of the file of that path.
+    /// Returns the settings in the text of the file of that path.
     ///
     /// # Errors
     /// An invalid value, or an unknown key; the message names the file and lists the known keys.
@@ -180,7 +180,7 @@ impl Settings {
         toml::from_str(text).map_err(|error| ConfigError(describe(error)))
     }
 
-    /// The settings in the environment. Each variable is parsed like the flag of the same name.
+    /// Returns the settings in the environment. Each variable is parsed like the flag of the same name.
     ///
     /// # Errors
     /// A value that the flag does not accept.
@@ -201,7 +201,7 @@ impl Settings {
         Ok(settings)
     }
 
-    /// The settings that have a value unless another is set.
+    /// Returns the default values of the settings that have one.
     pub(super) fn defaults() -> Settings {
         Settings {
             data: Some(PathBuf::from("bindery-data")),
@@ -231,7 +231,7 @@ impl Settings {
         }
     }
 
-    /// The settings of this source, and those of the weaker source where this one has none.
+    /// Returns the settings of this source. Settings that it lacks are taken from the weaker source.
     pub(super) fn or(self, weaker: Settings) -> Settings {
         Settings {
             data: self.data.or(weaker.data),
@@ -275,12 +275,12 @@ impl AnalyticsSettings {
     }
 }
 
-/// The variable of a setting with this flag.
+/// Returns the variable of a setting with this flag.
 pub(super) fn variable_of(flag: &str) -> String {
     format!("BINDERY_{}", flag.replace('-', "_").to_uppercase())
 }
 
-/// The flags of all settings, in the order of the help.
+/// Returns the flags of all settings, in the order of the help.
 pub(super) fn flag_names() -> Vec<String> {
     let command = Settings::augment_args(Command::new("settings"));
     command.get_arguments().filter_map(|argument| argument.get_long()).map(str::to_owned).collect()

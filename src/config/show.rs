@@ -1,4 +1,4 @@
-//! Where each setting comes from. Must not know what a setting does, nor whether its value is valid.
+//! The source of each setting's value. Must not know what a setting does, nor whether its value is valid.
 
 use serde_json::Value;
 
@@ -7,11 +7,11 @@ use super::settings::{Settings, flag_names, variable_of};
 /// A setting with its value.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SourcedSetting {
-    /// Its key in `bindery.toml`, such as `listen` or `analytics.sites`.
+    /// The key in `bindery.toml`, such as `listen` or `analytics.sites`.
     pub name: String,
-    /// Its value; null if it has none.
+    /// The value; null if the setting has none.
     pub value: Value,
-    /// Where the value comes from: a flag, a variable, a file, or `default`.
+    /// The source of the value: a flag, a variable, a file, or `default`.
     pub source: String,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Sources<'a> {
 }
 
 impl Sources<'_> {
-    /// All settings, in the order of the help.
+    /// Returns all settings, in the order of the help.
     pub(super) fn settings(&self) -> Vec<SourcedSetting> {
         let defaults = Settings::defaults();
         let [flags, environment, file, defaults] =

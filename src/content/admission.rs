@@ -1,7 +1,7 @@
-//! Bounds the memory that bodies take while they are handled: parsed, prepared, waiting for the committer, answered.
+//! Limits the memory of bodies while they are parsed, prepared, waiting for the committer, and answered.
 //!
-//! A body may take a hundred times its size, and many may arrive at once. So each is admitted with the memory that it is
-//! going to take, and waits while others have it. Knows sizes only.
+//! A body may take a hundred times its size in memory, and many may arrive at once. So each is admitted with the memory
+//! that it will need, and waits while other bodies hold it. Must not know the contents of a body, only its size.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,11 +13,11 @@ use tokio::time::timeout;
 /// Bodies from this size on are read on a thread that may block: parsing and sanitizing them takes milliseconds.
 pub(crate) const LARGE_BODY_BYTES: usize = 32 << 10;
 
-/// The number of bytes all bodies that expand to more than [`SMALL_BYTES`] may take together, and all others.
+/// The maximum number of bytes for all bodies that expand to more than [`SMALL_BYTES`], and for all others.
 const LARGE_POOL_BYTES: usize = 256 << 20;
 const SMALL_POOL_BYTES: usize = 64 << 20;
 
-/// The number of bytes the lines of all imports may take that wait for later lines.
+/// The maximum number of bytes for the lines of all imports that wait for later lines.
 const WAITING_POOL_BYTES: usize = 256 << 20;
 
 /// Bodies up to this expansion never wait for larger ones.
@@ -64,10 +64,11 @@ impl Admission {
         }
     }
 
-    /// Takes so much memory, in the order of the callers. Waits for it for a while. What needs more than there is takes all.
+    /// Reserves `bytes` of memory. Callers get it in the order in which they asked, and wait up to [`MAX_WAIT`] for it.
+    /// A body that needs more than the pool has reserves the whole pool.
     ///
     /// # Errors
-    /// `OVERLOADED`.
+    /// `OVERLOADED` if the memory did not become free in time.
     pub(crate) async fn admit(&self, bytes: usize) -> Result<MemoryPermit> {
         let pool = self.pool(bytes);
         let units = pool.units_of(bytes);
@@ -81,12 +82,12 @@ impl Admission {
         }
     }
 
-    /// The same without waiting: none if the memory is not there.
+    /// Like [`Admission::admit`], but does not wait: returns `None` if the memory is not free.
     pub(crate) fn try_admit(&self, bytes: usize) -> Option<MemoryPermit> {
         self.pool(bytes).try_take(bytes)
     }
 
-    /// Takes memory for a line of an import that waits for a later one; none if it is not there.
+    /// Reserves memory for a line of an import that waits for a later line. Returns `None` if the memory is not free.
     pub(crate) fn try_wait(&self, bytes: usize) -> Option<MemoryPermit> {
         self.waiting.try_take(bytes)
     }

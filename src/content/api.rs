@@ -1,4 +1,5 @@
-//! Requests of callers, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members and how they sign in, backups.
+//! Requests of callers, apart from reads of resources: writes, bulk, imports, blueprints, tokens, members with their
+//! sessions, and backups.
 //!
 //! Each file adds methods to `Content`. They prepare commands and wait for their outcomes; none of them decides what
 //! depends on the state.

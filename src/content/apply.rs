@@ -1,10 +1,10 @@
 //! Makes committed transactions visible: from a transaction of the log to store writes, index operations and the state
 //! that readers see.
 //!
-//! The only place that derives what a transaction does. It is used for transactions of this process, and for those that
-//! another process appended to the same log. Nothing comes from the command that led to the transaction: a follower has
-//! no command. (A start replays the store first and then brings up the index from what the log touched, see `start`;
-//! index operations are made by the same `IndexMapping` there.)
+//! This is the only place that derives the effects of a transaction. It is used for transactions of this process, and
+//! for those that another process appended to the same log. Nothing comes from the command that led to the transaction,
+//! because a follower has no command. (A start replays the store first and then updates the index from the log, see
+//! `start`. There, the same `IndexMapping` makes the index operations.)
 //!
 //! Versions of copies that a transaction supersedes stay in the store until no reader can need them. The log says that
 //! they are deleted, the store keeps a list of them, and the sweeper deletes them.
@@ -36,11 +36,11 @@ use effects::{BlueprintEffect, Effects, RecordEffect, ResourceEffect};
 pub(crate) use rebuild::Rebuilds;
 use rebuild::RebuiltIndex;
 
-/// The results that were already computed from the writes of a transaction, on the thread that prepared its command. It saves work
-/// and decides nothing: whatever is missing is computed from the writes, with the same result.
+/// Results that the thread that prepared the command already computed from a transaction's writes. They only save work:
+/// a result that is missing here is computed from the writes, and is the same.
 #[derive(Debug, Default)]
 pub(crate) struct PreparedResults {
-    /// The index columns of copies. Of two for one copy the later one counts.
+    /// The index columns of copies. If a copy is in the list twice, the later entry wins.
     pub(crate) copies: Vec<PreparedColumns>,
     /// The operations that fill the new columns of resources.
     pub(crate) backfills: HashMap<ResourceId, bindery_index::IndexOp>,
@@ -60,7 +60,7 @@ pub(crate) struct CommittedTransaction {
     pub(crate) prepared: PreparedResults,
 }
 
-/// The id and the time that were given last. Neither ever goes back.
+/// The last id and the last time that were assigned. Neither ever decreases.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock {
     pub(crate) last_id: Option<ResourceId>,
@@ -69,7 +69,7 @@ pub(crate) struct Clock {
     pub(crate) released: Millis,
 }
 
-/// Owns everything that transactions are applied to. One thread uses it.
+/// The owner of everything to which transactions are applied. One thread uses it.
 pub(crate) struct Applier {
     pub(crate) store: Store,
     pub(crate) indexes: bindery_index::Indexes,
@@ -79,13 +79,13 @@ pub(crate) struct Applier {
     pub(crate) rebuilds: Rebuilds,
     pub(crate) changes: ChangeKeeper,
     pub(crate) clock: Clock,
-    /// Set when an index from before the last transactions would have to be rebuilt: a checkpoint is due soon.
+    /// True if an index from before the last transactions would have to be rebuilt. Then a checkpoint is due soon.
     pub(crate) wants_checkpoint: bool,
-    /// Set when a rebuilt index took the place of a damaged one, which a checkpoint must name.
+    /// True if a rebuilt index replaced a damaged one, which a checkpoint must record.
     pub(crate) has_rebuilt_index: bool,
 }
 
-/// The state to come, while transactions are applied to it.
+/// The next state, while transactions are applied to it.
 struct NextState {
     state: State,
     /// Operations that the indexes have not applied yet, by blueprint.
@@ -94,7 +94,7 @@ struct NextState {
 }
 
 impl Applier {
-    /// Applies transactions in log order. Readers see all of them at once on return, and nothing of them before.
+    /// Applies transactions in log order. Readers see all of them at once when this returns, and none of them before.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails or a transaction is malformed. Nothing may be applied afterwards.
@@ -132,8 +132,8 @@ impl Applier {
         self.sweeper.replaced(&before, Garbage::default());
     }
 
-    /// Carries the rebuilding of damaged indexes on by one piece. A new index that is complete takes the place of the
-    /// damaged one: lists show what they showed before the damage, and what was written since.
+    /// Rebuilds one more piece of the damaged indexes. A new index that is complete replaces the damaged one. It also
+    /// holds the writes made during the rebuild.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails. This may be called again.
@@ -179,8 +179,8 @@ impl Applier {
         Ok(())
     }
 
-    /// The writes that the store does at once: the writes of the transaction, except that what readers may still need stays, and is
-    /// listed for the sweeper and for the next start.
+    /// Returns the writes that the store makes at once: those of the transaction, except that versions and keys that
+    /// readers may still need stay. Those are listed for the sweeper and for the next start.
     fn store_writes(&self, transaction: Transaction, state: &State, garbage: &mut Garbage) -> Result<Vec<StoreWrite>> {
         let Transaction { first, last, writes, .. } = transaction;
         let former_keys = self.former_import_keys(state, &writes, first)?;
@@ -195,14 +195,15 @@ impl Applier {
             store_writes.push(StoreWrite::put(list.clone(), encode_writes(&deletes)));
             garbage.superseded.extend(kept.into_iter().chain([list]));
         }
-        // After the list that names them, and before the meta records that replace them.
+        // Must come after the list that names them, and before the meta records that replace them.
         store_writes.extend(former_keys);
         store_writes.extend(writes);
         Ok(store_writes)
     }
 
-    /// Keeps the import keys that the transaction changes for readers of older snapshots: an empty one for a resource that
-    /// had none. Resources that the published state does not have are new, or their keys were kept when they were deleted.
+    /// Keeps the import keys that the transaction replaces, for readers of older snapshots. An empty key stands for
+    /// none. Resources that the published state lacks are skipped: they are new, or their keys were kept when they were
+    /// deleted.
     fn former_import_keys(&self, state: &State, writes: &[StoreWrite], number: u64) -> Result<Vec<StoreWrite>> {
         let mut kept = Vec::new();
         if !writes.iter().any(effects::may_change_import_keys) {
@@ -313,7 +314,7 @@ impl Applier {
         Ok(())
     }
 
-    /// Has the index of a blueprint apply the operations that are pending for it.
+    /// Makes the index of a blueprint apply the operations that are pending for it.
     fn flush(&self, next: &mut NextState, number: u32) {
         let Some(ops) = next.pending.remove(&number) else { return };
         if let Some(collection) = next.state.numbered(number) {
@@ -330,7 +331,7 @@ fn mapping<'a>(blueprint: &'a Blueprint, change: Option<&'a BlueprintChange>) ->
     IndexMapping { blueprint, next: change.map(|change| &*change.next) }
 }
 
-/// The claims of fields that nothing claims under any more.
+/// Returns the claims of fields that are no longer claimed under their number.
 fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&BlueprintChange>) -> Vec<ObsoleteData> {
     let held = numbers_in_use(&before.blueprint, before.change.as_ref().map(|change| &*change.next));
     let in_use = numbers_in_use(blueprint, change.map(|change| &*change.next));
@@ -340,7 +341,7 @@ fn released_claims(before: &Collection, blueprint: &Blueprint, change: Option<&B
 }
 
 impl BlueprintEffect<'_> {
-    /// The blueprint that the transaction puts, if it puts one.
+    /// Returns the blueprint that the transaction puts, if it puts one.
     fn blueprint(&self) -> Result<Option<Blueprint>> {
         match self.blueprint {
             RecordEffect::Put(bytes) => Ok(Some(render::decode(bytes).map_err(Error::internal)?)),
@@ -348,7 +349,7 @@ impl BlueprintEffect<'_> {
         }
     }
 
-    /// The change that is under way after the transaction.
+    /// Returns the change that is under way after the transaction.
     fn change(&self, blueprint: &Arc<Blueprint>, before: Option<&Collection>) -> Result<Option<Arc<BlueprintChange>>> {
         match self.change {
             RecordEffect::Untouched => Ok(before.and_then(|before| before.change.clone())),
@@ -362,7 +363,7 @@ impl BlueprintEffect<'_> {
 }
 
 impl CommittedTransaction {
-    /// A transaction of which nothing is prepared.
+    /// Returns a transaction without prepared results.
     pub(crate) fn unprepared(transaction: Transaction) -> CommittedTransaction {
         CommittedTransaction { transaction, prepared: PreparedResults::default() }
     }

@@ -1,17 +1,17 @@
-//! Carrying a blueprint change through, on a thread of its own while reads and writes go on.
+//! Carries out a blueprint change on its own thread while reads and writes go on.
 //!
 //! 1. `PUT` of a blueprint (`api/blueprints.rs`) → the change begins, or comes into force at once
 //!    (`write/decide/blueprint.rs`, `replace`).
-//! 2. This room compares what is stored (`compatibility/survey.rs`), then submits what is missing (`data/blueprint_change.rs`,
-//!    `Backfill`; `write/decide/blueprint.rs`, `backfill`). Writes meanwhile are held to both blueprints
-//!    (`write/decide/during_change.rs`).
+//! 2. This module compares the stored resources (`compatibility/survey.rs`), then submits the missing data
+//!    (`data/blueprint_change.rs`, `Backfill`; `write/decide/blueprint.rs`, `backfill`). Meanwhile, writes must be
+//!    valid under both blueprints (`write/decide/during_change.rs`).
 //! 3. The change comes into force or is dropped (`finish_change`, `drop_change`).
 //!
-//! Beginning and ending a change are transactions. So is every piece of what lies between. First every stored resource
-//! is compared with the changed blueprint, then what that blueprint needs of each is handed to the committer in small
-//! pieces. From the beginning to the end, a write that the changed blueprint would refuse is refused
+//! The begin and the end of a change are transactions. So is every piece in between. First every stored resource is
+//! compared with the changed blueprint. Then the data that this blueprint needs of each resource is submitted to the
+//! committer in small pieces. During all this, a write that the changed blueprint would refuse is refused
 //! (`write/decide/during_change.rs`), so a resource that was compared once stays valid. A server that stops in the
-//! middle starts the comparison over.
+//! middle starts the comparison again.
 
 mod progress;
 mod runner;

@@ -1,8 +1,8 @@
 //! The commands of the committer and its answers: data only.
 //!
-//! A command is prepared on the caller's thread (parsed, checked, sanitized) against one revision of the blueprint. What
-//! depends on the state is left open and decided by the committer, possibly more than once: a command is read, never
-//! consumed, since another process may append to the log first.
+//! A command is prepared on the caller's thread (parsed, checked, sanitized) against one revision of the blueprint. The
+//! committer decides everything that depends on the state. It may decide a command more than once, because another
+//! process may append to the log first, so a command is only read, never consumed.
 
 mod account;
 
@@ -43,11 +43,11 @@ pub(crate) enum Command {
         /// True if variants that hold values may be removed.
         force: bool,
     },
-    /// Stores what a blueprint change needs of some resources.
+    /// Stores the data of some resources that a blueprint change needs.
     Backfill {
         /// The blueprint's number.
         blueprint: u32,
-        /// The parts it needs of each.
+        /// The data of each resource.
         resources: Vec<Backfill>,
     },
     /// Brings the change of a blueprint into force.
@@ -91,9 +91,9 @@ pub(crate) enum Command {
     ChangeWebhook(String, WebhookPatch),
     /// Deletes the webhook of that id.
     DeleteWebhook(String),
-    /// Stores how far webhooks are delivered, by their ids.
+    /// Stores the delivery progress of webhooks, by their ids.
     SaveWebhookProgress(Vec<(String, usize, Vec<u8>)>),
-    /// Changes how a member signs in.
+    /// Changes the sign-in of a member.
     Account(AccountCommand),
     /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
@@ -111,7 +111,7 @@ pub(crate) struct Write {
     pub(crate) items: Arc<Vec<Item>>,
     /// The treatment of imported items that relate to resources that do not exist.
     pub(crate) missing_targets: MissingTargets,
-    /// Who writes: it decides what the errors may name.
+    /// The access of the writer. It decides which resources the errors may name.
     pub(crate) access: Access,
 }
 
@@ -129,9 +129,9 @@ pub(crate) enum MissingTargets {
 pub(crate) enum Item {
     /// Creates a resource.
     Create {
-        /// Its only copy, complete.
+        /// The only copy of the resource, with all fields.
         copy: CopyDraft,
-        /// `None` creates a draft.
+        /// The publication date; `None` for a draft.
         published: Option<Millis>,
     },
     /// Changes a resource.
@@ -150,7 +150,7 @@ pub(crate) enum Item {
 }
 
 impl Item {
-    /// The parts that sanitizing removed from its values.
+    /// Returns the parts that sanitizing removed from its values.
     pub(crate) fn sanitized(&self) -> FieldRemovals {
         let copies = match self {
             Item::Create { copy, .. } => std::slice::from_ref(copy),
@@ -175,9 +175,9 @@ pub(crate) struct Update {
     pub(crate) published: Publication,
     /// True if the token may change between draft and published.
     pub(crate) may_publish: bool,
-    /// The versions that the resource may be at.
+    /// The versions at which the resource may be updated.
     pub(crate) if_match: IfMatch,
-    /// Why the update as a whole is refused. Reported only if the resource exists.
+    /// The reason why the update as a whole is refused. It is reported only if the resource exists.
     pub(crate) refusal: Option<Error>,
     /// Errors of the body apart from those of `copy`.
     pub(crate) errors: FieldErrors,
@@ -194,9 +194,9 @@ pub(crate) struct ImportItem {
     pub(crate) copies: Vec<CopyDraft>,
     /// The change of the publication date.
     pub(crate) published: Publication,
-    /// When the resource was created, if the line says so.
+    /// The creation date, if the line has one.
     pub(crate) created: Option<Millis>,
-    /// When it was last changed, if the line says so.
+    /// The date of the last change, if the line has one.
     pub(crate) updated: Option<Millis>,
 }
 
@@ -222,14 +222,14 @@ pub(crate) struct CopyDraft {
 pub(crate) struct WrittenValue {
     /// The field's position in the blueprint.
     pub(crate) position: usize,
-    /// Its value.
+    /// The value.
     pub(crate) value: Value,
 }
 
 /// The extent to which a copy is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// All of it: fields that are not named become null.
+    /// All fields: those that are not named become null.
     Whole,
     /// The named fields; the others stay.
     Partial,
@@ -238,18 +238,18 @@ pub(crate) enum Extent {
 /// A change of a publication date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Publication {
-    /// It stays.
+    /// The date stays.
     Keep,
-    /// It is removed: the resource becomes a draft.
+    /// The date is removed: the resource becomes a draft.
     Draft,
-    /// It becomes this date.
+    /// The date becomes this one.
     At(Millis),
-    /// It becomes the moment of the write, if there is none yet.
+    /// The date becomes the moment of the write, if there is none yet.
     Now,
 }
 
 impl Publication {
-    /// The date after a write at `now`.
+    /// Returns the date after a write at `now`.
     pub(crate) fn apply(self, current: Option<Millis>, now: Millis) -> Option<Millis> {
         match self {
             Publication::Keep => current,
@@ -263,40 +263,40 @@ impl Publication {
 /// The answer of the committer to a command.
 #[derive(Debug)]
 pub(crate) enum Outcome {
-    /// To [`Command::Write`]: one outcome per item.
+    /// The answer to [`Command::Write`]: one outcome per item.
     Written(Vec<ItemOutcome>),
     /// The answer that is kept for a request with an `Idempotency-Key`, from this command or an earlier one.
     Kept(Vec<u8>),
     /// The command was prepared against a revision that is no longer in force. Prepare it again.
     Stale,
-    /// The blueprint as it is now.
+    /// The current blueprint.
     Blueprint(Arc<Blueprint>),
     /// The blueprint change has begun. Only the committer sees this; the caller is answered when the change is over.
     ChangeBegun(Arc<BlueprintChange>),
     /// The token with its secret.
     TokenCreated(Token, String),
-    /// The member as it is now.
+    /// The current member.
     Member(Member),
-    /// The webhook as it is now.
+    /// The current webhook.
     Webhook(Webhook),
-    /// The view as it is now.
+    /// The current view.
     View(Arc<SavedView>),
     /// The session with its secret.
     SignedIn(Session, String),
     /// The invitation with its secret.
     Invited(Invitation, String),
-    /// Nothing more to say.
+    /// The answer to a command without a result.
     Done,
 }
 
 /// The outcome of an item.
 #[derive(Debug)]
 pub(crate) enum ItemOutcome {
-    /// It was applied.
+    /// The item was applied.
     Written(Box<WrittenResource>),
-    /// It left no trace.
+    /// The item failed and changed nothing.
     Failed(Error),
-    /// It relates to something that a later line may bring. Submit it again.
+    /// The item relates to a resource that a later line may bring. It must be submitted again.
     Waiting,
 }
 
@@ -305,27 +305,27 @@ pub(crate) enum ItemOutcome {
 pub(crate) struct WrittenResource {
     /// The resource.
     pub(crate) id: ResourceId,
-    /// Its effect.
+    /// The effect on the resource.
     pub(crate) effect: Effect,
-    /// The resource's meta record afterwards; of a deleted one, before.
+    /// The resource's meta record afterwards; for a deleted resource, the last one.
     pub(crate) meta: Meta,
-    /// That of a resource that was updated, before.
+    /// The meta record of an updated resource before the update.
     pub(crate) before: Option<Meta>,
 }
 
 /// The effect on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// It was created.
+    /// The resource was created.
     Created,
-    /// It was updated, or was already as asked.
+    /// The resource was updated, or already had the requested values.
     Updated,
-    /// It was deleted.
+    /// The resource was deleted.
     Deleted,
 }
 
 impl Effect {
-    /// The name in an import's answer.
+    /// Returns the name in an import's answer.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Effect::Created => "created",
@@ -336,7 +336,7 @@ impl Effect {
 }
 
 impl Outcome {
-    /// The outcomes of a write's items.
+    /// Returns the outcomes of a write's items.
     ///
     /// # Errors
     /// `INTERNAL` for an outcome of another command.
@@ -349,7 +349,7 @@ impl Outcome {
 }
 
 impl ItemOutcome {
-    /// The resource that was written.
+    /// Returns the resource that was written.
     ///
     /// # Errors
     /// That of the item; `INTERNAL` for an item that waits, which only imports handle.
@@ -369,7 +369,7 @@ pub(crate) type EncodeAnswer = dyn Fn(&Result<Outcome>, &dyn Lookup) -> Option<V
 pub(crate) struct KeepAnswer {
     /// The request.
     pub(crate) request: IdempotentRequest,
-    /// Encodes its answer.
+    /// The function that encodes the answer.
     pub(crate) encode: Box<EncodeAnswer>,
 }
 

@@ -1,6 +1,7 @@
-//! Demands on values under a changed blueprint, beyond those of today, and the stored resources that do not meet them.
+//! The requirements of a changed blueprint beyond those of the current one, and the stored resources that do not meet
+//! them.
 //!
-//! Reads and compares. Writes nothing: what follows from it is decided by `write` and carried out by `blueprint_change`.
+//! Reads and compares. Writes nothing: `write` decides the consequences, and `blueprint_change` carries them out.
 
 pub(crate) mod demands;
 mod narrow;

@@ -1,6 +1,7 @@
-//! Types of what is stored and what readers see: records, unique claims, blueprint changes, the published state.
+//! Types of stored data and of the data that readers see: records, unique claims, blueprint changes, the published
+//! state.
 //!
-//! Decides nothing and starts no thread. Knows no room above it.
+//! Decides nothing and starts no thread. Knows no module above it.
 
 pub(crate) mod blueprint_change;
 pub(crate) mod changes;

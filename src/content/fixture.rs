@@ -11,7 +11,7 @@ use crate::start::compare::Comparison;
 use crate::start::findings::Findings;
 use crate::{Content, ContentOptions, IndexOptions};
 
-/// The options of a small content in a folder.
+/// Returns the options of a small content in a folder.
 pub(super) fn options(folder: &Path) -> ContentOptions {
     ContentOptions {
         folder: folder.to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn access() -> Arc<Access> {
     Arc::new(Access::everything("test"))
 }
 
-/// A copy of a folder as a crash at this moment would leave it.
+/// Copies a folder as a crash at this moment would leave it.
 pub(super) fn copy_folder(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {

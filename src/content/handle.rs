@@ -1,7 +1,7 @@
-//! The handle that callers hold, and what all its parts need: the published state, the store, the queue of the
-//! committer.
+//! The handle that callers hold, and the data that all its parts share: the published state, the store, and the queue
+//! of the committer.
 //!
-//! The requests of callers are in `api` and `read`, opening and closing in `content.rs`.
+//! The requests of callers are in `api` and `read`, opening and closing in `lib.rs`.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -63,7 +63,7 @@ pub(crate) struct SharedContent {
     pub(crate) log: Arc<dyn FollowLog>,
     /// The parts of the log that running backups need.
     pub(crate) pins: Arc<Mutex<Pins>>,
-    /// Held until the process ends: one server a folder.
+    /// The lock of the data folder, held until the process ends: a folder has only one server.
     pub(crate) _lock: File,
 }
 
@@ -78,19 +78,19 @@ impl Content {
         }
     }
 
-    /// Has what takes long end soon, for a server that stops. Callers of blueprint changes that are under way are
-    /// answered, and the next start continues the changes. Nobody waits for changes of resources any longer.
+    /// Ends long waits because the server is stopping. Callers that wait for a blueprint change get an error, and the
+    /// next start continues the change. Waiting readers of the change feed are woken.
     pub fn begin_stop(&self) {
         self.shared.feed.stop();
         self.shared.changes.begin_stop();
     }
 
-    /// Tests whether the folder held nothing when it was opened.
+    /// Returns whether the folder held nothing when it was opened.
     pub fn was_empty(&self) -> bool {
         self.shared.was_empty
     }
 
-    /// True if writes are accepted.
+    /// Is true if writes are accepted.
     pub fn is_writable(&self) -> bool {
         self.check_writable().is_ok()
     }
@@ -120,12 +120,12 @@ impl Content {
         Err(Error::new(Code::Overloaded, format!("the server accepts no writes: {why}")))
     }
 
-    /// The free space of the disk of the data folder; `None` if it cannot be measured.
+    /// Returns the free space of the disk of the data folder; `None` if it cannot be measured.
     pub fn disk_free_bytes(&self) -> Option<u64> {
         self.shared.store.free_bytes().ok()
     }
 
-    /// The sizes, and the amounts written since the start.
+    /// Returns the sizes, and the amounts written since the start.
     pub fn figures(&self) -> ContentFigures {
         let state = self.state();
         let snapshots = || state.blueprints.values().map(|collection| &collection.snapshot);
@@ -134,17 +134,17 @@ impl Content {
         self.shared.counters.figures(state.blueprints.len() as u64, resources, held)
     }
 
-    /// The size of the documents that are kept unpacked, in bytes.
+    /// Returns the size of the documents that are kept unpacked, in bytes.
     pub fn kept_document_bytes(&self) -> u64 {
         self.shared.documents.kept_bytes()
     }
 
-    /// The numbers of reads of documents that were kept, and of documents that were not.
+    /// Returns the numbers of reads of documents that were kept, and of documents that were not.
     pub fn kept_document_reads(&self) -> (u64, u64) {
         self.shared.documents.reads()
     }
 
-    /// The current status.
+    /// Returns the current status.
     pub fn status(&self) -> ContentStatus {
         let state = self.state();
         let blueprints =
@@ -165,7 +165,7 @@ impl Content {
         self.shared.changes.stop();
     }
 
-    /// The access of the bearer of a secret.
+    /// Returns the access of the bearer of a secret.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`.
@@ -200,11 +200,11 @@ impl Content {
         self.submit(Command::Checkpoint).await.map(|_| ())
     }
 
-    /// Reads a body once there is memory for it, on a thread that may block if it is large. The memory counts as taken
-    /// until what is returned beside the result is dropped.
+    /// Runs `read` once there is memory for the body; on a thread that may block if the body is large. The memory is
+    /// reserved until the caller drops the [`Admitted`] in the result.
     ///
     /// # Errors
-    /// Those of `read`; `OVERLOADED` if there is no memory for a while.
+    /// The errors of `read`; `OVERLOADED` if there is no memory for a while.
     pub(crate) async fn read_body<T: Send + 'static>(
         &self,
         body: &[u8],
@@ -223,7 +223,7 @@ impl Content {
         Ok((read?, admitted))
     }
 
-    /// The state as of now.
+    /// Returns the state as of now.
     pub(crate) fn state(&self) -> Arc<State> {
         self.shared.cell.load()
     }
@@ -233,12 +233,13 @@ impl Content {
         self.shared.queue.submit(None, command, None).await
     }
 
-    /// The same for a command that somebody asked for, which is noted with what it changes.
+    /// Like [`Content::submit`], for a command that `access` asked for. Its changes are stored with that author.
     pub(crate) async fn submit_as(&self, access: &Access, command: Command) -> Result<Outcome> {
         self.submit_keeping(access, command, None).await
     }
 
-    /// The same for a command whose answer may be kept: then the outcome is the kept answer.
+    /// Like [`Content::submit_as`], for a command whose answer may be kept. If an earlier request's answer is kept, the
+    /// outcome is that answer.
     pub(crate) async fn submit_keeping(
         &self,
         access: &Access,

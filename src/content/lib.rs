@@ -1,13 +1,13 @@
 //! Everything that the server does with content, for HTTP handlers and commands alike.
 //!
-//! Owns the one write path (a committer thread, fed by a queue) and the one read path (a published state). Knows no
+//! Owns the only write path (a committer thread, fed by a queue) and the only read path (a published state). Knows no
 //! HTTP. Handlers and the command line translate, and hold no rule of their own.
 //!
-//! Rooms, from the top: `api` and `read` are what callers use (`search_scheduler` runs searches, `thread_pool` what
-//! takes long of them); `prepare` makes commands of bodies; `queue` takes commands to `write`, which decides them and
-//! appends transactions to the log; `apply` makes a transaction visible; `blueprint_change` carries blueprint changes
-//! through, by the rules of `compatibility`; `maintain` writes checkpoints and removes what nobody needs; `start` brings a
-//! data folder up; `data` holds the types that all of them share.
+//! Modules, from the top: `api` and `read` are the interface for callers (`search_scheduler` runs searches,
+//! `thread_pool` their long-running parts); `prepare` turns bodies into commands; `queue` passes commands to `write`,
+//! which decides them and appends transactions to the log; `apply` makes a transaction visible; `blueprint_change`
+//! carries out blueprint changes, by the rules of `compatibility`; `maintain` writes checkpoints and removes obsolete
+//! data; `start` opens a data folder; `data` holds the types that all of them share.
 
 mod admission;
 mod api;
@@ -111,7 +111,7 @@ pub struct ContentOptions {
     pub video_hosts: Vec<String>,
     /// The number of bytes of memory the store may use as a cache.
     pub store_cache_bytes: u64,
-    /// When indexes write to disk and what they keep in memory; the default suits everything but tests.
+    /// The limits at which indexes write to disk, and of their memory. The default is right for everything but tests.
     pub index: bindery_index::Options,
     /// The longest time that a search of a request may take.
     pub query_timeout: Duration,
@@ -119,7 +119,7 @@ pub struct ContentOptions {
     pub changes_kept: u64,
 }
 
-/// Where the parts of opening a folder begin and end, in thousandths: a rebuilt index takes most of the time.
+/// The ends of the steps of opening a folder, in thousandths. A rebuild of the index takes most of the time.
 const REPLAYED: (u32, u32) = (0, 200);
 const INDEXED: (u32, u32) = (200, 900);
 const WARMED: (u32, u32) = (900, 1000);
@@ -142,10 +142,10 @@ impl Content {
         Content::open_reporting(options, &Progress::default())
     }
 
-    /// The same, and reports how far it has come.
+    /// Like [`Content::open`], and reports its progress.
     ///
     /// # Errors
-    /// As [`Content::open`].
+    /// The errors of [`Content::open`].
     pub fn open_reporting(options: &ContentOptions, progress: &Progress) -> Result<Content, StartError> {
         let lock = folder::lock(&options.folder)?;
         let mut recover = options.recover_options();
@@ -263,8 +263,8 @@ impl Content {
     }
 }
 
-/// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
-/// incomplete. Unless `keeps_webhooks`, all webhooks are switched off. Returns how many that were.
+/// Fills an empty data folder from a backup. Changes nothing if the folder holds anything, or the backup is incomplete.
+/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off.
 ///
 /// # Errors
 /// [`StartError`].
@@ -282,7 +282,7 @@ pub fn verify(options: &ContentOptions, temporary: &Path) -> Result<Findings, St
     start::verify::verify_folder(&options.folder, temporary, &options.index)
 }
 
-/// Makes a new data folder of what is left of a damaged one, which is only read.
+/// Creates a new data folder from the readable parts of a damaged one. The damaged folder is only read.
 ///
 /// # Errors
 /// [`StartError`] if the old folder is in use or no data folder, the new one is not empty, or the disk fails.

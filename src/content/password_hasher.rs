@@ -1,7 +1,9 @@
-//! Hashing of passwords, which takes 19 MiB and tens of milliseconds of a processor each. Must not know whose passwords they are.
+//! Hashes passwords. Each hash takes 19 MiB and tens of milliseconds of a processor. Must not know whose passwords they
+//! are.
 //!
-//! Hashing for an unknown email decides nothing; it only takes the time that a member's would take. It never waits for a turn,
-//! so nobody can keep members waiting with made-up emails: while others have all turns, it only takes that time.
+//! For an unknown email, a password is hashed as well, only to take the same time as for a member. This never queues
+//! for a thread, so nobody can hold up members with made-up emails: if all threads are busy, it only sleeps for the
+//! time that hashing would take.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,10 +14,10 @@ use parking_lot::Mutex;
 
 use crate::thread_pool::{Caller, Class, ThreadPool};
 
-/// The number of latest times that are known.
+/// The number of latest durations that are kept.
 const TIMES: usize = 32;
 
-/// The time of hashing before it was measured.
+/// The assumed duration of hashing before one was measured.
 const USUAL_TIME: Duration = Duration::from_millis(50);
 
 /// Hashes passwords, a few at once.
@@ -29,7 +31,7 @@ impl PasswordHasher {
         PasswordHasher { pool, times: Arc::default() }
     }
 
-    /// Runs the work when it is its turn. If the caller leaves while it runs, it keeps its turn to its end.
+    /// Runs the work when a thread is free. Work that has begun runs to its end even if the caller leaves.
     ///
     /// # Errors
     /// `OVERLOADED` if too many are waiting.
@@ -50,7 +52,7 @@ impl PasswordHasher {
         if ahead >= threads + Class::Password.limit() {
             return Err(Class::Password.too_many());
         }
-        // One that is running has begun at any time before, and each that waits has a time of its own.
+        // The running hash is finished after a random part of its duration. Each waiting one takes a whole duration.
         let mut time = self.time().mul_f64(part()) + self.time();
         for _ in 0..ahead.saturating_sub(threads) / threads {
             time += self.time();
@@ -59,7 +61,7 @@ impl PasswordHasher {
         Ok(())
     }
 
-    /// The same work, whose time is noted.
+    /// Wraps the work so that its duration is recorded.
     fn timed<T, F: FnOnce() -> T>(&self, work: F) -> impl FnOnce(&Caller<'_>) -> T + use<T, F> {
         let times = Arc::clone(&self.times);
         move |_| {
@@ -72,7 +74,7 @@ impl PasswordHasher {
         }
     }
 
-    /// One of the latest times.
+    /// Returns one of the latest durations, at random.
     fn time(&self) -> Duration {
         let times = self.times.lock();
         let nth = (part() * times.len() as f64) as usize;
@@ -80,7 +82,7 @@ impl PasswordHasher {
     }
 }
 
-/// A random number from 0 to 1, without 1.
+/// Returns a random number from 0 to 1, without 1.
 fn part() -> f64 {
     f64::from(getrandom::u32().unwrap_or_default()) / (f64::from(u32::MAX) + 1.0)
 }

@@ -22,15 +22,15 @@ const FULL_PAUSE: Duration = Duration::from_millis(5);
 /// A command with the way back to its caller.
 pub(crate) struct Job {
     pub(crate) command: Command,
-    /// Who asked for it; nobody for what the server does itself.
+    /// The actor who asked for the command; `None` for the server itself.
     pub(crate) actor: Option<Actor>,
-    /// Set if the answer is to be kept.
+    /// The request whose answer is kept, if it is.
     pub(crate) keep: Option<KeepAnswer>,
     pub(crate) reply: Reply,
     pub(crate) queued_at: Instant,
 }
 
-/// Where the caller of a command waits.
+/// The channel on which the caller of a command waits for its outcome.
 pub(crate) type Reply = oneshot::Sender<Result<Outcome>>;
 
 /// The sending end. Clones are the same queue.
@@ -46,7 +46,7 @@ pub(crate) struct Jobs {
     counters: Arc<Counters>,
 }
 
-/// Why a job was not queued.
+/// The reason why a job was not queued.
 enum QueueRejection {
     Full(Box<Job>),
     Closed,
@@ -54,7 +54,7 @@ enum QueueRejection {
 }
 
 impl Queue {
-    /// A queue and its receiving end.
+    /// Makes a queue and its receiving end.
     pub(crate) fn new(counters: Arc<Counters>) -> (Queue, Jobs) {
         let (sender, receiver) = sync_channel(QUEUE_COMMANDS);
         let sender = Arc::new(Mutex::new(Some(sender)));
@@ -66,7 +66,7 @@ impl Queue {
         self.sender.lock().take();
     }
 
-    /// Tests whether commands are accepted.
+    /// Returns whether commands are accepted.
     pub(crate) fn is_open(&self) -> bool {
         self.sender.lock().is_some()
     }
@@ -74,7 +74,7 @@ impl Queue {
     /// Submits a command for a caller. Its outcome is durable and visible on return.
     ///
     /// # Errors
-    /// Those of the command; `OVERLOADED` if the queue is full or closed: nothing was applied.
+    /// The errors of the command; `OVERLOADED` if the queue is full or closed: nothing was applied.
     pub(crate) async fn submit(
         &self,
         actor: Option<Actor>,
@@ -93,7 +93,7 @@ impl Queue {
     /// Submits a command of a thread of the server, and waits while the queue is full.
     ///
     /// # Errors
-    /// Those of the command; `OVERLOADED` if the server is shutting down.
+    /// The errors of the command; `OVERLOADED` if the server is shutting down.
     pub(crate) fn submit_blocking(&self, command: Command) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
         let mut job = Job { command, actor: None, keep: None, reply, queued_at: Instant::now() };
@@ -111,7 +111,7 @@ impl Queue {
         match &*self.sender.lock() {
             None => Err(QueueRejection::Closed),
             Some(sender) => {
-                // Before it is sent: the committer may take it at once.
+                // Counted before it is sent, because the committer may receive it at once.
                 self.counters.queued.fetch_add(1, Ordering::Relaxed);
                 sender.try_send(job).map_err(|error| {
                     self.counters.queued.fetch_sub(1, Ordering::Relaxed);
@@ -126,12 +126,12 @@ impl Queue {
 }
 
 impl Jobs {
-    /// The next job, if one arrives in time.
+    /// Returns the next job, if one arrives in time.
     pub(crate) fn recv_timeout(&self, time: Duration) -> std::result::Result<Job, RecvTimeoutError> {
         self.receiver.recv_timeout(time).inspect(|job| self.note_taken(job))
     }
 
-    /// The next job, if there is one.
+    /// Returns the next job, if there is one.
     pub(crate) fn try_recv(&self) -> Option<Job> {
         self.receiver.try_recv().ok().inspect(|job| self.note_taken(job))
     }
@@ -142,12 +142,12 @@ impl Jobs {
     }
 }
 
-/// `OVERLOADED` during a shutdown.
+/// Returns `OVERLOADED` during a shutdown.
 pub(crate) fn shutting_down() -> Error {
     overloaded("the server is shutting down")
 }
 
-/// `OVERLOADED` for what comes after a failure that ended all writing.
+/// Returns the `OVERLOADED` of requests after a failure that ended all writing.
 pub(crate) fn stopped_writing() -> Error {
     let text = "the server has stopped writing after a failure of its disk; nothing was applied; reads go on";
     Error::new(Code::Overloaded, text)
@@ -157,7 +157,7 @@ fn overloaded(why: &str) -> Error {
     Error::new(Code::Overloaded, format!("{why}; nothing was applied; try again in a moment"))
 }
 
-/// For a command that the committer had taken, or might have.
+/// Returns the error for a command that the committer may or may not have received.
 fn committer_gone() -> Error {
     Error::internal("the committer's thread has ended")
 }

@@ -1,11 +1,11 @@
-//! Where the searches of requests run, and for how long. Must not know what is searched.
+//! The choice of the thread and the time limit of a search. Must not know the resources that are searched.
 //!
-//! A search that is known to take microseconds begins where it is asked for. The others wait for one of two classes of threads:
-//! quick ones, and slow ones, so that a few searches that read everything never hold up those that hardly read anything. Which
-//! class is a guess; a search that turns out to be slower begins again where it belongs. What it computed completely is in the
-//! index's cache by then.
+//! A search that is known to take microseconds begins on the caller's thread. The others wait for one of two classes of
+//! threads, quick and slow, so that a few searches that read everything never hold up short ones. The class is chosen
+//! by an estimate. A search that takes longer than its class allows is interrupted and begins again in the slower
+//! class. The parts that it completed are in the index's cache by then.
 //!
-//! A search ends soon after its time is up, and soon after nobody waits for it any more.
+//! A search ends soon after its time is up, or soon after its caller has left.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -32,16 +32,16 @@ pub(crate) struct SearchScheduler {
 }
 
 impl SearchScheduler {
-    /// A search may take `timeout`, waiting included.
+    /// Makes a scheduler. A search may take `timeout`, including its wait.
     pub(crate) fn new(pool: Arc<ThreadPool>, timeout: Duration) -> SearchScheduler {
         SearchScheduler { pool, timeout }
     }
 
-    /// Runs a search. `search` is called again after an interrupt, at which it returns `None`. `estimate` is how long it will
-    /// probably take.
+    /// Runs a search. `search` is called again after an interrupt, at which it returns `None`. `estimate` is the
+    /// expected duration.
     ///
     /// # Errors
-    /// Those of the search. `OVERLOADED` if too many searches wait, or if this one takes too long.
+    /// The errors of the search. `OVERLOADED` if too many searches wait, or if this one takes too long.
     pub(crate) async fn run<T, F>(&self, estimate: Duration, mut search: F) -> Result<T>
     where
         T: Send + 'static,

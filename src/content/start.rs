@@ -1,6 +1,6 @@
-//! The start: the data folder is locked, the store brought to the end of the log, the index to what the store holds.
+//! The start: locks the data folder, brings the store to the end of the log, and the index to the store.
 //!
-//! `base::recover` brings up the store first. The index is then a pure function of it.
+//! `base::recover` brings up the store first. The index then depends on the store only.
 
 pub(crate) mod compare;
 pub(crate) mod epoch;

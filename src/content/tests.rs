@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::*;
 
-/// A content with a blueprint whose resources have a title.
+/// Makes a content with a blueprint whose resources have a title.
 async fn with_notes(folder: &std::path::Path) -> (Content, std::sync::Arc<bindery_access::Access>) {
     let content = fixture::open(folder);
     let access = fixture::access();
@@ -55,7 +55,7 @@ async fn readers_let_go_of_replaced_runs_without_another_write() {
     }
 }
 
-/// The keys of an export, by line.
+/// Returns the keys of an export, by line.
 fn keys(export: &mut Export) -> Vec<serde_json::Value> {
     let mut text = Vec::new();
     while let Some(piece) = export.next_chunk().unwrap() {

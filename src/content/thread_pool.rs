@@ -1,5 +1,6 @@
-//! The threads that work for requests, so that those that serve connections never wait for the disk and never compute for
-//! long. Each class of work has threads of its own: a class that is full holds up no other. Must not know what the work is.
+//! Threads that work for requests, so that threads that serve connections never wait for the disk and never compute for
+//! long. Each class of work has its own threads, so a full class does not hold up another. Must not know what the work
+//! is.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -26,7 +27,7 @@ pub(crate) enum Class {
     Password,
 }
 
-/// All of them, in the order of their numbers.
+/// All classes, in the order of their numbers.
 const CLASSES: [Class; 5] = [Class::QuickSearch, Class::SlowSearch, Class::Read, Class::Answer, Class::Password];
 
 /// The threads of all classes.
@@ -38,7 +39,7 @@ pub(crate) struct ThreadPool {
 /// The work of one class that waits for a thread.
 struct WorkQueue {
     class: Class,
-    /// The number of its threads, which takes files of the system to find out.
+    /// The number of its threads. It is stored because computing it reads files of the system.
     threads: usize,
     state: Mutex<WorkQueueState>,
     queued: Condvar,
@@ -57,7 +58,7 @@ trait Job: Send {
     fn refuse(self: Box<Self>);
 }
 
-/// Work, and the way back to its caller.
+/// The work, and the channel to its caller.
 struct Work<T, F> {
     work: F,
     reply: oneshot::Sender<Result<T>>,
@@ -68,25 +69,27 @@ struct Work<T, F> {
 pub(crate) struct Caller<'a>(&'a dyn Fn() -> bool);
 
 impl Class {
-    /// The number of its threads.
+    /// Returns the number of its threads.
     fn threads(self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         match self {
             Class::QuickSearch | Class::Answer => cores,
             Class::SlowSearch => cores.div_ceil(2),
-            // A disk serves several reads in little more than the time of one. More would keep more memory, and hardly be faster.
+            // A disk serves several reads in little more time than one. More than eight would take more memory and
+            // hardly be faster.
             Class::Read => 8,
-            // At least half of the cores are left to everybody else.
+            // Leaves at least half of the cores to other work.
             Class::Password => (cores / 2).clamp(1, 2),
         }
     }
 
-    /// The most that may wait. Reads and answers are bounded by the requests that are under way, each of which has a few pieces.
+    /// Returns the greatest number of jobs that may wait. Reads and answers need no smaller limit: they are bounded by
+    /// the requests in progress, each of which has a few.
     pub(crate) fn limit(self) -> usize {
         match self {
             Class::QuickSearch | Class::SlowSearch => 128,
             Class::Read | Class::Answer => usize::MAX,
-            // About two seconds' worth.
+            // About two seconds of hashing.
             Class::Password => 50,
         }
     }
@@ -101,7 +104,7 @@ impl Class {
         }
     }
 
-    /// The error where too much waits.
+    /// Returns the error of a job when the class has too many waiting.
     pub(crate) fn too_many(self) -> Error {
         let text = match self {
             Class::Password => "too many passwords are waiting to be checked; try again",
@@ -129,7 +132,7 @@ impl ThreadPool {
         Ok(pool)
     }
 
-    /// Does some work when a thread of its class is free. Work whose caller has left meanwhile does not begin.
+    /// Runs work when a thread of its class is free. Work whose caller has left before does not begin.
     ///
     /// # Errors
     /// `OVERLOADED` if too much of the class waits, `INTERNAL` if the work panics.
@@ -143,7 +146,7 @@ impl ThreadPool {
         answered(answer).await
     }
 
-    /// Does some work if a thread of its class is free now; `None` if none is, which does not wait.
+    /// Runs work if a thread of its class is free now. Returns `None` at once if none is.
     ///
     /// # Errors
     /// `INTERNAL` if the work panics.
@@ -159,8 +162,8 @@ impl ThreadPool {
         Some(answered(answer).await)
     }
 
-    /// Does some work with all items, at least `at_least` of them at a time, on several threads. Returns what it makes of each
-    /// piece, in order.
+    /// Runs work on all items, split into pieces of at least `at_least` items, on several threads. Returns the results
+    /// of the pieces, in order.
     ///
     /// # Errors
     /// `OVERLOADED` if too much of the class waits, `INTERNAL` if the work panics.
@@ -189,13 +192,13 @@ impl ThreadPool {
         Ok(done)
     }
 
-    /// How much of a class runs or waits.
+    /// Returns the number of jobs of a class that run or wait.
     pub(crate) fn occupancy(&self, class: Class) -> usize {
         let state = self.line(class).state.lock();
         state.busy + state.waiting.len()
     }
 
-    /// The number of threads of a class.
+    /// Returns the number of threads of a class.
     pub(crate) fn threads(&self, class: Class) -> usize {
         self.line(class).threads
     }
@@ -221,7 +224,7 @@ impl Drop for ThreadPool {
 impl WorkQueue {
     fn push(&self, job: Box<dyn Job>) {
         let mut state = self.state.lock();
-        // Those that nobody waits for any more take no place.
+        // Jobs whose callers have left make room first.
         if state.waiting.len() >= self.class.limit() {
             state.waiting.retain(|job| job.is_wanted());
         }
@@ -249,14 +252,14 @@ impl WorkQueue {
     fn work(&self) {
         while let Some(job) = self.next() {
             if job.is_wanted() {
-                // A job that panics drops the way back to its caller, who reports it.
+                // A job that panics drops its reply channel, so its caller gets an error.
                 let _ = catch_unwind(AssertUnwindSafe(|| job.perform()));
             }
             self.state.lock().busy -= 1;
         }
     }
 
-    /// The next job, which counts as busy from then on; `None` when the pool is closed.
+    /// Returns the next job, which counts as busy from then on; `None` when the pool is closed.
     fn next(&self) -> Option<Box<dyn Job>> {
         let mut state = self.state.lock();
         loop {
@@ -294,7 +297,7 @@ where
 }
 
 impl Caller<'_> {
-    /// Whether nobody waits for the work any more.
+    /// Is true if the caller no longer waits for the work.
     pub(crate) fn has_left(&self) -> bool {
         (self.0)()
     }

@@ -1,5 +1,5 @@
-//! Has an index prepare what its first ranked search needs: that may take seconds in an index that was just rebuilt, because
-//! the words of texts that are not on disk yet are collected then. Must not know why an index is new.
+//! Prepares the structures of an index that its first ranked search needs. In an index that was just rebuilt this may
+//! take seconds, because it collects the words of texts that are not on disk yet. Must not know why an index is new.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,10 +10,10 @@ use bindery_query::projection::{ranked_columns, schema};
 
 use crate::data::state::State;
 
-/// A start does not wait longer for all indexes. What is not prepared by then is prepared by the first search.
+/// The longest time that a start waits for all indexes together. The first search prepares the rest.
 const TIME: Duration = Duration::from_secs(60);
 
-/// Prepares all indexes. `report` is told how many are.
+/// Prepares all indexes. Calls `report` with the number of prepared indexes and of all.
 pub(crate) fn warm(state: &State, report: &dyn Fn(u64, u64)) {
     let until = Instant::now() + TIME;
     let all = state.blueprints.len() as u64;
@@ -23,7 +23,7 @@ pub(crate) fn warm(state: &State, report: &dyn Fn(u64, u64)) {
     }
 }
 
-/// Prepares the index of a blueprint, until that time. Errors are left to the first search, which reports them.
+/// Prepares the index of a blueprint, until the time `until`. Ignores errors: the first search reports them.
 pub(crate) fn warm_index(blueprint: &Blueprint, snapshot: &Snapshot, until: Instant) {
     let columns = ranked_columns(blueprint);
     if columns.is_empty() || snapshot.total() == 0 {
@@ -31,7 +31,7 @@ pub(crate) fn warm_index(blueprint: &Blueprint, snapshot: &Snapshot, until: Inst
     }
     let is_over = || Instant::now() >= until;
     let field = |&(column, weight): &_| TextField { column, weight, fallback: None };
-    // Any word will do: to look for one, an index needs all.
+    // Any word will do: a search for one word makes the index collect all words.
     let words = Arc::new(TextQuery::new(Words::parse("a", false), columns.iter().map(field).collect()));
     for variant in schema(blueprint).variants {
         let sort = vec![SortKey { by: SortBy::Relevance, descending: true }];

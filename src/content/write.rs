@@ -1,6 +1,6 @@
-//! The write path: one thread that decides commands, appends transactions to the log and has them applied.
+//! The write path: one thread that decides commands, appends transactions to the log, and causes their application.
 //!
-//! Knows commands, not who sends them.
+//! Knows commands, but not their senders.
 
 pub(crate) mod append;
 mod commit;

@@ -13,10 +13,10 @@ use rust_embed::Embed;
 /// The page that all screens of the dashboard are shown in.
 const INDEX: &str = "index.html";
 
-/// Vite writes files here whose names have a hash of their content.
+/// The folder of the files whose names contain a hash of their content. Vite writes them.
 const HASHED_FOLDER: &str = "assets/";
 
-/// The number of bytes of a file's hash its tag has.
+/// The number of bytes of a file's hash that its entity tag contains.
 const TAG_BYTES: usize = 16;
 
 #[derive(Embed)]
@@ -29,19 +29,20 @@ static FILES: LazyLock<BTreeMap<String, DashboardFile>> = LazyLock::new(|| {
 
 /// A file of the dashboard.
 pub struct DashboardFile {
-    /// Its contents.
+    /// The contents.
     pub bytes: Bytes,
-    /// Its type, for `Content-Type`.
+    /// The media type, for `Content-Type`.
     pub media_type: &'static str,
-    /// True if another content would have another name, so that it can be cached for ever.
+    /// True if the name of the file contains a hash of its content, so that the file can be cached for ever.
     pub is_hashed: bool,
     /// A hash of its content.
     pub tag: String,
-    /// The same compressed, once somebody asked for it; nothing if that is not smaller.
+    /// The gzip form of the contents, made at the first request for it. `None` if it is not smaller.
     gzip: OnceLock<Option<Bytes>>,
 }
 
-/// The file that a path below `/admin` names. All paths without an extension are screens, which the index shows.
+/// Returns the file for a path below `/admin`. A path without an extension is a screen, for which the index page is
+/// returned.
 pub fn file(path: &str) -> Option<&'static DashboardFile> {
     let has_extension = path.rsplit('/').next().is_some_and(|name| name.contains('.'));
     FILES.get(if has_extension { path } else { INDEX })
@@ -62,7 +63,7 @@ impl DashboardFile {
         }
     }
 
-    /// The compressed content, if it is smaller. Compresses once.
+    /// Returns the gzip form of the contents, if it is smaller. It is compressed at the first call only.
     pub fn gzip(&self) -> Option<&Bytes> {
         let compressed = self.gzip.get_or_init(|| {
             let mut encoder = GzEncoder::new(Vec::new(), Compression::best());

@@ -5,7 +5,7 @@ use bindery_access::Access;
 use bindery_content::Content;
 use bindery_model::error::{Error, Result};
 
-/// The blueprints. Each comes after those that its fields relate to.
+/// The blueprints. Each follows the blueprints that its relations refer to.
 const BLUEPRINTS: [&str; 4] = [
     include_str!("blueprints/authors.json"),
     include_str!("blueprints/articles.json"),
@@ -18,10 +18,10 @@ const AUTHORS: &[u8] = include_bytes!("authors.ndjson");
 const SITE_SETTINGS: &[u8] = include_bytes!("site-settings.ndjson");
 const CONTACT_MESSAGES: &[u8] = include_bytes!("contact-messages.ndjson");
 
-/// Fills empty content with the demonstration, the way an import over the API would. Durable on return.
+/// Fills empty content with the demonstration, as an import over the API would. The data is durable on return.
 ///
 /// # Errors
-/// `INTERNAL` if the demonstration is invalid for this version of the server; those of any write.
+/// `INTERNAL` if the demonstration is invalid for this version of the server. Also the errors of any write.
 pub async fn fill(content: &Content, access: &Access) -> Result<()> {
     for blueprint in BLUEPRINTS {
         content.create_blueprint(access, blueprint.as_bytes(), None).await?;
@@ -46,7 +46,7 @@ pub async fn fill(content: &Content, access: &Access) -> Result<()> {
     Ok(())
 }
 
-/// Commands to try on the demonstration of the server at this URL. Each expects the token in `$TOKEN`.
+/// Returns commands to try on the demonstration of the server at this URL. Each expects the token in `$TOKEN`.
 pub fn commands(url: &str) -> Vec<String> {
     let get = |query: &str| format!("curl -sg -H \"Authorization: Bearer $TOKEN\" '{url}/v2/{query}'");
     vec![

@@ -1,7 +1,7 @@
-//! Points of failure: places with a name at which a test makes the process fail, as a disk or the power would.
+//! Failure points: named places at which a test makes the process fail, as a disk or a power cut would.
 //!
-//! Compiled in for tests only: the crate `fail` is enabled by the workspace's dev-dependencies, so a build with `cargo
-//! build` has none of it. The variable `FAILPOINTS` says what happens where, in the words of that crate:
+//! They are compiled in for tests only: the crate `fail` is enabled by the workspace's dev-dependencies, so a normal
+//! build contains none of them. The variable `FAILPOINTS` defines the actions, in the syntax of that crate:
 //!
 //! ```text
 //! FAILPOINTS='log::append=return(EIO)'              every append fails
@@ -11,14 +11,15 @@
 //! FAILPOINTS='checkpoint::begin=sleep(2000)'        waits two seconds
 //! ```
 //!
-//! A name is the module, `::` and the step that is about to be taken. It must not know what the steps mean.
+//! A name consists of the module, `::` and the step that follows. This module must not know the meaning of the steps.
 
 use std::io;
 
 /// The errors of the system by name, with their numbers on Linux.
 const ERRORS: [(&str, i32); 5] = [("EIO", 5), ("EACCES", 13), ("EMFILE", 24), ("ENOSPC", 28), ("EROFS", 30)];
 
-/// Fails here if a test said so: with the error that it named, or by the end of the process. Otherwise `Ok`, at once.
+/// Fails if a test defined an action for this point: with the error that it named, or by the end of the process.
+/// Otherwise returns `Ok` at once.
 pub fn point(name: &'static str) -> io::Result<()> {
     match action(name) {
         None => Ok(()),
@@ -26,8 +27,8 @@ pub fn point(name: &'static str) -> io::Result<()> {
     }
 }
 
-/// Writes `bytes` by `write`, unless a test said that this write fails. With the action `short`, the first half of the
-/// bytes is written before it fails.
+/// Calls `write` with `bytes`, unless a test defined that this write fails. With the action `short`, the first half of
+/// the bytes is written before the failure.
 pub fn write(name: &'static str, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::Result<()>) -> io::Result<()> {
     match action(name).as_deref() {
         None => write(bytes),
@@ -39,19 +40,19 @@ pub fn write(name: &'static str, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::
     }
 }
 
-/// Tests whether a test said something of this point: for what happens too rarely by itself.
+/// Returns whether a test defined an action for this point. This is for events that are too rare without help.
 pub fn is_asked_for(name: &'static str) -> bool {
     action(name).is_some()
 }
 
-/// The action that a test asked for at this point, if it is time.
+/// Returns the action that a test defined for this point, if it is due.
 #[allow(unused_variables, reason = "the macro is empty without its feature")]
 fn action(name: &'static str) -> Option<String> {
     fail::fail_point!(name, |argument| Some(argument.unwrap_or_default()));
     None
 }
 
-/// The named error. `kill` ends the process without any of its destructors, like SIGKILL.
+/// Performs an action: returns the named error. `kill` ends the process without running destructors, like SIGKILL.
 fn perform(action: &str) -> io::Error {
     if action == "kill" {
         std::process::abort();

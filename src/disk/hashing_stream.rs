@@ -1,17 +1,17 @@
-//! Hashes what is written to a file or read from one. Must not know what it is.
+//! Hashing of the bytes that are written to a file or read from it. Must not know their meaning.
 
 use std::io::{self, Read, Write};
 
 /// Hashes everything that is written to or read from `inner`.
 pub struct HashingStream<T> {
-    /// Where the bytes go to or come from.
+    /// The target of the writes or the source of the reads.
     pub inner: T,
-    /// The hash of all of them so far.
+    /// The hash of all bytes so far.
     pub hasher: blake3::Hasher,
 }
 
 impl<T> HashingStream<T> {
-    /// Hashes from the next byte on.
+    /// Makes a wrapper that hashes from the next byte on.
     pub fn new(inner: T) -> Self {
         HashingStream { inner, hasher: blake3::Hasher::new() }
     }
@@ -41,7 +41,7 @@ impl<T: Read> HashingStream<T> {
     /// Reads the next `N` bytes.
     ///
     /// # Errors
-    /// Those of `inner`, and `UnexpectedEof` if there are fewer.
+    /// The errors of `inner`, and `UnexpectedEof` if there are fewer.
     pub fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes)?;
@@ -51,7 +51,7 @@ impl<T: Read> HashingStream<T> {
     /// Reads this many bytes. Reserves no memory for them: nothing has verified the length yet.
     ///
     /// # Errors
-    /// Those of `inner`, and `UnexpectedEof` if there are fewer.
+    /// The errors of `inner`, and `UnexpectedEof` if there are fewer.
     pub fn counted(&mut self, length: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = self.take(length).read_to_end(&mut bytes)?;

@@ -1,5 +1,5 @@
-//! Needed by every crate that writes files: points of failure for tests, syncs that remember a failed one, and hashes of what
-//! is written and read. Must not know what files hold.
+//! Tools for every crate that writes files: failure points for tests, syncs that remember an earlier failure, and
+//! hashes of the bytes that are written and read. Must not know the contents of the files.
 
 pub mod failure;
 mod hashing_stream;

@@ -29,27 +29,28 @@ pub fn data(file: &File) -> io::Result<()> {
     note(failure::point("sync::file").and_then(|()| file.sync_data()))
 }
 
-/// Notes a sync that failed elsewhere.
+/// Records that a sync failed elsewhere.
 pub fn note_failed() {
     *HAS_FAILED.write() = true;
 }
 
-/// True if a sync of this process has failed so that data of other files may be lost.
+/// Is true if a sync of this process failed in such a way that data of other files may be lost.
 pub fn has_failed() -> bool {
     *HAS_FAILED.read()
 }
 
-/// Runs a step that records progress, unless a sync has failed. No other thread notes a failure while it runs, so after a
-/// noted failure no progress is recorded.
+/// Runs a step that records progress, unless a sync has failed. No other thread can record a failure while the step
+/// runs. So no progress is recorded after a failure is known.
 ///
 /// # Errors
-/// Those of the step, or that an earlier sync has failed.
+/// The errors of the step, or the error that an earlier sync has failed.
 pub fn record(step: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
     let has_failed = HAS_FAILED.read();
     if *has_failed { Err(io::Error::other("an earlier sync failed")) } else { step() }
 }
 
-/// A full disk fails the sync of the file that has no room, and drops nothing else.
+/// Records the failure of a sync, except for a full disk: that affects only the file that has no room, and loses
+/// nothing else.
 fn note(synced: io::Result<()>) -> io::Result<()> {
     synced.inspect_err(|error| {
         if !matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) {

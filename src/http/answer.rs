@@ -1,4 +1,4 @@
-//! What is sent back: JSON shapes, tags, encodings, and the answers that are kept.
+//! The parts of a response: JSON shapes, entity tags, encodings, and the caches of answers.
 
 pub(crate) mod answer_cache;
 pub(crate) mod bounded;

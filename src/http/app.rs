@@ -16,11 +16,11 @@ use crate::observe::metrics::Metrics;
 use crate::request::limits::Limits;
 use crate::request::sign_ins::SignIns;
 
-/// The services that handlers use. Every request gets some clones, so they share one count of references.
+/// The services that handlers use. Every request clones this handle several times, so it is only one reference count.
 #[derive(Clone)]
 pub struct App(Arc<Services>);
 
-/// What an [`App`] shares.
+/// The services that an [`App`] shares.
 pub struct Services {
     /// The settings of the server.
     pub config: Config,
@@ -30,24 +30,24 @@ pub struct Services {
     pub analytics: Analytics,
     /// The deliveries of webhooks.
     pub webhooks: Webhooks,
-    /// When the server started.
+    /// The time of the server's start.
     pub(super) started_at: Millis,
-    /// The rate limits, and what clients have left of them.
+    /// The rate limits, with the requests that each client has left.
     pub(super) limits: Limits,
-    /// Who failed to sign in of late.
+    /// The recent failed sign-ins.
     pub(super) sign_ins: SignIns,
-    /// Answers to reads, to be sent again.
+    /// The cache of answers to reads.
     pub(super) answers: AnswerCache,
-    /// Compressed answers, to be sent again.
+    /// The cache of compressed answers.
     pub(super) encoded: EncodedAnswers,
     /// The access log.
     pub(super) access_log: AccessLog,
-    /// What is counted.
+    /// The counters of requests.
     pub(super) metrics: Metrics,
 }
 
 impl App {
-    /// The services of a server with this configuration.
+    /// Creates the services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
         let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());

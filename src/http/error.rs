@@ -1,5 +1,5 @@
-//! Errors as responses: the table from code to status and name, and the error object (`API.md` 1.5). Must not word an
-//! error.
+//! Errors as responses: the status and name of each code, and the error object (`API.md` 1.5). Must not contain the
+//! text of an error.
 
 use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::answer::respond;
 
-/// `Retry-After` in seconds, unless the handler knows better.
+/// The default of `Retry-After` in seconds.
 const DEFAULT_RETRY_SECONDS: u64 = 1;
 
 /// An error that a handler returns; `?` converts an [`Error`] into it.
@@ -19,11 +19,11 @@ pub(super) struct Failure {
     retry_after_seconds: u64,
 }
 
-/// What a handler returns.
+/// The result of a handler.
 pub(super) type Answer = Result<Response, Failure>;
 
 impl Failure {
-    /// The same error with another `Retry-After`, which `RATE_LIMITED` and `OVERLOADED` have.
+    /// Sets `Retry-After`, which only `RATE_LIMITED` and `OVERLOADED` have.
     pub(super) fn retry_after(self, seconds: u64) -> Failure {
         Failure { retry_after_seconds: seconds, ..self }
     }
@@ -54,8 +54,8 @@ impl IntoResponse for Failure {
     }
 }
 
-/// The error object: `code`, `message`, and `fields`, `count` and `ids` if the error has them. It is the value of
-/// `errors` in an error response, in each failed item of a bulk response and in each failed line of an import.
+/// Returns the error object: `code`, `message`, and `fields`, `count` and `ids` if the error has them. It is the value
+/// of `errors` in an error response, in each failed item of a bulk response and in each failed line of an import.
 pub fn error_object(error: &Error) -> Value {
     let mut object = Map::new();
     object.insert("code".to_owned(), json!(wire(error.code).1));
@@ -71,7 +71,7 @@ pub fn error_object(error: &Error) -> Value {
     Value::Object(object)
 }
 
-/// The status and the name of each code.
+/// Returns the status and the name of a code.
 pub(super) fn wire(code: Code) -> (StatusCode, &'static str) {
     match code {
         Code::MalformedJson => (StatusCode::BAD_REQUEST, "MALFORMED_JSON"),

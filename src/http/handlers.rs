@@ -1,4 +1,4 @@
-//! One file for each family of routes. A handler extracts, calls once and responds.
+//! One file for each family of routes. A handler extracts its arguments, makes one call, and responds.
 
 pub(crate) mod administration;
 pub mod analytics;

@@ -1,7 +1,7 @@
-//! HTTP: the router on one screen, and the probes.
+//! HTTP: the router, readable on one screen, and the probes.
 //!
-//! Handlers are a translation table: extract, one call, respond. Must not hold a rule of content. No other module names
-//! axum, statuses or headers.
+//! Handlers only translate: they extract their arguments, make one call, and respond. Must not hold a rule of content.
+//! No other crate names axum, statuses or headers.
 
 mod answer;
 mod app;
@@ -40,14 +40,14 @@ pub use self::transport::connections::Limits;
 pub use self::transport::opening::serve_while;
 pub use self::transport::serve::{listen, serve, stop_signal};
 
-/// Every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to panics,
-/// unknown routes and unsupported methods.
+/// Returns every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to
+/// panics, unknown routes and unsupported methods.
 pub fn router(app: App) -> HttpService {
     let intake = analytics::intake_router(&app.config);
     frame::frame(into_router(routes()), intake, app)
 }
 
-/// The routes of the server, but for the intake of analytics.
+/// Returns the routes of the server, without the intake of analytics.
 fn routes() -> Vec<Route> {
     let resource = get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete);
     let blueprint = get(admin::find_blueprint).put(admin::replace_blueprint).delete(admin::delete_blueprint);
@@ -102,13 +102,13 @@ fn routes() -> Vec<Route> {
     routes
 }
 
-/// Succeeds as long as the process responds.
+/// Succeeds while the process responds.
 async fn is_alive(RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
     Ok(StatusCode::OK.into_response())
 }
 
-/// Succeeds if writes are accepted. Store and index are up to date then: before that, [`opening`] answers.
+/// Succeeds if writes are accepted. Store and index are up to date then: before that, [`opening`] answers instead.
 async fn is_ready(State(app): State<App>, RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
     app.content.check_writable()?;

@@ -1,4 +1,4 @@
-//! What operators see: log lines, metrics, and the names of operations.
+//! Observability: log lines, metrics, and the names of operations.
 
 pub(crate) mod access_line;
 pub(crate) mod access_log;

@@ -1,4 +1,4 @@
-//! What a request says: its client and token, its parameters, whether it was sent before.
+//! The parts of a request: its client, token and parameters, and whether it is a repetition.
 
 pub(crate) mod client;
 pub(crate) mod head;

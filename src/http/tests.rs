@@ -32,7 +32,7 @@ fn config(settings: Settings) -> Config {
     Config::resolve(settings, |_| None, Settings::default()).unwrap()
 }
 
-/// A server on a temporary data folder, which is left behind.
+/// Creates the services of a server on a temporary data folder, which is not removed.
 fn app(settings: Settings) -> App {
     let options = ContentOptions {
         folder: tempfile::tempdir().unwrap().keep(),
@@ -236,7 +236,7 @@ async fn a_request_logs_one_line_without_secrets() {
     assert!(!logged.contains("secret") && !logged.contains("bnd_"), "{logged}");
 }
 
-/// A writer that keeps what is written to it.
+/// A writer that keeps the written bytes.
 #[derive(Clone, Default)]
 struct LogBuffer(Arc<parking_lot::Mutex<Vec<u8>>>);
 

@@ -1,4 +1,5 @@
-//! Sockets, connections and their budgets: what hyper leaves to its callers. Must not know routes or content.
+//! Sockets, connections and their memory budgets: the parts of serving that hyper leaves out. Must not know routes or
+//! content.
 
 pub(crate) mod body;
 pub(crate) mod budget;

@@ -1,8 +1,9 @@
-//! Where records end in the segment that is appended to, so that the bytes after a record can be counted. Knows no files.
+//! The positions at which records end in the segment that is appended to. With them, the bytes after a record can be
+//! counted. Knows no files.
 
 const BYTES_BETWEEN: u64 = 1 << 20;
 
-/// Where some of the records end that this process appended, ascending.
+/// The ends of some of the records that this process appended, ascending.
 #[derive(Debug)]
 pub(super) struct RecordEnds {
     ends: Vec<RecordEnd>,
@@ -28,14 +29,14 @@ impl RecordEnds {
         RecordEnds { ends: Vec::new(), bytes_between }
     }
 
-    /// Notes that the record of this number, just appended, ends at `offset`.
+    /// Adds the record with this number, which was just appended and ends at `offset`.
     pub(super) fn note(&mut self, number: u64, offset: u64) {
         if offset - self.ends.last().map_or(0, |end| end.offset) >= self.bytes_between {
             self.ends.push(RecordEnd { number, offset });
         }
     }
 
-    /// An offset before which there is no record after `number`.
+    /// Returns an offset such that no record after `number` begins before it.
     pub(super) fn before(&self, number: u64) -> u64 {
         let known = self.ends.partition_point(|end| end.number <= number);
         known.checked_sub(1).map_or(0, |last| self.ends[last].offset)

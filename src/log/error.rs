@@ -26,7 +26,7 @@ pub enum LogError {
         /// The system's error.
         source: io::Error,
     },
-    /// A file does not hold what was written to it.
+    /// A file does not have the contents that were written to it.
     #[error("{} is damaged at byte {offset}: {what}", file.display())]
     Corrupt {
         /// The segment.
@@ -41,7 +41,7 @@ pub enum LogError {
     Version {
         /// The segment.
         file: PathBuf,
-        /// Its format.
+        /// The format of the segment.
         version: u8,
     },
     /// The folder has no segment, although records were synced.

@@ -13,11 +13,11 @@ use super::error::{LogError, at};
 use super::segment::{self, HEADER_BYTES, SegmentFile};
 
 const SUFFIX: &str = ".log";
-/// A killed process holds its lock until the operating system has cleaned it up.
+/// The time to wait for the lock. A killed process holds its lock until the operating system has cleaned it up.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The temporary name of a file that will become a segment.
 const UNFINISHED: &str = "next.zeros";
-/// The prefix of the names of cut tails.
+/// The prefix of the names of the files for torn tails, which opening cut from the log.
 const TORN: &str = "torn-";
 
 /// Creates the folder if it is missing and locks it, by its file `LOCK`. The lock is held until the returned file is closed.
@@ -50,7 +50,7 @@ pub(super) fn remove_unfinished(folder: &Path) -> Result<(), LogError> {
     }
 }
 
-/// The segments, oldest first.
+/// Returns the segments, oldest first.
 pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>, LogError> {
     let mut segments = Vec::new();
     for entry in fs::read_dir(folder).map_err(at("read", folder))? {
@@ -67,12 +67,12 @@ pub(super) fn list(folder: &Path) -> Result<Vec<SegmentFile>, LogError> {
     Ok(segments)
 }
 
-/// The file for a cut tail that begins with this record.
+/// Returns the path of the file for a torn tail that begins with this record.
 pub(super) fn torn_path(folder: &Path, number: u64) -> PathBuf {
     folder.join(format!("{TORN}{number:020}"))
 }
 
-/// Removes all but the newest cut tails.
+/// Removes the files of all but the newest torn tails.
 pub(super) fn remove_oldest_torn(folder: &Path, keep: usize) -> Result<(), LogError> {
     let mut torn = Vec::new();
     for entry in fs::read_dir(folder).map_err(at("read", folder))? {
@@ -100,8 +100,8 @@ pub(super) fn create(
     Ok((name(folder, entries, first, bytes)?, file, epoch))
 }
 
-/// Writes and syncs the header of an unfinished file that will become the segment of the records from `first` on.
-/// After an error, nothing has changed but that file.
+/// Writes and syncs the header of an unfinished file that will become the segment of the records from `first` on. After
+/// an error, only that file has changed.
 pub(super) fn finish(folder: &Path, zeros: &File, first: u64, epoch: u64) -> Result<(), LogError> {
     let header = segment::encode_header(epoch, first);
     let written = failure::write("log::segment_header", &header, |bytes| zeros.write_all_at(bytes, 0));
@@ -123,7 +123,7 @@ pub(super) fn name(folder: &Path, entries: &File, first: u64, bytes: u64) -> Res
     Ok(SegmentFile { first, path, bytes })
 }
 
-/// As [`write_zeros`].
+/// Makes a file of zeros, see [`write_zeros`].
 pub(super) fn make_zeros(folder: &Path, bytes: u64) -> Result<File, LogError> {
     write_zeros(folder, bytes).map_err(no_segment(folder, bytes))
 }
@@ -138,7 +138,7 @@ pub(super) fn write_zeros(folder: &Path, bytes: u64) -> io::Result<File> {
     let path: PathBuf = folder.join(UNFINISHED);
     let written = failure::point("log::segment").and_then(|()| write_zeros_to(&path, bytes));
     if written.is_err() {
-        // On a full disk it holds the last free space, which everybody needs.
+        // On a full disk, the incomplete file would hold the last free space.
         let _ = fs::remove_file(&path);
     }
     written
@@ -157,13 +157,14 @@ fn write_zeros_to(path: &Path, bytes: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Makes created, renamed and removed files durable. `entries` is the open folder: no descriptor may be left for another.
+/// Makes created, renamed and removed files durable. `entries` is the folder, which is kept open because there may be
+/// no free file descriptor later.
 pub(super) fn sync(entries: &File, folder: &Path) -> Result<(), LogError> {
     failure::point("log::folder").and_then(|()| sync::all(entries)).map_err(at("sync", folder))
 }
 
-/// A random number that no other file of the log has had. It is part of every checksum, so that stale bytes of another
-/// file are never read as records of this one.
+/// Returns a random number that no other file of the log has had. It is part of every checksum, so that old bytes of
+/// another file are never read as records of this one.
 pub(super) fn new_epoch() -> Result<u64, LogError> {
     getrandom::u64().map_err(|error| LogError::Io {
         action: "read",

@@ -1,5 +1,5 @@
-//! Looks at a log without changing anything: which records are valid, and what is damaged. For a log that does not open,
-//! and for those who only want to look.
+//! Inspects a log without changing it: finds the valid records and the damage. This is for a log that does not open,
+//! and for commands that only report.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -15,17 +15,17 @@ use super::walk::{Gap, SegmentSummary, walk};
 pub struct Inspection {
     /// The number of the oldest record that the log should have; 0 if it has no files.
     pub first: u64,
-    /// The number of the newest valid record, or of the newest synced one if that is damaged.
+    /// The number of the newest valid record. If the newest synced record is damaged, this is its number.
     pub last: u64,
     /// The numbers of the valid records, in order.
     pub valid: Vec<RangeInclusive<u64>>,
-    /// Every record through this number is known to have been synced.
+    /// The number through which every record is known to have been synced.
     pub synced_through: u64,
     /// The damage, in order. [`Log::open`](super::Log::open) refuses damage to the last segment, and readers refuse
     /// all of it.
     pub damage: Vec<Damage>,
-    /// The number of bytes behind the last record that were never completely written. That is no damage: nothing of it was
-    /// acknowledged, and [`Log::open`](super::Log::open) cuts it.
+    /// The number of bytes behind the last record that were never completely written. They are no damage: none of them
+    /// was acknowledged, and [`Log::open`](super::Log::open) cuts them.
     pub torn_bytes: u64,
 }
 
@@ -36,7 +36,7 @@ pub struct Damage {
     pub file: PathBuf,
     /// The position of the first bad byte that is known.
     pub offset: u64,
-    /// The numbers of the records that are lost. Empty if none are.
+    /// The numbers of the lost records. Empty if no record is lost.
     pub records: RangeInclusive<u64>,
     /// The problem.
     pub what: String,
@@ -70,12 +70,12 @@ pub fn inspect(
 }
 
 impl Inspection {
-    /// The number of records that are valid.
+    /// Returns the number of records that are valid.
     pub fn count(&self) -> u64 {
         self.valid.iter().map(|records| records.end() - records.start() + 1).sum()
     }
 
-    /// The number of the newest valid record.
+    /// Returns the number of the newest valid record.
     pub fn last_valid(&self) -> Option<u64> {
         self.valid.last().map(|records| *records.end())
     }
@@ -87,7 +87,7 @@ impl Inspection {
         }
     }
 
-    /// Looks at one segment. `next` is the first number of the segment behind it.
+    /// Inspects one segment. `next` is the first number of the next segment.
     fn look_at(
         &mut self,
         segment: &SegmentFile,
@@ -144,7 +144,7 @@ impl Inspection {
         }
     }
 
-    /// Shows the records before the place that cannot be read.
+    /// Visits the records before the place that cannot be read.
     fn unreadable(
         &mut self,
         segment: &SegmentFile,

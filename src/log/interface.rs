@@ -22,37 +22,37 @@ pub trait CommitLog: Send {
     /// See [`AppendError`]: each variant states what happened to the records.
     fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError>;
 
-    /// The number of the newest record. One less than [`CommitLog::first`] if the log is empty.
+    /// Returns the number of the newest record. One less than [`CommitLog::first`] if the log is empty.
     fn last(&self) -> u64;
 
-    /// The number of the oldest record in the log.
+    /// Returns the number of the oldest record in the log.
     fn first(&self) -> u64;
 
-    /// The approximate size of the records after `number`, in bytes.
+    /// Returns the approximate size of the records after `number`, in bytes.
     fn bytes_since(&self, number: u64) -> u64;
 
-    /// Removes the files that hold only records below `number`. Returns how many bytes that freed.
+    /// Removes the files that hold only records below `number`. Returns the number of bytes that became free.
     ///
     /// # Errors
     /// [`LogError::Io`].
     fn remove_before(&mut self, number: u64) -> Result<u64, LogError>;
 
-    /// A reader for other threads.
+    /// Returns a reader for other threads.
     fn follow(&self) -> Arc<dyn FollowLog>;
 }
 
 /// A log that can be read, even while records are appended to it.
 pub trait FollowLog: Debug + Send + Sync {
-    /// The number of the oldest record, or of the next one if the log is empty. `None` if the log has no files.
+    /// Returns the number of the oldest record, or of the next one if the log is empty. `None` if the log has no files.
     ///
     /// # Errors
     /// [`LogError::Io`].
     fn first(&self) -> Result<Option<u64>, LogError>;
 
-    /// The number of the newest durable record.
+    /// Returns the number of the newest durable record.
     fn last(&self) -> u64;
 
-    /// The records `from..=through`, in order. All of them must have been appended; a missing one is an error.
+    /// Reads the records `from..=through`, in order. All of them must have been appended; a missing one is an error.
     ///
     /// # Errors
     /// [`LogError::NotKept`] if `from` is older than the oldest record.
@@ -63,7 +63,7 @@ pub trait FollowLog: Debug + Send + Sync {
     fn wait(&self, number: u64, timeout: Duration) -> u64;
 }
 
-/// Why records were not appended.
+/// The reason why records were not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
     /// Another process appended first, and this call appended nothing. Read the new records, then decide again.

@@ -68,10 +68,10 @@ impl Default for LogOptions {
 #[derive(Debug)]
 pub struct Log {
     folder: PathBuf,
-    /// The open folder.
+    /// The open folder, for syncs of its entries.
     entries: File,
     options: LogOptions,
-    /// Oldest first, never empty. Records are appended to the last one.
+    /// The segments, oldest first. There is at least one. Records are appended to the last one.
     segments: Vec<SegmentFile>,
     active: ActiveSegment,
     spare: SpareFile,
@@ -80,7 +80,7 @@ pub struct Log {
     durable: Arc<Watermark>,
     /// The findings in the last segment, until [`Log::settle`].
     unsettled: Option<SegmentSummary>,
-    /// Set before the log is settled, and after a failure.
+    /// True until the log is settled, and after a failure. Records are then refused.
     stopped: bool,
     /// Holds the lock on the folder.
     _lock: File,
@@ -97,36 +97,37 @@ struct ActiveSegment {
     /// The file's length.
     bytes: u64,
     dirty: bool,
-    /// Where some of the records end that this process appended, ascending.
+    /// The ends of some of the records that this process appended, ascending.
     ends: RecordEnds,
 }
 
 impl Log {
     /// Opens the log in `folder` and finds its end. Creates the folder if it is missing. Afterwards all its records are
     /// durable.
-    ///
-    /// Records that were not completely written before the power failed are cut; they are kept in a file `torn-<number>`
-    /// of the folder, of which there are three at most. A record that was synced is never cut: if one cannot be read,
-    /// that is [`LogError::Corrupt`], and nothing is changed. Only the last segment is read. A bad record in an older one
-    /// is reported by [`Log::read_from`], [`Log::verify`] and [`inspect`].
+    /// Records that were not completely written before the power failed are cut. They are kept in a file
+    /// `torn-<number>` of the folder; at most three such files are kept. A record that was synced is never cut: if it
+    /// cannot be read, opening fails with [`LogError::Corrupt`], and nothing is changed. Only the last segment is read.
+    /// A bad record in an older segment is reported by [`Log::read_from`], [`Log::verify`] and [`inspect`].
     pub fn open(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
         let mut log = Log::examine(folder, options)?;
         log.settle()?;
         Ok(log)
     }
 
-    /// As [`Log::open`], but changes no record yet: for a caller that can tell whether the log ends too early. The log can
-    /// be read, but its last records may be in the system's cache only, and it accepts none before [`Log::settle`].
+    /// Opens like [`Log::open`], but changes no record yet. This is for a caller that can tell whether the log ends too
+    /// early. The log can be read, but its last records may be in the system's cache only, and it accepts no records
+    /// before [`Log::settle`].
     pub fn examine(folder: &Path, options: LogOptions) -> Result<Log, LogError> {
         open::examine(folder, options)
     }
 
-    /// Cuts what was not completely written, and makes all records durable. Does nothing if that is done already.
+    /// Cuts records that were not completely written, and makes all others durable. Does nothing if that is done
+    /// already.
     pub fn settle(&mut self) -> Result<(), LogError> {
         open::settle(self)
     }
 
-    /// The error for a log that ends before a record that must have been synced.
+    /// Returns the error for a log that ends before a record that must have been synced.
     pub fn ends_before(&self, synced: u64) -> LogError {
         let what = format!("the log ends at record {}, but record {synced} was synced", self.last);
         LogError::Corrupt { file: self.active.path.clone(), offset: self.active.offset, what }
@@ -168,8 +169,9 @@ impl Log {
         Ok(())
     }
 
-    /// Notes behind the last record that all records are synced. The note itself is not: it outlives a kill, and soon the
-    /// power too. Without it, a last record that is damaged would look like one that was never completely written.
+    /// Writes the mark, which says that all records before it are synced, behind the last record. The mark itself is
+    /// not synced. It survives a kill, and soon a power failure too. Without it, a damaged last record would look like
+    /// a record that was never completely written.
     fn write_mark(&self) {
         let mark = segment::encode_mark(self.active.epoch, self.last);
         let written =
@@ -179,18 +181,19 @@ impl Log {
         }
     }
 
-    /// The number of the newest record, durable or not. One less than [`Log::first`] if the log is empty.
+    /// Returns the number of the newest record, durable or not. It is one less than [`Log::first`] if the log is empty.
     pub fn last(&self) -> u64 {
         self.last
     }
 
-    /// The number of the oldest record in the log.
+    /// Returns the number of the oldest record in the log.
     pub fn first(&self) -> u64 {
         self.segments.first().map_or(self.last + 1, |segment| segment.first)
     }
 
-    /// The size of all segments that hold records after `number`. All but the last one are counted as a whole; of the last
-    /// one, records of this process up to `number` are left out, but for about the last MiB.
+    /// Returns the size of all segments that hold records after `number`, in bytes. All but the last one are counted as
+    /// a whole. Of the last one, records up to `number` are not counted, except for about the last MiB, if this process
+    /// appended them.
     pub fn bytes_since(&self, number: u64) -> u64 {
         let mut bytes = 0;
         for (index, segment) in self.segments.iter().enumerate() {
@@ -204,17 +207,18 @@ impl Log {
         bytes
     }
 
-    /// The records from `number` to the last one, in order. [`LogError::NotKept`] if the first ones were removed.
+    /// Returns the records from `number` to the last one, in order. Fails with [`LogError::NotKept`] if the first ones
+    /// were removed.
     pub fn read_from(&self, number: u64) -> Result<Records, LogError> {
         self.reader().read(number, self.last)
     }
 
-    /// A reader for other threads. It works while this thread appends.
+    /// Returns a reader for other threads. It works while this thread appends.
     pub fn reader(&self) -> LogReader {
         LogReader::new(&self.folder, Arc::clone(&self.durable))
     }
 
-    /// Reads and checks every record. Returns how many there are.
+    /// Reads and checks every record. Returns the number of records.
     pub fn verify(&self) -> Result<u64, LogError> {
         let mut count = 0;
         for record in self.read_from(self.first())? {
@@ -230,8 +234,8 @@ impl Log {
         if self.active.offset == HEADER_BYTES { Ok(()) } else { self.rotate(self.options.first_segment_bytes) }
     }
 
-    /// Removes the segments that hold only records below `number`, oldest first. Returns how many bytes that freed. The
-    /// active segment is never removed.
+    /// Removes the segments that hold only records below `number`, oldest first. Returns the number of bytes that
+    /// became free. The active segment is never removed.
     pub fn remove_before(&mut self, number: u64) -> Result<u64, LogError> {
         let mut freed = 0;
         while self.segments.len() > 1 && self.segments[1].first <= number {
@@ -251,7 +255,8 @@ impl Log {
         self.refuse_if_stopped()?;
         // The spare file and the segment created below use the same temporary name.
         self.spare = SpareFile::none();
-        // Newest first: a crash in between leaves the beginning of the old log, which is a valid log.
+        // The newest segment is removed first: after a crash in between, the beginning of the old log is left, which is
+        // a valid log.
         while let Some(segment) = self.segments.pop() {
             let removed = std::fs::remove_file(&segment.path);
             self.stop_on(removed, "remove")?;
@@ -285,7 +290,7 @@ impl Log {
 
     /// Ends the active segment and starts the next one, which has the given size.
     fn rotate(&mut self, bytes: u64) -> Result<(), LogError> {
-        // Everything before a named segment is durable. This is how damage is distinguished from a torn tail.
+        // Everything before a named segment is durable. So damage can be told from a torn tail.
         self.sync()?;
         let epoch = folder::new_epoch()?;
         let file = self.spare.take(&self.folder, bytes)?;
@@ -295,12 +300,14 @@ impl Log {
         match &named {
             Ok(_) => {}
             Err(LogError::NoSpace { .. }) => folder::remove_unfinished(&self.folder)?,
-            // A segment that may be there at the next start must be the one that the next record is in.
+            // The new segment may exist at the next start. Then the next record would have to be in it, so no record is
+            // accepted.
             Err(_) => self.stopped = true,
         }
         let segment = named?;
         if self.active.offset == HEADER_BYTES {
-            // It is empty because its first record was too large. The new segment has replaced it under the same name.
+            // The segment is empty because its first record was too large. The new segment has replaced it under the
+            // same name.
             self.segments.pop();
         }
         self.active = ActiveSegment::empty(&segment, file, epoch);

@@ -1,9 +1,9 @@
-//! Opening a log: finds its end, and decides what of its last segment can be trusted.
+//! Opening of a log: finds its end, and decides which records of the last segment can be trusted.
 //!
-//! Opening keeps what was synced, and appends to it. If something behind it is valid, it may be in the system's cache only: after
-//! a failed sync a system may take such pages for written, so that they can be read and will never be on disk. Therefore
-//! these records are written again, into a new segment, which is synced before it gets its name. What is torn stays
-//! behind in the old segment, and in a file of its own. Nothing is overwritten.
+//! Records that were synced stay, and new records are appended to them. Valid records behind them may be in the
+//! system's cache only: after a failed sync, a system may treat such pages as written, so they can be read but will
+//! never be on disk. Therefore these records are written again, into a new segment, which is synced before it gets its
+//! name. Torn records stay in the old segment, and are copied to a separate file. Nothing is overwritten.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -21,7 +21,7 @@ use super::walk::{SegmentSummary, walk};
 use super::watermark::Watermark;
 use super::{ActiveSegment, Log, LogOptions};
 
-/// The number of cut tails that are kept.
+/// The number of files with torn tails that are kept.
 const TORN_FILES: usize = 3;
 
 /// Finds the end of the log in `folder`, see [`Log::examine`].
@@ -93,7 +93,7 @@ fn refuse_damage(segment: &SegmentFile, walked: &SegmentSummary) -> Result<(), L
     Err(LogError::Corrupt { file: segment.path.clone(), offset: gap.offset, what })
 }
 
-/// Copies what is behind the last valid record to a file of its own: the header of the segment, and the bytes.
+/// Copies everything behind the last valid record to a separate file: the header of the segment, and the bytes.
 fn keep_torn(folder: &Path, entries: &File, segment: &SegmentFile, walked: &SegmentSummary) -> Result<(), LogError> {
     let Some(first) = walked.gaps.first() else { return Ok(()) };
     let path = folder::torn_path(folder, first.number);
@@ -104,7 +104,7 @@ fn keep_torn(folder: &Path, entries: &File, segment: &SegmentFile, walked: &Segm
             record = first.number, bytes, kept = %path.display(),
             "the log's last records were not completely written; they were never acknowledged, and are cut"
         ),
-        // A disk without room must not keep the server from starting, unless something valid would go.
+        // A full disk must not keep the server from starting, unless a valid record would be lost.
         Err(error) if first.next.is_none() => {
             let _ = fs::remove_file(&path);
             tracing::warn!(record = first.number, bytes, %error, "the log's last record was not completely written");

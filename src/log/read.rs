@@ -11,7 +11,7 @@ use super::interface::{FollowLog, Records};
 use super::segment::{Scan, SegmentFile};
 use super::watermark::Watermark;
 
-/// Reads the folder of a log. It does not need the [`Log`](super::Log).
+/// Reads the records in the folder of a log. It does not need the [`Log`](super::Log).
 #[derive(Debug, Clone)]
 pub struct LogReader {
     folder: PathBuf,
@@ -23,7 +23,7 @@ impl LogReader {
         LogReader { folder: folder.to_owned(), durable }
     }
 
-    /// A reader for a log that is not open. It does not know the number of the last record.
+    /// Returns a reader for a log that is not open. It does not know the number of the last record.
     pub fn of_closed(folder: &Path) -> LogReader {
         LogReader::new(folder, Arc::default())
     }
@@ -99,7 +99,7 @@ impl FileRecords {
             return Ok(None);
         };
         let number = scan.next_number();
-        // The rest of a segment is unused if the next one begins with this number.
+        // If the next segment begins with this number, the rest of the current segment is unused.
         if self.segments.front().is_some_and(|next| next.first == number) {
             self.scan = None;
             return Ok(None);

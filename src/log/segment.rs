@@ -39,7 +39,7 @@ pub(super) struct SegmentFile {
     pub(super) bytes: u64,
 }
 
-/// The size of a record with this payload.
+/// Returns the size of a record with this payload.
 pub(super) fn record_bytes(payload: &[u8]) -> Result<u64, LogError> {
     match u32::try_from(payload.len() as u64 + RECORD_HEADER_BYTES) {
         Ok(bytes) => Ok(u64::from(bytes)),
@@ -75,7 +75,7 @@ pub(super) fn encode_header(epoch: u64, first: u64) -> [u8; HEADER_BYTES as usiz
     encode_header_of(FORMAT, epoch, first)
 }
 
-/// The header of a segment of any format.
+/// Returns the header of a segment of any format.
 pub(super) fn encode_header_of(format: u8, epoch: u64, first: u64) -> [u8; HEADER_BYTES as usize] {
     let mut header = [0; HEADER_BYTES as usize];
     header[..8].copy_from_slice(if format == 1 { b"bndrylog" } else { b"bndrylg0" });
@@ -89,7 +89,7 @@ pub(super) fn encode_header_of(format: u8, epoch: u64, first: u64) -> [u8; HEADE
     header
 }
 
-/// The format of a segment with this header, even of one that this version does not know.
+/// Returns the format of a segment with this header. The format may be one that this version does not know.
 fn format_of(header: &[u8; HEADER_BYTES as usize]) -> Option<u8> {
     (1..=9).find(|format| header[..8] == encode_header_of(*format, 0, 0)[..8])
 }
@@ -99,19 +99,20 @@ fn format_of(header: &[u8; HEADER_BYTES as usize]) -> Option<u8> {
 pub(super) enum SegmentEntry {
     /// A record, and the number through which the log was synced when it was written.
     Record { number: u64, synced: u64, payload: Vec<u8> },
-    /// Everything through this number was synced.
+    /// The mark that everything through this number was synced.
     Mark { synced: u64 },
 }
 
-/// The number and the length of a record with this prefix. `None` if it is not the prefix of a record of this epoch.
+/// Returns the number and the length of the record with this prefix. Returns `None` if these bytes are not the prefix
+/// of a record of this epoch.
 fn read_prefix(epoch: u64, prefix: &[u8; PREFIX_BYTES as usize]) -> Option<(u64, u64)> {
     let (length, number) = (u64::from(u32_at(prefix, 4)), u64_at(prefix, 12));
     let is_valid = prefix[8] == FORMAT && length >= 8 && prefix[9..12] == prefix_check(epoch, prefix);
     is_valid.then_some((number, length))
 }
 
-/// Reads the entry of this epoch at the beginning of `input`, of which `room` bytes belong to the segment. `None` if there is
-/// none with a number that is wanted.
+/// Reads the entry at the beginning of `input`, of which `room` bytes belong to the segment. Returns `None` if there is
+/// no entry of this epoch with a number that is wanted.
 fn read_entry(
     epoch: u64,
     input: &mut impl Read,
@@ -167,8 +168,8 @@ impl Scan {
         }
     }
 
-    /// As [`Scan::open`], but takes what a damaged header says for true: no record is valid if it is not. Also returns
-    /// what is wrong with the header.
+    /// Opens like [`Scan::open`], but trusts a damaged header: if it is wrong, no record is valid. Also returns the
+    /// problem with the header.
     pub(super) fn open_damaged(path: &Path, first: u64) -> Result<(Option<Scan>, Option<String>), LogError> {
         let file = File::open(path).map_err(at("open", path))?;
         let bytes = file.metadata().map_err(at("read", path))?.len();
@@ -188,8 +189,8 @@ impl Scan {
         Ok((Some(scan), bad))
     }
 
-    /// The next record: the number through which the log was synced when it was written, and the payload. `None` if that
-    /// record is missing or incomplete; then nothing more can be read, except by [`Scan::find`].
+    /// Returns the next record: the number through which the log was synced when it was written, and the payload.
+    /// Returns `None` if that record is missing or incomplete. Then nothing more can be read, except by [`Scan::find`].
     pub(super) fn next(&mut self) -> Result<Option<SyncedRecord>, LogError> {
         let (room, next) = (self.bytes - self.offset, self.next);
         let entry =
@@ -200,18 +201,18 @@ impl Scan {
         Ok(Some((synced, payload)))
     }
 
-    /// Searches for an entry that begins between two positions: its position, and what it is. A record counts only if its
-    /// number is greater than that of the next one.
+    /// Searches for an entry that begins between two positions. Returns its position and the entry. A record counts
+    /// only if its number is greater than the number of the next record.
     pub(super) fn find(&self, from: u64, end: u64) -> Result<Option<(u64, SegmentEntry)>, LogError> {
         let file = self.file.get_ref();
         let most = self.next + (self.bytes - self.offset) / PREFIX_BYTES;
         let is_wanted = |number: u64| number == 0 || number > self.next && number <= most;
-        // The prefix of an entry may end with zeros, which are not counted as data.
+        // The prefix of an entry may end with zeros, and zeros at the end are not counted as data.
         let end = (end + PREFIX_BYTES).min(self.bytes);
         let mut block = Vec::new();
         let mut start = from;
         while start + PREFIX_BYTES <= end {
-            // Blocks overlap, so that each prefix is in one of them as a whole.
+            // Blocks overlap, so that each prefix lies completely in one of them.
             block.resize((end - start).min(SEARCH_BLOCK_BYTES + PREFIX_BYTES) as usize, 0);
             file.read_exact_at(&mut block, start).map_err(at("read", &self.path))?;
             for (at_byte, prefix) in block.windows(PREFIX_BYTES as usize).enumerate() {
@@ -242,7 +243,7 @@ impl Scan {
         Ok(())
     }
 
-    /// The position behind the last byte that is not zero, from the next record on.
+    /// Returns the position behind the last byte that is not zero, from the next record on.
     pub(super) fn end_of_data(&self) -> Result<u64, LogError> {
         let zeros = vec![0u8; SEARCH_BLOCK_BYTES as usize];
         let mut block = zeros.clone();
@@ -263,7 +264,7 @@ impl Scan {
         self.epoch
     }
 
-    /// The position of the next record.
+    /// Returns the position of the next record.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
@@ -272,14 +273,14 @@ impl Scan {
         self.next
     }
 
-    /// The error for a synced record that cannot be read.
+    /// Returns the error for a synced record that cannot be read.
     pub(super) fn damaged(&self) -> LogError {
         let what = format!("record {} is missing or incomplete", self.next);
         LogError::Corrupt { file: self.path.clone(), offset: self.offset, what }
     }
 }
 
-/// Reads a file from a position on, without moving its own.
+/// Reads a file from a position on, without moving the file's own position.
 struct PositionedReader<'a> {
     file: &'a File,
     offset: u64,
@@ -293,7 +294,8 @@ impl Read for PositionedReader<'_> {
     }
 }
 
-/// The check of a record's prefix: three bytes of a checksum over the epoch, the length, the format and the number.
+/// Returns the check of a record's prefix: three bytes of a checksum over the epoch, the length, the format and the
+/// number.
 fn prefix_check(epoch: u64, prefix: &[u8]) -> [u8; 3] {
     let [check @ .., _] = checksum(epoch, &[&prefix[4..9], &prefix[12..20]]).to_le_bytes();
     check

@@ -10,7 +10,7 @@ use bindery_disk::failure;
 use super::error::LogError;
 use super::folder;
 
-/// At most one file, in preparation or ready.
+/// The prepared file of zeros: at most one, in preparation or ready.
 #[derive(Debug)]
 pub(super) struct SpareFile {
     preparing: Option<(u64, JoinHandle<io::Result<File>>)>,
@@ -36,7 +36,7 @@ impl SpareFile {
         }
     }
 
-    /// A file of exactly `bytes` zeros: the prepared one if it has that size, otherwise a new one.
+    /// Returns a file of exactly `bytes` zeros: the prepared one if it has that size, otherwise a new one.
     pub(super) fn take(&mut self, folder: &Path, bytes: u64) -> Result<File, LogError> {
         if let Some((prepared, handle)) = self.preparing.take()
             && let Ok(Ok(file)) = handle.join()

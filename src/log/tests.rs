@@ -25,7 +25,7 @@ fn payload(number: u64) -> Vec<u8> {
     format!("payload of {number} ").repeat(1 + number as usize % 4).into_bytes()
 }
 
-/// The folder of a closed log that holds the records `1..=count`.
+/// Returns the folder of a closed log that holds the records `1..=count`.
 fn filled(count: u64, options: LogOptions) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut log = Log::open(folder.path(), options).unwrap();
@@ -73,7 +73,7 @@ fn records_survive_reopening_after_each_append() {
 fn a_record_larger_than_a_segment_gets_a_segment_of_its_own_size() {
     let folder = tempfile::tempdir().unwrap();
     let large = vec![7; 5000];
-    // As the very first record, in the middle, and twice in a row.
+    // The large record is the first record, one in the middle, and two in a row.
     let payloads = [large.clone(), payload(2), payload(3), large.clone(), large.clone(), vec![], payload(7)];
     let mut log = open(&folder);
     for payload in &payloads {
@@ -159,7 +159,8 @@ fn bytes_since_counts_the_segments_that_hold_newer_records() {
     assert_eq!(log.bytes_since(60), 0);
 }
 
-/// A checkpoint is due after so many bytes: if those before the last one counted, each would be due at once.
+/// A checkpoint is due after a number of bytes. If the bytes before the last checkpoint counted, each checkpoint would
+/// be due at once.
 #[test]
 fn bytes_since_leaves_out_what_was_appended_before() {
     let folder = tempfile::tempdir().unwrap();

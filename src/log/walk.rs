@@ -1,10 +1,11 @@
-//! Walks a segment from its first byte to its last: what of it is valid, what is not, and what is proof of a sync.
+//! Walks through a segment from its first byte to its last. Finds the valid records, the gaps, and the proof of syncs.
 //! Changes nothing.
 //!
-//! **Torn or damaged?** A record that cannot be read was either never written completely (the power failed before it was
-//! synced), or it was, and something has changed it since. Only the first may be cut. Proof that record *n* was synced is
-//! a mark, or another valid record, that names *n* or a later number as synced; or a caller that knows. A valid record
-//! behind a bad one proves nothing in itself: within a group that is not synced yet, the system writes pages in any order.
+//! **Torn or damaged?** A record that cannot be read was either never written completely (the power failed before it
+//! was synced), or it was written and has changed since. Only the first kind may be cut. There are two proofs that
+//! record *n* was synced: a mark or another valid record that names *n* or a later number as synced, and a caller that
+//! knows. A valid record behind a bad one proves nothing by itself: within a group that is not synced yet, the system
+//! writes pages in any order.
 
 use super::error::LogError;
 use super::segment::{MARK_BYTES, Scan, SegmentEntry};
@@ -12,11 +13,11 @@ use super::segment::{MARK_BYTES, Scan, SegmentEntry};
 /// The contents of a segment.
 #[derive(Debug)]
 pub(super) struct SegmentSummary {
-    /// That of the segment, which its records repeat.
+    /// The epoch of the segment, which its records repeat.
     pub(super) epoch: u64,
-    /// Everything through this number was synced: the newest proof.
+    /// The number through which everything was synced, by the newest proof.
     pub(super) synced: u64,
-    /// Where a record should be and is not, in order. A segment that simply ends has none.
+    /// The places where a record should be and is not, in order. A segment that simply ends has none.
     pub(super) gaps: Vec<Gap>,
     /// The number of the last valid record before the first gap, and the position behind it.
     pub(super) last: u64,
@@ -36,8 +37,8 @@ pub(super) struct Gap {
     pub(super) next: Option<u64>,
 }
 
-/// Walks through the records of a segment up to `through`, and shows each valid one to `visit`. `synced` is a number that
-/// is known to be synced from elsewhere.
+/// Walks through the records of a segment up to `through`, and passes each valid one to `visit`. `synced` is a number
+/// that is known to be synced from another source.
 pub(super) fn walk(
     mut scan: Scan,
     synced: u64,
@@ -68,7 +69,8 @@ pub(super) fn walk(
 }
 
 impl SegmentSummary {
-    /// Notes the gap at which the scan stands, and the marks in it. Returns position and number of the record behind it.
+    /// Adds the gap at the position of the scan, and reads the marks in it. Returns position and number of the record
+    /// behind it.
     fn skip_gap(&mut self, scan: &Scan) -> Result<Option<(u64, u64)>, LogError> {
         let end = scan.end_of_data()?;
         self.end_of_data = end;
@@ -97,7 +99,8 @@ impl SegmentSummary {
         Ok(None)
     }
 
-    /// The first gap in what was synced, which is damage. One without bytes stands for an end that comes too early.
+    /// Returns the first gap in the synced part, which is damage. A gap without bytes stands for an end that comes too
+    /// early.
     pub(super) fn first_damage(&self) -> Option<Gap> {
         let too_early = Gap { offset: self.end, end: self.end, number: self.last + 1, next: None };
         let first = self.gaps.first().cloned().unwrap_or(too_early);

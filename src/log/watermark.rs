@@ -1,4 +1,4 @@
-//! The number of the newest durable record, and how threads wait for newer ones.
+//! The number of the newest durable record, and the way for threads to wait for newer ones.
 
 use std::time::{Duration, Instant};
 

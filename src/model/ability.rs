@@ -1,4 +1,4 @@
-//! Abilities: what a token may do.
+//! Abilities: the rights of a token.
 
 use std::fmt;
 
@@ -36,7 +36,7 @@ impl Ability {
         Ability::Manage,
     ];
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Ability::View => "view",
@@ -50,7 +50,7 @@ impl Ability {
         }
     }
 
-    /// The ability with this name.
+    /// Reads the ability with this name.
     pub fn parse(name: &str) -> Option<Ability> {
         Ability::ALL.into_iter().find(|ability| ability.as_str() == name)
     }

@@ -1,7 +1,7 @@
-//! Blueprints: which fields and variants a resource has, and how it behaves (`API.md` 2.2 to 2.5).
+//! Blueprints: the fields and variants of a resource, and its behaviour (`API.md` 2.2 to 2.5).
 //!
-//! Owns the types, reading a definition from a request body, the next revision and what it changes, and the JSON and
-//! stored forms. Must not know stored resources: whether a change fits them is decided elsewhere.
+//! Owns the types, the reading of a definition from a request body, the next revision and its differences, and the JSON
+//! and stored forms. Must not know stored resources: whether a change fits them is decided elsewhere.
 
 mod definition;
 mod difference;

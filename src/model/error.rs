@@ -1,7 +1,7 @@
 //! Errors that the caller can read: a code for programs, and a message for people.
 //!
-//! A message is written where the broken rule is checked. It says what was wrong, where, and what would be right, and
-//! never shows internals.
+//! A message is written where the broken rule is checked. It says the problem, its place and a valid value, and never
+//! shows internals.
 
 mod fields;
 
@@ -39,7 +39,7 @@ pub enum Code {
     Overloaded,
 }
 
-/// The number of fields a message names.
+/// The maximum number of fields that a message names.
 const NAMED_FIELDS: usize = 50;
 
 /// An error for the caller to read.
@@ -47,7 +47,7 @@ const NAMED_FIELDS: usize = 50;
 pub struct Error {
     /// The kind of error.
     pub code: Code,
-    /// One or two sentences: what was wrong, where, and what would be right.
+    /// One or two sentences: the problem, its place, and a valid value.
     pub message: String,
     /// The errors of named fields, in the order in which they were found. Empty if the error concerns no field.
     pub fields: Vec<FieldError>,
@@ -68,12 +68,12 @@ pub struct Conflict {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error that concerns no field.
+    /// Makes an error that concerns no field.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Error { code, message: message.into(), fields: Vec::new(), conflict: None }
     }
 
-    /// `VALIDATION_FAILED` with the errors of each field, at most [`LISTED_FIELDS`].
+    /// Makes the error `VALIDATION_FAILED` with the errors of each field, at most [`LISTED_FIELDS`].
     pub fn validation(found: FieldErrors) -> Self {
         let count = found.count();
         let fields = found.into_listed();
@@ -88,19 +88,19 @@ impl Error {
         Error { code: Code::ValidationFailed, message, fields, conflict: None }
     }
 
-    /// `VALIDATION_FAILED` for one field.
+    /// Makes the error `VALIDATION_FAILED` for one field.
     pub fn of_field(field: &str, text: impl Into<String>) -> Self {
         Error::validation(FieldErrors::from_iter([(field.to_owned(), vec![text.into()])]))
     }
 
-    /// An error of the server itself. Logs the cause; the caller gets a fixed text.
+    /// Makes an error of the server itself. Logs the cause; the caller gets a fixed text.
     pub fn internal(cause: impl fmt::Display) -> Self {
         tracing::error!(%cause, "internal error");
         Error::new(Code::Internal, "the server failed to handle the request; its log has the cause")
     }
 
-    /// An error of writing a file. A full disk is `OVERLOADED` and names the folder: its operator frees some space, and the
-    /// same request succeeds.
+    /// Makes the error for a failed write of a file. For a full disk it is `OVERLOADED` and names the folder: after the
+    /// operator has freed space, the same request succeeds.
     pub fn writing(file: &Path, cause: &(dyn std::error::Error + 'static)) -> Self {
         if !is_from_full_disk(cause) {
             return Error::internal(cause);

@@ -9,12 +9,12 @@ use uuid::Uuid;
 pub struct ResourceId(u128);
 
 impl ResourceId {
-    /// The id as a number. Numbers are ordered like the text.
+    /// Returns the id as a number. Numbers are ordered like the text.
     pub fn as_u128(self) -> u128 {
         self.0
     }
 
-    /// The id with this number.
+    /// Returns the id with this number.
     pub fn from_u128(number: u128) -> Self {
         ResourceId(number)
     }
@@ -26,7 +26,8 @@ impl ResourceId {
         (canonical == text).then(|| ResourceId(uuid.as_u128()))
     }
 
-    /// The id after `last`: with the time `millis` if that makes it larger than `last`, else the next larger UUIDv7.
+    /// Returns the id after `last`: an id with the time `millis` if it is larger than `last`, or else the next larger
+    /// UUIDv7.
     pub fn next(last: Option<ResourceId>, millis: i64, random: [u8; 10]) -> Self {
         let fresh = uuid::Builder::from_unix_timestamp_millis(millis.max(0) as u64, &random).into_uuid().as_u128();
         match last {
@@ -42,8 +43,8 @@ impl fmt::Display for ResourceId {
     }
 }
 
-/// The next larger UUIDv7: keeps the version and variant bits, and increments the random bits and the time as one
-/// counter.
+/// Returns the next larger UUIDv7. Keeps the version and variant bits, and increments the random bits and the time as
+/// one counter.
 fn successor(id: u128) -> u128 {
     const LOW: u128 = (1 << 62) - 1;
     const VARIANT: u128 = 0b10 << 62;

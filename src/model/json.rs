@@ -1,8 +1,7 @@
 //! Strict JSON: the syntax that every request body must have (`API.md` 1.7).
 //!
-//! Beyond what serde_json rejects, a key may appear only once in an object, values nest at most [`MAX_DEPTH`] deep, and a
-//! body has at most [`MAX_VALUES`] of them.
-//! Must not know what bodies mean.
+//! serde_json rejects most invalid bodies. In addition, a key may appear only once in an object, values nest at most
+//! [`MAX_DEPTH`] deep, and a body has at most [`MAX_VALUES`] values. Must not know the meaning of bodies.
 
 use std::fmt;
 
@@ -13,29 +12,30 @@ use serde_json::{Map, Number, Value};
 use super::error::{Code, Error};
 use super::sent::quote;
 
-/// The depth to which arrays and objects may nest, including the outermost. Smaller than serde_json's own limit, so that this one
-/// is reported.
+/// The depth to which arrays and objects may nest, including the outermost. It is smaller than the limit of serde_json,
+/// so that the error message names this one.
 pub const MAX_DEPTH: usize = 64;
 
-/// The number of values a body may have, objects and arrays included. Parsed, a value takes a hundred times the memory of the
-/// two bytes that it may be sent in, so the size of a body does not bound what it becomes.
+/// The number of values that a body may have, objects and arrays included. A value can be sent in two bytes, and takes
+/// a hundred times as much memory when it is parsed. So a limit on the size of a body does not limit its memory.
 pub const MAX_VALUES: usize = 500_000;
 
-/// About how many bytes of memory a value takes while its body is handled: the value, its key, and its share of the
+/// The approximate memory of a value while its body is handled, in bytes: the value, its key, and its share of the
 /// object that holds it.
 const VALUE_BYTES: usize = 300;
 
-/// About how many times the text of a body is held while it is handled: as sent, as parsed, as stored and answered.
+/// The approximate number of copies of a body's text while it is handled: as sent, as parsed, as stored and as
+/// answered.
 const TEXT_COPIES: usize = 3;
 
-/// About how many bytes of memory a body takes while it is handled.
+/// Estimates the memory that a body takes while it is handled, in bytes.
 pub fn expansion(bytes: &[u8]) -> usize {
     // A body with more values is refused before it is parsed.
     count_values(bytes).min(MAX_VALUES) * VALUE_BYTES + bytes.len() * TEXT_COPIES
 }
 
-/// The number of values of a JSON text up to where the parser refuses it for its nesting. Of anything else, a number not
-/// greater than that of its bytes.
+/// Counts the values of a JSON text, up to the point where the parser refuses it for its nesting. For other texts, the
+/// result is not greater than the number of bytes.
 fn count_values(bytes: &[u8]) -> usize {
     let mut count = 1;
     let mut depth = 0_usize;
@@ -51,7 +51,8 @@ fn count_values(bytes: &[u8]) -> usize {
                 depth += 1;
             }
             b']' | b'}' => {
-                // An empty one holds nothing. In JSON, the two kinds match.
+                // An empty array or object holds no value. The kinds of the two brackets need not be compared: in JSON,
+                // they match.
                 count -= usize::from(matches!(last, b'[' | b'{'));
                 depth = depth.saturating_sub(1);
             }
@@ -64,7 +65,7 @@ fn count_values(bytes: &[u8]) -> usize {
     count
 }
 
-/// Skips a string, whose opening quote was taken.
+/// Skips a string whose opening quote was already read.
 fn skip_string(rest: &mut std::slice::Iter<'_, u8>) {
     while let Some(byte) = rest.next() {
         match byte {
@@ -115,8 +116,8 @@ fn is_out_of_range(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("number out of range")
 }
 
-/// The same JSON with numbers beyond the range of a double replaced by `1e308` or `-1e308`, padded to the same length so
-/// that positions stay right. Rejecting them is left to the rule of the field.
+/// Returns the JSON with numbers beyond the range of a double replaced by `1e308` or `-1e308`. They are padded to the
+/// same length so that positions in error messages stay right. The rule of the field rejects them later.
 fn with_clamped_numbers(bytes: &[u8]) -> Vec<u8> {
     let mut changed = bytes.to_vec();
     let (mut at, mut in_string) = (0, false);
@@ -164,7 +165,8 @@ fn malformed(what: &str, line: usize, column: usize) -> Error {
     Error::new(Code::MalformedJson, format!("the body is not valid JSON: {what} (line {line}, column {column})"))
 }
 
-/// serde_json counts columns in bytes, and uses column 0 for an error before the first byte of a line.
+/// Converts the column of a serde_json error: serde_json counts in bytes, and uses column 0 for an error before the
+/// first byte of a line.
 fn column_in_characters(bytes: &[u8], line: usize, column: usize) -> usize {
     let start = match line {
         1 => 0,

@@ -1,4 +1,4 @@
-//! Numbers of attributes and settings: the range that is accepted, and the form in which they are stored.
+//! Numbers of attributes and settings: the accepted range, and the stored form.
 
 use serde_json::{Number, Value};
 
@@ -7,10 +7,10 @@ use super::sent::describe;
 /// Below this magnitude a double represents every integer.
 const LIMIT: f64 = 9_007_199_254_740_992.0;
 
-/// The number in the form in which it is stored: as an integer if it is one.
+/// Returns the stored form of a number: an integer if it is one.
 pub fn canonical(number: f64) -> Number {
     if number.fract() == 0.0 && number.abs() < LIMIT {
-        // Also turns -0 into 0.
+        // This also turns -0 into 0.
         return Number::from(number as i64);
     }
     Number::from_f64(number).unwrap_or_else(|| Number::from(0))

@@ -1,13 +1,14 @@
-//! Errors of the system: what people read of them, and which of them is a full disk. Must not know where they come from.
+//! Errors of the system: their text for people, and the recognition of a full disk. Must not know their sources.
 
 use std::borrow::Cow;
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// The text that the standard library puts around the number of an error, behind its name: `Connection refused (os error 111)`.
+/// The text that the standard library puts before the number of an error, behind its name:
+/// `Connection refused (os error 111)`.
 const BEGIN: &str = " (os error ";
 
-/// A text without the numbers of the system's errors, which say nothing that their names do not.
+/// Returns the text without the numbers of system errors, which say nothing beyond the names.
 pub fn without_numbers(text: &str) -> Cow<'_, str> {
     if !text.contains(BEGIN) {
         return Cow::Borrowed(text);
@@ -29,12 +30,12 @@ pub fn without_numbers(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Whether the disk has no room, or the user may use no more of it.
+/// Returns whether the error means that the disk is full or the user's quota is used up.
 pub fn is_disk_full(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
-/// Whether a full disk is behind an error of any type.
+/// Returns whether an error of any type was caused by a full disk.
 pub fn is_from_full_disk(error: &(dyn Error + 'static)) -> bool {
     error.downcast_ref().is_some_and(is_disk_full) || error.source().is_some_and(is_from_full_disk)
 }

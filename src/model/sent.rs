@@ -1,11 +1,11 @@
-//! The form in which messages show what was sent, and names: in backticks, with what was sent cut to 100 characters.
+//! The form of sent values and of names in messages: in backticks. Sent values are cut to 100 characters.
 
 use serde_json::Value;
 
-/// The number of characters a message shows of what was sent.
+/// The number of characters of a sent value that a message shows.
 const SHOWN: usize = 100;
 
-/// Puts what was sent in backticks. A longer text is cut, with an ellipsis at its end.
+/// Puts a sent text in backticks. A longer text is cut, with an ellipsis at its end.
 pub fn quote(sent: &str) -> String {
     match sent.char_indices().nth(SHOWN) {
         Some((end, _)) => format!("`{}…`", &sent[..end]),
@@ -13,7 +13,7 @@ pub fn quote(sent: &str) -> String {
     }
 }
 
-/// Names that the server knows, whole, in backticks and separated by commas.
+/// Lists names that the server knows, in backticks and separated by commas. They are not cut.
 pub fn quote_all<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> String {
     let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     names.join(", ")

@@ -2,8 +2,8 @@
 
 use url::Url;
 
-/// The host in the form that names a site: lowercase, with names of other scripts in their ASCII form, without a port.
-/// `None` if the text is not a host.
+/// Returns the host in the form that names a site: lowercase, with names of other scripts in their ASCII form, without
+/// a port. `None` if the text is not a host.
 pub fn site_host(text: &str) -> Option<String> {
     if text.is_empty() || text.contains(['/', '?', '#', '@', '\\']) || text.contains(char::is_whitespace) {
         return None;

@@ -1,4 +1,4 @@
-//! Dates and instants: how they are read and written (`API.md` 1.2).
+//! Dates and instants: their reading and their writing (`API.md` 1.2).
 //!
 //! Accepts RFC 3339, and also a lowercase `t` or `z`, an offset `+02` or `+0200`, no seconds, no offset (UTC) and a bare
 //! date (midnight UTC). Rejects a space instead of `T`, a second 60, an hour 24 and a comma before the fraction. All days
@@ -25,7 +25,7 @@ const FIRST_DAY: i64 = -719_162;
 /// 9999-12-31, in days since 1970-01-01.
 const LAST_DAY: i64 = 2_932_896;
 
-/// The current time by the system's clock; 0 if the clock is before 1970.
+/// Returns the current time by the system's clock; 0 if the clock is before 1970.
 pub fn now_millis() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)
 }
@@ -91,8 +91,8 @@ pub fn format_date(days: i64) -> String {
     text
 }
 
-/// Appends the last `width` decimal digits of a number. A list of 100 resources has 300 dates; `format!` made them an
-/// eighth of the time that its answer took.
+/// Appends the last `width` decimal digits of a number. A list of 100 resources has 300 dates. With `format!`, they
+/// took an eighth of the time of its answer.
 fn push_digits(text: &mut String, value: u64, width: u32) {
     for position in (0..width).rev() {
         let digit = value / 10_u64.pow(position) % 10;
@@ -100,17 +100,17 @@ fn push_digits(text: &mut String, value: u64, width: u32) {
     }
 }
 
-/// The first millisecond of the UTC day.
+/// Returns the first millisecond of the UTC day.
 pub fn day_start(millis: Millis) -> Millis {
     millis - millis.rem_euclid(DAY_MILLIS)
 }
 
-/// The first millisecond of the next UTC day.
+/// Returns the first millisecond of the next UTC day.
 pub fn next_day_start(millis: Millis) -> Millis {
     day_start(millis) + DAY_MILLIS
 }
 
-/// The UTC day, in days since 1970-01-01.
+/// Returns the UTC day, in days since 1970-01-01.
 pub fn day_number(millis: Millis) -> i64 {
     millis.div_euclid(DAY_MILLIS)
 }
@@ -147,7 +147,7 @@ fn parse_timestamp(text: &str) -> Option<Timestamp<'_>> {
     rest.is_empty().then_some(timestamp)
 }
 
-/// The offset from UTC in seconds.
+/// Reads the offset from UTC in seconds.
 fn take_offset(rest: &mut &[u8]) -> Option<i64> {
     if rest.is_empty() || take(rest, b'Z') || take(rest, b'z') {
         return Some(0);
@@ -198,7 +198,7 @@ fn take_number(rest: &mut &[u8], digits: usize, range: std::ops::RangeInclusive<
     range.contains(&number).then_some(number)
 }
 
-/// The number that the first `count` digits form; missing digits are zeros.
+/// Returns the number that the first `count` digits form; missing digits are zeros.
 fn first_digits(digits: &[u8], count: usize) -> i64 {
     (0..count).fold(0, |number, index| number * 10 + digits.get(index).map_or(0, |digit| i64::from(digit - b'0')))
 }

@@ -1,7 +1,7 @@
-//! Values of attributes: what each field type accepts, and the form in which a value is stored (`API.md` 2.4.3).
+//! Values of attributes: the accepted values of each field type, and their stored form (`API.md` 2.4.3).
 //!
-//! Owns everything about a value that does not depend on stored resources. Whether a relation's target or a member
-//! exists, and whether a unique value is free, is checked elsewhere.
+//! Owns every rule about a value that does not depend on stored resources. The existence of the target of a relation,
+//! the existence of a member and the claim of a unique value are checked elsewhere.
 
 mod address;
 mod attributes;

@@ -1,4 +1,5 @@
-//! `facets`, `facet_mode` and `stats`: what is counted and added up of all that matches (`API.md` 4.2.7). Must not know how.
+//! `facets`, `facet_mode` and `stats`: the counts and sums over all matches (`API.md` 4.2.7). Must not know how they
+//! are computed.
 
 use bindery_index::{self as index, ColumnId, DateColumn, FacetBy, FallbackColumn, Period};
 use bindery_model::blueprint::{Blueprint, FieldType};
@@ -13,34 +14,34 @@ use super::raw::RawParams;
 use super::strict::ignored;
 use crate::projection::{self, ColumnRef};
 
-/// More are refused, of either kind.
+/// The most facets, and the most statistics, of a request.
 const MAX_NAMED: usize = 10;
-/// The number of values a facet lists if the request does not say.
+/// The number of values that a facet lists by default.
 const DEFAULT_VALUES: usize = 10;
-/// It may ask for so many.
+/// The most values that a facet may list.
 const MAX_VALUES: usize = 1_000;
 
-/// The counts and sums that are asked for of the resources that match.
+/// The requested facets and statistics.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Aggregation {
-    /// In the order in which they were asked for.
+    /// The facets, in the order of the request.
     pub facets: Vec<Facet>,
-    /// In the order in which they were asked for.
+    /// The statistics, in the order of the request.
     pub stats: Vec<Stats>,
 }
 
 /// A facet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facet {
-    /// As it was asked for: its key in the answer.
+    /// The facet as it was requested, which is its key in the answer.
     pub key: String,
     /// The values that are counted.
     pub by: FacetBy,
-    /// The values that count where there are none.
+    /// The fallback for resources without a value.
     pub fallback: Option<FallbackColumn>,
     /// The number of values that are listed.
     pub limit: usize,
-    /// Which resources are counted, if not those of the list.
+    /// The filter of the facet, if it differs from that of the list.
     pub filter: Option<Filter>,
 }
 
@@ -51,14 +52,14 @@ pub struct Stats {
     pub key: String,
     /// The column of the numbers.
     pub column: ColumnId,
-    /// The column beside it whose values are told apart: the currency of money.
+    /// The column whose values separate the statistics: the currency of money.
     pub by: Option<ColumnId>,
-    /// The values that count where there are none.
+    /// The fallback for resources without a value.
     pub fallback: Option<FallbackColumn>,
 }
 
 impl Aggregation {
-    /// Tests whether nothing was asked for.
+    /// Returns whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
         self.facets.is_empty() && self.stats.is_empty()
     }
@@ -89,7 +90,7 @@ impl Aggregation {
         Ok(Aggregation { facets, stats: stats.collect::<Result<_, _>>()? })
     }
 
-    /// Facets that have a filter of their own also count only what this one holds for.
+    /// Adds a condition to the facets that have their own filter.
     pub(super) fn restrict(&mut self, also: &index::Filter) {
         for facet in &mut self.facets {
             facet.filter = facet.filter.take().map(|filter| filter.and(also.clone()));
@@ -97,7 +98,7 @@ impl Aggregation {
     }
 }
 
-/// The entries of a comma-separated list without repeats.
+/// Returns the entries of a comma-separated list without repetitions.
 fn entries<'a>(params: &'a RawParams, parameter: &str) -> Result<Vec<&'a str>, Error> {
     let Some(sent) = params.single(parameter)? else { return Ok(Vec::new()) };
     let entries: Vec<&str> = sent.split(',').collect();
@@ -146,7 +147,7 @@ enum FacetSource {
 }
 
 impl FacetSource {
-    /// `None` if there is no facet of it.
+    /// Returns `None` if the target has no facet.
     fn of(target: &Target<'_>) -> Option<FacetSource> {
         let column = match target {
             Target::Date(date) => return Some(FacetSource::Dates(*date)),
@@ -265,7 +266,7 @@ fn unknown_facet(entry: &str, name: &str, blueprint: &Blueprint) -> Error {
     )
 }
 
-/// The error for a name that cannot be counted or added up. Lists those that can.
+/// Returns the error for a name that cannot be counted or summed up. Lists the names that can.
 fn unknown(parameter: &str, problem: &str, name: &str, title: &str, known: Vec<String>, is_field: bool) -> Error {
     let names = if known.is_empty() { "none".to_owned() } else { quoted_list(&known) };
     let problem = match (name, is_field) {

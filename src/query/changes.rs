@@ -15,7 +15,7 @@ const MAX_WAIT_SECONDS: u64 = 60;
 /// The parameters of a read of the change feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChangeParams {
-    /// The number of the last change that the client knows; `None` stands for the last change that there is.
+    /// The number of the last change that the client knows; `None` stands for the newest change.
     pub since: Option<u64>,
     /// The most changes to answer.
     pub limit: usize,
@@ -24,7 +24,7 @@ pub struct ChangeParams {
 }
 
 impl ChangeParams {
-    /// Reads a query string. `last_event_id` is the number that a client of server-sent events goes on from.
+    /// Reads a query string. `last_event_id` is the number from which a client of server-sent events continues.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.
@@ -46,7 +46,7 @@ impl ChangeParams {
     }
 }
 
-/// A number in digits only. One beyond `u64` is read as the largest.
+/// Returns a number in digits only. One beyond `u64` is read as the largest.
 fn number(
     name: &str,
     sent: Option<&str>,

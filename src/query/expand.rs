@@ -1,5 +1,5 @@
-//! `expand` and `fields[…]`: which related resources are answered too, and what of them (`API.md` 4.2.9). Must not know
-//! resources.
+//! `expand` and `fields[…]`: the related resources that are answered too, and their selected parts (`API.md` 4.2.9).
+//! Must not know resources.
 
 use std::collections::BTreeMap;
 
@@ -14,17 +14,18 @@ use super::raw::RawParams;
 use super::select::Selection;
 use super::strict::ignored;
 
-/// More paths are refused.
+/// The most paths of a request.
 const MAX_PATHS: usize = 10;
-/// A path may go through so many relations.
+/// The most relations in a path.
 const MAX_RELATIONS: usize = 2;
 
-/// Which related resources are answered too.
+/// The related resources that are answered too.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expansion {
-    /// In the order in which they were asked for. Each is a row of relations.
+    /// The paths, in the order of the request. Each is a sequence of relations.
     pub paths: Vec<Vec<ExpansionStep>>,
-    /// The parts of resources that are answered, by the slug of their blueprint. Everything of those that are not listed.
+    /// The selected parts of resources, by the slug of their blueprint. Resources of other blueprints are answered
+    /// whole.
     pub selections: BTreeMap<String, Selection>,
 }
 
@@ -38,12 +39,12 @@ pub struct ExpansionStep {
 }
 
 impl Expansion {
-    /// Tests whether nothing was asked for.
+    /// Returns whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
     }
 
-    /// The slugs of the blueprints that it leads to, each once, in order.
+    /// Returns the slugs of the blueprints on the paths, each once, in order.
     pub fn depends_on(&self) -> Vec<String> {
         let mut slugs: Vec<String> = self.paths.iter().flatten().map(|step| step.relation.blueprint.clone()).collect();
         slugs.sort_unstable();
@@ -51,7 +52,7 @@ impl Expansion {
         slugs
     }
 
-    /// Reads the parameters. The variants of the scope are those that are answered.
+    /// Reads the parameters. The scope has the variants of the answer.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.
@@ -78,7 +79,7 @@ impl Expansion {
     }
 
     /// # Errors
-    /// `INVALID_PARAMETER` for a `fields[…]` of a blueprint that no path leads to.
+    /// `INVALID_PARAMETER` for a `fields[…]` of a blueprint that is on no path.
     fn check_effect(&self, params: &RawParams) -> Result<(), Error> {
         let of_others = params.names().find(|name| {
             let slug = name.strip_prefix("fields[").and_then(|rest| rest.strip_suffix(']'));
@@ -88,7 +89,7 @@ impl Expansion {
     }
 }
 
-/// The relations of a path.
+/// Returns the relations of a path.
 fn steps(path: &str, scope: &Scope<'_>) -> Result<Vec<ExpansionStep>, Error> {
     let names: Vec<&str> = path.split('.').collect();
     if names.len() > MAX_RELATIONS {
@@ -100,7 +101,7 @@ fn steps(path: &str, scope: &Scope<'_>) -> Result<Vec<ExpansionStep>, Error> {
     for name in names {
         let field = blueprint.field(name).filter(|field| field.related_blueprint().is_some());
         let field = field.ok_or_else(|| unknown(path, name, blueprint))?;
-        // Must not depend on whether the blueprint exists, nor on what follows.
+        // The error must not depend on whether the blueprint exists, nor on the rest of the path.
         blueprint = related(field, scope).ok_or_else(|| {
             invalid(format!("the path {} of `expand` leads to a blueprint that this token does not have", quote(path)))
         })?;

@@ -25,10 +25,10 @@ pub(super) use scope::Scope;
 pub(super) use tree::copies_of;
 pub use tree::{BlueprintLookup, Copies, Filter, Relation};
 
-/// More filters in a request are refused.
+/// The most filters in a request.
 const MAX_FILTERS: usize = 100;
 
-/// The conjunction of all filters and the search.
+/// Reads the conjunction of all filters and the search.
 ///
 /// # Errors
 /// `INVALID_FILTER`; `INVALID_PARAMETER` for a `search` that is given twice or is not valid UTF-8.
@@ -36,10 +36,10 @@ pub(super) fn parse(params: &RawParams, scope: &Scope<'_>) -> Result<Filter, Err
     conjunction(params, scope, &root(params, scope)?)
 }
 
-/// The same without the filters on a field that stand in no group. `None` if there are none.
+/// Like [`parse`], but without the ungrouped filters on `field`. Returns `None` if there are none.
 ///
 /// # Errors
-/// As [`parse`].
+/// The errors of [`parse`].
 pub(super) fn parse_without(params: &RawParams, scope: &Scope<'_>, field: &str) -> Result<Option<Filter>, Error> {
     let mut root = root(params, scope)?;
     let count = root.filters.len();
@@ -50,7 +50,7 @@ pub(super) fn parse_without(params: &RawParams, scope: &Scope<'_>, field: &str) 
     conjunction(params, scope, &root).map(Some)
 }
 
-/// The filters as they are grouped.
+/// Returns the filters in their groups.
 fn root<'a>(params: &'a RawParams, scope: &Scope<'_>) -> Result<Group<'a>, Error> {
     let filters = params.filters()?;
     if filters.len() > MAX_FILTERS {
@@ -70,7 +70,7 @@ fn conjunction(params: &RawParams, scope: &Scope<'_>, root: &Group<'_>) -> Resul
     Ok(Filter::all(all))
 }
 
-/// `search`: the text in any searchable field. An empty one filters nothing.
+/// Parses `search`: the text in any searchable field. An empty text filters nothing.
 fn search(params: &RawParams, scope: &Scope<'_>) -> Result<Option<index::Filter>, Error> {
     let Some(text) = params.single("search")? else { return Ok(None) };
     let columns = projection::searchable_columns(scope.blueprint);

@@ -17,7 +17,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The value of `Content-Type`.
+    /// Returns the value of `Content-Type`.
     pub fn media_type(self) -> &'static str {
         match self {
             Format::Json => "application/json",
@@ -26,7 +26,7 @@ impl Format {
         }
     }
 
-    /// The ending of a file's name.
+    /// Returns the ending of a file's name.
     pub fn extension(self) -> &'static str {
         match self {
             Format::Json => "json",
@@ -35,7 +35,7 @@ impl Format {
         }
     }
 
-    /// The format that `format` names, otherwise the one that the `Accept` header prefers, otherwise JSON.
+    /// Reads the format that `format` names, otherwise the one that the `Accept` header prefers, otherwise JSON.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for another format, and for CSV of all variants.
@@ -58,7 +58,7 @@ impl Format {
     }
 }
 
-/// The format that an `Accept` header prefers; of equal preferences, the first.
+/// Returns the format that an `Accept` header prefers; of equal preferences, the first.
 fn accepted(header: &str) -> Format {
     let mut best = (Format::Json, 0.0);
     for entry in header.split(',') {

@@ -3,7 +3,7 @@
 
 use bindery_model::time::{self, Millis};
 
-/// The digits of a fraction that are compared.
+/// The number of fraction digits that are compared.
 const FRACTION_DIGITS: usize = 6;
 
 /// Microseconds since 1970 of a date or timestamp; further digits are cut. `None` if it is neither.
@@ -17,7 +17,7 @@ pub(super) fn millis(sent: &str) -> Option<Millis> {
     micros(sent).map(|micros| micros.div_euclid(1000))
 }
 
-/// The text with a `+` instead of a space before `hh:mm` at the end.
+/// Returns the text with a `+` instead of a space before `hh:mm` at the end.
 fn with_plus(sent: &str) -> String {
     let bytes = sent.as_bytes();
     if let Some((head, [b' ', a, b, b':', c, d])) = bytes.split_at_checked(bytes.len().wrapping_sub(6))
@@ -28,7 +28,7 @@ fn with_plus(sent: &str) -> String {
     sent.to_owned()
 }
 
-/// The text without digits of a fraction beyond microseconds.
+/// Returns the text without digits of a fraction beyond microseconds.
 fn cut_fraction(sent: &str) -> String {
     let Some((head, rest)) = sent.split_once('.') else { return sent.to_owned() };
     let end = rest.find(|char: char| !char.is_ascii_digit()).unwrap_or(rest.len());

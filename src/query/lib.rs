@@ -1,7 +1,7 @@
 //! From query strings to typed queries: raw string → raw parameters → query (`API.md` 2.5 and 4.2 to 4.7).
 //!
-//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data: the caller, who
-//! knows what the token may see, restricts filters to that, and finds the resources that relations lead to.
+//! Owns every rule for parameters and every message about them. Must not know HTTP, tokens or stored data. The caller
+//! knows the token's visibility: it restricts filters to that, and finds related resources.
 
 mod aggregate;
 mod changes;
@@ -43,12 +43,12 @@ pub use raw::{RawParams, decode_name};
 pub use select::{Key, Selection};
 pub use words::{Highlights, has_ranked_fields, has_words};
 
-/// Which resources are asked for, and in which order.
+/// A query: which resources match, and their order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Query {
-    /// The copies whose values filter and order compare.
+    /// The copies whose values the filter and the order compare.
     pub copies: Copies,
-    /// Which resources match.
+    /// The condition that resources must meet.
     pub filter: Filter,
     /// The order, most significant key first.
     pub sort: Vec<SortKey>,
@@ -57,21 +57,21 @@ pub struct Query {
 /// The parameters of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListParams {
-    /// Which resources, in which order.
+    /// The filter and the order.
     pub query: Query,
     /// The variant whose values replace nulls in the response.
     pub fallback: Option<u16>,
-    /// The excerpts of texts around what was found.
+    /// The requested excerpts of texts around the matches.
     pub highlights: Option<Arc<Highlights>>,
     /// The requested page.
     pub page: Page,
-    /// Where the page begins, if the list is walked with cursors: the cursor as it was sent, empty at the beginning.
+    /// The start of the page in a walk with cursors: the cursor as it was sent, empty at the beginning.
     pub cursor: Option<String>,
     /// The parts of each resource that are returned.
     pub selection: Selection,
-    /// The counts and sums that are asked for of all that matches.
+    /// The requested facets and statistics.
     pub aggregation: Aggregation,
-    /// Which related resources are returned, too.
+    /// The related resources that are returned too.
     pub expansion: Expansion,
 }
 
@@ -95,7 +95,7 @@ pub struct GetParams {
     pub fallback: Option<u16>,
     /// The parts of the resource that are returned.
     pub selection: Selection,
-    /// Which related resources are returned, too.
+    /// The related resources that are returned too.
     pub expansion: Expansion,
 }
 
@@ -109,23 +109,23 @@ pub struct WriteParams {
 /// The parameters of an export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ExportParams {
-    /// Which resources, in which order.
+    /// The filter and the order.
     pub query: Query,
     /// The variant whose values replace nulls in the response.
     pub fallback: Option<u16>,
     /// The parts of each resource that are returned.
     pub selection: Selection,
-    /// The excerpts of texts around what was found.
+    /// The requested excerpts of texts around the matches.
     pub highlights: Option<Arc<Highlights>>,
     /// The format.
     pub format: Format,
     /// True if each resource is returned with the copies of all variants.
     pub all_variants: bool,
-    /// True if cells of CSV that a spreadsheet would run as formulas are made texts.
+    /// True if CSV cells that a spreadsheet would run as formulas are turned into text.
     pub spreadsheet: bool,
-    /// The counts and sums that are asked for of all that matches.
+    /// The requested facets and statistics.
     pub aggregation: Aggregation,
-    /// Which related resources are returned, too.
+    /// The related resources that are returned too.
     pub expansion: Expansion,
 }
 
@@ -141,7 +141,7 @@ impl AsRef<Query> for ExportParams {
     }
 }
 
-/// The parameters that choose resources, on every endpoint of a blueprint that has them.
+/// The parameters that select and order resources, on every endpoint of a blueprint that has them.
 const CHOOSING: [&str; 11] = [
     strict::FILTERS,
     "search",
@@ -156,7 +156,7 @@ const CHOOSING: [&str; 11] = [
     "explain",
 ];
 
-/// The parameters that ask for something beside the resources.
+/// The parameters that ask for data in addition to the resources.
 const BESIDE: [&str; 6] = ["highlight", "facets", "facet_mode", "stats", "expand", strict::FIELDS_OF];
 
 impl ListParams {
@@ -187,10 +187,10 @@ impl ListParams {
 }
 
 impl ListParams {
-    /// The slugs of the blueprints on whose resources the list depends, beside its own, each once, in order.
+    /// Returns the slugs of the other blueprints on whose resources the list depends, each once, in order.
     pub fn depends_on(&self) -> Vec<String> {
         let mut slugs = self.query.filter.depends_on();
-        // A facet has no filter that the list does not have.
+        // The filters of facets are parts of the list's filter, so they add no slugs.
         slugs.extend(self.expansion.depends_on());
         slugs.sort_unstable();
         slugs.dedup();
@@ -202,7 +202,7 @@ impl NeighborsParams {
     /// Reads the query string of a read of neighbors. `filter[published]` compares with the UTC day of `now`.
     ///
     /// # Errors
-    /// As [`ListParams::parse`].
+    /// The errors of [`ListParams::parse`].
     pub fn parse<'a>(
         params: &RawParams,
         blueprint: &'a Blueprint,
@@ -255,7 +255,7 @@ impl WriteParams {
 }
 
 impl ExportParams {
-    /// Reads the query string of an export. `accept` is the `Accept` header, which counts if there is no `format`.
+    /// Reads the query string of an export. `accept` is the `Accept` header, which is used only without `format`.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`, `INVALID_VARIANT`, `INVALID_FILTER`, `INVALID_SORT`.
@@ -309,7 +309,7 @@ impl ExportParams {
     }
 }
 
-/// The cursor; `None` if the pages are numbered.
+/// Returns the cursor; `None` if the pages are numbered.
 fn cursor(params: &RawParams) -> Result<Option<String>, Error> {
     let cursor = params.single("cursor")?.map(str::to_owned);
     if cursor.is_some() && Page::is_numbered(params)? {
@@ -319,12 +319,12 @@ fn cursor(params: &RawParams) -> Result<Option<String>, Error> {
     Ok(cursor)
 }
 
-/// Which resources a request asks for, and in which variants.
+/// The query of a request, with its variants.
 struct ScopedQuery<'a> {
     query: Query,
     /// The variant whose values replace nulls in the response.
     fallback: Option<u16>,
-    /// The query of `q`.
+    /// The text query of `q`.
     words: Option<Arc<TextQuery>>,
     scope: Scope<'a>,
 }
@@ -367,13 +367,13 @@ impl<'a> ScopedQuery<'a> {
     }
 
     fn expansion(&self, params: &RawParams) -> Result<Expansion, Error> {
-        // What is answered has the values of the fallback, whether or not they count.
+        // Answers use the values of the fallback, even if filters do not (`fallback_mode`).
         let fallback = self.fallback.and_then(|fallback| slug_of(self.scope.blueprint, fallback));
         Expansion::parse(params, &Scope { fallback, ..self.scope.clone() })
     }
 }
 
-/// The slug of a variant; `None` if the blueprint has none.
+/// Returns the slug of a variant; `None` if the blueprint has none.
 fn slug_of(blueprint: &Blueprint, number: u16) -> Option<&str> {
     let variant = blueprint.variants.iter().find(|variant| variant.number == number);
     variant.map(|variant| variant.slug.as_str())

@@ -1,4 +1,4 @@
-//! Lists of names in messages. Must not know what the names stand for.
+//! Lists of names in messages. Must not know the meaning of the names.
 
 /// Names in backticks, separated by commas.
 pub(super) fn quoted_list<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> String {

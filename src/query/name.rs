@@ -14,7 +14,7 @@ pub(super) enum Target<'a> {
     Column(ColumnRef<'a>),
 }
 
-/// The target of this name.
+/// Resolves a name.
 pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target<'a>> {
     match name {
         "id" => Some(Target::Id),
@@ -26,14 +26,14 @@ pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target
     }
 }
 
-/// The names of all filterable fields, in the order in which messages list them.
+/// Returns the names of all filterable fields, in the order in which messages list them.
 pub(super) fn filterable(blueprint: &Blueprint) -> Vec<String> {
     let mut names = projection::column_names(blueprint);
     names.extend(["published", "published_at", "created_at", "updated_at", "id"].map(String::from));
     names
 }
 
-/// The names of all sortable fields, in the order in which messages list them.
+/// Returns the names of all sortable fields, in the order in which messages list them.
 pub(super) fn sortable(blueprint: &Blueprint) -> Vec<String> {
     let mut names = filterable(blueprint);
     names.retain(|name| name != "published");

@@ -1,24 +1,24 @@
-//! The name that was probably meant by one that does not exist. Must not know what names stand for.
+//! Suggests the known name that is most similar to an unknown one. Must not know the meaning of the names.
 
-/// Names that differ in more places are not suggested.
+/// The greatest number of differences between a name and a suggestion.
 const MAX_DIFFERENCES: usize = 3;
 
-/// The known name that is most like the one that was sent, if one is like it: about one character in three may be missing,
-/// added, different or exchanged with its neighbor. Letter case does not count.
+/// Returns the known name that is most similar to `sent`, if one is similar: about one character in three may be
+/// missing, added, different or swapped with its neighbor. Letter case is ignored.
 pub(super) fn nearest<T: AsRef<str>>(sent: &str, known: impl IntoIterator<Item = T>) -> Option<T> {
     let sent: Vec<char> = sent.to_lowercase().chars().collect();
     let most = (sent.len() / 3).clamp(1, MAX_DIFFERENCES);
     let near = known.into_iter().filter_map(|name| {
         let other: Vec<char> = name.as_ref().to_lowercase().chars().collect();
-        // Names of very different lengths need not be compared: what was sent may be very long.
+        // Names of very different lengths are not compared, because `sent` may be very long.
         let differences = (other.len().abs_diff(sent.len()) <= most).then(|| differences(&sent, &other))?;
-        // One character is like every other.
+        // A name of one character would be similar to every other one.
         (differences <= most && differences < sent.len().max(1)).then_some((differences, name))
     });
     near.min_by_key(|(differences, _)| *differences).map(|(_, name)| name)
 }
 
-/// A sentence about a name that does not exist, which ends by suggesting the known name that is most like it, if one is.
+/// Returns the sentence `problem` about an unknown name, with a suggestion if a known name is similar.
 pub(super) fn with_nearest<T: AsRef<str>>(problem: &str, sent: &str, known: impl IntoIterator<Item = T>) -> String {
     match nearest(sent, known) {
         Some(name) => format!("{problem}; did you mean `{}`?", name.as_ref()),
@@ -26,7 +26,8 @@ pub(super) fn with_nearest<T: AsRef<str>>(problem: &str, sent: &str, known: impl
     }
 }
 
-/// The least number of characters to add, remove, change or exchange with their neighbors to get from one to the other.
+/// Returns the least number of characters to add, remove, change or swap with a neighbor to turn one name into the
+/// other.
 fn differences(one: &[char], other: &[char]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut last: Vec<usize> = (0..=other.len()).collect();

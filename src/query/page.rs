@@ -1,4 +1,4 @@
-//! `page` and `per_page` (`API.md` 4.2.1). Must not know how many items there are.
+//! `page` and `per_page` (`API.md` 4.2.1). Must not know the number of items.
 
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
@@ -33,23 +33,24 @@ impl Page {
         })
     }
 
-    /// Tests whether a page is asked for by its number.
+    /// Tests whether a page is requested by its number.
     pub(super) fn is_numbered(params: &RawParams) -> Result<bool, Error> {
         Ok(params.single("page")?.is_some())
     }
 
-    /// The number of items before this page.
+    /// Returns the number of items before this page.
     pub fn offset(&self) -> u64 {
         (self.number - 1).saturating_mul(self.per_page)
     }
 
-    /// The number of the last page of `total` items; 1 if there are none.
+    /// Returns the number of the last page of `total` items; 1 if there are none.
     pub fn last(&self, total: u64) -> u64 {
         total.div_ceil(self.per_page).max(1)
     }
 }
 
-/// A number of 1 or more, in digits only. A number beyond `u64` becomes the largest: both are past the last page.
+/// Returns a number of 1 or more, in digits only. A number beyond `u64` becomes the largest: both are past the last
+/// page.
 fn natural(text: &str) -> Option<u64> {
     let digits = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| text.parse().unwrap_or(u64::MAX)).filter(|number| *number >= 1)

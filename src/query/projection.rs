@@ -20,13 +20,13 @@ const PARTS_PER_FIELD: u32 = 8;
 pub struct ColumnRef<'a> {
     /// The field it belongs to.
     pub field: &'a Field,
-    /// Its number in the index.
+    /// The number of the column in the index.
     pub id: ColumnId,
     /// The kind of its values.
     pub kind: Kind,
 }
 
-/// The columns and variants of a blueprint's index. A variant's slug names the collation that sorts its texts.
+/// Returns the columns and variants of a blueprint's index. A variant's slug names the collation that sorts its texts.
 pub fn schema(blueprint: &Blueprint) -> Schema {
     let columns = blueprint.fields.iter().flat_map(columns_of);
     let columns = columns.map(|(_, id, kind)| Column { id, kind }).collect();
@@ -41,8 +41,8 @@ pub fn schema(blueprint: &Blueprint) -> Schema {
     Schema { columns, variants }
 }
 
-/// The column with this name: a field's slug, or a part of the field such as `price.currency` or `address.city`.
-/// `price.amount` is the same column as `price`.
+/// Returns the column with this name: a field's slug, or a part of the field such as `price.currency` or
+/// `address.city`. `price.amount` is the same column as `price`.
 pub fn column<'a>(blueprint: &'a Blueprint, name: &str) -> Option<ColumnRef<'a>> {
     let (slug, part) = name.split_once('.').map_or((name, None), |(slug, part)| (slug, Some(part)));
     let field = blueprint.field(slug)?;
@@ -54,7 +54,7 @@ pub fn column<'a>(blueprint: &'a Blueprint, name: &str) -> Option<ColumnRef<'a>>
     Some(ColumnRef { field, id, kind })
 }
 
-/// The names of all columns for filters and sorts: each field, followed by its parts.
+/// Returns the names of all columns for filters and sorts: each field, followed by its parts.
 pub fn column_names(blueprint: &Blueprint) -> Vec<String> {
     let mut names = Vec::new();
     for field in &blueprint.fields {
@@ -67,24 +67,24 @@ pub fn column_names(blueprint: &Blueprint) -> Vec<String> {
     names
 }
 
-/// The name of a column; `None` if no field of the blueprint has it.
+/// Returns the name of a column; `None` if no field of the blueprint has it.
 pub fn column_name(blueprint: &Blueprint, column: ColumnId) -> Option<String> {
     let field = field_of(blueprint, column)?;
     let (part, ..) = columns_of(field).find(|(_, id, _)| *id == column)?;
     Some(part.map_or_else(|| field.slug.clone(), |part| format!("{}.{part}", field.slug)))
 }
 
-/// The field that a column belongs to.
+/// Returns the field that a column belongs to.
 pub fn field_of(blueprint: &Blueprint, column: ColumnId) -> Option<&Field> {
     blueprint.fields.iter().find(|field| field.number == column / PARTS_PER_FIELD)
 }
 
-/// The columns that `search` searches: those of text and rich-text fields.
+/// Returns the columns that `search` searches: those of text and rich-text fields.
 pub fn searchable_columns(blueprint: &Blueprint) -> Vec<ColumnId> {
     blueprint.fields.iter().filter(|field| has_prose(field)).map(column_of).collect()
 }
 
-/// The columns that ranked search looks at, with how much each counts: those that the blueprint's settings name, or all text and
+/// Returns the columns of ranked search with their weights: those in the blueprint's settings, or all text and
 /// rich-text fields.
 pub fn ranked_columns(blueprint: &Blueprint) -> Vec<(ColumnId, f32)> {
     let by_default = |field: &Field| match field.field_type {
@@ -102,12 +102,12 @@ pub fn ranked_columns(blueprint: &Blueprint) -> Vec<(ColumnId, f32)> {
     searchable.filter_map(|field| Some((column_of(field), weight(field)?))).collect()
 }
 
-/// Tests whether a field holds text that people read and search.
+/// Returns whether a field holds text that people read and search.
 pub fn has_prose(field: &Field) -> bool {
     matches!(field.field_type, FieldType::Text | FieldType::RichText)
 }
 
-/// The column values of checked values, each given with its field's position in the blueprint. A null has none.
+/// Returns the column values of checked values, each given with its field's position in the blueprint. A null has none.
 pub fn project<'a>(
     blueprint: &Blueprint,
     values: impl IntoIterator<Item = (usize, &'a Json)>,
@@ -115,29 +115,29 @@ pub fn project<'a>(
     values.into_iter().flat_map(|(position, value)| project_field(&blueprint.fields[position], value)).collect()
 }
 
-/// The column values of one field's checked value. A null has none.
+/// Returns the column values of one field's checked value. A null has none.
 pub fn project_field(field: &Field, value: &Json) -> impl Iterator<Item = (ColumnId, Value)> {
     let parts = parts_of(&field.field_type).iter().zip(column_of(field) + 1..);
     let parts = parts.filter_map(|(part, id)| Some((id, Value::Text(Arc::from(value.get(part)?.as_str()?)))));
     parts.chain(own_value(field, value).map(|own| (column_of(field), own)))
 }
 
-/// The field's own column.
+/// Returns the field's own column.
 pub fn column_of(field: &Field) -> ColumnId {
     field.number * PARTS_PER_FIELD
 }
 
-/// The column of a part of a field, such as the currency of money; `None` if there is no such part.
+/// Returns the column of a part of a field, such as the currency of money; `None` if there is no such part.
 pub fn part_column(field: &Field, part: &str) -> Option<ColumnId> {
     columns_of(field).find(|(name, _, _)| *name == Some(part)).map(|(_, id, _)| id)
 }
 
-/// The own column of the field that a column belongs to. It is null exactly if the attribute is.
+/// Returns the own column of the field that a column belongs to. It is null exactly if the attribute is.
 pub fn whole_column(column: ColumnId) -> ColumnId {
     column - column % PARTS_PER_FIELD
 }
 
-/// The kind of the field's own column.
+/// Returns the kind of the field's own column.
 fn kind_of(field_type: &FieldType) -> Kind {
     match field_type {
         FieldType::Text => Kind::Prose,
@@ -160,7 +160,7 @@ fn kind_of(field_type: &FieldType) -> Kind {
     }
 }
 
-/// The parts that have their own columns, which are all text.
+/// Returns the parts that have their own columns, which are all text.
 fn parts_of(field_type: &FieldType) -> &'static [&'static str] {
     match field_type {
         FieldType::Money { .. } => &["currency"],
@@ -169,14 +169,14 @@ fn parts_of(field_type: &FieldType) -> &'static [&'static str] {
     }
 }
 
-/// The field's own column, then the columns of its parts, each with the part's name.
+/// Returns the field's own column, then the columns of its parts, each with the part's name.
 fn columns_of(field: &Field) -> impl Iterator<Item = (Option<&'static str>, ColumnId, Kind)> {
     let own = column_of(field);
     let parts = parts_of(&field.field_type).iter().zip(own + 1..).map(|(part, id)| (Some(*part), id, Kind::Text));
     std::iter::once((None, own, kind_of(&field.field_type))).chain(parts)
 }
 
-/// The value of the field's own column; `None` for null.
+/// Returns the value of the field's own column; `None` for null.
 fn own_value(field: &Field, value: &Json) -> Option<Value> {
     if value.is_null() {
         return None;
@@ -206,7 +206,7 @@ fn markup(html: &str) -> Value {
     Value::Markup { exact: exact_hash(html), text: Arc::from(text_content(html)) }
 }
 
-/// The parts that are neither null nor empty, separated by commas.
+/// Returns the parts that are neither null nor empty, separated by commas.
 fn joined_address(value: &Json) -> String {
     let parts = ADDRESS_PARTS.iter().filter_map(|part| value.get(part)?.as_str()).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(", ")

@@ -13,7 +13,8 @@ pub struct RawParams {
     pairs: Vec<Pair>,
 }
 
-/// One parameter. A value that is not valid UTF-8 is an error only if it is asked for: unknown parameters are ignored.
+/// One parameter. A value that is not valid UTF-8 is an error only when it is read, because unknown parameters are
+/// ignored.
 #[derive(Debug, Clone, PartialEq)]
 struct Pair {
     name: String,
@@ -31,7 +32,7 @@ impl RawParams {
         RawParams { pairs: pairs.collect() }
     }
 
-    /// The value of a parameter that may be given at most once; `None` if it is missing.
+    /// Returns the value of a parameter that may be given at most once; `None` if it is missing.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if it is given twice or is not valid UTF-8.
@@ -44,7 +45,7 @@ impl RawParams {
         pair.value(Code::InvalidParameter).map(Some)
     }
 
-    /// The value of a boolean parameter: `true` or `1`, `false` or `0`; false if it is missing.
+    /// Returns the value of a boolean parameter: `true` or `1`, `false` or `0`; false if it is missing.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` for any other value.
@@ -52,10 +53,10 @@ impl RawParams {
         Ok(self.given_flag(name)?.unwrap_or(false))
     }
 
-    /// The same; `None` if it is missing.
+    /// Like [`RawParams::flag`], but returns `None` if the parameter is missing.
     ///
     /// # Errors
-    /// As [`RawParams::flag`].
+    /// The errors of [`RawParams::flag`].
     pub fn given_flag(&self, name: &str) -> Result<Option<bool>, Error> {
         match self.single(name)? {
             None => Ok(None),
@@ -66,12 +67,12 @@ impl RawParams {
         }
     }
 
-    /// The names of all parameters.
+    /// Returns the names of all parameters.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.pairs.iter().map(|pair| pair.name.as_str())
     }
 
-    /// The names and values of all parameters that look like filters, well-formed or not.
+    /// Returns the names and values of all parameters that look like filters, well-formed or not.
     ///
     /// # Errors
     /// `INVALID_FILTER` if a value is not valid UTF-8.
@@ -81,7 +82,7 @@ impl RawParams {
     }
 }
 
-/// The boolean that `true`, `1`, `false` or `0` stands for.
+/// Returns the boolean for `true`, `1`, `false` or `0`.
 pub(super) fn boolean(value: &str) -> Option<bool> {
     match value {
         "true" | "1" => Some(true),
@@ -90,7 +91,7 @@ pub(super) fn boolean(value: &str) -> Option<bool> {
     }
 }
 
-/// A parameter's name, decoded. Invalid UTF-8 in it is replaced, since no parameter has such a name.
+/// Returns a parameter's name, decoded. Invalid UTF-8 in it is replaced, since no parameter has such a name.
 pub fn decode_name(encoded: &str) -> String {
     percent_decode_str(&encoded.replace('+', " ")).decode_utf8_lossy().into_owned()
 }

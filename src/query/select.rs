@@ -1,4 +1,4 @@
-//! `fields` and `exclude`: which parts of a resource are returned (`API.md` 4.2.3). Must not know resources.
+//! `fields` and `exclude`: the selected parts of a resource (`API.md` 4.2.3). Must not know resources.
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error};
@@ -20,19 +20,19 @@ pub enum Key {
     Relationships,
 }
 
-/// Which parts of a resource are returned.
+/// The selected parts of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// In the order of [`Key::ALL`].
+    /// The keys, in the order of [`Key::ALL`].
     keys: Vec<Key>,
     attributes: Attributes,
 }
 
-/// Which attributes the key `attributes` lists.
+/// The attributes in the key `attributes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Attributes {
     All,
-    /// Those of the fields with these numbers.
+    /// The attributes of the fields with these numbers.
     Only(Vec<u32>),
 }
 
@@ -41,7 +41,7 @@ impl Key {
     pub const ALL: [Key; 7] =
         [Key::Id, Key::Type, Key::PublishedAt, Key::CreatedAt, Key::UpdatedAt, Key::Attributes, Key::Relationships];
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Key::Id => "id",
@@ -56,37 +56,37 @@ impl Key {
 }
 
 impl Selection {
-    /// The whole resource.
+    /// Returns the whole resource.
     pub fn all() -> Selection {
         Selection { keys: Key::ALL.to_vec(), attributes: Attributes::All }
     }
 
-    /// All keys, and of the attributes those of the fields with these numbers.
+    /// Returns a selection of all keys, with only the attributes of the fields with these numbers.
     pub fn with_attributes(fields: Vec<u32>) -> Selection {
         Selection { keys: Key::ALL.to_vec(), attributes: Attributes::Only(fields) }
     }
 
-    /// Tests whether it is the whole resource.
+    /// Returns whether it is the whole resource.
     pub fn is_all(&self) -> bool {
         self.keys.len() == Key::ALL.len() && self.attributes == Attributes::All
     }
 
-    /// The keys that are returned, in order.
+    /// Returns the keys that are returned, in order.
     pub fn keys(&self) -> &[Key] {
         &self.keys
     }
 
-    /// Tests whether the key is returned.
+    /// Returns whether the key is returned.
     pub fn has(&self, key: Key) -> bool {
         self.keys.contains(&key)
     }
 
-    /// Tests whether every attribute is returned.
+    /// Returns whether every attribute is returned.
     pub fn has_all_attributes(&self) -> bool {
         self.has(Key::Attributes) && self.attributes == Attributes::All
     }
 
-    /// Tests whether the attribute of the field with this number is returned.
+    /// Returns whether the attribute of the field with this number is returned.
     pub fn has_attribute(&self, field: u32) -> bool {
         let is_listed = match &self.attributes {
             Attributes::All => true,
@@ -108,7 +108,7 @@ impl Selection {
         Ok(selection)
     }
 
-    /// Reads `fields[…]` of a blueprint that relations lead to. `None` if it is missing.
+    /// Reads `fields[…]` of a related blueprint. Returns `None` if it is missing.
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.
@@ -120,7 +120,8 @@ impl Selection {
     fn of(named: &[NamedPart]) -> Selection {
         let keys = Key::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
         let mut fields: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
-        // Looked through for each attribute of each resource: a field that is named a thousand times must not count.
+        // The list is searched for each attribute of each resource, so a field that is named a thousand times must be
+        // in it only once.
         fields.sort_unstable();
         fields.dedup();
         let is_whole = fields.is_empty() || named.contains(&NamedPart::Key(Key::Attributes));
@@ -143,11 +144,11 @@ impl Selection {
     }
 }
 
-/// The thing that an entry of `fields` or `exclude` names.
+/// The part of a resource that an entry of `fields` or `exclude` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedPart {
     Key(Key),
-    /// `attributes.<slug>`, by the field's number.
+    /// An attribute (`attributes.<slug>`), by the field's number.
     Attribute(u32),
 }
 

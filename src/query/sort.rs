@@ -11,14 +11,14 @@ use super::nearest::with_nearest;
 use super::raw::RawParams;
 use crate::projection::{self, ColumnRef};
 
-/// More keys are refused: each costs time and memory for every resource.
+/// The most sort keys. Each costs time and memory for every resource.
 const MAX_KEYS: usize = 8;
 
-/// The order of a list that asks for no other.
+/// The default order of a list.
 pub(super) const NEWEST_FIRST: SortKey = SortKey { by: SortBy::Date(DateColumn::Created), descending: true };
 
-/// The requested order; `default` if none is. `fallback` is the variant whose values are compared where those of the
-/// requested one are null.
+/// Returns the requested order, or `default`. `fallback` is the variant whose values are compared where the requested
+/// variant is null.
 ///
 /// # Errors
 /// `INVALID_SORT`; `INVALID_PARAMETER` if `sort` is given twice.
@@ -67,7 +67,7 @@ fn key(entry: &str, sort: &str, blueprint: &Blueprint, fallback: Option<u16>) ->
 fn by_column(column: &ColumnRef, fallback: Option<u16>) -> SortBy {
     match fallback {
         None => SortBy::Column(column.id),
-        // A part is that of the object that is answered, so it falls back with it.
+        // A part belongs to an object that falls back as a whole, so the whole field decides.
         Some(variant) => {
             let unless_null = projection::column_of(column.field);
             SortBy::ColumnOr(FallbackColumn { column: column.id, unless_null, variant })

@@ -7,7 +7,7 @@ use super::message::quoted_list;
 use super::nearest::with_nearest;
 use super::raw::RawParams;
 
-/// What every endpoint knows, beside its own parameters.
+/// The parameter that every endpoint knows in addition to its own.
 const EVERYWHERE: &str = "strict";
 
 /// The name under which endpoints list all parameters `filter[…]`.
@@ -16,10 +16,11 @@ pub const FILTERS: &str = "filter[…]";
 /// The name under which endpoints list all parameters `fields[…]`, which follow `expand`.
 pub(super) const FIELDS_OF: &str = "fields[…]";
 
-/// Whether the request is strict. Then it may have these parameters only, and `strict` itself.
+/// Returns whether the request is strict. A strict request may have only the parameters in `known`, and `strict`
+/// itself.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` for another parameter, naming the nearest of these and for a `strict` that is not a boolean.
+/// `INVALID_PARAMETER` for another parameter, with a suggestion from `known`, and for a `strict` that is not a boolean.
 pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
     if !params.flag("strict")? {
         return Ok(false);
@@ -39,7 +40,7 @@ pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// The error for a parameter that has no effect.
+/// Returns the error for a parameter that has no effect.
 pub(super) fn ignored(parameter: &str, why: &str) -> Error {
     Error::new(Code::InvalidParameter, format!("{} has no effect: {why}", quote(parameter)))
 }

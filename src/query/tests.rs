@@ -17,8 +17,8 @@ use super::*;
 /// 2026-11-20T20:42:31.123Z.
 const NOW: Millis = 1_795_207_351_123;
 
-/// A blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and `zh-CN`
-/// (2).
+/// Returns a blueprint with a field of every type, named after its type, and the variants `en` (1, the default) and
+/// `zh-CN` (2).
 fn everything() -> Blueprint {
     let types = [
         ("title", FieldType::Text),
@@ -47,7 +47,7 @@ fn everything() -> Blueprint {
     Blueprint { variants: vec![variant(1, "en", true), variant(2, "zh-CN", false)], ..blueprint(&types) }
 }
 
-/// A blueprint without variants, whose only field `search` ignores.
+/// Returns a blueprint without variants, whose only field `search` ignores.
 fn plain() -> Blueprint {
     blueprint(&[("stock", FieldType::Number)])
 }
@@ -56,7 +56,7 @@ fn relation(blueprint: &str) -> Relation {
     Relation { blueprint: blueprint.to_owned(), display: Vec::new(), on_delete: OnDelete::Keep }
 }
 
-/// The blueprints that relations lead to: authors are of a company, companies of one that the token does not have.
+/// Returns related blueprints: authors belong to a company, and companies to a blueprint that the token does not have.
 fn related(slug: &str) -> Option<&'static Blueprint> {
     static AUTHORS: LazyLock<Blueprint> = LazyLock::new(|| {
         let company = FieldType::Reference(relation("companies"));

@@ -8,7 +8,7 @@ use super::message::quoted_list;
 use super::raw::RawParams;
 use super::strict::ignored;
 
-/// The number of the requested variant; the default variant if none is requested.
+/// Returns the number of the requested variant; the default variant if none is requested.
 ///
 /// # Errors
 /// `INVALID_VARIANT`; `INVALID_PARAMETER` if it is given twice.
@@ -16,10 +16,10 @@ pub(super) fn requested(params: &RawParams, blueprint: &Blueprint) -> Result<u16
     Ok(named(params, "variant", blueprint)?.unwrap_or_else(|| blueprint.default_variant()))
 }
 
-/// Tests whether filters, search and order also see the values of the fallback.
+/// Tests whether filters, search and order also read the values of the fallback.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` for another `fallback_mode` than `all`.
+/// `INVALID_PARAMETER` for a `fallback_mode` other than `all`.
 pub(super) fn fallback_counts(params: &RawParams, blueprint: &Blueprint) -> Result<bool, Error> {
     match params.single("fallback_mode")?.filter(|_| !blueprint.variants.is_empty()) {
         None => Ok(false),
@@ -32,7 +32,7 @@ pub(super) fn fallback_counts(params: &RawParams, blueprint: &Blueprint) -> Resu
 }
 
 /// # Errors
-/// `INVALID_PARAMETER` for a parameter of this module that is given and has no effect.
+/// `INVALID_PARAMETER` if a parameter of this module is given but has no effect.
 pub(super) fn check_effect(params: &RawParams, blueprint: &Blueprint) -> Result<(), Error> {
     for parameter in ["variant", "fallback", "fallback_mode"] {
         if params.single(parameter)?.is_none() {
@@ -48,10 +48,10 @@ pub(super) fn check_effect(params: &RawParams, blueprint: &Blueprint) -> Result<
     Ok(())
 }
 
-/// The number of the variant whose values replace nulls in the response.
+/// Returns the number of the variant whose values replace nulls in the response.
 ///
 /// # Errors
-/// As [`requested`].
+/// The errors of [`requested`].
 pub(super) fn fallback(params: &RawParams, blueprint: &Blueprint) -> Result<Option<u16>, Error> {
     named(params, "fallback", blueprint)
 }

@@ -14,34 +14,34 @@ use super::raw::RawParams;
 use super::strict::ignored;
 use crate::projection::{has_prose, ranked_columns};
 
-/// More words in `q` are refused: each is looked up in every field.
+/// The most words in `q`. Each is looked up in every field.
 const MAX_WORDS: usize = 100;
-/// More fields in `highlight` are refused: each is read for every resource of a page.
+/// The most fields in `highlight`. Each is read for every resource of a page.
 const MAX_HIGHLIGHTS: usize = 10;
 
-/// The order of ranked search if there is no `sort`.
+/// The order of ranked search without `sort`.
 pub(super) const BY_RELEVANCE: SortKey = SortKey { by: SortBy::Relevance, descending: true };
 
-/// The excerpts of texts around what was found.
+/// The requested excerpts of texts around the matches.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Highlights {
     /// The words that are marked.
     pub words: Words,
-    /// The numbers of the fields that are shown, each once, in the order in which they were asked for.
+    /// The numbers of the fields that are shown, each once, in the order of the request.
     pub fields: Vec<u32>,
 }
 
-/// Tests whether a text for `q` has words. Without any, a list ignores it.
+/// Returns whether a text for `q` has words. A list ignores one without words.
 pub fn has_words(q: &str) -> bool {
     !Words::parse(q, true).is_empty()
 }
 
-/// Tests whether a blueprint has fields that `search` and `q` look in. Without any, a list ignores both.
+/// Returns whether a blueprint has fields for `search` and `q`. Without any, a list ignores both.
 pub fn has_ranked_fields(blueprint: &Blueprint) -> bool {
     !ranked_columns(blueprint).is_empty()
 }
 
-/// Parses `q`; `None` if it asks for nothing.
+/// Parses `q`; returns `None` if it is empty.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`.
@@ -80,7 +80,7 @@ pub(super) fn parse(
     }
 }
 
-/// The fields that `highlight` names, with the words of `q`.
+/// Returns the fields that `highlight` names, with the words of `q`.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`.

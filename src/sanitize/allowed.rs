@@ -1,4 +1,5 @@
-//! The tables of what sanitizing keeps of tags, attributes and URL schemes. A test compares them with the documentation.
+//! The tables of the tags, attributes and URL schemes that sanitizing keeps. A test compares them with the
+//! documentation.
 //!
 //! A tag that is not listed is dropped and its text is kept, except for the tags in [`REMOVED_WHOLE`]. An attribute that
 //! is not listed is dropped. Only pages keep `id`: in rich text it could shadow names of the page that shows it.
@@ -18,7 +19,7 @@ pub struct Profile {
 /// A tag that is kept.
 #[derive(Debug)]
 pub struct Tag {
-    /// Its name.
+    /// The name of the tag.
     pub name: &'static str,
     /// Attributes of this tag, in addition to the generic ones.
     pub attributes: &'static [&'static str],
@@ -46,18 +47,18 @@ pub const LINK_SCHEMES: [&str; 4] = ["http", "https", "mailto", "tel"];
 pub const LINK_REL: &str = "noopener noreferrer";
 
 impl Profile {
-    /// The tags that are kept.
+    /// Returns the tags that are kept.
     pub fn tags(&self) -> impl Iterator<Item = &'static Tag> {
         let layout = if self.layout { LAYOUT_TAGS } else { &[] };
         TEXT_TAGS.iter().chain(layout)
     }
 
-    /// The tag of this name, if it is kept.
+    /// Returns the tag of this name, if it is kept.
     pub(super) fn tag(&self, name: &str) -> Option<&'static Tag> {
         self.tags().find(|tag| tag.name == name)
     }
 
-    /// Tests whether the tag keeps the attribute, unless [`keeps_value`] rejects its value.
+    /// Returns whether the tag keeps the attribute, unless [`keeps_value`] rejects its value.
     pub(super) fn keeps_attribute(&self, tag: &Tag, attribute: &str) -> bool {
         tag.attributes.contains(&attribute)
             || self.generic_attributes.contains(&attribute)
@@ -65,7 +66,7 @@ impl Profile {
     }
 }
 
-/// Tests whether an attribute that is kept may have this value.
+/// Returns whether an attribute that is kept may have this value.
 pub(super) fn keeps_value(tag: &str, attribute: &str, value: &str, video_hosts: &[String]) -> bool {
     match (tag, attribute) {
         ("iframe", "src") => is_video(value, video_hosts),

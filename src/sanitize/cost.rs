@@ -1,9 +1,10 @@
-//! A guard against markup that is far more expensive to parse than its size suggests: very deep nesting, very many
+//! A guard against markup that costs the parser far more than its size suggests: very deep nesting, very many
 //! attributes, and formatting that is never closed, which parsers reopen in every block.
 //!
-//! It does not guess what the parser will do: it runs ammonia's parser, with the same options, over a tree of which only
-//! the cost is kept (`meter`), and stops it as soon as a limit is exceeded. What passes here costs ammonia as much again.
-//! Inside one tag nothing can stop the parser, so a tag's attributes are counted before the parser gets it (`feed`).
+//! It does not guess the work of the parser. It runs ammonia's parser, with the same options, over a tree of which only
+//! the cost is kept (`meter`), and stops it as soon as a limit is exceeded. Markup that passes costs ammonia as much
+//! again. Inside one tag, nothing can stop the parser. So the attributes of a tag are counted before the parser gets it
+//! (`feed`).
 
 mod feed;
 mod gate;
@@ -14,13 +15,13 @@ mod tag;
 use gate::Gate;
 use html5ever::tokenizer::Tag;
 
-/// Rejects markup that is too expensive to parse, with a clause that says why. Takes time and memory linear in its size.
-/// `on_start_tag` is told of each start tag that the parser sees.
+/// Rejects markup that is too expensive to parse, with a clause that says why. Takes time and memory linear in its
+/// size. `on_start_tag` is called for each start tag that the parser sees.
 pub(super) fn check(html: &str, on_start_tag: &dyn Fn(&Tag)) -> Result<(), String> {
     feed::run(html, Gate::new(html.len(), on_start_tag)).refusal().map_or(Ok(()), |refusal| Err(refusal.clause()))
 }
 
-/// The steps that parsing took.
+/// Returns the number of steps that parsing took.
 #[cfg(test)]
 fn steps(html: &str) -> u64 {
     feed::run(html, Gate::new(html.len(), &|_| ())).steps()

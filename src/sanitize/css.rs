@@ -1,8 +1,9 @@
-//! Sanitizing style sheets: parsed, without invalid rules and without what loads or runs something.
+//! The sanitizing of style sheets: they are parsed, and invalid rules and everything that loads or runs something are
+//! removed.
 //!
-//! A sheet that loses nothing is kept as it was written, including its comments. Otherwise the rest is written again. The
-//! result never contains the start of an end tag, so a sheet cannot leave its `<style>` element, and it is a fixpoint:
-//! sanitizing it again does not change it.
+//! A sheet from which nothing is removed is kept as it was written, including its comments. Otherwise the remaining
+//! rules are written again. The result never contains the start of an end tag, so a sheet cannot leave its `<style>`
+//! element. It is a fixpoint: sanitizing it again does not change it.
 
 mod forbidden;
 mod tokens;
@@ -27,7 +28,7 @@ pub fn style_sheet(css: &str) -> String {
     style_sheet_noting(css, &mut RemovalCounts::default())
 }
 
-/// The same, and notes how many rules and declarations were removed.
+/// Sanitizes like [`style_sheet`]. Also adds the number of removed rules and declarations to `removed`.
 pub fn style_sheet_noting(css: &str, removed: &mut RemovalCounts) -> String {
     let mut rules = Rules { depth: 0, nested: false, dropped: 0 };
     let mut out = String::new();
@@ -50,17 +51,17 @@ pub fn style_sheet_noting(css: &str, removed: &mut RemovalCounts) -> String {
     if lost_nothing && verbatim::may_stay(css) { css.to_owned() } else { out }
 }
 
-/// Parses rules at one depth and writes each again.
+/// Parses the rules of one nesting depth and writes each again.
 struct Rules {
     depth: usize,
     /// True if the rules are inside a style rule, where declarations may appear between them.
     nested: bool,
-    /// The number of rules and declarations inside the rules that were dropped.
+    /// The number of dropped rules and declarations, at all depths inside these rules.
     dropped: usize,
 }
 
 impl Rules {
-    /// The block of a rule: its items, each on its own line and indented by one step.
+    /// Returns the block of a rule: its items, each on its own line and indented by one step.
     fn block(&mut self, input: &mut Parser<'_>, nested: bool) -> Result<String, Rejection> {
         if self.depth == MAX_DEPTH {
             return Err(rejected());
@@ -125,7 +126,7 @@ impl<'i> QualifiedRuleParser<'i> for Rules {
 
 /// The part of an at-rule before its block.
 struct AtRule {
-    /// In lowercase.
+    /// The name, in lowercase.
     name: String,
     condition: String,
 }

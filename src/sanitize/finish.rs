@@ -1,9 +1,9 @@
-//! Steps that ammonia cannot express, done on its output: frames without a source, and the first newline of `pre`.
+//! Steps after ammonia that it cannot do itself: frames without a source, and the first newline of `pre`.
 
 /// Removes each `<iframe>` without a source, empties the others, and doubles a newline that begins a `<pre>`, because
 /// parsers drop one there.
 ///
-/// Expects ammonia's output, in which a `<` always begins a tag and a `>` always ends one, except inside a frame.
+/// Expects the output of ammonia. In it, a `<` always begins a tag and a `>` always ends one, except inside a frame.
 pub(super) fn finish(html: &str) -> String {
     let mut out = String::with_capacity(html.len());
     let mut rest = html;
@@ -29,12 +29,12 @@ pub(super) fn finish(html: &str) -> String {
     out
 }
 
-/// Tests whether a start tag has the attribute `src`. Values are in double quotes and contain none.
+/// Returns whether a start tag has the attribute `src`. Values are in double quotes and contain no double quotes.
 fn has_source(tag: &str) -> bool {
     tag.split('"').step_by(2).any(|name| name.ends_with(" src="))
 }
 
-/// The offset of the next `<iframe` or `<pre>`.
+/// Returns the offset of the next `<iframe` or `<pre>`.
 fn find_frame_or_pre(html: &str) -> Option<usize> {
     html.match_indices('<').map(|(start, _)| start).find(|start| {
         let tag = &html[*start..];

@@ -1,8 +1,8 @@
-//! Sanitizing HTML with ammonia, repeated until nothing changes.
+//! The sanitizing of HTML with ammonia, repeated until nothing changes.
 //!
-//! A pass first rejects markup that is expensive to parse (`cost`), then runs ammonia, then does what ammonia cannot
-//! express (`finish`). `settled` recognizes HTML that a pass would not change, so that usually one pass is enough where
-//! two would be needed to find that nothing changes.
+//! A pass first rejects markup that is expensive to parse (`cost`), then runs ammonia, then does the steps that ammonia
+//! cannot do (`finish`). `settled` recognizes HTML that a pass would not change. So usually one pass is enough;
+//! otherwise a second one would have to show that nothing changes.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -15,10 +15,10 @@ use super::finish::finish;
 use super::removal_counts::RemovalCounts;
 use super::{cost, settled};
 
-/// Sanitizing is repeated until nothing changes, at most this many times.
+/// The maximum number of passes.
 pub const MAX_PASSES: usize = 8;
 
-/// The hosts that `<iframe>` may show unless the configuration lists others.
+/// The hosts whose pages an `<iframe>` may show, unless the configuration lists others.
 pub const DEFAULT_VIDEO_HOSTS: [&str; 7] = [
     "www.youtube.com",
     "youtube.com",
@@ -43,7 +43,7 @@ impl Default for Sanitizer {
 }
 
 impl Sanitizer {
-    /// A sanitizer that keeps frames of exactly these hosts, and of no subdomains.
+    /// Makes a sanitizer that keeps frames of exactly these hosts, and of no subdomains.
     pub fn new(video_hosts: Vec<String>) -> Self {
         let video_hosts: Vec<String> = video_hosts.into_iter().map(|host| host.to_ascii_lowercase()).collect();
         let rich_text = builder(&allowed::RICH_TEXT, &video_hosts);
@@ -61,7 +61,7 @@ impl Sanitizer {
         self.rich_text_noting(html, &mut RemovalCounts::default())
     }
 
-    /// The same, and notes what was removed.
+    /// Sanitizes like [`Sanitizer::rich_text`]. Also adds the removed parts to `removed`.
     ///
     /// # Errors
     ///
@@ -74,16 +74,16 @@ impl Sanitizer {
     ///
     /// # Errors
     ///
-    /// As [`Sanitizer::rich_text`].
+    /// The errors of [`Sanitizer::rich_text`].
     pub fn page(&self, html: &str) -> Result<String, String> {
         self.page_noting(html, &mut RemovalCounts::default())
     }
 
-    /// The same, and notes what was removed.
+    /// Sanitizes like [`Sanitizer::page`]. Also adds the removed parts to `removed`.
     ///
     /// # Errors
     ///
-    /// As [`Sanitizer::rich_text`].
+    /// The errors of [`Sanitizer::rich_text`].
     pub fn page_noting(&self, html: &str, removed: &mut RemovalCounts) -> Result<String, String> {
         self.sanitize(&self.page, &allowed::PAGE, html, removed)
     }
@@ -115,7 +115,7 @@ impl Sanitizer {
     }
 }
 
-/// The configured ammonia, without `finish`.
+/// Returns the configured ammonia, without `finish`.
 pub(super) fn builder(profile: &'static Profile, video_hosts: &[String]) -> ammonia::Builder<'static> {
     let hosts = video_hosts.to_vec();
     let tags: HashSet<&str> = profile.tags().map(|tag| tag.name).collect();

@@ -1,7 +1,7 @@
-//! Sanitizing what people send as HTML or CSS, and the text content of sanitized HTML (`API.md` 2.4.7 and 4.6).
+//! Sanitizing of HTML and CSS from outside, and the text content of sanitized HTML (`API.md` 2.4.7 and 4.6).
 //!
-//! Owns the rules of what is kept: [`allowed`] has the tables of tags, attributes and URL schemes. Names nothing else of
-//! the crate: it must not know fields, blueprints or error codes.
+//! Owns the rules: [`allowed`] has the tables of the tags, attributes and URL schemes that are kept. Uses no other
+//! crate of the project: it must not know fields, blueprints or error codes.
 
 pub mod allowed;
 mod cost;

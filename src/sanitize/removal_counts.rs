@@ -1,4 +1,5 @@
-//! A summary of what sanitizing took out, in a few words for whoever wrote it. Decides nothing: it asks the tables what is kept.
+//! A short summary of the removed parts, for the author of the text. Decides nothing: it uses the tables of what is
+//! kept.
 
 use std::collections::BTreeMap;
 
@@ -6,28 +7,28 @@ use html5ever::tokenizer::Tag;
 
 use super::allowed::{LINK_REL, Profile, keeps_value};
 
-/// At most this many names are told apart, and none that is longer; the others count under [`OTHER`].
+/// The maximum number of distinct names, and of characters of a name. All others count under [`OTHER`].
 const MAX_NAMES: usize = 50;
 const MAX_NAME_BYTES: usize = 64;
 const OTHER: &str = "(other)";
 
-/// Counts of what sanitizing removed: elements under their names, attributes of elements that stayed under their names after
-/// an `@`, rules and declarations of a style sheet under `css`.
+/// The counts of removed parts. Elements count under their names, attributes of kept elements under an `@` and their
+/// names, and rules and declarations of a style sheet under `css`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemovalCounts(BTreeMap<String, u64>);
 
 impl RemovalCounts {
-    /// Tests whether nothing was removed.
+    /// Returns whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The names with how often, by name.
+    /// Returns the names with their counts, by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(name, count)| (name.as_str(), *count))
     }
 
-    /// Adds what was removed elsewhere.
+    /// Adds the counts of other removed parts.
     pub fn add(&mut self, other: &RemovalCounts) {
         other.iter().for_each(|(name, count)| self.note(name, count));
     }
@@ -42,17 +43,17 @@ impl RemovalCounts {
         }
     }
 
-    /// Notes what of a start tag is not kept.
+    /// Counts the parts of a start tag that are not kept.
     pub(super) fn note_tag(&mut self, tag: &Tag, profile: &Profile, video_hosts: &[String]) {
         let name = &*tag.name;
         let Some(kept) = profile.tag(name) else { return self.note(name, 1) };
         let keeps = |attribute: &str, value: &str| match (name, attribute) {
-            // Each link gets one that says more than most.
+            // Each link gets a `rel` that contains these words, so only other words are lost.
             ("a", "rel") => value.split_ascii_whitespace().all(|word| LINK_REL.contains(word)),
             _ => profile.keeps_attribute(kept, attribute) && keeps_value(name, attribute, value, video_hosts),
         };
         let mut attributes = tag.attrs.iter().map(|attribute| (&*attribute.name.local, &*attribute.value));
-        // A frame without a source that is allowed goes as a whole.
+        // A frame without an allowed source is removed completely.
         if name == "iframe"
             && !attributes.clone().any(|(attribute, value)| attribute == "src" && keeps(attribute, value))
         {

@@ -1,20 +1,21 @@
-//! Recognizes HTML that sanitizing would not change.
+//! A quick test for HTML that sanitizing would not change.
 //!
-//! HTML is settled if it is written as the serializer writes it (`<`, `>`, `&` and non-breaking spaces escaped, values in
-//! double quotes, every end tag present), contains only what is allowed, and nests its elements so that a parser builds
-//! exactly the tree that is written. When in doubt the check returns false, and ammonia decides. So it only affects speed,
-//! as long as everything that it accepts is a fixpoint; a property test checks that.
+//! HTML is settled under three conditions. It is written as the serializer writes it: `<`, `>`, `&` and non-breaking
+//! spaces escaped, values in double quotes, every end tag present. It contains only allowed parts. It nests its
+//! elements so that a parser builds exactly the tree that is written. In case of doubt the check returns false, and
+//! ammonia decides. So the check only affects speed, as long as all accepted HTML is a fixpoint; a property test checks
+//! that.
 
 use std::borrow::Cow;
 
 use super::allowed::{LINK_REL, Profile, Tag, keeps_value};
 
-/// Deeper nesting and tags with more attributes are left to ammonia and the cost guard before it. Each tag is compared with
-/// those that are open, and each attribute with those before it.
+/// The maximum depth and number of attributes. The rest is left to ammonia and the cost guard before it, because each
+/// tag is compared with all open tags, and each attribute with those before it.
 const MAX_DEPTH: usize = 256;
 const MAX_ATTRIBUTES: usize = 64;
 
-/// Tests whether sanitizing with this profile would leave the HTML unchanged.
+/// Returns whether sanitizing with this profile would leave the HTML unchanged.
 pub(super) fn is_settled(html: &str, profile: &Profile, video_hosts: &[String]) -> bool {
     if html.starts_with('\u{feff}') {
         return false;
@@ -33,7 +34,7 @@ struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    /// `None` as soon as something is not settled.
+    /// Checks the HTML. Returns `None` at the first part that is not settled.
     fn run(mut self) -> Option<()> {
         loop {
             self.text()?;
@@ -92,7 +93,8 @@ impl<'a> Scanner<'a> {
         (self.open.len() <= MAX_DEPTH).then_some(())
     }
 
-    /// Reads the attributes and the `>`; returns whether `src` is among them. The last attribute of a link is `rel`.
+    /// Reads the attributes and the `>`. Returns whether `src` is among the attributes. The last attribute of a link
+    /// must be `rel`.
     fn attributes(&mut self, tag: &Tag) -> Option<bool> {
         let mut seen: Vec<&str> = Vec::new();
         let mut has_rel = false;
@@ -124,7 +126,7 @@ impl<'a> Scanner<'a> {
         (has_rel || tag.name != "a").then_some(seen.contains(&"src"))
     }
 
-    /// `Some` if a parser puts the element where it is written: it closes no open element and is not moved.
+    /// Returns `Some` if a parser puts the element where it is written: it closes no open element and is not moved.
     fn nests(&self, name: &str) -> Option<()> {
         let parent = self.open.last().copied().unwrap_or_default();
         let placed = match name {
@@ -150,13 +152,14 @@ impl<'a> Scanner<'a> {
         (placed && undisturbed && !(closes_paragraph && in_paragraph())).then_some(())
     }
 
-    /// Tests whether the element is open, searching outward up to the first element for which `ends` holds.
+    /// Returns whether the element is open. Searches outward up to the first element for which `ends` holds.
     fn is_open(&self, name: &str, ends: impl Fn(&str) -> bool) -> bool {
         self.open.iter().rev().take_while(|tag| !ends(tag)).any(|tag| *tag == name)
     }
 }
 
-/// The length of the run up to `end` or the end of the text; `None` if the serializer would write part of it differently.
+/// Returns the length of the text up to `end` or the end of `bytes`. Returns `None` if the serializer would write part
+/// of it differently.
 fn escaped_run(bytes: &[u8], end: u8) -> Option<usize> {
     let mut at = 0;
     while let Some(&byte) = bytes.get(at) {
@@ -194,12 +197,12 @@ fn is_heading(name: &str) -> bool {
     matches!(name, "h1" | "h2" | "h3" | "h4" | "h5" | "h6")
 }
 
-/// Elements that contain only other parts of the table.
+/// Returns whether the element contains only other parts of the table.
 fn is_table_scaffold(name: &str) -> bool {
     matches!(name, "table" | "thead" | "tbody" | "tfoot" | "tr" | "colgroup")
 }
 
-/// Elements whose start tag closes an open paragraph. (`table` does so except in quirks mode.)
+/// Returns whether the start tag of the element closes an open paragraph. (`table` does so except in quirks mode.)
 fn closes_paragraph(name: &str) -> bool {
     match name {
         "address" | "article" | "aside" | "blockquote" | "dd" | "details" | "div" | "dl" | "dt" | "figcaption"
@@ -209,7 +212,7 @@ fn closes_paragraph(name: &str) -> bool {
     }
 }
 
-/// The parser's "special" elements, limited to those that can be open here.
+/// Returns whether the element is one of the parser's "special" elements. Only those that can be open here are listed.
 fn is_special(name: &str) -> bool {
     closes_paragraph(name) || is_table_scaffold(name) || matches!(name, "td" | "th" | "caption")
 }

@@ -1,10 +1,10 @@
 //! The text content of sanitized HTML, read in one pass over its bytes.
 //!
-//! Sanitized HTML is written by a serializer: a tag begins at every `<` and ends at the next `>`, and there are only five
-//! entities. So no tokenizer is needed; a test compares the result with that of html5ever's.
+//! A serializer writes sanitized HTML: a tag begins at every `<` and ends at the next `>`, and there are only five
+//! entities. So no tokenizer is needed. A test compares the result with the result of html5ever's tokenizer.
 
-/// The text content of HTML: tags dropped, entities decoded, a space at the start and end of each block element, runs of
-/// Unicode white space collapsed to one space, trimmed. The HTML must be sanitized.
+/// Returns the text content of HTML: tags are dropped and entities decoded, each block element starts and ends with a
+/// space, runs of Unicode white space become one space, and the ends are trimmed. The HTML must be sanitized.
 pub fn text_content(html: &str) -> String {
     let mut text = Text { out: String::with_capacity(html.len() / 2), gap: false };
     let mut rest = html;

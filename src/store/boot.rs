@@ -19,7 +19,7 @@ use super::environment::environment_error;
 use super::error::{StoreError, at};
 use super::options::{SEGMENT_BYTES, StoreOptions};
 
-/// sled releases its lock some time after the last handle is dropped.
+/// The time to wait for sled's lock. sled releases it some time after the last handle is dropped.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The time between two runs of sled's own thread, which writes buffers to the disk and cleans segments up.
@@ -53,7 +53,7 @@ pub(super) fn open(folder: &Path, sled_folder: &Path, options: &StoreOptions) ->
     Ok(db)
 }
 
-/// The message of a panic.
+/// Returns the message of a panic.
 pub(super) fn panic_text(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a message".to_owned())
@@ -66,7 +66,8 @@ enum Refusal {
 }
 
 impl Refusal {
-    /// `what` is shown, `debug` has the number of the system's error if there is one.
+    /// Makes a refusal. `what` is shown to the user. `debug` contains the number of the system's error, if there is
+    /// one.
     fn of(what: String, debug: &str) -> Refusal {
         environment_error(debug).map_or(Refusal::Other(what), Refusal::Environment)
     }
@@ -77,7 +78,7 @@ fn try_open(sled_folder: &Path, options: &StoreOptions) -> Result<sled::Db, Refu
         .path(sled_folder)
         .cache_capacity(options.cache_bytes)
         .segment_size(SEGMENT_BYTES)
-        // Without this thread, segments are hardly cleaned up. What it does about failed syncs: see `watch.rs`.
+        // Without this thread, sled hardly cleans segments up. `watch.rs` explains the handling of failed syncs in it.
         .flush_every_ms(Some(FLUSH_EVERY_MILLIS));
     let open = || {
         failure::point("store::open")?;

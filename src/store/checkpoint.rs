@@ -22,8 +22,8 @@ const UNFINISHED: &str = "CHECKPOINT.new";
 const CONDEMNED: &str = "CONDEMNED";
 const VERSION: u8 = 3;
 
-/// The number up to which the last checkpoint made the store in `folder` durable. `None` if there was no checkpoint or
-/// its file is damaged.
+/// Returns the number up to which the last checkpoint made the store in `folder` durable. Returns `None` if there was
+/// no checkpoint or its file is damaged.
 ///
 /// # Errors
 /// [`StoreError::Io`] if the system does not let the file be read, which says nothing about the store;
@@ -46,7 +46,7 @@ pub fn checkpointed(folder: &Path) -> Result<Option<u64>, StoreError> {
     Err(StoreError::Version { what: path.display().to_string(), version })
 }
 
-/// Why the store in `folder` is condemned; `None` if it is not.
+/// Returns the reason why the store in `folder` is condemned; `None` if it is not.
 ///
 /// # Errors
 /// [`StoreError::Io`].
@@ -62,7 +62,7 @@ fn read(path: &Path) -> Result<Option<Vec<u8>>, StoreError> {
     }
 }
 
-/// Marks the store as condemned. If the disk does not allow that, ignore the error: the damage will be found again.
+/// Marks the store as condemned. If the disk does not allow that, the error is ignored: the damage will be found again.
 pub(super) fn condemn(folder: &Path, reason: &str) {
     let _ = fs::write(folder.join(CONDEMNED), reason);
 }

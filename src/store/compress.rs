@@ -1,7 +1,8 @@
-//! Compresses and decompresses stored values, with dictionaries or without. It knows no keys and no records.
+//! Compression of stored values, with or without dictionaries. It knows no keys and no records.
 //!
-//! A value is read by itself, so it is compressed by itself, and what it has in common with others would be stored with each.
-//! That is what a dictionary holds. With one, records of a million articles of 2 to 3 KB take 1.0 instead of 1.4 GB.
+//! A value is read alone, so it is compressed alone. Contents that many values share would then be stored with each
+//! value. A dictionary holds such contents once. With one, records of a million articles of 2 to 3 KB take 1.0 instead
+//! of 1.4 GB.
 
 use std::cell::RefCell;
 use std::io;
@@ -13,14 +14,15 @@ use zstd::zstd_safe::{
     CCtx, CDict, CParameter, DCtx, DDict, SafeResult, compress_bound, get_dict_id_from_frame, get_error_name,
 };
 
-/// Values of at least this length are compressed if that saves at least an eighth. For shorter ones, a separate frame saves
-/// too little.
+/// The minimum length of a compressed value. For shorter values, a separate frame saves too little. The compressed form
+/// is used if it saves at least an eighth.
 const FROM_BYTES: usize = 512;
-/// Of zstd, without a dictionary: the fastest of its positive levels.
+/// The compression level without a dictionary: the fastest of zstd's positive levels.
 const LEVEL: i32 = 1;
-/// With a dictionary, it takes hardly longer than the fastest one, and articles become a seventh smaller.
+/// The compression level with a dictionary. It takes hardly longer than the fastest level, and articles become a
+/// seventh smaller.
 const LEVEL_WITH_DICTIONARY: i32 = 3;
-/// The length of a value precedes its frame.
+/// The number of bytes of a value's length, which precedes its frame.
 const LENGTH_BYTES: usize = 4;
 
 /// A dictionary. zstd notes its id in each frame that needs it.
@@ -31,7 +33,7 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// `None` if these bytes are no dictionary.
+    /// Makes a dictionary. Returns `None` if these bytes are no dictionary.
     pub(super) fn new(bytes: &[u8]) -> Option<Dictionary> {
         let decoder = DDict::try_create(bytes)?;
         let encoder = CDict::try_create(bytes, LEVEL_WITH_DICTIONARY)?;
@@ -52,7 +54,7 @@ impl Dictionaries {
         self.0.read().last().cloned()
     }
 
-    /// Adds the newest one. Values may be compressed with it once it is stored.
+    /// Adds the newest dictionary. Values may be compressed with it once it is stored.
     pub(super) fn add(&self, dictionary: Arc<Dictionary>) {
         self.0.write().push(dictionary);
     }
@@ -76,7 +78,7 @@ impl Compressor {
         Ok(Compressor(context))
     }
 
-    /// The body of a record with the compressed value. `None` if the plain value is better.
+    /// Returns the body of a record with the compressed value. Returns `None` if the plain value is better.
     pub(super) fn compress(&mut self, value: &[u8], dictionary: Option<&Dictionary>) -> Option<Vec<u8>> {
         if value.len() < FROM_BYTES {
             return None;
@@ -98,7 +100,7 @@ impl Compressor {
     }
 }
 
-/// The value in the body of a record. The error states why [`Compressor::compress`] cannot have made it.
+/// Returns the value in the body of a record. The error states why [`Compressor::compress`] cannot have made it.
 pub(super) fn decompress(body: &[u8], dictionaries: &Dictionaries) -> Result<Vec<u8>, &'static str> {
     thread_local! {
         static CONTEXT: RefCell<DCtx<'static>> = RefCell::new(DCtx::create());

@@ -1,6 +1,6 @@
-//! Single values that the store has one of. Must not know what else there is.
+//! The single values of the store. Must not know its other contents.
 
-/// The counters, none of which ever issues the same number twice, and what is noted of each transaction.
+/// The counters, none of which ever issues the same number twice, and facts about the last transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Counter {
     /// The last blueprint number.
@@ -11,11 +11,11 @@ pub enum Counter {
     Resource,
     /// The time of the last transaction, in milliseconds.
     Time,
-    /// A random number. A restore sets another one, since from then on the numbers of transactions repeat.
+    /// A random number. A restore replaces it, because the numbers of transactions repeat after a restore.
     Epoch,
-    /// Who made the last transaction that somebody asked for.
+    /// The actor of the last transaction that a request caused.
     Actor,
-    /// The number that the changes of this epoch begin with.
+    /// The first number of the changes of this epoch.
     FirstChange,
 }
 

@@ -1,12 +1,13 @@
-//! The two databases of sled that hold a store: which of them holds a key, and what is done with both.
+//! The two databases of sled that hold a store: the choice of the database for a key, and the operations on both.
 //!
-//! sled writes changed pages one after another into segments of its file, and uses a segment again once few pages in it are
-//! current, which it moves first. Keys that arrive in their order (resources and copies by id, changes) fill pages that are
-//! left alone soon. Each key that arrives somewhere in the middle (a value of a unique field) rewrites a page there. Such
-//! pages end up in all segments, more of them than sled moves. So these keys have a database of their own, which is small.
+//! sled writes changed pages one after another into segments of its file. It uses a segment again once few of its pages
+//! are current; it moves those first. Keys that arrive in order (resources and copies by id, changes) fill pages that
+//! soon no longer change. A key that arrives in the middle (a value of a unique field) rewrites a page there. Such
+//! pages end up in all segments, and sled does not move enough of them. So these keys have their own database, which is
+//! small.
 //! See `ARCHITECTURE.md`, "Two databases".
 //!
-//! It must not know what a value looks like.
+//! It must not know the form of a value.
 
 use std::fs::{self, File};
 use std::iter;
@@ -28,22 +29,22 @@ const SCATTERED_FOLDER: &str = "scattered";
 
 /// The databases of an open store.
 pub(super) struct Databases {
-    /// The keys that arrive in their order, and all others of which there are few.
+    /// The database of the keys that arrive in order, and of all tables with few keys.
     pub(super) ordered: Database,
-    /// The keys that arrive in no order, and their chunks.
+    /// The database of the keys that arrive in no order, and their chunks.
     pub(super) scattered: Database,
 }
 
 /// One database.
 pub(super) struct Database {
-    /// `None` once it is dropped.
+    /// The database of sled; `None` once it is dropped.
     sled: Option<sled::Db>,
     /// A separate handle to sled's data file. Syncing it makes durable what sled wrote.
     data: File,
     path: PathBuf,
 }
 
-/// The entries between two keys, in key order, whichever database holds them.
+/// The entries between two keys, in key order. They may come from both databases.
 pub(super) type Range = iter::Flatten<vec::IntoIter<sled::Iter>>;
 
 impl Databases {
@@ -54,12 +55,12 @@ impl Databases {
         Ok(Databases { ordered: open(ORDERED_FOLDER)?, scattered: open(SCATTERED_FOLDER)? })
     }
 
-    /// The database that holds a key.
+    /// Returns the database that holds a key.
     pub(super) fn of(&self, key: &[u8]) -> &sled::Db {
         if is_scattered(key) { self.scattered.sled() } else { self.ordered.sled() }
     }
 
-    /// The entries from `start` on and before `end`, which no chunk may be before.
+    /// Returns the entries from `start` on and before `end`. No chunk may be before `end`.
     pub(super) fn range(&self, start: Vec<u8>, end: Vec<u8>) -> Range {
         let mut parts = Vec::new();
         let mut from = start;
@@ -87,7 +88,7 @@ impl Databases {
         Ok(())
     }
 
-    /// Makes durable what was flushed. A failed sync of any other file makes it fail, too.
+    /// Makes flushed data durable. Fails also if a sync of any other file has failed.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         self.ordered.sync()?;
         self.scattered.sync()?;
@@ -111,7 +112,7 @@ pub(super) fn remove_scattered(folder: &Path) -> Result<(), StoreError> {
     fs::remove_dir_all(&scattered).map_err(at("remove", &scattered))
 }
 
-/// Tests whether a key, or the value that a chunk belongs to, is in the database of scattered keys.
+/// Returns whether a key, or the value that a chunk belongs to, is in the database of scattered keys.
 pub(super) fn is_scattered(key: &[u8]) -> bool {
     let table = match key {
         [CHUNK, table, ..] | [table, ..] => table,
@@ -133,16 +134,16 @@ impl Database {
         self.sled.as_ref().expect("invariant: only `drop` removes it")
     }
 
-    /// Makes durable what sled flushed: its own flush is a `sync_file_range`, which syncs neither the disk's cache nor the
-    /// file's size.
+    /// Makes the data durable that sled flushed. sled's own flush is a `sync_file_range`, which syncs neither the cache
+    /// of the disk nor the size of the file.
     pub(super) fn sync(&self) -> Result<(), StoreError> {
         failure::point("store::sync").and_then(|()| sync::all(&self.data)).map_err(at("sync", &self.path))
     }
 }
 
 impl Drop for Database {
-    /// sled's own destructor panics if its file cannot be synced. Then it is left to the end of the process: the log has
-    /// everything.
+    /// Drops the database. The destructor of sled panics if its file cannot be synced. Then the database is left to the
+    /// end of the process, because the log contains everything.
     fn drop(&mut self) {
         let flushed = catch_unwind(AssertUnwindSafe(|| self.sled().flush())).is_ok_and(|flushed| flushed.is_ok());
         if !flushed || sync::all(&self.data).is_err() {

@@ -1,54 +1,56 @@
-//! Makes dictionaries of what is written. It knows neither keys nor how a dictionary is stored.
+//! The making of dictionaries from the written values. It knows neither keys nor the storage of a dictionary.
 //!
-//! The first one is made of the first values, since most stores remain small. When a store has grown to sixteen times that
-//! size, what is written may have changed, and the next one is made, of values that came in between.
+//! The first dictionary is made of the first values, since most stores remain small. After a store has grown to sixteen
+//! times that size, its values may have changed. Then the next dictionary is made, of values that were written in
+//! between.
 
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use super::compress::{Compressor, Dictionary};
 
-/// A dictionary is made of so many bytes of values. Twice as much makes no better one, and takes twice as long: 0.3 s.
+/// The number of bytes of values of which a dictionary is made. Twice as many make no better one, and take twice as
+/// long: 0.3 s.
 const SAMPLE_BYTES: usize = 4 << 20;
-/// The part of one value that is used.
+/// The maximum number of bytes of one value that are used.
 const VALUE_BYTES: usize = 32 << 10;
-/// The size that zstd recommends.
+/// The size of a dictionary that zstd recommends.
 const DICTIONARY_BYTES: usize = 112 << 10;
-/// So much more is written before each next dictionary.
+/// The factor by which the number of written bytes before the next dictionary grows.
 const GROWTH: u64 = 16;
 
-/// Watches what is written.
+/// The observer of written values. It decides when the next dictionary is made.
 pub(super) struct DictionaryTrainer {
     sample: Sample,
-    /// The bytes of values since the last dictionary.
+    /// The number of bytes of values since the last dictionary.
     written: u64,
-    /// A dictionary is made after this many.
+    /// The number of written bytes after which the next dictionary is made.
     due: u64,
-    /// Values to pass over until the next one goes into the sample.
+    /// The number of values to skip before the next one is put into the sample.
     skipped: u64,
     running: Option<JoinHandle<Option<Vec<u8>>>>,
 }
 
 #[derive(Default)]
 struct Sample {
-    /// One value after another.
+    /// The sampled values, one after another.
     values: Vec<u8>,
     lengths: Vec<usize>,
 }
 
 impl DictionaryTrainer {
-    /// For a store with so many dictionaries.
+    /// Makes the observer for a store with this many dictionaries.
     pub(super) fn new(dictionaries: usize) -> DictionaryTrainer {
         let due = u32::try_from(dictionaries).ok().and_then(|exponent| GROWTH.checked_pow(exponent));
         let due = due.map_or(u64::MAX, |growth| growth.saturating_mul(SAMPLE_BYTES as u64));
         DictionaryTrainer { sample: Sample::default(), written: 0, due, skipped: 0, running: None }
     }
 
-    /// Notes a value that is worth compressing. Returns a new dictionary once one is made that is better than `current`. It
-    /// is made on a thread of its own, while values are written.
+    /// Adds a value that is worth compressing. Returns a new dictionary once one was made that is better than
+    /// `current`. A separate thread makes it while values are written.
     pub(super) fn note(&mut self, value: &[u8], current: Option<&Arc<Dictionary>>) -> Option<Vec<u8>> {
         if let Some(running) = self.running.take_if(|running| running.is_finished()) {
-            // A panic costs the dictionary only.
+            // A panic of the thread costs only the dictionary.
             return running.join().ok().flatten();
         }
         if self.running.is_some() {
@@ -77,7 +79,8 @@ impl Sample {
         self.lengths.push(used.len());
     }
 
-    /// `None` if none can be made, or none that saves a sixteenth of what the current one leaves.
+    /// Makes a dictionary. Returns `None` if none can be made, or if it would save less than a sixteenth of the size
+    /// that is left with the current one.
     fn dictionary(&self, current: Option<&Dictionary>) -> Option<Vec<u8>> {
         let bytes = zstd::dict::from_continuous(&self.values, &self.lengths, DICTIONARY_BYTES).ok()?;
         let made = Dictionary::new(&bytes)?;
@@ -85,7 +88,7 @@ impl Sample {
         (after + before / 16 <= before).then_some(bytes)
     }
 
-    /// The number of bytes its values take.
+    /// Returns the number of bytes that the sampled values take when they are compressed.
     fn compressed(&self, dictionary: Option<&Dictionary>) -> Option<usize> {
         let mut compressor = Compressor::new().ok()?;
         let mut rest = &self.values[..];

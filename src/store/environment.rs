@@ -1,13 +1,13 @@
-//! Tells an error of the environment (a full disk, a limit, missing rights, a failing disk) from damage. sled reports
-//! both in the same ways: as an error, or by a panic.
+//! Distinguishes an error of the environment (a full disk, a limit, missing rights, a failing disk) from damage. sled
+//! reports both in the same ways: as an error, or by a panic.
 
 use super::error::StoreError;
 
-/// Errors that sled gets from the system because its files are damaged: it follows positions and names in them. Missing
+/// The system errors that sled gets when its files are damaged, because it follows positions and names in them: missing
 /// file, existing file, not a folder, a folder, invalid argument, file too large, illegal seek, value too large.
 const CODES_OF_DAMAGE: [i32; 8] = [2, 17, 20, 21, 22, 27, 29, 75];
 
-/// The system's error in the debug text of an error or of a panic. sled keeps no more than that text of the errors of
+/// Returns the system's error in the debug text of an error or of a panic. sled keeps only this text of the errors of
 /// its threads.
 pub(super) fn system_error(text: &str) -> Option<i32> {
     let behind = |mark: &str| text.split_once(mark).map(|(_, rest)| rest);
@@ -15,7 +15,7 @@ pub(super) fn system_error(text: &str) -> Option<i32> {
     digits.split(|char: char| !char.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// The system's error if the environment is to blame, not the files.
+/// Returns the system's error if the environment caused it, and not damaged files.
 pub(super) fn environment_error(text: &str) -> Option<std::io::Error> {
     let code = system_error(text).filter(|code| !CODES_OF_DAMAGE.contains(code))?;
     Some(std::io::Error::from_raw_os_error(code))
@@ -25,7 +25,7 @@ pub(super) fn environment_error(text: &str) -> Option<std::io::Error> {
 const EIO: i32 = 5;
 
 impl StoreError {
-    /// Tests whether the system may have forgotten pages that it could not write, while it still shows them to readers.
+    /// Returns whether the system may have dropped pages that it could not write, while readers still see them.
     pub(super) fn may_have_dropped_writes(&self) -> bool {
         match self {
             StoreError::Io { action, .. } => *action == "sync",
@@ -35,8 +35,8 @@ impl StoreError {
         }
     }
 
-    /// Whether the files themselves are wrong. Otherwise they may be intact, and must not be replaced: the system would
-    /// not let them be read or written, another process has them open, or they are of another format.
+    /// Returns whether the files themselves are damaged. Otherwise they may be intact and must not be replaced: the
+    /// system does not allow reading or writing them, another process has them open, or they have another format.
     pub fn is_damage(&self) -> bool {
         match self {
             StoreError::Io { .. }
@@ -66,7 +66,7 @@ mod tests {
     fn errors_of_the_environment_are_told_from_damage() {
         let sled = |source: io::Error| StoreError::Sled { action: "read", source: sled::Error::Io(source) };
         let of_code = io::Error::from_raw_os_error;
-        // As sled hands on an error that one of its threads got.
+        // The error looks like one that sled passes on from one of its threads.
         let copied = |code: i32| io::Error::other(format!("{:?}", of_code(code)));
         let panicked = |code: i32| {
             let what = format!("called `Result::unwrap()` on an `Err` value: Io({:?})", of_code(code));

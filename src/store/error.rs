@@ -61,7 +61,7 @@ pub enum StoreError {
     Version {
         /// The file, or the key of the value.
         what: String,
-        /// Its format.
+        /// The format of the file or value.
         version: u8,
     },
     /// The store is already open, in this process or another one.
@@ -70,10 +70,10 @@ pub enum StoreError {
         /// The store's folder.
         folder: PathBuf,
     },
-    /// A stored value is not what was written.
+    /// A stored value does not have the contents that were written.
     #[error("the stored value of {key} is damaged: {what}")]
     Damaged {
-        /// Its key.
+        /// The key of the value.
         key: String,
         /// The problem.
         what: &'static str,
@@ -81,8 +81,9 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Tests whether the store can bring nothing to the disk any more after this error of a checkpoint: a sync failed, so that what
-    /// a later one says proves nothing, or sled did, which refuses everything after its first error.
+    /// Returns whether no later write of the store can reach the disk after this error of a checkpoint. That is the
+    /// case if a sync failed, because a later successful sync proves nothing, or if sled failed, because it refuses
+    /// everything after its first error.
     pub fn ends_writing(&self) -> bool {
         matches!(self, StoreError::Io { action: "sync", .. } | StoreError::Sled { .. } | StoreError::Panicked { .. })
     }

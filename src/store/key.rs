@@ -12,7 +12,7 @@ use part::Rest;
 
 use super::counter::Counter;
 
-/// Identifies one value.
+/// The key of one value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// One of the server's counters.
@@ -193,15 +193,16 @@ mod table {
 
 /// The key of the number of the last applied record. It comes before all other keys.
 pub(super) const APPLIED: &[u8] = &[0x00];
-/// The first byte of a dictionary's key, which its number follows. Dictionaries come before all values.
+/// The first byte of the key of a dictionary. The number of the dictionary follows. Dictionaries come before all
+/// values.
 pub(super) const DICTIONARY: u8 = 0x02;
 /// The first byte of a chunk's key. Chunks come after all other keys.
 pub(super) const CHUNK: u8 = 0xf0;
 
-/// The tables whose keys arrive in no order: texts of users. In the order of the tables.
+/// The tables whose keys arrive in no order, because they contain texts of users. In the order of the tables.
 pub(super) const SCATTERED: [u8; 3] = [table::IMPORT_KEY, table::UNIQUE, table::IDEMPOTENCY];
 
-/// Tests whether a value is that of a copy, by its encoded key.
+/// Returns whether a value is a copy, by its encoded key.
 pub(super) fn is_copy(key: &[u8]) -> bool {
     key.first() == Some(&table::COPY)
 }
@@ -323,7 +324,7 @@ impl Key {
 }
 
 impl Prefix {
-    /// The bytes that all keys of this part begin with.
+    /// Returns the bytes that all keys of this part begin with.
     pub(super) fn encode(self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(24);
         match self {

@@ -7,9 +7,9 @@
 //! handed to the kernel. The log and its bases are durable. A store that does not open or fails a checksum is rebuilt
 //! from them (`base::recover`).
 //!
-//! Keys are in two databases (`databases.rs`). One thread writes them, with plain inserts, because a sled batch or transaction takes a
-//! lock that blocks every later read. A transaction is therefore not applied atomically. Replaying it is idempotent,
-//! and its number is written after its writes.
+//! Keys are in two databases (`databases.rs`). One thread writes them, with plain inserts: a sled batch or transaction
+//! would take a lock that blocks every later read. So a transaction is not applied atomically. Replaying it is
+//! idempotent, and its number is written after its writes.
 
 mod boot;
 mod checkpoint;

@@ -1,5 +1,5 @@
-//! The number of a log record that each of the two databases notes: up to it the database has everything. By these a
-//! database that is not the one it was is found.
+//! The number of a log record that each of the two databases stores. The database contains everything up to this
+//! record. The numbers show if one of the databases was exchanged for another one, for example an older copy.
 
 use super::databases::Database;
 use super::error::StoreError;
@@ -8,10 +8,10 @@ use super::record::{self, Form};
 use super::tree::Store;
 
 impl Store {
-    /// Checks that the database of scattered keys is not an older one, or a new one.
+    /// Checks that the database of scattered keys is not an older one or a new one.
     ///
     /// # Errors
-    /// [`StoreError::DoesNotOpen`], which is damage, if it lacks what a checkpoint saw in it.
+    /// [`StoreError::DoesNotOpen`], which is damage, if it lacks data that it had at the last checkpoint.
     pub(super) fn check_scattered(&self, checkpoint: u64) -> Result<(), StoreError> {
         let noted = self.noted_in(&self.0.databases.scattered)?;
         if noted < checkpoint {
@@ -22,8 +22,8 @@ impl Store {
         Ok(())
     }
 
-    /// The number of the last log record that a database is known to have everything of: the ordered one notes it with each
-    /// transaction, the scattered one at each checkpoint.
+    /// Returns the number of the last log record that a database is known to contain completely. The ordered database
+    /// stores it with each transaction, the scattered one at each checkpoint.
     pub(super) fn noted_in(&self, database: &Database) -> Result<u64, StoreError> {
         match self.guarded("read", || database.sled().get(APPLIED))? {
             None => Ok(0),

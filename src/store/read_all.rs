@@ -1,4 +1,4 @@
-//! Reads everything that a store holds, damaged or not. For the commands `verify` and `salvage`.
+//! The reading of all values of a store, damaged or not. For the commands `verify` and `salvage`.
 
 use super::error::StoreError;
 use super::key::{APPLIED, CHUNK, DICTIONARY, Key};
@@ -10,9 +10,9 @@ use super::tree::Store;
 const CHUNK_SUFFIX_BYTES: usize = 12;
 
 impl Store {
-    /// Hands on every value, or why it cannot be read, and goes on behind a damaged one. In key order, the scattered keys
-    /// last. A database is left early only if sled fails. Returns how many chunks belong to no value: a kill may leave
-    /// some, which do no harm.
+    /// Passes every value to `visit`, or the reason why it cannot be read, and continues after a damaged one. The order
+    /// is key order, with the scattered keys last. The reading of a database ends early only if sled fails. Returns the
+    /// number of chunks that belong to no value. A kill may leave some; they do no harm.
     pub fn read_all<E>(&self, mut visit: impl FnMut(Result<Entry, StoreError>) -> Result<(), E>) -> Result<u64, E> {
         let databases = &self.0.databases;
         let in_ordered = self.read_database(databases.ordered.sled(), &mut visit)?;
@@ -59,7 +59,7 @@ impl Store {
         }
     }
 
-    /// Tests whether a value names the chunk. (The bytes of a chunk are checked with its value.)
+    /// Returns whether a value refers to the chunk. (The bytes of a chunk are checked with its value.)
     fn is_chunk_of_a_value(&self, chunk: &[u8]) -> bool {
         let Some(named) = chunk.len().checked_sub(CHUNK_SUFFIX_BYTES).and_then(|end| chunk.get(1..end)) else {
             return false;

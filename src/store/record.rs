@@ -32,12 +32,12 @@ pub(super) struct Record<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Why bytes are not a record that this server reads.
+/// The reason why bytes are not a record that this server reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordError {
-    /// It is of another format.
+    /// The record has another format.
     Version(u8),
-    /// It is not what was written.
+    /// The record does not have the contents that were written.
     Damaged(&'static str),
 }
 
@@ -71,13 +71,13 @@ pub(super) fn decode<'a>(key: &[u8], record: &'a [u8]) -> Result<Record<'a>, Rec
     Ok(Record { form, number: u64::from_le_bytes(header[2..10].try_into().expect("eight bytes")), body })
 }
 
-/// The body of a chunked record. `whole` is the form of the body that the chunks make up.
+/// Returns the body of a chunked record. `whole` is the form of the body that consists of the chunks.
 pub(super) fn chunked_body(whole: Form, count: u32) -> [u8; 5] {
     let [a, b, c, d] = count.to_le_bytes();
     [whole.code(), a, b, c, d]
 }
 
-/// The form of the whole body and its number of chunks.
+/// Returns the form of the whole body and its number of chunks.
 pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), RecordError> {
     match body {
         [whole, count @ ..] if count.len() == 4 => {
@@ -89,7 +89,7 @@ pub(super) fn read_chunked_body(body: &[u8]) -> Result<(Form, u32), RecordError>
     }
 }
 
-/// Tests whether a record claims to be chunked. Its checksum is not verified.
+/// Returns whether a record claims to be chunked. Its checksum is not verified.
 pub(super) fn has_chunks(record: &[u8]) -> bool {
     record.get(1) == Some(&Form::Chunked.code())
 }

@@ -1,16 +1,17 @@
-//! Room on the disk for what is about to be applied. sled cannot take a write back that it has no room for, and stops for
-//! good. So a write is refused before it is in the log while there is less than the store needs.
+//! The free space on the disk for the next writes. If sled has no space for a write, it cannot undo the write, and
+//! fails for good. So a write is refused before it is in the log if there is less space than the store needs.
 
 use super::error::{StoreError, at};
 use super::tree::Store;
 
-/// What stays free: sled rewrites pages and makes new segments of 2 MiB, checkpoints and merges write new files.
+/// The number of bytes that must stay free: sled rewrites pages and makes new segments of 2 MiB, and checkpoints and
+/// merges write new files.
 pub const KEPT_FREE_BYTES: u64 = 32 << 20;
-/// How many bytes sled may write for each byte of a group.
+/// The number of bytes that sled may write for each byte of a group.
 const WRITTEN_PER_BYTE: u64 = 4;
 
 impl Store {
-    /// Checks that the disk has room for a group of this many bytes. Takes some microseconds.
+    /// Checks that the disk has space for a group of this many bytes. Takes some microseconds.
     ///
     /// # Errors
     /// [`StoreError::NoRoom`]. Nothing was written; the same group may succeed later.
@@ -22,7 +23,7 @@ impl Store {
         }
     }
 
-    /// The free space of the store's disk, as far as this process may use it.
+    /// Returns the free space of the store's disk that this process may use, in bytes.
     ///
     /// # Errors
     /// [`StoreError::Io`].

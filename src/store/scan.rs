@@ -41,12 +41,12 @@ impl Store {
         Scan(self.entries(prefix, None))
     }
 
-    /// Like [`Store::scan`], but starts after a key.
+    /// Scans like [`Store::scan`], but starts after a key.
     pub fn scan_after(&self, prefix: Prefix, after: &Key) -> Scan {
         Scan(self.entries(prefix, Some(after)))
     }
 
-    /// The last key of a table, or a part of it, with its value.
+    /// Returns the last key of a table, or of a part of it, with its value.
     pub fn last(&self, prefix: Prefix) -> Result<Option<(Key, Vec<u8>)>, StoreError> {
         let start = prefix.encode();
         let last =
@@ -57,7 +57,7 @@ impl Store {
         Ok(Some((key, value)))
     }
 
-    /// Writes an entry of a base, with the number that it has there.
+    /// Writes an entry of a base, with its number in the base.
     pub fn restore_entry(&self, entry: &Entry) -> Result<(), StoreError> {
         let mut writer = self.0.writer.lock();
         self.put(&mut writer, &entry.key, entry.number, &entry.value, Leftovers::OfCurrentValue)
@@ -96,7 +96,7 @@ impl Entries {
         Entries { store, iter, failed: false }
     }
 
-    /// The next entry, or `None` at the end.
+    /// Returns the next entry, or `None` at the end.
     fn step(&mut self) -> Result<Option<Entry>, StoreError> {
         loop {
             let store = &self.store;
@@ -106,7 +106,7 @@ impl Entries {
             let (number, value) = if record.form == record::Form::Chunked {
                 match store.read(&key)? {
                     Some(read) => read,
-                    // Deleted after the iterator returned it.
+                    // The entry was deleted after the iterator returned it.
                     None => continue,
                 }
             } else {
@@ -131,7 +131,7 @@ impl Iterator for Entries {
     }
 }
 
-/// The first key after all keys that begin with `prefix`. At most the first key of a chunk.
+/// Returns the first key after all keys that begin with `prefix`, but at most the first key of a chunk.
 fn end_of(prefix: &[u8]) -> Vec<u8> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

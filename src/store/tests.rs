@@ -24,7 +24,7 @@ fn resource(id: u128) -> Key {
     Key::Resource { blueprint: 1, id: ResourceId::from_u128(id) }
 }
 
-/// Incompressible bytes, always the same for the same seed.
+/// Returns incompressible bytes, always the same for the same seed.
 fn noise(length: usize, seed: u64) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut bytes);
@@ -35,7 +35,7 @@ fn all(store: &Store) -> BTreeMap<Key, Vec<u8>> {
     store.scan(Prefix::All).collect::<Result<_, _>>().unwrap()
 }
 
-/// The database that holds resources.
+/// Returns the database that holds resources.
 fn ordered(store: &Store) -> &sled::Db {
     store.0.databases.ordered.sled()
 }
@@ -89,7 +89,7 @@ fn replay_removes_chunks_that_a_crash_left() {
     let store = open(folder.path());
     let writes = |number: u64| [StoreWrite::put(resource(1), noise(2 * CHUNK_BYTES, number))];
     store.apply(1, &writes(1)).unwrap();
-    // Simulates a kill after the value of record 2 was written, before the chunks of record 1 were removed.
+    // This simulates a kill after the value of record 2 was written, before the chunks of record 1 were removed.
     let old: Vec<_> = ordered(&store).scan_prefix([CHUNK]).map(Result::unwrap).collect();
     store.apply(2, &writes(2)).unwrap();
     for (key, value) in old {
@@ -287,7 +287,7 @@ fn a_checkpoint_returns_and_records_the_last_applied_number() {
     assert_eq!(checkpointed(folder.path()).unwrap(), None);
 }
 
-/// The folder of a closed store that has a snapshot file and values written after it.
+/// Returns the folder of a closed store that has a snapshot file and values written after it.
 fn with_snapshot(count: u128) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for round in 0..2 {
@@ -358,7 +358,8 @@ fn an_open_store_cannot_be_opened_a_second_time() {
     assert!(matches!(second, Err(StoreError::InUse { .. })), "{second:?}");
 }
 
-/// sled writes pages larger than a quarter of a segment to blob files, which it never syncs.
+/// No page may be in a blob file: sled writes pages larger than a quarter of a segment to such files, and never syncs
+/// them.
 #[test]
 fn no_page_is_large_enough_for_a_blob_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -30,7 +30,7 @@ pub struct Transaction {
     pub last: u64,
     /// The random number of the process that wrote it.
     pub writer: u64,
-    /// Its writes, in order.
+    /// The writes of the transaction, in order.
     pub writes: Vec<StoreWrite>,
 }
 
@@ -81,7 +81,7 @@ impl Assembler {
                 IncompleteTransaction { first: number, next: number, writer: piece.writer, list: Vec::new() }
             }
             Some(before) if before.next == number && before.writer == piece.writer => before,
-            // The rest of a transaction whose beginning is missing: the transaction does not exist.
+            // This is the rest of a transaction whose beginning is missing, so the transaction does not exist.
             _ => return Ok(None),
         };
         transaction.list.extend_from_slice(piece.bytes);
@@ -151,7 +151,7 @@ mod tests {
             let found: Vec<_> = assemble(&records).into_iter().map(|transaction| transaction.writer).collect();
             assert_eq!(found, [2], "{kept} of {} records", large.len());
         }
-        // A transaction that another one interrupted does not exist either.
+        // A transaction that another one interrupted does not exist.
         let records: Vec<_> = large[..2].iter().chain(&small).chain(&large[2..]).cloned().collect();
         assert_eq!(assemble(&records).len(), 1);
     }

@@ -23,7 +23,7 @@ use super::write::{StoreWrite, WriteOp};
 /// included, is smaller than a quarter of a segment (see `options.rs`).
 pub(super) const CHUNK_BYTES: usize = 20 << 10;
 
-/// An open store. All clones share it.
+/// An open store. All clones share the same store.
 #[derive(Debug, Clone)]
 pub struct Store(pub(super) Arc<Inner>);
 
@@ -33,7 +33,7 @@ pub(super) struct Inner {
     applied: AtomicU64,
     dictionaries: Dictionaries,
     pub(super) writer: Mutex<Writer>,
-    /// Held during a checkpoint. Only one runs at a time, so that the recorded number never decreases.
+    /// The lock that is held during a checkpoint. Only one runs at a time, so that the recorded number never decreases.
     checkpointing: Mutex<()>,
 }
 
@@ -49,12 +49,13 @@ impl std::fmt::Debug for Inner {
     }
 }
 
-/// Which chunks of earlier values a write may find under its key.
+/// The chunks of earlier values that a write may find under its key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Leftovers {
-    /// Those of the current value.
+    /// The chunks of the current value.
     OfCurrentValue,
-    /// Those of any value: a crash may have left a new value in place before the chunks of the old one were removed.
+    /// The chunks of any value. A crash may have left a new value in place before the chunks of the old one were
+    /// removed.
     OfAnyValue,
 }
 
@@ -71,7 +72,8 @@ impl Store {
         Ok(store)
     }
 
-    /// Opens a damaged store without its scattered keys, which it removes. For salvage, in a copy that does not open with them.
+    /// Opens a damaged store without its scattered keys, which it removes. This is for salvage, in a copy that does not
+    /// open with them.
     pub fn open_damaged(folder: &Path, options: &StoreOptions) -> Result<Store, StoreError> {
         remove_scattered(folder)?;
         let store = Store::open_databases(folder, options)?;
@@ -93,7 +95,7 @@ impl Store {
         Ok(Store(Arc::new(inner)))
     }
 
-    /// Reads what is needed before anything else is.
+    /// Reads the data that is needed before anything else can be read.
     fn load(&self) -> Result<(), StoreError> {
         self.0.applied.store(self.noted_in(&self.0.databases.ordered)?, Ordering::Release);
         self.load_dictionaries()
@@ -120,7 +122,7 @@ impl Store {
         Ok(self.read(&key.encode())?.map(|(_, value)| value))
     }
 
-    /// The number of the log record that wrote a value, by its encoded key.
+    /// Returns the number of the log record that wrote a value, by its encoded key.
     pub fn written_at(&self, key: &[u8]) -> Result<Option<u64>, StoreError> {
         Ok(self.read(key)?.map(|(number, _)| number))
     }
@@ -130,19 +132,20 @@ impl Store {
         self.write(number, writes, Leftovers::OfCurrentValue)
     }
 
-    /// Like [`Store::apply`], for a transaction that may have been applied before, completely or in part.
+    /// Applies a transaction like [`Store::apply`]. The transaction may have been applied before, completely or in
+    /// part.
     pub fn replay(&self, number: u64, writes: &[StoreWrite]) -> Result<(), StoreError> {
         self.write(number, writes, Leftovers::OfAnyValue)
     }
 
-    /// As [`Store::applied`], but waits for the transaction that is being applied, if one is: everything that a scan has
-    /// seen before the call belongs to the returned number or an earlier one.
+    /// Returns the number like [`Store::applied`], but waits for the transaction that is being applied, if one is. So
+    /// everything that a scan has seen before the call belongs to the returned number or an earlier one.
     pub fn applied_in_full(&self) -> u64 {
         let _no_writer = self.0.writer.lock();
         self.applied()
     }
 
-    /// The number of the last applied log record.
+    /// Returns the number of the last applied log record.
     pub fn applied(&self) -> u64 {
         self.0.applied.load(Ordering::Acquire)
     }
@@ -155,7 +158,8 @@ impl Store {
         self.note_in(&self.0.databases.scattered, number)?;
         let flushed = self.guarded("flush", || self.0.databases.flush()).and_then(|()| self.0.databases.sync());
         flushed.inspect_err(|error| {
-            // The system may have dropped what it could not write: the next sync would succeed and prove nothing.
+            // The system may have dropped data that it could not write. Then the next sync would succeed and prove
+            // nothing.
             if error.may_have_dropped_writes() {
                 self.condemn(&format!("its data could not be synced: {error}"));
             }
@@ -164,12 +168,12 @@ impl Store {
         Ok(number)
     }
 
-    /// The size of the store's files in bytes.
+    /// Returns the size of the store's files in bytes.
     pub fn size_on_disk(&self) -> Result<u64, StoreError> {
         self.guarded("measure", || self.0.databases.size_on_disk())
     }
 
-    /// Has the next start rebuild the store from the base and the log. A failed checksum does the same.
+    /// Marks the store, so that the next start rebuilds it from the base and the log. A failed checksum does the same.
     pub fn condemn(&self, reason: &str) {
         checkpoint::condemn(&self.0.folder, reason);
     }
@@ -221,7 +225,7 @@ impl Store {
     fn add_dictionary(&self, compressor: &mut Compressor, number: u64, bytes: &[u8]) -> Result<(), StoreError> {
         let dictionaries = &self.0.dictionaries;
         if let Some(dictionary) = Dictionary::new(bytes).filter(|made| !dictionaries.knows(made)) {
-            // There are not so many that a byte would be too small.
+            // There are never so many dictionaries that a byte would be too small.
             let key = [DICTIONARY, dictionaries.len() as u8];
             self.put_with(compressor, None, &key, number, bytes, Leftovers::OfAnyValue)?;
             dictionaries.add(Arc::new(dictionary));
@@ -318,7 +322,7 @@ impl Store {
         self.value(key, form, body).map(Some)
     }
 
-    /// The value of a plain or compressed body.
+    /// Returns the value of a plain or compressed body.
     pub(super) fn value(&self, key: &[u8], form: Form, body: Vec<u8>) -> Result<Vec<u8>, StoreError> {
         self.check(key, record::value(form, body, &self.0.dictionaries))
     }
@@ -331,8 +335,8 @@ impl Store {
         self.guarded("write", || self.0.databases.of(key).insert(key, record))
     }
 
-    /// Turns damage to a record into an error, and has the store rebuilt at the next start. A record of another format
-    /// is an error only.
+    /// Turns damage of a record into an error, and marks the store to be rebuilt at the next start. A record of another
+    /// format is an error only.
     pub(super) fn check<T>(&self, key: &[u8], result: Result<T, RecordError>) -> Result<T, StoreError> {
         result.map_err(|invalid| {
             let key = Key::decode(key).map_or_else(|| format!("{key:02x?}"), |key| format!("{key:?}"));
@@ -353,8 +357,8 @@ impl Store {
         }
     }
 
-    /// Calls sled, and turns its panics into errors: it panics on some damage. A panic or reported corruption has the
-    /// store rebuilt at the next start. An error of the environment does not.
+    /// Calls sled, and turns its panics into errors: it panics on some damage. A panic or reported corruption marks the
+    /// store to be rebuilt at the next start. An error of the environment does not.
     pub(super) fn guarded<T>(
         &self,
         action: &'static str,

@@ -1,6 +1,6 @@
-//! Notices failures of sled's own threads. They write buffers, clean segments up, which nothing else does often enough, and
-//! sync the file; of what failed, they only write a line to the log. So these lines are looked for: the version of sled is
-//! fixed.
+//! Detects failures of sled's own threads. These threads write buffers, clean segments up (nothing else does so often
+//! enough), and sync the file. If they fail, they only write a line to the log. So the log is searched for these lines.
+//! Their texts are known, because the version of sled is fixed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,29 +9,30 @@ use bindery_disk::sync;
 use log_facade::{Level, LevelFilter, Log, Metadata, Record};
 use tracing_log::LogTracer;
 
-/// The beginning of such a line.
+/// The beginning of the line about a failed sync.
 const FAILED_SYNC: &str = "failed to fsync from periodic flush thread";
-/// The beginning of the line about a buffer that could not be written. From then on sled fails at every step until it is opened
-/// again, also if it was for a lack of room.
+/// The beginning of the line about a buffer that could not be written. From then on sled fails at every step until it
+/// is opened again, even if the cause was a lack of space.
 const FAILED_WRITE: &str = "hit error while writing iobuf";
-/// The texts that it contains if there is no room or quota, which loses nothing but what had no room.
+/// The texts that the line contains if there is no space or quota. Then only the data is lost that could not be
+/// written.
 const NO_ROOM: [&str; 2] = ["(os error 28)", "(os error 122)"];
 
 static HAS_FAILED_WRITE: AtomicBool = AtomicBool::new(false);
 
-/// True if a store of this process could not write a buffer, and so writes nothing more until it is opened again.
+/// Is true if a store of this process could not write a buffer. It writes nothing more until it is opened again.
 pub fn has_failed_write() -> bool {
     HAS_FAILED_WRITE.load(Ordering::SeqCst)
 }
 
-/// Passes everything on to the log of `tracing`.
+/// The logger that passes all lines on to `tracing`, and looks for failures of sled.
 struct Watch(LogTracer);
 
-/// Has failures of sled's threads noticed. To be called before logging is started.
+/// Starts the detection of failures of sled's threads. Must be called before logging is started.
 pub fn watch_syncs() {
     static WATCH: OnceLock<Watch> = OnceLock::new();
     if log_facade::set_logger(WATCH.get_or_init(|| Watch(LogTracer::new()))).is_ok() {
-        // Some crates log every step at lower levels.
+        // Lower levels are left out because some crates log every step there.
         log_facade::set_max_level(LevelFilter::Warn);
     }
 }

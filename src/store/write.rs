@@ -21,7 +21,7 @@ const REINDEX: u8 = 2;
 pub struct StoreWrite {
     /// The key.
     pub key: Key,
-    /// The effect of the write on it.
+    /// The effect of the write on the key.
     pub op: WriteOp,
 }
 
@@ -32,35 +32,35 @@ pub enum WriteOp {
     Put(Vec<u8>),
     /// Deletes the key.
     Delete,
-    /// Leaves the stored value unchanged and has the index reread the resource of this key. A blueprint change needs
-    /// this to fill new columns.
+    /// Leaves the stored value unchanged, and makes the index read the resource of this key again. A blueprint change
+    /// needs this to fill new columns.
     Reindex,
 }
 
 impl StoreWrite {
-    /// A write that sets a key.
+    /// Makes a write that sets a key.
     pub fn put(key: Key, value: impl Into<Vec<u8>>) -> StoreWrite {
         StoreWrite { key, op: WriteOp::Put(value.into()) }
     }
 
-    /// A write that deletes a key.
+    /// Makes a write that deletes a key.
     pub fn delete(key: Key) -> StoreWrite {
         StoreWrite { key, op: WriteOp::Delete }
     }
 
-    /// A write that has the index reread a resource.
+    /// Makes a write after which the index reads a resource again.
     pub fn reindex(key: Key) -> StoreWrite {
         StoreWrite { key, op: WriteOp::Reindex }
     }
 }
 
-/// Why bytes cannot be decoded as a list of writes.
+/// The reason why bytes cannot be decoded as a list of writes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WritesError {
-    /// Of another format.
+    /// The list has another format.
     #[error("a list of writes has format {0}, which this version of the server cannot read")]
     Version(u8),
-    /// Not produced by [`encode_writes`].
+    /// The bytes were not written by [`encode_writes`].
     #[error("a list of writes is malformed at byte {0}")]
     Malformed(usize),
 }

@@ -1,12 +1,12 @@
-//! Which addresses webhooks may not reach: those that only the server's own machine or network has. They are checked when
-//! a connection is made, so that no name can change what it means in between.
+//! The addresses that webhooks must not reach: those of the server's own machine or network. They are checked when a
+//! connection is made, so that a name cannot be resolved to another address after the check.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// Resolves names to addresses that may be reached, with the answers of another resolver.
+/// The resolver that returns only allowed addresses, from the answers of another resolver.
 pub(super) struct PublicResolver<R = SystemResolver>(pub(super) R);
 
 /// The resolver of the system.
@@ -35,12 +35,13 @@ impl<R: Resolve> Resolve for PublicResolver<R> {
     }
 }
 
-/// Why an address is refused.
+/// Returns the reason why an address is refused.
 pub(super) fn refused() -> &'static str {
     "the address is loopback, private or link-local; `webhook_private_addresses` allows those"
 }
 
-/// Tests whether the host of a URL is an address that may not be reached. (A name is resolved, and then checked.)
+/// Returns whether the host of a URL is an address that must not be reached. (A name is resolved first, and then
+/// checked.)
 pub(super) fn is_private_address(url: &str) -> bool {
     let url = Url::parse(url).ok();
     match url.as_ref().and_then(Url::host) {
@@ -50,7 +51,7 @@ pub(super) fn is_private_address(url: &str) -> bool {
     }
 }
 
-/// Tests whether an address is one of the public internet.
+/// Returns whether an address is one of the public internet.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -62,10 +63,10 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let is_special = match (a, b, c) {
         (0 | 10 | 127 | 224..=255, _, _) => true,
-        // Shared by customers of a provider.
+        // The range is shared by customers of a provider.
         (100, 64..=127, _) => true,
         (169, 254, _) | (192, 168, _) | (172, 16..=31, _) => true,
-        // Protocols, documentation, relays, measurements.
+        // The ranges are for protocols, documentation, relays and measurements.
         (192, 0, 0 | 2) | (192, 88, 99) | (198, 18 | 19, _) | (198, 51, 100) | (203, 0, 113) => true,
         _ => false,
     };
@@ -81,9 +82,9 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     match segments {
         [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => embedded(high, low),
         [0x2002, high, low, ..] => embedded(high, low),
-        // Teredo, documentation.
+        // The ranges are for Teredo and documentation.
         [0x2001, 0, ..] | [0x2001, 0xdb8, ..] => false,
-        // What is assigned to the public internet.
+        // The range is assigned to the public internet.
         [0x2000..=0x3fff, ..] => true,
         _ => false,
     }

@@ -1,9 +1,10 @@
-//! Delivers the changes of resources to webhooks (`API.md` 6.2). Owns signing, sending, repeating and what is known of each
-//! delivery; the definitions and how far they are delivered are stored by the content. Must not know HTTP handlers.
+//! The delivery of changes of resources to webhooks (`API.md` 6.2). Owns the signing, the sending, the repetition and
+//! the status of each delivery. The content stores the definitions and the progress. Must not know HTTP handlers.
 //!
-//! One task a webhook reads the change feed and sends one change at a time, so a thousand webhooks take a thousand small
-//! tasks and no thread. How far each one is gets saved in parts, of which those that changed are written: seconds after a
-//! success, because after a kill what was sent since is sent again, and within a minute of a failure.
+//! Each webhook has one task, which reads the change feed and sends one change at a time. So a thousand webhooks take a
+//! thousand small tasks and no thread. The progress is saved in parts, of which only changed ones are written: seconds
+//! after a success, because changes that were sent since the last save are sent again after a kill, and within a minute
+//! of a failure.
 
 mod address;
 mod progress;
@@ -28,7 +29,7 @@ pub use sender::SendOutcome;
 use sender::Sender;
 use worker::Run;
 
-/// The time between two looks for what is to be saved, and for what did not start.
+/// The time between two checks for progress to save, and for webhooks that did not start.
 const SAVE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The deliveries of a server. Clones share them.
@@ -39,7 +40,7 @@ struct WebhooksState {
     content: Content,
     sender: Sender,
     running: Mutex<BTreeMap<String, RunningWebhook>>,
-    /// The webhooks whose start failed, and why. It is tried again.
+    /// The webhooks whose start failed, with the reason. The start is tried again.
     not_started: Mutex<BTreeMap<String, String>>,
     stopping: watch::Sender<bool>,
 }
@@ -50,7 +51,7 @@ struct RunningWebhook {
 }
 
 impl Webhooks {
-    /// The deliveries of this content, which begin with [`Webhooks::run`].
+    /// Returns the deliveries of this content, which begin with [`Webhooks::run`].
     pub fn new(content: Content, allows_private_addresses: bool) -> Webhooks {
         let (stopping, _) = watch::channel(false);
         let (sender, running, not_started) =
@@ -79,14 +80,15 @@ impl Webhooks {
         }
     }
 
-    /// Ends all deliveries and saves how far they are.
+    /// Ends all deliveries and saves their progress.
     pub async fn stop(&self) {
         self.0.stopping.send_replace(true);
         self.0.running.lock().values().for_each(|running| running.task.abort());
         self.save(true).await;
     }
 
-    /// The last failure of a webhook: its start, its stored progress, or its latest delivery; `None` after a success.
+    /// Returns the last failure of a webhook: its start, its stored progress, or its latest delivery; `None` after a
+    /// success.
     pub fn error(&self, webhook: &str) -> Option<String> {
         if let Some(error) = self.0.not_started.lock().get(webhook) {
             return Some(error.clone());
@@ -94,13 +96,13 @@ impl Webhooks {
         self.0.running.lock().get(webhook)?.run.error.lock().clone()
     }
 
-    /// The latest deliveries of a webhook, newest first.
+    /// Returns the latest deliveries of a webhook, newest first.
     pub fn deliveries(&self, webhook: &str) -> Vec<Delivery> {
         let running = self.0.running.lock();
         running.get(webhook).map(|running| running.run.progress.lock().deliveries()).unwrap_or_default()
     }
 
-    /// Sends a message that is no change, once.
+    /// Sends a message that is not a change, once.
     pub async fn test(&self, webhook: &Webhook) -> SendOutcome {
         self.0.sender.send_test(webhook).await
     }
@@ -132,7 +134,7 @@ impl Webhooks {
                 }
                 Err(error) => {
                     let text = format!("its delivery cannot be started: {}", error.message);
-                    // Once, and not with each new attempt.
+                    // The failure is logged once, and not with each new attempt.
                     if not_started.insert(webhook.id.clone(), text).is_none() {
                         tracing::error!(%error, webhook = webhook.id, "a webhook cannot be started; this is tried again");
                     }
@@ -167,7 +169,7 @@ impl Webhooks {
         Ok(RunningWebhook { run, task: tokio::spawn(worker) })
     }
 
-    /// Saves what changed of the progress of all webhooks, if it is time, or `at_once`.
+    /// Saves the changed parts of the progress of all webhooks if they are due, or all changed parts if `at_once`.
     async fn save(&self, at_once: bool) {
         let changed: Vec<(String, usize, Vec<u8>)> = {
             let running = self.0.running.lock();

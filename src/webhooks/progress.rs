@@ -1,5 +1,5 @@
-//! The progress of a webhook: the place in the change feed, the changes that wait to be sent or sent again, and the
-//! latest attempts. Knows when what is due; must not send.
+//! The progress of a webhook: its position in the change feed, the changes that wait to be sent or sent again, and the
+//! latest attempts. Knows when a change is due; must not send.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use serde::{Deserialize, Serialize};
 
-/// The number of changes that wait at most. While there are so many, no more are read: they stay in the change feed.
+/// The maximum number of waiting changes. When it is reached, no more are read: they stay in the change feed.
 const MAX_WAITING: usize = 1_000;
 
-/// The number of attempts that are remembered, and how many of them over a restart.
+/// The number of attempts that are kept, and the number that are kept over a restart.
 const REMEMBERED: usize = 100;
 const SAVED: usize = 20;
 
-/// The number of consecutive numbers of changes that belong to one stored part: what fails, fails in this order, so that
-/// few parts change at a time.
+/// The number of consecutive change numbers that belong to one stored part. Failures come in this order, so few parts
+/// change at a time.
 const NUMBERS_A_PART: u64 = 64;
 
-/// The pause after the first failure; each further one is four times as long, up to the longest.
+/// The pause after the first failure. Each further pause is four times as long, up to the longest.
 const FIRST_PAUSE: Millis = 5_000;
 const LONGEST_PAUSE: Millis = 3 * 3_600_000;
 
-/// The time for which a change is sent again after its first failure.
+/// The time after the first failure for which a change is sent again.
 const GIVE_UP_AFTER: Millis = 24 * 3_600_000;
 
-/// The time that a webhook may fail without one success before it is switched off.
+/// The time without a success after which a failing webhook is switched off.
 const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
 
 /// The progress of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct WebhookProgress {
-    /// Everything up to this number is delivered, not wanted, or waiting.
+    /// The number up to which all changes are delivered, not wanted, or waiting.
     pub(super) through: u64,
-    /// In the order of the changes. Stored in parts of its own.
+    /// The waiting changes, in order. They are stored in separate parts.
     #[serde(skip)]
     waiting: VecDeque<WaitingChange>,
-    /// When the first attempt since the last success failed.
+    /// The time of the first failure since the last success.
     failing_since: Option<Millis>,
-    /// Oldest first.
+    /// The latest attempts, oldest first.
     deliveries: VecDeque<Delivery>,
 }
 
@@ -78,21 +78,22 @@ pub struct Delivery {
 /// The outcome of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
-    /// The receiver accepted it.
+    /// The receiver accepted the change.
     Delivered,
-    /// It is sent again.
+    /// The change is sent again.
     Retrying,
-    /// It is not sent again.
+    /// The change is not sent again.
     GivenUp,
 }
 
 impl WebhookProgress {
-    /// A webhook that is sent what happens after a number.
+    /// Makes the progress of a webhook that gets the changes after this number.
     pub(super) fn new(through: u64) -> WebhookProgress {
         WebhookProgress { through, waiting: VecDeque::new(), failing_since: None, deliveries: VecDeque::new() }
     }
 
-    /// The stored form: everything but the changes that wait, and these in parts by their numbers.
+    /// Returns the stored form. The first part has everything except the waiting changes. They are divided into parts
+    /// by their numbers.
     pub(super) fn encode(&self) -> ProgressParts {
         let WebhookProgress { through, failing_since, deliveries, .. } = self;
         let deliveries = deliveries.iter().skip(deliveries.len().saturating_sub(SAVED)).cloned().collect();
@@ -108,7 +109,7 @@ impl WebhookProgress {
     /// Reads the stored form; `None` if nothing is stored.
     ///
     /// # Errors
-    /// Why it cannot be read.
+    /// The reason why the parts cannot be read.
     pub(super) fn decode(parts: &ProgressParts) -> serde_json::Result<Option<WebhookProgress>> {
         if parts.iter().all(Vec::is_empty) {
             return Ok(None);
@@ -122,22 +123,22 @@ impl WebhookProgress {
         Ok(Some(progress))
     }
 
-    /// The error of the latest attempt; `None` if it succeeded.
+    /// Returns the error of the latest attempt; `None` if it succeeded.
     pub(super) fn error(&self) -> Option<String> {
         self.deliveries.back().and_then(|delivery| delivery.error.clone())
     }
 
-    /// True if the latest attempt failed.
+    /// Is true if the latest attempt failed.
     pub(super) fn is_failing(&self) -> bool {
         self.failing_since.is_some()
     }
 
-    /// The number of further changes that may wait.
+    /// Returns the number of further changes that may wait.
     pub(super) fn room(&self) -> usize {
         MAX_WAITING.saturating_sub(self.waiting.len())
     }
 
-    /// Has a change wait to be sent.
+    /// Adds a change to the waiting ones.
     pub(super) fn push(&mut self, change: Change) {
         let Change { number, at, op, blueprint, id } = change;
         let (op, blueprint, id) = (op.as_str().to_owned(), blueprint.to_string(), id.to_string());
@@ -153,12 +154,12 @@ impl WebhookProgress {
         });
     }
 
-    /// The first change that may be sent now: one behind which no earlier change of the same resource waits.
+    /// Returns the first change that may be sent now. It must have no earlier waiting change of the same resource.
     pub(super) fn next_due(&self, now: Millis) -> Option<WaitingChange> {
         self.sendable().find(|waiting| waiting.due <= now).cloned()
     }
 
-    /// When the next change may be sent.
+    /// Returns when the next change may be sent.
     pub(super) fn due(&self) -> Option<Millis> {
         self.sendable().map(|waiting| waiting.due).min()
     }
@@ -168,7 +169,7 @@ impl WebhookProgress {
         self.waiting.iter().filter(move |waiting| seen.insert(waiting.id.as_str()))
     }
 
-    /// Has everything that failed be sent again now, for a webhook that was switched on again.
+    /// Makes all failed changes due now, for a webhook that was switched on again.
     pub(super) fn begin_again(&mut self) {
         self.failing_since = None;
         for waiting in &mut self.waiting {
@@ -176,7 +177,7 @@ impl WebhookProgress {
         }
     }
 
-    /// Notes an attempt. Returns whether the webhook has failed for so long that it is to be switched off.
+    /// Records an attempt. Returns whether the webhook has failed for so long that it must be switched off.
     pub(super) fn note(&mut self, number: u64, mut delivery: Delivery, is_success: bool, now: Millis) -> bool {
         let Some(position) = self.waiting.iter().position(|waiting| waiting.number == number) else { return false };
         if is_success {
@@ -208,13 +209,13 @@ impl WebhookProgress {
         }
     }
 
-    /// The latest attempts, newest first.
+    /// Returns the latest attempts, newest first.
     pub(super) fn deliveries(&self) -> Vec<Delivery> {
         self.deliveries.iter().rev().cloned().collect()
     }
 }
 
-/// The stored part of a waiting change. The first one has everything else.
+/// Returns the stored part of a waiting change. The first part has everything else.
 fn part_of(number: u64) -> usize {
     1 + (number / NUMBERS_A_PART % (PROGRESS_PARTS as u64 - 1)) as usize
 }
@@ -223,25 +224,25 @@ fn encoded<T: Serialize>(value: &T) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data can always be serialized")
 }
 
-/// The pause after a number of failures.
+/// Returns the pause after a number of failures.
 fn pause(attempts: u32) -> Millis {
     let factor = 4_i64.saturating_pow(attempts.saturating_sub(1));
     FIRST_PAUSE.saturating_mul(factor).min(LONGEST_PAUSE)
 }
 
 impl WaitingChange {
-    /// The resource.
+    /// Returns the resource.
     pub(super) fn resource(&self) -> Option<ResourceId> {
         ResourceId::parse(&self.id)
     }
 
-    /// Tests whether the resource is gone.
+    /// Returns whether the resource was deleted.
     pub(super) fn is_deletion(&self) -> bool {
         self.op == ChangeOp::Deleted.as_str()
     }
 }
 
-/// Names what a change is sent under, each time.
+/// Returns the id under which a change is sent. It is the same in each attempt.
 pub(super) fn message_id(webhook: &str, number: u64) -> Arc<str> {
     format!("msg_{webhook}_{number}").into()
 }

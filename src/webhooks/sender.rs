@@ -1,4 +1,4 @@
-//! Makes and sends the messages of webhooks. Must not know when, or what an answer leads to.
+//! The making and the sending of webhook messages. Must not know the time of sending, or the effect of an answer.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -18,20 +18,21 @@ use super::address::{PublicResolver, SystemResolver, is_private_address, refused
 use super::progress::{WaitingChange, message_id};
 use super::signature::sign;
 
-/// The time that a receiver has to answer, and to accept a connection.
+/// The time limit for the answer of a receiver, and for its acceptance of a connection.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a message is not sent that waits while the server stops.
+/// The reason why a message that waits is not sent when the server stops.
 const STOPPING: &str = "the server stops";
 
-/// When a receiver counts as slow. Slow ones share a lane of their own, so that those who answer promptly never wait for
-/// them: one of them holds a place for up to [`TIMEOUT`].
+/// The time of an answer from which a receiver counts as slow. Slow receivers have their own lane, so that fast ones
+/// never wait for them: one slow receiver occupies a place for up to [`TIMEOUT`].
 const SLOW: Duration = Duration::from_millis(500);
 
-/// The lanes that messages are sent in: how many are sent at once, how many are made at once, and how much memory those
-/// take that are being sent. A message that takes long changes to the lane for slow receivers while it is sent, which has
-/// room for the messages of several prompt lanes. Connections come out of the files that are kept back from clients.
+/// The sizes of the lanes: the number of messages that are sent at once, the number that are made at once, and the
+/// memory of those that are being sent. A message that takes long moves to the lane for slow receivers while it is
+/// sent; that lane has memory for the messages of several fast lanes. The connections use file descriptors that clients
+/// cannot take.
 const PROMPT: LaneSize = LaneSize { sending: 32, making: 4, kib: 32 << 10 };
 const PATIENT: LaneSize = LaneSize { sending: 128, making: 4, kib: 32 << 10 };
 
@@ -41,7 +42,7 @@ struct LaneSize {
     kib: u32,
 }
 
-/// The places of one kind of receivers. Each gets its turn in the order in which they asked.
+/// The places for one kind of receiver. Messages get places in the order in which they ask.
 struct Lane {
     sending: Arc<Semaphore>,
     making: Semaphore,
@@ -55,7 +56,7 @@ struct LanePermit {
     _memory: OwnedSemaphorePermit,
 }
 
-/// The pace that follows from a receiver's last answer.
+/// The pace of a receiver, according to its last answer.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
     is_slow: AtomicBool,
@@ -86,7 +87,7 @@ impl Lane {
         Arc::clone(&self.sending).acquire_owned().await
     }
 
-    /// Waits for memory for a message of so many bytes.
+    /// Waits for the memory of a message with this many bytes.
     async fn memory(&self, bytes: usize) -> Result<OwnedSemaphorePermit, AcquireError> {
         let kib = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kib);
         Arc::clone(&self.memory).acquire_many_owned(kib).await
@@ -96,13 +97,13 @@ impl Lane {
 /// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendOutcome {
-    /// The id that it was sent under.
+    /// The id of the message.
     pub message: String,
     /// The status of the answer, if there was one.
     pub status: Option<u16>,
-    /// Why it was not accepted.
+    /// The reason why the message was not accepted.
     pub error: Option<String>,
-    /// The time that the receiver took.
+    /// The time that the receiver took, in milliseconds.
     pub milliseconds: u64,
 }
 
@@ -121,7 +122,7 @@ impl Sender {
         }
     }
 
-    /// Sends a change with the resource as it is now.
+    /// Sends a change with the current state of the resource.
     pub(super) async fn send_change(
         &self,
         content: &Content,
@@ -149,7 +150,7 @@ impl Sender {
         sent
     }
 
-    /// Waits for a message to be sent. After a while it goes to the other lane, as soon as that has a place for it.
+    /// Waits until a message is sent. After a while, the message moves to the other lane as soon as that has a place.
     async fn change_lanes_if_slow(
         &self,
         sent: impl Future<Output = SendOutcome>,
@@ -169,7 +170,7 @@ impl Sender {
         }
     }
 
-    /// Sends a message that is no change.
+    /// Sends a message that is not a change.
     pub(super) async fn send_test(&self, webhook: &Webhook) -> SendOutcome {
         let at = now_millis();
         let message = format!("msg_{}_test_{at}", webhook.id);
@@ -180,7 +181,7 @@ impl Sender {
         self.send(webhook, &message, body.to_string()).await
     }
 
-    /// The change with the resource as a token with `preview` gets it; null if it is gone.
+    /// Returns the change with the resource as a token with `preview` gets it. The resource is null if it was deleted.
     async fn body(&self, content: &Content, change: &WaitingChange) -> Result<String, String> {
         let resource = match change.is_deletion() {
             true => "null".to_owned(),
@@ -198,7 +199,7 @@ impl Sender {
 
     async fn send(&self, webhook: &Webhook, message: &str, body: String) -> SendOutcome {
         let Some(client) = &self.client else { return failed(message, "the server cannot make connections") };
-        // A name is checked when it was resolved; an address is never resolved.
+        // A name was checked when it was resolved. An address is never resolved, so it is checked here.
         if !self.allows_private_addresses && is_private_address(&webhook.url) {
             return failed(message, refused());
         }
@@ -227,7 +228,7 @@ impl Sender {
     }
 }
 
-/// The resource as JSON text; `null` if it or its blueprint no longer exists.
+/// Returns the resource as JSON text; `null` if it or its blueprint no longer exists.
 async fn read(content: &Content, access: &Arc<Access>, blueprint: &str, id: &str) -> Result<String, String> {
     let read = async {
         let view = content.view(access, blueprint)?;
@@ -245,7 +246,7 @@ fn failed(message: &str, error: &str) -> SendOutcome {
     SendOutcome { message: message.to_owned(), status: None, error: Some(error.to_owned()), milliseconds: 0 }
 }
 
-/// The innermost cause, which names neither the URL nor what libraries say around it.
+/// Returns the innermost cause. It contains neither the URL nor the texts that libraries add.
 fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("the receiver did not answer within {} seconds", TIMEOUT.as_secs());
@@ -265,7 +266,7 @@ fn client(allows_private_addresses: bool) -> reqwest::Result<reqwest::Client> {
 }
 
 fn builder() -> reqwest::ClientBuilder {
-    // Fails if a provider is installed already, which is just as good.
+    // The call fails if a provider is installed already. That provider is equally good.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("Bindery/", env!("CARGO_PKG_VERSION")))
@@ -289,7 +290,7 @@ mod tests {
 
     use super::*;
 
-    /// A name server that answers these addresses, one after the other, and the last one from then on.
+    /// A name server that answers these addresses, one after the other, and then always the last one.
     struct RebindingResolver {
         answers: Vec<SocketAddr>,
         asked: Arc<AtomicUsize>,
@@ -312,7 +313,7 @@ mod tests {
             |answers: Vec<SocketAddr>| PublicResolver(RebindingResolver { answers, asked: Arc::clone(&asked) });
         let public = SocketAddr::from(([1, 1, 1, 1], here.port()));
         let resolver = Arc::new(rebinding(vec![public, here]));
-        // Whoever checks the name first sees a public address.
+        // A check of the name alone would see a public address.
         let found: Vec<SocketAddr> = resolver.resolve("rebinding.example".parse().unwrap()).await.unwrap().collect();
         assert_eq!(found, [public]);
         let client = builder().dns_resolver(Arc::clone(&resolver)).build().unwrap();
@@ -322,7 +323,7 @@ mod tests {
             assert_eq!(cause(&error), refused());
             assert_eq!(asked.load(Ordering::SeqCst), connection, "each connection asks again");
         }
-        // Without the check the same client arrives, so it is the check that keeps it away.
+        // Without the check, the same client connects. So it is the check that prevents the connection.
         let unchecked = RebindingResolver { answers: vec![here], asked: Arc::default() };
         let client = builder().dns_resolver(Arc::new(unchecked)).build().unwrap();
         let sent = tokio::spawn(async move { client.post(&url).send().await.map(drop) });

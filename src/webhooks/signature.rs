@@ -1,9 +1,9 @@
-//! Signatures as the Standard Webhooks specification has them. Must not know what is signed.
+//! Signatures by the Standard Webhooks specification. Must not know the signed contents.
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use ring::hmac;
 
-/// The value of `webhook-signature` for a message. A secret is `whsec_` and Base64.
+/// Returns the value of `webhook-signature` for a message. A secret is `whsec_` and Base64.
 pub(super) fn sign(secret: &str, id: &str, seconds: i64, body: &[u8]) -> String {
     let bytes = BASE64_STANDARD.decode(secret.trim_start_matches("whsec_")).unwrap_or_default();
     let key = hmac::Key::new(hmac::HMAC_SHA256, &bytes);
@@ -17,7 +17,7 @@ pub(super) fn sign(secret: &str, id: &str, seconds: i64, body: &[u8]) -> String 
 mod tests {
     use super::*;
 
-    /// The example of the specification's own libraries.
+    /// This is the example of the specification's own libraries.
     #[test]
     fn the_published_example_has_the_published_signature() {
         let body = br#"{"test": 2432232314}"#;

@@ -1,4 +1,5 @@
-//! The task of one webhook: reads the change feed, sends what is due, and waits. Must not know how a message is sent.
+//! The task of one webhook: reads the change feed, sends changes that are due, and waits. Must not know how a message
+//! is sent.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,20 +15,21 @@ use tokio::time::sleep;
 use super::progress::{Delivery, DeliveryState, WaitingChange, WebhookProgress};
 use super::sender::{Pace, SendOutcome, Sender};
 
-/// The number of changes that are read at a time.
+/// The number of changes that are read at once.
 const BATCH: usize = 100;
 
-/// The time to leave the feed alone after looking at it, so that a thousand webhooks cost little while much is written.
+/// The pause after each look at the feed. With it, a thousand webhooks cost little while many changes are written.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The time to wait after an error of the server's own.
+/// The pause after an error of the server itself.
 const ERROR_PAUSE: Duration = Duration::from_secs(5);
 
-/// The time that a success may be unsaved: after a kill, what was sent since is sent again.
+/// The time after which a success must be saved. After a kill, changes that were sent since the last save are sent
+/// again.
 const SAVE_SOON: Duration = Duration::ZERO;
 
-/// The time that a failure may be unsaved. A kill in between leads to an earlier attempt, which costs less than writing what
-/// changes with each attempt at a receiver that is gone for days.
+/// The time after which a failure must be saved. A kill before that leads to an earlier attempt. That costs less than a
+/// write after each attempt at a receiver that fails for days.
 const SAVE_SELDOM: Duration = Duration::from_secs(60);
 
 /// The state of a webhook that is being delivered.
@@ -35,21 +37,21 @@ pub(super) struct Run {
     pub(super) progress: Mutex<WebhookProgress>,
     /// Notified when the definition changes.
     pub(super) changed: Notify,
-    /// The last failure, as people read it.
+    /// The last failure, as a text for people.
     pub(super) error: Mutex<Option<String>>,
     saving: Mutex<SaveState>,
 }
 
 /// The part of a webhook's progress that is saved.
 struct SaveState {
-    /// When to save what changed; `None` if nothing did.
+    /// The time to save the changes; `None` if nothing changed.
     due: Option<Instant>,
-    /// The hashes of the stored parts; `None` if that is not known.
+    /// The hashes of the stored parts; `None` if a hash is not known.
     stored: [Option<blake3::Hash>; PROGRESS_PARTS],
 }
 
 impl Run {
-    /// The delivery of a webhook whose progress is stored in these parts.
+    /// Returns the delivery of a webhook whose progress is stored in these parts.
     pub(super) fn new(progress: WebhookProgress, stored: &ProgressParts, error: Option<String>) -> Run {
         let stored = std::array::from_fn(|part| Some(blake3::hash(&stored[part])));
         let saving = SaveState { due: Some(Instant::now()), stored };
@@ -61,14 +63,14 @@ impl Run {
         }
     }
 
-    /// Notes that there is something to save within this time.
+    /// Records that there is something to save within this time.
     fn save_within(&self, time: Duration) {
         let due = Instant::now() + time;
         let mut saving = self.saving.lock();
         saving.due = Some(saving.due.map_or(due, |earlier| earlier.min(due)));
     }
 
-    /// The numbers and stored forms of the parts to save now: those that changed, if it is time, or `at_once`.
+    /// Returns the numbers and stored forms of the changed parts, if they are due or `at_once`.
     pub(super) fn take_changed(&self, at_once: bool) -> Vec<(usize, Vec<u8>)> {
         let is_due = self.saving.lock().due.take_if(|due| *due <= Instant::now() || at_once).is_some();
         if !is_due {
@@ -85,7 +87,7 @@ impl Run {
         changed.collect()
     }
 
-    /// Notes that saving failed: nothing is known of what is stored, and all of it is saved again.
+    /// Records that saving failed. The stored parts are then unknown, and all of them are saved again.
     pub(super) fn forget_stored(&self) {
         self.saving.lock().stored = [None; PROGRESS_PARTS];
         self.save_within(Duration::ZERO);
@@ -126,7 +128,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Has the next changes wait to be sent, if there is room for them. Returns whether that succeeded.
+    /// Reads the next changes, if there is room for them. Returns whether that succeeded.
     async fn read(&self, webhook: &Webhook) -> bool {
         let (through, room) = {
             let progress = self.run.progress.lock();
@@ -198,14 +200,14 @@ impl Worker {
         }
     }
 
-    /// Waits until something is due, the definition changes, or there are more changes and room for them.
+    /// Waits until a change is due, the definition changes, or there are more changes and room for them.
     async fn wait(&self, end: &mut watch::Receiver<FeedEnd>) {
         let (due, has_room) = {
             let progress = self.run.progress.lock();
             (progress.due(), progress.room() > 0)
         };
         let pause = due.map_or(Duration::MAX, |due| Duration::from_millis((due - now_millis()).max(0).cast_unsigned()));
-        // A change that came while the feed was read is noticed: `through` is behind the end then.
+        // A change that arrived while the feed was read is not missed: `through` is then before the end of the feed.
         let is_behind = has_room && self.run.progress.lock().through != end.borrow().last;
         if is_behind {
             return;

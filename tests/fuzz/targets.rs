@@ -1,5 +1,5 @@
-//! What is fuzzed: for each kind of input from outside, a function that panics if the input is not handled as it must be,
-//! and inputs to begin with.
+//! The fuzz targets: for each kind of input from outside, a function that panics if the input is handled wrongly, and
+//! the first inputs.
 //!
 //! `cargo fuzz` runs these functions for hours (`fuzz_targets`), `tests/it/fuzz/bounded.rs` for seconds on stable. Inputs
 //! that are a folder of files are edits of a sound folder, because checksums refuse nearly everything else.
@@ -25,9 +25,9 @@ use serde_json::{Value, json};
 pub(crate) struct Target {
     /// The name of its file in `fuzz_targets`.
     pub(crate) name: &'static str,
-    /// Panics if the input is not handled as it must be.
+    /// The function of the target. It panics if the input is handled wrongly.
     pub(crate) run: fn(&[u8]),
-    /// Inputs to begin with.
+    /// The first inputs.
     pub(crate) seeds: &'static [&'static [u8]],
 }
 
@@ -102,7 +102,7 @@ fn filter(data: &[u8]) {
     );
 }
 
-/// A value that was accepted is accepted again, unchanged.
+/// Checks that a value that was accepted is accepted again, unchanged.
 fn body(data: &[u8]) {
     let Ok(Value::Object(attributes)) = json::parse(data) else { return };
     let blueprint = &*EVERY_TYPE;
@@ -125,7 +125,7 @@ fn blueprint(data: &[u8]) {
     }
 }
 
-/// What is read of a damaged log is what was written, up to some record or up to an error.
+/// Checks that a damaged log yields the written records, up to some record or up to an error.
 fn log(data: &[u8]) {
     let _ = decode_writes(data);
     if let Some(key) = Key::decode(data) {
@@ -148,7 +148,7 @@ fn log(data: &[u8]) {
     compare();
 }
 
-/// A base is read as it was written, or refused.
+/// Checks that a base is read as it was written, or refused.
 fn base(data: &[u8]) {
     let folder = damaged(&BASE, data, |folder| {
         let work = tempfile::tempdir().unwrap();
@@ -159,7 +159,7 @@ fn base(data: &[u8]) {
     let _ = bindery_base::verify(&folder.path().join("x.base"));
 }
 
-/// A damaged index is refused, or answers as a look at every text would.
+/// Checks that a damaged index is refused, or gives the same answers as a test of every text.
 fn index(data: &[u8]) {
     const DOCUMENTS: u128 = 100;
     let text = |id: u128| format!("t{id}");
@@ -220,7 +220,7 @@ fn access_log(data: &[u8]) {
     });
 }
 
-/// What was sanitized once stays as it is.
+/// Checks that sanitized HTML does not change when it is sanitized again.
 fn html(data: &[u8]) {
     let html = String::from_utf8_lossy(data);
     for sanitize in [Sanitizer::rich_text, Sanitizer::page] {
@@ -244,7 +244,7 @@ fn css(data: &[u8]) {
 static EVERY_TYPE: LazyLock<Blueprint> = LazyLock::new(every_type);
 static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
 
-/// A blueprint with a field of every type, and variants.
+/// Makes a blueprint with a field of every type, and variants.
 fn every_type() -> Blueprint {
     let fields = FieldType::NAMES.map(|kind| {
         let settings = if kind.starts_with("reference") { json!({ "blueprint": "t" }) } else { json!({}) };
@@ -263,7 +263,8 @@ thread_local! {
     static INDEX: Kept = const { OnceCell::new() };
 }
 
-/// A copy of a sound folder, made once, with edits: of which file, at which offset (big-endian), and what is added there.
+/// Copies a sound folder, which is made once, and applies edits: each has the number of a file, an offset (big-endian),
+/// and the number to add to the byte there.
 fn damaged(sound: &'static LocalKey<Kept>, edits: &[u8], make: impl FnOnce(&Path)) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
     sound.with(|kept| {
@@ -295,13 +296,13 @@ fn copy_folder(from: &Path, to: &Path) {
         let target = to.join(entry.file_name());
         match entry.file_type().unwrap().is_dir() {
             true => copy_folder(&entry.path(), &target),
-            // Not `fs::copy`, which fails when a signal interrupts it. The fuzzer has a timer.
+            // `fs::copy` fails when a signal interrupts it, and the fuzzer has a timer.
             false => fs::write(target, fs::read(entry.path()).unwrap()).unwrap(),
         }
     }
 }
 
-/// All files of a folder, in the order of their names.
+/// Returns all files of a folder, in the order of their names.
 fn files_of(folder: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -177,7 +177,7 @@ fn the_use_of_a_token_is_noted_once_and_costs_readers_nothing() {
     let token = server.token(&["view"]);
     let used = |server: &Server| server.get("/v2/tokens").expect(200).data()[0]["last_used_at"].clone();
     assert_eq!(used(&server), Value::Null);
-    // The answer is kept from before the use is noted.
+    // The answer is kept from before the use of the token is noted.
     let kept = server.get("/v2/resources/notes").expect(200);
     let first = server.as_token(&token).get("/v2/resources/notes").expect(200);
     let deadline = std::time::Instant::now() + Duration::from_secs(10);
@@ -200,7 +200,7 @@ fn the_use_of_a_token_is_noted_once_and_costs_readers_nothing() {
     assert_eq!(used(&server), noted);
 }
 
-/// The year, month and day of a number of days since 1970. The calendar repeats every 400 years, an era.
+/// Returns the year, month and day of a number of days since 1970. The calendar repeats every 400 years, an era.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);

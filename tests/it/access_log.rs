@@ -17,7 +17,7 @@ fn start(format: &str) -> Server {
     server
 }
 
-/// The lines whose id is this one, once there is one.
+/// Waits for lines with this request id, and returns them.
 fn lines_of(server: &Server, id: &str) -> Vec<String> {
     let started = Instant::now();
     loop {
@@ -29,7 +29,7 @@ fn lines_of(server: &Server, id: &str) -> Vec<String> {
     }
 }
 
-/// The only line of a request with this id.
+/// Returns the only line of a request with this id.
 fn logged(server: &Server, id: &str) -> Value {
     let lines = lines_of(server, id);
     assert_eq!(lines.len(), 1, "{id}: {lines:?}");

@@ -52,7 +52,7 @@ pub(crate) const AGENTS: [(&str, &str, &str); 5] = [
     ),
 ];
 
-/// Referrers as they are sent, and what each counts as on the first site.
+/// Referrers as they are sent, and the name under which each counts on the first site.
 pub(crate) const REFERRERS: [(&str, &str); 7] = [
     ("", "direct"),
     ("https://www.search.example/?q=x", "search.example"),
@@ -78,18 +78,18 @@ pub(crate) struct Seen {
     pub(crate) country: String,
     pub(crate) device: String,
     pub(crate) browser: String,
-    /// The UTM parameters of the page's address; empty without one.
+    /// The UTM parameters of the page's address. They are empty if it has none.
     pub(crate) utm: [String; 5],
     /// The event, if it is not a pageview.
     pub(crate) event: Option<SentEvent>,
-    /// Whether the pageview was deleted.
+    /// True if the pageview was deleted.
     pub(crate) is_gone: bool,
-    /// Whether its session was deleted, along with the day that the session began on.
+    /// True if its session was deleted, along with the day on which the session began.
     pub(crate) is_of_gone_session: bool,
 }
 
 impl Seen {
-    /// A pageview without a referrer by one of [`AGENTS`].
+    /// Makes a pageview without a referrer by one of [`AGENTS`].
     pub(crate) fn new(at: i64, site: &str, who: (String, usize), path: &str) -> Seen {
         let (_, device, browser) = AGENTS[who.1];
         Seen {
@@ -148,7 +148,7 @@ impl Counter {
             .unwrap_or_else(|error| panic!("{report:?} {query}: {error}"))
     }
 
-    /// Deletes, and returns the reported number of deleted pageviews.
+    /// Deletes pageviews, and returns the reported number of deleted pageviews.
     pub(crate) fn delete(&self, query: &str) -> u64 {
         delete_figures(self.analytics.as_ref().unwrap(), query).unwrap()["deleted"].as_u64().unwrap()
     }

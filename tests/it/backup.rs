@@ -30,7 +30,7 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// A server with resources in two variants, some of them deleted, a member and a token.
+/// Starts a server with resources in two variants, some of them deleted, a member and a token.
 fn filled() -> Server {
     let server = Server::start();
     let body = json!({
@@ -58,7 +58,7 @@ fn filled() -> Server {
     server
 }
 
-/// Everything that can be read over HTTP.
+/// Returns everything that can be read over HTTP.
 fn everything(server: &Server) -> Vec<Value> {
     let paths = ["/v2/blueprints", "/v2/members", "/v2/tokens", "/v2/resources/posts/export?all_variants=true&sort=id"];
     paths.map(|path| server.get(path).expect(200).json()).into()

@@ -1,4 +1,4 @@
-//! Blueprints: their bodies, and how a change affects stored values (`API.md` 4.9).
+//! Blueprints: their bodies, and the effect of a change on stored values (`API.md` 4.9).
 
 mod changes;
 mod meanwhile;
@@ -176,7 +176,7 @@ fn invalid_blueprint_bodies_report_the_invalid_keys() {
         let slug = body["slug"].as_str().unwrap();
         server.delete(&format!("/v2/blueprints/{slug}"));
     }
-    // A field may keep naming a blueprint that was deleted. Another field may not start to name it.
+    // A field may continue to refer to a blueprint that was deleted. Another field may not begin to.
     server.blueprint("goes", json!([]));
     let to = |slug: &str| typed(slug, "reference", json!({ "blueprint": "goes" }));
     server.blueprint("names", json!([to("one"), text("two")]));
@@ -250,7 +250,7 @@ fn deleting_a_blueprint_in_use_requires_force() {
     ] {
         assert_eq!(server.raw(method, &path, &[], b"").status, 404, "{method} {path}");
     }
-    // Relations to its resources stay and can be sent back. The field may keep naming the deleted blueprint.
+    // Relations to its resources stay and can be sent back. The field may continue to refer to the deleted blueprint.
     let read = server.find(&format!("links/{link}"));
     assert_eq!(read["attributes"]["to"], ids[0].as_str());
     server.put(&format!("/v2/resources/links/{link}"), &read).expect(200);

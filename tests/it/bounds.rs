@@ -1,5 +1,5 @@
-//! What one request may cost: faults, values and lines without number are answered soon, within bounded memory, and do
-//! not hold up others.
+//! The limits on the cost of one request. Very many errors, values or lines are answered soon, within limited memory,
+//! and do not slow other requests down.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::support::{ADMIN, Failures, Reply, Server, binary};
 
 const NDJSON: &str = "application/x-ndjson";
 
-/// The processor time that a process has used, in seconds.
+/// Returns the processor time that a process has used, in seconds.
 fn cpu_seconds(process: u32) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
     let numbers: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
@@ -20,7 +20,7 @@ fn cpu_seconds(process: u32) -> f64 {
     ticks as f64 / 100.0
 }
 
-/// The most memory that a process ever had, in MiB; none if it has ended.
+/// Returns the greatest memory that a process has had so far, in MiB; none if it has ended.
 fn peak_mib(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
@@ -48,7 +48,7 @@ fn list(count: usize, element: impl Fn(usize) -> String) -> String {
     out + "]"
 }
 
-/// An object with so many keys.
+/// Returns an object with this many keys.
 fn keys(count: usize) -> String {
     let members = list(count, |n| format!("\"k{n}\":0"));
     format!("{{{}}}", &members[1..members.len() - 1])
@@ -211,7 +211,7 @@ fn bodies_of_small_objects_at_the_same_time_take_bounded_memory() {
     assert!(peak < 600, "{peak} MiB for six bodies of {} bytes", body.len());
 }
 
-/// `cargo test --test it -- --ignored circle`
+/// To run it: `cargo test --test it -- --ignored circle`
 #[test]
 #[ignore = "long: 100,000 lines in one transaction"]
 fn a_circle_of_100_000_lines_is_imported_within_700_mib() {
@@ -274,7 +274,7 @@ fn a_compressed_file_that_grows_without_end_is_refused_within_100_mib() {
     assert_eq!(imported.len(), 1, "what comes before the endless line is imported");
 }
 
-/// A data folder with the blueprint, of a server that has stopped.
+/// Makes a data folder with the blueprint. The server of the folder has stopped.
 fn prepared_folder(folder: &std::path::Path) -> std::path::PathBuf {
     let data = folder.join("data");
     let mut server = Server::start_in(&data, &[]);

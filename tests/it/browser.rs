@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// How long the browser may take for a test.
+/// The time that the browser may take for a test.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 /// A web server for the pages under test. It answers every path with a page.
 pub(crate) struct Pages {
@@ -94,7 +94,7 @@ impl Drop for Browser {
     }
 }
 
-/// The path of Chromium, if it is installed.
+/// Returns the path of Chromium, if it is installed.
 pub(crate) fn chromium(test: &str) -> Option<PathBuf> {
     let named = std::env::var_os("BINDERY_TEST_CHROMIUM").filter(|named| !named.is_empty()).map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();

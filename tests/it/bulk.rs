@@ -38,7 +38,7 @@ fn total(server: &Server) -> Value {
     server.get("/v2/resources/notes").expect(200).json()["meta"]["total"].take()
 }
 
-/// The index and the error code of each failed item.
+/// Returns the index and the error code of each failed item.
 fn failures(reply: &Reply) -> Vec<(u64, String)> {
     let failed = reply.data()["failed"].take();
     let one = |entry: &Value| {

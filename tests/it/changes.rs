@@ -1,4 +1,4 @@
-//! The change feed (`API.md` 6.1): what it has, who sees it, and how it is read.
+//! The change feed (`API.md` 6.1): its contents, its visibility, and the ways to read it.
 
 mod lasting;
 mod waiting;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Reply, Server};
 
-/// The operation and the id of each change in an answer.
+/// Returns the operation and the id of each change in an answer.
 fn ops(reply: &Reply) -> Vec<(String, String)> {
     let text = |line: &Value, key: &str| line[key].as_str().unwrap().to_owned();
     reply.lines().iter().map(|line| (text(line, "op"), text(line, "id"))).collect()
@@ -34,7 +34,7 @@ fn each_write_is_one_change_and_a_site_sees_those_that_concern_it() {
     let path = |id: &str| format!("/v2/resources/notes/{id}");
     let a = draft(&server, "notes");
     server.patch(&path(&a), &json!({ "attributes": { "title": "1" } })).expect(200);
-    // Changes nothing, and is no change.
+    // This request changes nothing, so the feed must not contain it.
     server.patch(&path(&a), &json!({ "attributes": { "title": "1" } })).expect(200);
     server.patch(&path(&a), &json!({ "published_at": "2026-01-01T00:00:00Z" })).expect(200);
     server.patch(&path(&a), &json!({ "published_at": "2026-01-02T00:00:00Z" })).expect(200);
@@ -124,7 +124,7 @@ fn what_a_write_does_to_other_resources_is_in_the_feed() {
     ]
     .map(|(op, id)| (op.to_owned(), id.clone()))
     .to_vec();
-    // Within one transaction, any order will do.
+    // Within one transaction, any order is right.
     let mut sorted = found.clone();
     sorted.sort();
     expected.sort();

@@ -1,5 +1,5 @@
-//! What clients may use of a server: connections, memory and time (`API.md` 1.9 and 8). Small attacks; `long` has those
-//! of full size.
+//! The limits of a client: connections, memory and time (`API.md` 1.9 and 8). The attacks here are small; `long` has
+//! those of full size.
 
 pub(crate) mod attack;
 mod long;
@@ -14,7 +14,7 @@ use serde_json::json;
 use crate::support::{Failures, Server};
 use attack::{Beside, Raw, ask, fill, head, is_well, memory, with_body};
 
-/// Other tests run at the same time, so this is far above what a quiet machine needs.
+/// The limit of the 99th percentile. Other tests run at the same time, so it is far above the time on an idle machine.
 const P99: Duration = Duration::from_millis(1500);
 
 const EXPORT: &str = "/v2/resources/things/export?format=ndjson";
@@ -104,7 +104,7 @@ fn bodies_that_do_not_end_yield_to_new_connections_and_probes_never_wait_for_a_p
     for path in ["/healthzz", "/v2/resources/notes"] {
         assert_eq!(ask(server.address(), "GET", path, None).unwrap().status, 503, "{path}");
     }
-    // A byte now and then is no progress.
+    // A byte now and then does not count as progress.
     for _ in 0..6 {
         std::thread::sleep(Duration::from_millis(200));
         open.iter_mut().for_each(|raw| {
@@ -142,7 +142,7 @@ fn streams_of_events_leave_places_to_everybody_else() {
     let beside = Beside::begin(&server);
     std::thread::sleep(Duration::from_secs(1));
     beside.end(0, P99);
-    // What does not wait is answered, and what has ended counts no longer.
+    // A request that does not wait is answered, and a wait that has ended no longer counts.
     assert_eq!(begin("/v2/changes?since=now", &tokens[0], "").answer().unwrap().status, 200);
     drop(open);
     std::thread::sleep(Duration::from_secs(1));
@@ -150,7 +150,7 @@ fn streams_of_events_leave_places_to_everybody_else() {
     is_well(&server);
 }
 
-/// A body with this many spaces in it, compressed.
+/// Returns a body with this many spaces in it, compressed.
 fn bomb(spaces: usize) -> Vec<u8> {
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
     encoder.write_all(b"{\"attributes\": {\"t\": 1").unwrap();
@@ -228,7 +228,8 @@ fn clients_that_send_or_read_nothing_are_disconnected() {
     let server = Server::start_with(&["--client-timeout", "1", "--keepalive-timeout", "3"]);
     fill(&server, 400, 10_000);
     let body = |length: usize, body: &str| with_body("/v2/resources/notes", length, body);
-    // What is sent, the status of the answer if there is one, and between how many seconds the connection is closed.
+    // Each case: the bytes that are sent, the status of the answer if there is one, and the earliest and latest time of
+    // the close in seconds.
     let mut cases: Vec<(&str, String, Option<u16>, [f64; 2])> = vec![
         ("nothing", String::new(), None, [0.9, 2.9]),
         ("half a head", head("GET", "/healthz", ""), None, [0.9, 2.9]),
@@ -287,7 +288,7 @@ fn clients_that_are_slow_but_steady_are_served() {
     fill(&server, 100, 10_000);
     let address = server.address().to_owned();
     std::thread::scope(|scope| {
-        // An import of a line in a while: a stream may be as slow as it likes.
+        // An import that sends one line from time to time: a stream may be slow.
         scope.spawn(|| {
             let mut raw = Raw::connect(&address);
             let line = "{\"attributes\":{\"t\":\"slow\"}}\n";
@@ -303,7 +304,7 @@ fn clients_that_are_slow_but_steady_are_served() {
             let text = String::from_utf8(raw.rest().unwrap()).unwrap();
             assert_eq!(text.matches("\"op\":\"created\"").count(), 5, "{text}");
         });
-        // A large body in pieces.
+        // A large body that is sent in pieces.
         scope.spawn(|| {
             let mut raw = Raw::connect(&address);
             let body = json!({ "resources": [{ "attributes": { "t": "y".repeat(60_000) } }, { "attributes": { "t": "z".repeat(60_000) } }] });
@@ -397,7 +398,7 @@ fn bodies_and_answers_stay_within_their_memory() {
     fill(&server, 100, 60_000);
     let before = memory(&server);
     let beside = Beside::begin(&server);
-    // 120 lists of 6 MB that nobody reads, then 60 bodies of 4 MB that end before their end.
+    // The load: 120 lists of 6 MB that nobody reads, then 60 bodies of 4 MB that are cut before their end.
     let mut open = Vec::new();
     for n in 0..180 {
         let mut raw = Raw::with_small_buffer(server.address());

@@ -1,4 +1,4 @@
-//! The command line as its users meet it: importing tables, and blueprints as files.
+//! The command line in use: the import of tables, and blueprints as files.
 
 mod configuration;
 mod tables;
@@ -21,7 +21,7 @@ fn run_in(folder: &Path, server: &Server, arguments: &[&str], input: &str) -> Ou
     child.wait_with_output().unwrap()
 }
 
-/// What it printed, both streams after one another.
+/// Returns the printed text: standard output, then standard error.
 fn printed(output: &Output) -> String {
     [&output.stdout, &output.stderr].map(|text| String::from_utf8_lossy(text).into_owned()).concat()
 }
@@ -89,7 +89,7 @@ fn a_table_becomes_resources_and_a_second_import_updates_them() {
     assert_eq!(header, "Title,sku,tags,Count,price,Remark,errors");
     assert!(row.starts_with("Ink,a2,,many,,y,") && row.contains("`stock` is not valid"), "{row}");
 
-    // Corrected, with the errors still in it.
+    // The rejects file is corrected, but the column with the errors is still in it.
     let arguments =
         ["import", "products", "-", "--format", "csv", "--key", "sku", "--map", "Count=stock", "--map", "Remark="];
     let output = run_in(folder.path(), &server, &arguments, &rejected.replace("many", "7"));
@@ -118,7 +118,7 @@ fn what_export_writes_as_csv_or_json_can_be_imported() {
     let folder = tempfile::tempdir().unwrap();
     for (file, format) in [("p.csv", "csv"), ("p.json", "json")] {
         let exported = succeeds(&run_in(folder.path(), &server, &["export", "products", "--format", format], ""));
-        // An export as JSON has an envelope; its array is what can be imported.
+        // An export as JSON has an envelope. Its array can be imported.
         let text = match serde_json::from_str::<Value>(&exported) {
             Ok(mut envelope) => envelope["data"].take().to_string(),
             Err(_) => exported,
@@ -150,7 +150,7 @@ fn blueprints_are_pulled_compared_and_applied() {
     let relation = |slug: &str, other: &str| json!({ "name": slug, "slug": slug, "type": "reference", "settings": { "blueprint": other } });
     from.blueprint("zebra", json!([field("title", "text")]));
     from.blueprint("articles", json!([field("title", "text"), relation("about", "zebra")]));
-    // Two that relate to each other.
+    // Two blueprints that relate to each other.
     from.put(
         "/v2/blueprints/zebra",
         &json!({ "name": "Zebra", "fields": [field("title", "text"), relation("best", "articles")] }),
@@ -170,7 +170,7 @@ fn blueprints_are_pulled_compared_and_applied() {
     assert!(succeeds(&run(&to, "apply", &["--yes"])).contains("2 created, 0 changed"));
     assert_eq!(succeeds(&run(&to, "diff", &[])), "nothing to change\n");
 
-    // A change, a loss, a conflict, and one without a file.
+    // The cases: a change, a loss of data, a conflict, and a blueprint without a file.
     to.blueprint("extra", json!([field("title", "text")]));
     let id = to.create("zebra", json!({ "title": "seven" }));
     let path = folder.path().join("files/zebra.json");
@@ -215,7 +215,7 @@ fn a_proposed_blueprint_takes_the_data_that_it_was_proposed_for() {
     server.post("/v2/blueprints", &proposal).expect(201);
     let imported = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "SKU"], "");
     assert!(succeeds(&imported).contains("40 created"), "{}", printed(&imported));
-    // The key is that of the column or of its field.
+    // The key is the name of the column or of its field.
     let again = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "sku"], "");
     assert!(succeeds(&again).contains("40 updated"), "{}", printed(&again));
     let wrong = run_in(folder.path(), &server, &["import", "my_products", "my_products.csv", "--key", "nr"], "");

@@ -15,7 +15,7 @@ fn with_notes(arguments: &[&str]) -> Server {
     server
 }
 
-/// Headers and bytes of an answer, as they were sent.
+/// Returns the headers and bytes of an answer, as they were sent.
 fn get(server: &Server, path: &str, accepted: &str) -> (ureq::http::HeaderMap, Vec<u8>) {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let request = agent.get(format!("{}{path}", server.address())).header("authorization", format!("Bearer {ADMIN}"));
@@ -98,7 +98,7 @@ fn each_client_gets_its_own_answer_in_every_encoding() {
         (answer.status().as_u16(), packed.map_or(bytes.clone(), |packed| unpack(&packed, &bytes)))
     };
     let mut failures = Failures::default();
-    // Twice, so that each client also comes after all others.
+    // The requests are made twice, so that each client also comes after all others.
     for round in 0..2 {
         for (who, client) in &clients {
             for method in ["PATCH", "GET"] {

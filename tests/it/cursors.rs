@@ -18,7 +18,7 @@ fn notes(server: &Server) {
     server.blueprint("others", json!([text("title"), { "name": "n", "slug": "n", "type": "number" }]));
 }
 
-/// The cursor of the next page.
+/// Returns the cursor of the next page.
 fn next(body: &Value) -> Option<String> {
     let link = body["links"]["next"].as_str()?;
     Some(link.split("cursor=").nth(1).unwrap().to_owned())
@@ -47,7 +47,7 @@ fn a_cursor_belongs_to_its_list_and_outlives_restarts() {
     let reader = server.as_token(&view);
     let list = |query: &str, cursor: &str| server.get(&format!("{LIST}?{query}&cursor={cursor}"));
     let refused = "422 INVALID_PARAMETER";
-    // What it is not bound to may change on the way.
+    // Parameters to which a cursor is not bound may change during the walk.
     for query in ["sort=n,title", "sort=n,title&per_page=100&fields=id", "sort=n,title&filter[n]=1&variant=en"] {
         assert_eq!(list(query, &cursor).outcome(), "200", "{query}");
     }
@@ -68,7 +68,7 @@ fn a_cursor_belongs_to_its_list_and_outlives_restarts() {
     for damaged in damaged {
         assert_eq!(list("sort=n,title", &damaged).outcome(), refused, "{damaged}");
     }
-    // Reported even if the client has the list.
+    // The error is reported even if the client has the list.
     assert_eq!(server.raw("GET", &format!("{LIST}?cursor=x"), &[("if-none-match", "*")], b"").status, 422);
     // Exports have no pages.
     assert_eq!(server.get(&format!("{LIST}/export?strict=1&cursor=")).outcome(), refused);
@@ -110,7 +110,7 @@ fn a_walk_beside_writes_shows_each_resource_that_is_not_written_once() {
                 }
                 written.insert(id);
             }
-            // The page ends with a resource that is gone when the walk goes on.
+            // The page ends with a resource that is deleted before the walk continues.
             let last = body["data"].as_array().unwrap().last().unwrap()["id"].as_str().unwrap().to_owned();
             if random.chance(50) {
                 server.delete(&format!("{LIST}/{last}"));

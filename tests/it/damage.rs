@@ -1,5 +1,5 @@
-//! Damaged data folders: `bindery verify` finds the damage and changes nothing, `bindery salvage` makes a new folder of
-//! what is left.
+//! Damaged data folders: `bindery verify` finds the damage and changes nothing. `bindery salvage` makes a new folder
+//! from the intact parts.
 
 mod anywhere;
 
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::folders::{copy, files, flip, listing, run};
 use crate::support::{Failures, Server};
 
-/// A stopped server's folder with 120 notes, the last 20 of which are only in the log if it was killed, and a page.
+/// The folder of a stopped server with 120 notes and a page. If the server was killed, the last 20 notes are only in
+/// the log.
 struct Site {
     folder: tempfile::TempDir,
     /// The title of each note by id.
@@ -37,7 +38,7 @@ fn site(is_killed: bool) -> Site {
             server.restart();
         }
         let title = format!("note {n}");
-        // Some are large enough for several pieces.
+        // Some notes are large enough for several pieces.
         let body = blake3::hash(title.as_bytes()).to_hex().repeat(if n % 30 == 7 { 900 } else { 3 });
         let id = server.create("notes", json!({ "title": title, "body": body }));
         notes.insert(id, title);
@@ -57,7 +58,7 @@ impl Site {
         self.folder.path().join("data")
     }
 
-    /// A copy of the folder with some damage.
+    /// Makes a copy of the folder with some damage.
     fn damaged(&self, damage: impl Fn(&Path)) -> tempfile::TempDir {
         let other = tempfile::tempdir().unwrap();
         copy(&self.data(), &other.path().join("data"));
@@ -76,7 +77,7 @@ fn log_of(data: &Path) -> std::path::PathBuf {
     files(&data.join("log"), ".log").remove(0)
 }
 
-/// The position of the record of a title in the log.
+/// Returns the position of the record of a title in the log.
 fn position_of(data: &Path, title: &str) -> usize {
     let bytes = fs::read(log_of(data)).unwrap();
     let needle = format!("\"title\":\"{title}\"");
@@ -92,7 +93,7 @@ fn break_database(db: &Path) {
     fs::write(db, b"garbage ".iter().copied().cycle().take(length).collect::<Vec<u8>>()).unwrap();
 }
 
-/// The largest file with this ending in a folder and the folders in it.
+/// Returns the largest file with this ending in a folder and its subfolders.
 fn largest(folder: &Path, ending: &str) -> std::path::PathBuf {
     let within = files(folder, "").into_iter().filter(|path| path.is_dir()).map(|folder| largest(&folder, ending));
     let found = files(folder, ending).into_iter().chain(within);
@@ -197,13 +198,13 @@ fn commands_on_a_folder_that_is_no_data_folder_are_rejected_and_create_nothing()
     assert_eq!(files(&other, "").len(), 1);
 }
 
-/// What must be kept of a damaged folder.
+/// The notes that salvage must keep of a damaged folder.
 enum Kept {
     /// Every note.
     All,
-    /// Every note but this one.
+    /// Every note except this one.
     AllBut(&'static str),
-    /// At least this many notes, each with its title, and no other.
+    /// At least this many notes, each with its title, and no others.
     AtLeast(usize),
 }
 
@@ -248,7 +249,7 @@ fn salvage_keeps_what_is_left_and_says_what_is_lost() {
         let before = listing(&data);
         let ran = run(&["salvage", "--to", new.to_str().unwrap()], &data);
         failures.check(listing(&data) == before, || format!("{what}: the old folder was changed"));
-        // A store that reached the disk in time before the kill has everything after all.
+        // If the store reached the disk before the kill, it has everything.
         let is_whole = match kept {
             Kept::All => true,
             Kept::AllBut(_) => false,

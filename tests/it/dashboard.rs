@@ -1,4 +1,4 @@
-//! What the dashboard is made of (`API.md` 4.15 to 4.17): its files, the status of the server, a search over everything.
+//! The parts of the dashboard (`API.md` 4.15 to 4.17): its files, the status of the server, a search over everything.
 
 use serde_json::json;
 
@@ -44,7 +44,7 @@ fn the_index_is_revalidated_and_loads_nothing_from_elsewhere() {
         assert!(policy.split("; ").any(|found| found == directive), "{directive}: {policy}");
     }
     assert!(!policy.contains("unsafe"), "{policy}");
-    // Pictures of content may be anywhere; nothing else may.
+    // Pictures in the content may be loaded from anywhere, other files only from the server.
     let from_elsewhere = policy.split("; ").filter(|directive| directive.contains("http"));
     let from_elsewhere: Vec<&str> = from_elsewhere.filter_map(|directive| directive.split(' ').next()).collect();
     assert_eq!(from_elsewhere, ["img-src", "media-src"]);
@@ -64,7 +64,7 @@ fn a_client_that_accepts_gzip_gets_less_and_another_tag() {
     let server = Server::start();
     let plain = get(&server, "/admin", &[("accept-encoding", "gzip;q=0, br")]).expect(200);
     assert_eq!(plain.header("content-encoding"), None);
-    // The client of the tests decodes nothing by itself, so that a compressed answer is no text.
+    // The client of the tests does not decompress, so a compressed answer is not text.
     let head = server.as_token("").raw("HEAD", "/admin", &[("accept-encoding", "br, gzip")], b"").expect(200);
     assert_eq!((head.header("content-encoding"), head.header("vary")), (Some("gzip"), Some("Accept-Encoding")));
     assert_ne!(head.header("etag"), plain.header("etag"));
@@ -85,7 +85,7 @@ fn one_search_finds_what_the_token_sees_in_all_blueprints() {
     }
     server.create("pages", json!({ "title": "About", "body": "<p>The KERNEL &amp; more</p>" }));
     server.create("untitled", json!({ "text": "kernel" }));
-    // `q` finds nothing in it.
+    // The blueprint has no field in which `q` can find something.
     server.blueprint("numbers", json!([{ "name": "Number", "slug": "number", "type": "number" }]));
     server.create("numbers", json!({ "number": 1 }));
     let hidden = json!({ "attributes": { "title": "A kernel that is a draft" } });

@@ -1,5 +1,5 @@
-//! Resources that are answered beside those that relate to them (`API.md` 4.2.9). That they are the right ones is compared with
-//! the oracle.
+//! Resources that an answer includes beside those that relate to them (`API.md` 4.2.9). The oracle checks that they are
+//! the right ones.
 
 use serde_json::{Value, json};
 
@@ -23,7 +23,7 @@ fn world() -> Server {
     server
 }
 
-/// The names and titles of what is included, in order.
+/// Returns the names and titles of the included resources, in order.
 fn included(reply: &Reply) -> String {
     let body = reply.json();
     let shown = body["included"].as_array().unwrap_or_else(|| panic!("{}", reply.text)).iter().map(|item| {
@@ -106,7 +106,7 @@ fn what_cannot_be_expanded_is_refused() {
             assert_eq!(reply.outcome(), "422 INVALID_PARAMETER", "{path}?{query}");
             assert!(reply.message().contains(meant), "{query}: {}", reply.message());
         }
-        // The same for a blueprint that the token does not have, whatever follows.
+        // A blueprint that the token does not see gets the same error, whatever follows in the path.
         let refused = |query: &str| {
             let reply = server.as_token(&limited).get(&format!("{path}?expand={query}"));
             assert_eq!(reply.outcome(), "422 INVALID_PARAMETER", "{query}");
@@ -162,7 +162,7 @@ fn the_entity_tag_changes_with_what_is_included() {
         assert_eq!((name(path), tag(&plain)), (json!("Ada"), own));
         assert_ne!(tag(path), before);
         assert_eq!(reader.raw("GET", path, &[("if-none-match", &before)], b"").status, 200);
-        // A draft that the reader does not see changes no tag.
+        // A change of a draft that the reader does not see changes no tag.
         let before = tag(path);
         server.post("/v2/resources/people", &json!({ "attributes": { "name": "draft" } })).expect(201);
         assert_eq!(tag(path), before);

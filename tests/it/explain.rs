@@ -1,4 +1,4 @@
-//! `explain=true`: how a search was done (`API.md` 4.18).
+//! `explain=true`: the steps of a search (`API.md` 4.18).
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn with_notes() -> Server {
     let resources: Vec<Value> = (0..100)
         .map(|n| json!({ "attributes": { "title": format!("note {n}"), "price": n, "about": topic } }))
         .collect();
-    // So many that a condition is not tested on each of them.
+    // There are so many resources that a condition is not tested on each of them.
     (0..21).for_each(|_| drop(server.post("/v2/resources/notes/bulk", &json!({ "resources": resources })).expect(201)));
     server
 }
@@ -23,7 +23,7 @@ fn steps(reply: &Reply) -> Vec<Value> {
     reply.json()["meta"]["explain"].as_array().unwrap_or_else(|| panic!("{}", reply.text)).clone()
 }
 
-/// Some keys of the first step of this kind.
+/// Returns the first step of this kind.
 fn step<'a>(steps: &'a [Value], name: &str) -> &'a Value {
     steps.iter().find(|step| step["step"] == name).unwrap_or_else(|| panic!("no step {name}: {steps:?}"))
 }

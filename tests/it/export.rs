@@ -297,7 +297,8 @@ fn entity_tags_of_lists_and_gets_change_with_the_answer() {
     let blueprints = "/v2/blueprints/things";
     let mut wider = blueprint.clone();
     wider["fields"].as_array_mut().unwrap().push(json!({ "name": "u", "slug": "u", "type": "text" }));
-    // The request, and whether it changes the tags of the list and of the first resource.
+    // Each step: the request, whether it changes the tag of the list, and whether it changes the tag of the first
+    // resource.
     let steps: [(&str, String, Value, bool, bool); 6] = [
         ("PATCH", one.clone(), body("a"), false, false),
         ("PATCH", one.clone(), body("c"), true, true),
@@ -335,7 +336,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let blueprint = json!({ "name": "t", "slug": "things", "fields": [{ "name": "t", "slug": "t", "type": "text" }] });
     runtime.block_on(content.create_blueprint(&access, blueprint.to_string().as_bytes(), None)).unwrap();
-    // Published in the first millisecond of that day.
+    // The resource is published in the first millisecond of that day.
     let body = json!({ "attributes": {}, "published_at": "2024-10-04T00:00:00Z" }).to_string();
     let writing = content.write(&access, bindery_model::ability::Ability::Create, "things", "").unwrap();
     runtime.block_on(writing.create(body.as_bytes(), None)).unwrap();

@@ -1,5 +1,4 @@
-//! Facets and statistics (`API.md` 4.2.7): what can be asked for, and entity tags. That they count right is compared with the
-//! oracle.
+//! Facets and statistics (`API.md` 4.2.7): the valid requests, and entity tags. The oracle checks the counts.
 
 use serde_json::{Value, json};
 
@@ -60,7 +59,7 @@ fn facets_and_statistics_are_of_all_that_matches() {
         ("place.country", facet(json!([]), 0, 4)),
         ("next", facet(json!([]), 0, 4)),
         ("day:month", facet(json!([value("2026-11".into(), 4)]), 1, 0)),
-        // By the day in UTC.
+        // Days are in UTC.
         ("at:day", facet(json!([value("2026-11-30".into(), 4)]), 1, 0)),
         ("published_at:year", facet(json!([value("2026".into(), 4)]), 1, 0)),
     ] {

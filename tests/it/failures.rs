@@ -1,5 +1,5 @@
-//! What the disk may do to the log and to checkpoints, and that no acknowledged write is lost by it: damaged bytes, errors
-//! of the system, and the end of the process at every step of a write and of a checkpoint.
+//! Failures of the disk below the log and the checkpoints. No acknowledged write may be lost by damaged bytes, errors
+//! of the system, or the end of the process at any step of a write and of a checkpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -16,13 +16,13 @@ use crate::support::{ADMIN, Failures, Server, binary};
 const HEADER_BYTES: usize = 32;
 const RECORD_HEADER_BYTES: usize = 28;
 
-/// The newest segment of the content's log.
+/// Returns the newest segment of the content's log.
 fn newest_segment(folder: &Path) -> PathBuf {
     let entries = std::fs::read_dir(folder.join("log")).unwrap().map(|entry| entry.unwrap().path());
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "log")).max().unwrap()
 }
 
-/// Where each record of a segment begins, and where the last one ends.
+/// Returns the position of each record of a segment, and the end of the last one.
 fn positions(bytes: &[u8]) -> Vec<usize> {
     let mut positions = vec![HEADER_BYTES];
     loop {
@@ -36,7 +36,7 @@ fn positions(bytes: &[u8]) -> Vec<usize> {
     }
 }
 
-/// Starts a server that must refuse this folder. Returns what it says.
+/// Starts a server that must refuse this folder. Returns its error message.
 fn refused(folder: &Path) -> String {
     let child = Command::new(binary())
         .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
@@ -46,7 +46,7 @@ fn refused(folder: &Path) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // If it starts after all, it must not run for ever.
+    // If the server starts after all, it must not run for ever.
     let id = child.id();
     let done = AtomicBool::new(false);
     let output = std::thread::scope(|scope| {
@@ -80,7 +80,8 @@ fn a_flipped_bit_in_an_acknowledged_record_is_refused_and_with_the_bit_back_ever
     let positions = positions(&bytes);
     let last = positions.len() - 2;
     let mut failures = Failures::default();
-    // A record in the middle, and the last one, behind which there is only the note that it was synced.
+    // The damage is in a record in the middle, or in the last one, behind which there is only the mark that it was
+    // synced.
     for record in [123, last] {
         let at = positions[record];
         let end = positions[record + 1];
@@ -121,7 +122,8 @@ fn a_store_or_an_index_ahead_of_the_log_is_proof_of_damage() {
     let whole = std::fs::read(&path).unwrap();
     let mut cut = whole.clone();
     cut[positions(&whole)[20]..].fill(0);
-    // What knows better than the log, from first to last: the checkpoint, the index, the store.
+    // Three places show that the log was longer: the checkpoint, the index and the store. The first two are removed one
+    // by one.
     let checkpoint = folder.join("store/CHECKPOINT");
     let number = std::fs::read(&checkpoint).unwrap();
     for step in 0..3 {
@@ -143,12 +145,12 @@ fn a_store_or_an_index_ahead_of_the_log_is_proof_of_damage() {
     assert_eq!(server.ids("notes?per_page=100").len(), 40);
 }
 
-/// A data folder whose log is nearly at the end of its first segment, so that a few writes need the next one.
+/// Makes a data folder whose log is nearly at the end of its first segment, so that a few writes need the next segment.
 fn nearly_full_segment() -> tempfile::TempDir {
     let temp = tempfile::tempdir().unwrap();
     let mut server = Server::start_in(&temp.path().join("data"), &[]);
     define_notes(&server);
-    // Each takes the log 400 KiB; the texts of one resource may not be longer.
+    // Each resource takes 400 KiB in the log. More is not possible, because the length of its texts is limited.
     let fields: Vec<_> =
         (0..7).map(|n| json!({ "name": format!("F{n}"), "slug": format!("f{n}"), "type": "text" })).collect();
     server.blueprint("long", json!(fields));
@@ -243,7 +245,7 @@ fn an_import_that_ends_on_a_full_disk_says_how_much_it_applied() {
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// `None` if this process may not mount.
+    /// Mounts the file system. Returns `None` if this process may not mount.
     fn mount(folder: &Path, megabytes: u32) -> Option<SmallDisk> {
         std::fs::create_dir_all(folder).unwrap();
         let size = format!("size={megabytes}m");
@@ -298,7 +300,7 @@ fn a_committer_that_panics_ends_writing_and_readiness_alike() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
     let mut server = Server::start_failing(&folder, &[], "committer::decided=2*off->1*panic(in a test)");
-    // The start makes the owner's invitation, then the blueprint is decided.
+    // The start makes the invitation of the owner, then the blueprint is decided.
     define_notes(&server);
     let body = json!({ "attributes": { "value": 1 } });
     assert_eq!(server.post("/v2/resources/notes", &body).outcome(), "500 INTERNAL");
@@ -307,7 +309,7 @@ fn a_committer_that_panics_ends_writing_and_readiness_alike() {
         std::thread::sleep(Duration::from_millis(10));
     }
     assert_eq!(server.get("/readyz").status, 503);
-    // A write that arrives while the committer ends may still be taken by its queue: its outcome is unknown, too.
+    // A write that arrives while the committer ends may still be put into its queue. Then its outcome is unknown, too.
     let mut outcome = server.post("/v2/resources/notes", &body).outcome();
     while outcome == "500 INTERNAL" && Instant::now() < deadline {
         outcome = server.post("/v2/resources/notes", &body).outcome();
@@ -357,8 +359,8 @@ fn after_a_failed_sync_nothing_is_believed_that_a_later_sync_says() {
     }
 }
 
-/// Starts on a folder with five notes, and writes until a write is refused. Returns how many notes were acknowledged, and the
-/// answer of the one that was not.
+/// Starts on a folder with five notes, and writes until a write is refused. Returns the number of acknowledged notes,
+/// and the answer to the refused write.
 fn write_until_refused(server: &Server, points: &str) -> (u64, crate::support::Reply) {
     let mut created = 5;
     let deadline = Instant::now() + Duration::from_secs(15);
@@ -400,7 +402,7 @@ fn a_sync_that_fails_in_any_thread_ends_writing_and_loses_nothing() {
     }
 }
 
-/// A library that fails the next sync of the process once a file exists, and removes the file.
+/// The source of a library that fails the next sync of the process once a file exists, and then removes the file.
 const FAIL_ONE_SYNC: &str = r#"
 #include <errno.h>
 #include <stdlib.h>
@@ -426,7 +428,7 @@ fn no_write_is_acknowledged_after_a_sync_failed_while_nothing_was_written() {
     let server = Server::start_in_environment(&temp.path().join("data"), &[], &variables);
     define_notes(&server);
     std::fs::write(&trigger, "").unwrap();
-    // Long enough for any thread that syncs now and then.
+    // The wait is long enough for every thread that syncs from time to time.
     std::thread::sleep(Duration::from_millis(2500));
     let reply = server.post("/v2/resources/notes", &json!({ "attributes": { "value": 1 } }));
     assert!([500, 503].contains(&reply.status), "{}", reply.text);
@@ -477,7 +479,7 @@ fn a_full_disk_is_reported_before_anybody_writes() {
     server.kill();
 }
 
-/// A point, and what has to happen so that it is reached.
+/// A failure point, and the event that reaches it.
 struct Point {
     name: &'static str,
     reach: Reach,
@@ -486,11 +488,11 @@ struct Point {
 
 #[derive(PartialEq)]
 enum Reach {
-    /// Every write comes by.
+    /// Every write reaches the point.
     Write,
-    /// The log needs a new segment.
+    /// A new segment of the log reaches the point.
     Segment,
-    /// A checkpoint comes by.
+    /// A checkpoint reaches the point.
     Checkpoint,
 }
 
@@ -533,7 +535,7 @@ fn no_step_of_a_write_or_a_checkpoint_can_fail_so_that_an_acknowledged_write_is_
     run_matrix(|point, action| action == 0 || (point + action) % 7 == 0);
 }
 
-/// `cargo test --test it -- --ignored failures`
+/// To run it: `cargo test --test it -- --ignored failures`
 #[test]
 #[ignore = "long: every step with every failure, about a minute"]
 fn every_step_of_a_write_or_a_checkpoint_fails_in_every_way() {
@@ -567,7 +569,7 @@ fn run_case(template: &Path, point: &Point, action: &str) {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
     copy_folder(template, &folder);
-    // How often a start, or a write that shall succeed, comes by the point.
+    // The number of passes of the point during a start, or during writes that must succeed.
     let passes = match (point.name, &point.reach) {
         ("log::mark", _) => "3*off->",
         ("log::folder", _) => "2*off->",
@@ -582,13 +584,13 @@ fn run_case(template: &Path, point: &Point, action: &str) {
     let mut server = Server::start_failing(&folder, &[], &points);
     let known: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
     let mut refused = BTreeSet::new();
-    // The writer's texts are as long as its numbers: 2 KiB.
+    // The texts of the writer have the length of its numbers: 2 KiB.
     let counter = AtomicU64::new(2_000);
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write_until(server.address(), &stop, &known, &counter));
         let started = Instant::now();
-        // Long enough to fill the segment, and for checkpoints to follow.
+        // The run must be long enough to fill the segment, and for checkpoints to follow.
         let is_long = point.reach == Reach::Segment || point.name == "log::remove";
         let is_enough = |count| count > if is_long { 2_160 } else { 2_030 };
         while !writer.is_finished() && started.elapsed() < Duration::from_secs(20) {
@@ -603,7 +605,7 @@ fn run_case(template: &Path, point: &Point, action: &str) {
         }
     });
     if action == "kill" {
-        // The point was reached, at the latest by the checkpoint of the shutdown.
+        // The point was reached, at the latest in the checkpoint of the shutdown.
         assert!(!server.terminate().success(), "{case}: the process was not ended");
     } else {
         let is_ready = server.get("/readyz").status == 200;
@@ -611,7 +613,7 @@ fn run_case(template: &Path, point: &Point, action: &str) {
         let agrees = match reply.status {
             201 => is_ready,
             503 => true,
-            // This very write came by the point.
+            // This write itself reached the point.
             _ => is_ready,
         };
         assert!(agrees, "{case}: ready {is_ready}, and a write {}", reply.outcome());

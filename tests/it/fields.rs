@@ -1,4 +1,4 @@
-//! The 21 field types (`API.md` 2.4): which values each accepts, how they are returned, and where errors are reported.
+//! The 21 field types (`API.md` 2.4): the accepted values of each, their form in answers, and the places of errors.
 
 mod strings;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Failures, Server};
 
-/// A row of a table: a value that is sent to a field, and how it is returned, or `None` if it is rejected.
+/// A row of a table: a value that is sent to a field, and its form in answers, or `None` if it is rejected.
 struct Case {
     field: &'static str,
     sent: Value,
@@ -26,7 +26,7 @@ fn rejected(field: &'static str, sent: impl Into<Value>) -> Case {
     Case { field, sent: sent.into(), returned: None }
 }
 
-/// A blueprint with a field of every type, named after the type.
+/// Makes a blueprint with a field of every type, named after the type.
 fn everything(server: &Server) {
     server.blueprint("others", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
     let field = |kind: &str| json!({ "name": kind, "slug": kind, "type": kind });

@@ -7,11 +7,12 @@ use serde_json::{Value, json};
 
 use crate::support::Server;
 
-/// The section and what the case shows, the query, and the keys of the matches in order, or the status and error code.
+/// A case: the section and the rule that it shows, the query, and the keys of the matches in order, or the status and
+/// error code.
 type Case<'a> = (&'a str, &'a str, &'a str);
 
-/// A server with a blueprint `things` (a key `k`, and a field `v` of the given type) and one resource for each value.
-/// The keys are `a`, `b`, `c` …
+/// Starts a server with a blueprint `things` (a key `k`, and a field `v` of the given type) and one resource for each
+/// value. The keys are `a`, `b`, `c` …
 fn with_values(kind: &str, settings: Value, values: &[Value]) -> Server {
     let server = Server::start();
     let field = json!({ "name": "v", "slug": "v", "type": kind, "settings": settings });

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use crate::support::binary;
 
-/// What a command printed, and its exit code.
+/// The printed text of a command, and its exit code.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -19,7 +19,7 @@ pub(crate) fn run(arguments: &[&str], data: &Path) -> Ran {
     run_failing(arguments, data, "")
 }
 
-/// The same with points of failure.
+/// Runs a command like [`run`], with failure points.
 pub(crate) fn run_failing(arguments: &[&str], data: &Path, points: &str) -> Ran {
     let Output { status, stdout, stderr } = Command::new(binary())
         .args(arguments)
@@ -55,7 +55,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// The paths of all files and folders, with the size, the time of the last change and the hash of each.
+/// Returns the paths of all files and folders, with the size, the time of the last change and the hash of each.
 pub(crate) fn listing(folder: &Path) -> BTreeMap<String, (u64, std::time::SystemTime, String)> {
     let mut found = BTreeMap::new();
     list_into(folder, folder, &mut found);
@@ -78,14 +78,14 @@ fn list_into(root: &Path, folder: &Path, found: &mut BTreeMap<String, (u64, std:
     }
 }
 
-/// Changes one bit of a file.
+/// Flips one bit of a file.
 pub(crate) fn flip(path: &Path, at: usize) {
     let mut bytes = fs::read(path).unwrap();
     bytes[at] ^= 0x10;
     fs::write(path, bytes).unwrap();
 }
 
-/// The files of a folder with this ending, by name.
+/// Returns the files of a folder with this ending, by name.
 pub(crate) fn files(folder: &Path, ending: &str) -> Vec<std::path::PathBuf> {
     let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_str().unwrap().ends_with(ending));

@@ -1,10 +1,10 @@
-//! Formats of files: a data folder that a released version wrote opens for ever, and a file of any other format is refused
-//! with a message that says so.
+//! Formats of files: a data folder that a released version wrote can be opened by all later versions. A file of any
+//! other format is refused with a message that says so.
 //!
-//! `version-0.1` has the formats of the first release: they are opened from then on. Formats that only builds before it wrote
-//! are not. `cargo test --test it -- --ignored make_a_fixture` makes a fixture of the formats as they are now: name it in
-//! `FIXTURE` after the release that first writes them, and never replace one of a released version. The index is no part of
-//! this: one of another format is rebuilt.
+//! `version-0.1` has the formats of the first release, which all later versions open. They do not open formats that
+//! only earlier builds wrote. `cargo test --test it -- --ignored make_a_fixture` makes a fixture of the current
+//! formats: set its name in `FIXTURE` to the release that first writes them, and never replace the fixture of a
+//! released version. The index has no fixture, because an index of another format is rebuilt.
 
 use std::fs;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use crate::folders::{copy, files, listing, refused_start, run};
 use crate::support::Server;
 
-/// The name of the fixture that is made.
+/// The name of the fixture to make.
 const FIXTURE: &str = "version-0.1";
 
 fn fixtures() -> PathBuf {
@@ -61,7 +61,7 @@ fn unpack(file: &Path, folder: &Path) {
     }
 }
 
-/// Everything that can be read of the fixture.
+/// Returns everything that can be read of the fixture.
 fn everything(server: &Server) -> Value {
     let day = "start=2026-11-20&end=2026-11-21&site=www.example.com";
     let paths = [
@@ -78,7 +78,7 @@ fn everything(server: &Server) -> Value {
     ];
     let answers = paths.iter().map(|path| {
         let mut answer = server.get(path).expect(200).json();
-        // Links name the port.
+        // Links contain the port.
         if let Some(answer) = answer.as_object_mut() {
             answer.remove("links");
         }
@@ -87,7 +87,7 @@ fn everything(server: &Server) -> Value {
     Value::Object(answers.collect())
 }
 
-/// A site with something in every kind of file.
+/// Makes a site that has contents in every kind of file.
 fn make_site(data: &Path) -> Value {
     let mut server = Server::start_in(data, &["--analytics-sites", "www.example.com"]);
     let body = json!({
@@ -180,7 +180,7 @@ fn every_fixture_opens_and_answers_as_it_did() {
     }
 }
 
-/// Replaces the byte `at` that is the format's version, and repairs the CRC32 of `covered` behind it.
+/// Replaces the byte at `at`, which is the version of the format, and repairs the CRC32 of `covered` behind it.
 fn set_format(path: &Path, at: usize, format: u8, covered: Option<std::ops::Range<usize>>) {
     let mut bytes = fs::read(path).unwrap();
     bytes[at] = format;
@@ -206,7 +206,7 @@ fn a_file_of_another_format_is_refused_with_a_message_that_says_so() {
     let intact = fs::read(&checkpoint).unwrap();
     for format in [1, 2, 4] {
         match format {
-            // It has no byte with a version.
+            // A file of this version has no byte with the version.
             1 => {
                 fs::write(&checkpoint, [&intact[1..9], &crc32fast::hash(&intact[1..9]).to_le_bytes()].concat()).unwrap()
             }
@@ -255,7 +255,7 @@ fn a_file_of_another_format_is_refused_with_a_message_that_says_so() {
     assert!(ran.text.contains("a base of format 3, which"), "{}", ran.text);
     fs::remove_dir_all(base).unwrap();
 
-    // The index is made from the store: one of another format is built again.
+    // The index is made from the store, so one of another format is rebuilt.
     let manifest = data.join("index/MANIFEST");
     let text = fs::read_to_string(&manifest).unwrap();
     let json = text.split_once('\n').unwrap().1.replacen("\"format\":", "\"format\":9", 1);
@@ -286,7 +286,7 @@ fn analytics_of_another_format_are_refused_and_left_as_they_are() {
         let path = data.join("analytics").join(name);
         let text = fs::read_to_string(&path).unwrap();
         let text = match format {
-            // It has no line with a version.
+            // A file of this version has no line with the version.
             1 => text.split_once('\n').unwrap().1.to_owned(),
             _ => text.replacen("\"version\":2", &format!("\"version\":{format}"), 1),
         };

@@ -1,4 +1,4 @@
-//! What all requests have in common: routes, methods, `HEAD`, request ids, tokens, CORS, errors (`API.md` 1 and 5).
+//! The common parts of all requests: routes, methods, `HEAD`, request ids, tokens, CORS, errors (`API.md` 1 and 5).
 
 use serde_json::{Value, json};
 

@@ -15,7 +15,7 @@ use crate::support::{Reply, Server, TYPES};
 
 const CASES: u32 = 400;
 
-/// A server with a blueprint that has variants and a field of every type, and the id of a resource.
+/// Starts a server with a blueprint that has variants and a field of every type. Also returns the id of a resource.
 fn everything() -> (Server, String) {
     let server = Server::start();
     let fields: Vec<Value> = TYPES.iter().map(|kind| field(kind)).collect();
@@ -47,7 +47,7 @@ fn check(reply: &Reply) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Any JSON, with a good share of the words that mean something to the server.
+/// Generates any JSON. Many of its words have a meaning for the server.
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
         proptest::sample::select(vec![
@@ -103,7 +103,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// A body of the right shape with arbitrary values.
+/// Generates a body of the right shape with arbitrary values.
 fn any_resource() -> impl Strategy<Value = Value> {
     let attribute = (proptest::sample::select(TYPES.to_vec()), any_json());
     (prop::collection::vec(attribute, 0..6), prop::option::of(any_json())).prop_map(|(attributes, published)| {
@@ -323,7 +323,7 @@ fn any_headers_get_a_status_below_500() {
     let headers = prop::collection::vec((name, value), 0..4);
     let method = proptest::sample::select(vec!["GET", "POST", "PATCH", "DELETE"]);
     run((method, headers), |(method, headers)| {
-        // Written to the socket: an HTTP client would not send most of these.
+        // The request is written to the socket directly, because an HTTP client would not send most of these.
         let address = server.address().trim_start_matches("http://");
         let mut stream = std::net::TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();

@@ -23,7 +23,7 @@ fn total(server: &Server, path: &str) -> usize {
     json["meta"]["total"].as_u64().map_or_else(|| json["data"].as_array().unwrap().len(), |total| total as usize)
 }
 
-/// The status, the body and the headers that a retry must repeat.
+/// Returns the status, the body and the headers that a retry must repeat.
 fn parts(reply: &Reply) -> (u16, String, [Option<String>; 3]) {
     let headers = ["etag", "location", "content-type"].map(|name| reply.header(name).map(str::to_owned));
     (reply.status, reply.text.clone(), headers)
@@ -123,7 +123,7 @@ fn a_key_reused_for_another_request_is_rejected_before_other_errors() {
     let creator = server.token(&["create"]);
     let other = json!({ "attributes": { "title": "b" } });
     send(&server.as_token(&creator), NOTES, "k", &other).expect(201);
-    // Also before the error that the token has no such blueprint.
+    // The check also precedes the error that the token has no such blueprint.
     let token = json!({ "name": "limited", "abilities": ["create"], "blueprints": ["notes"] });
     let limited = server.post("/v2/tokens", &token).expect(201).data()["secret"].as_str().unwrap().to_owned();
     let limited = server.as_token(&limited);

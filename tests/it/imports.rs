@@ -19,7 +19,8 @@ fn send(server: &Server, path: &str, body: &[u8]) -> Reply {
     server.raw("POST", path, &[("content-type", "application/x-ndjson")], body).expect(200)
 }
 
-/// The answers to lines, in the order of their index. Without the last line, which says what sanitizing removed.
+/// Returns the answers to lines, in the order of their index. Leaves out the last line, which lists what sanitizing
+/// removed.
 fn answers(reply: &Reply) -> Vec<Value> {
     let mut lines = reply.lines();
     lines.retain(|line| line.get("sanitized").is_none());
@@ -292,7 +293,7 @@ fn variants_survive_an_export_and_an_import() {
     let lines = answers(&send(&other, path, exported.as_bytes()));
     assert!(lines.iter().all(|line| line["op"] == "created"), "{lines:?}");
     assert_eq!(other.get(export).text, exported);
-    // So can an export without `all_variants`, which has only the copy of the default variant.
+    // An export without `all_variants`, which has only the copy of the default variant, can be imported as well.
     let plain = server.get("/v2/resources/pages/export?format=ndjson&sort=id").expect(200).text;
     send(&other, path, plain.as_bytes());
     assert_eq!(other.get("/v2/resources/pages/export?format=ndjson&sort=id").text, plain);
@@ -341,7 +342,7 @@ fn truncated_and_oversized_lines_are_rejected() {
     assert_eq!(send(&server, NOTES, b"").text, "");
 }
 
-/// The head of an import whose lines have this many bytes together.
+/// Returns the head of an import whose lines have this many bytes together.
 fn import_head(bytes: usize) -> String {
     let headers = format!("connection: close\r\ncontent-type: application/x-ndjson\r\ncontent-length: {bytes}\r\n");
     format!("{}\r\n", head("POST", NOTES, &headers))
@@ -352,7 +353,7 @@ fn a_client_may_send_everything_before_it_reads() {
     let server = Server::start_with(&["--client-timeout", "2"]);
     notes(&server);
     let lines = "{\"attributes\":{\"t\":\"some text\"}}\n".repeat(12_000);
-    // Once without a pause, and once with one that is long enough for the response to begin.
+    // The body is sent once without a pause, and once with a pause that is long enough for the response to begin.
     for pause in [Duration::ZERO, Duration::from_millis(1400)] {
         let mut raw = Raw::with_small_buffer(server.address());
         assert!(raw.send(import_head(lines.len())));

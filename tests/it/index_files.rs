@@ -1,4 +1,4 @@
-//! Damaged index files, and failures while they are written: answers are right or refused, and nothing is lost.
+//! Damaged index files, and failures while they are written: answers are right or refused, and no data is lost.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,7 +34,7 @@ const QUERIES: [&str; 5] = [
     "filter[text]=note 0004 ",
 ];
 
-/// The ids that the queries find; `None` for one that is refused for now.
+/// Returns the ids that each query finds; `None` for a query that is refused for now.
 fn answers(server: &Server) -> Vec<Option<Vec<String>>> {
     let ask = |query: &&str| {
         let reply = server.get(&format!("/v2/resources/notes?per_page=100&{}", query.replace(' ', "%20")));
@@ -48,7 +48,7 @@ fn answers(server: &Server) -> Vec<Option<Vec<String>>> {
     QUERIES.iter().map(ask).collect()
 }
 
-/// Asks until nothing is refused. What is not refused must be as expected all the time.
+/// Repeats the queries until none is refused. Until then, each answer must be refused or as expected.
 #[track_caller]
 fn wait_for(server: &Server, expected: &[Option<Vec<String>>]) {
     let end = Instant::now() + Duration::from_secs(30);
@@ -96,7 +96,7 @@ fn a_damaged_index_is_rebuilt_while_reads_and_writes_go_on() {
             }
         }
         server = start(folder.path(), "");
-        // One resource, and writes, need nothing of the damaged files.
+        // Reads of one resource, and writes, do not need the damaged files.
         server.get(&format!("/v2/resources/notes/{id}")).expect(200);
         wait_for(&server, &expected);
         write(&server, 100..101);
@@ -113,7 +113,7 @@ fn a_rebuilt_index_is_kept_by_a_server_that_stops() {
     write(&server, 0..60);
     let expected = answers(&server);
     assert!(server.terminate().success());
-    // What is not on disk yet at the first stop.
+    // These files are not on disk yet at the first stop.
     server = start(folder.path(), "");
     assert!(server.terminate().success());
     for path in files(&folder.path().join("index")) {
@@ -169,7 +169,7 @@ const POINTS: [&str; 15] = [
     "index::remove",
 ];
 
-/// Fails at each point with each action while the server stops, and starts again. Each time in a folder of its own: with
+/// Fails at each point with each action while the server stops, and starts it again. Each case has its own folder: with
 /// more runs, a start would merge some of them, and fail before the server listens.
 fn fail_at(actions: &[&str]) {
     let mut failures = Failures::default();
@@ -204,7 +204,7 @@ fn a_failure_at_any_step_of_a_checkpoint_of_the_index_loses_nothing() {
     fail_at(&["EIO", "ENOSPC", "EMFILE", "short"]);
 }
 
-/// Deletes most of what one run holds, so that the next start rewrites the run. Returns the answers from then on.
+/// Deletes most documents of one run, so that the next start rewrites the run. Returns the answers after that.
 fn thin_out(folder: &Path, server: &mut Server) -> Vec<Option<Vec<String>>> {
     assert!(server.terminate().success());
     *server = start(folder, "");
@@ -228,7 +228,7 @@ fn a_failure_while_runs_are_merged_loses_nothing() {
         let mut expected = thin_out(folder.path(), &mut server);
         let points = format!("index::merge=return({action})");
         match action {
-            // It ends by itself, so the merge was reached.
+            // The server ends by itself, which shows that the merge was reached.
             "kill" => drop(refused_start(folder.path(), &points)),
             _ => {
                 server = start(folder.path(), &points);
@@ -264,7 +264,7 @@ fn a_blueprint_is_not_deleted_by_an_answer_of_a_damaged_index() {
         server.get("/v2/resources/notes?filter[text][contains]=note%207").outcome() == "503 OVERLOADED"
     });
     assert!(is_found_by_a_search);
-    // Rebuilding takes a good part of a second.
+    // A rebuild takes a large part of a second.
     let mut outcomes = Vec::new();
     let end = Instant::now() + Duration::from_secs(60);
     while outcomes.last().is_none_or(|last| last != "409 CONFLICT") {

@@ -1,5 +1,5 @@
-//! What a token can learn of resources that it may not see, by everything that lists can be asked: two servers that differ in
-//! hidden resources only must answer alike (`API.md` 5.4).
+//! The facts that a token can learn about resources that it may not see, by all parameters of lists. Two servers that
+//! differ only in hidden resources must answer alike (`API.md` 5.4).
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{Failures, Server};
 
 const FUTURE: &str = "9999-01-01T00:00:00Z";
 
-/// Articles relate to authors, who are scheduled, and to secrets, which some tokens do not have.
+/// The content: articles relate to authors, who are scheduled, and to secrets, which some tokens do not see.
 struct World {
     server: Server,
     /// The ids that differ between two worlds, and names for them.
@@ -43,7 +43,7 @@ impl World {
                 world.put("authors", "later", json!({ "name": "later", "rank": 3 }), Some(FUTURE)),
                 world.put("secrets", "secret", json!({ "name": "secret", "rank": 4 }), Some("2026-01-01")),
             ),
-            // Deleted below, when the articles relate to them.
+            // These authors are deleted below, after the articles relate to them.
             false => (
                 world.put("authors", "draft", json!({ "name": "other" }), None),
                 world.put("authors", "later", json!({ "name": "other" }), None),
@@ -85,7 +85,7 @@ impl World {
         self.server.post("/v2/tokens", &body).expect(201).data()["secret"].as_str().unwrap().to_owned()
     }
 
-    /// The answer with names in the place of ids.
+    /// Sends a request, and returns the answer with names in place of ids.
     fn ask(&self, token: &str, path: &str) -> String {
         let mut path = path.to_owned();
         for (id, name) in &self.names {
@@ -100,7 +100,7 @@ impl World {
     }
 }
 
-/// What is asked with each token.
+/// Returns the requests that are sent with each token.
 fn questions() -> Vec<String> {
     let list = "/v2/resources/articles?fields=attributes.title";
     let filters = [
@@ -146,7 +146,7 @@ fn questions() -> Vec<String> {
     all
 }
 
-/// An answer without its cursors, which name ids.
+/// Returns an answer without its cursors, which name ids.
 fn without_cursors(text: &str) -> String {
     let mut parts = text.split("cursor=");
     let mut kept = parts.next().unwrap_or_default().to_owned();
@@ -164,11 +164,11 @@ fn hidden_resources_change_no_answer() {
     for (abilities, blueprints) in [(&["view"][..], None), (&["view"], Some(limited))] {
         let (one, other) = (with.token(abilities, blueprints), without.token(abilities, blueprints));
         for question in questions() {
-            // The secrets are no secret to a token that has all blueprints.
+            // A token for all blueprints may see the secrets.
             if blueprints.is_none() && question.contains("secret") {
                 continue;
             }
-            // What the second world lacks has no name there.
+            // Resources that the second world does not have have no name there.
             let question = question.replace("<hidden draft>", "0192b3c4-0000-7000-8000-000000000000");
             let (mut with, mut without) = (with.ask(&one, &question), without.ask(&other, &question));
             if question.contains("cursor") {
@@ -178,7 +178,7 @@ fn hidden_resources_change_no_answer() {
         }
     }
     failures.assert_none();
-    // Who may see drafts does: the questions can tell them apart.
+    // A token that may see drafts can tell the worlds apart, so the requests are suitable.
     let (one, other) = (with.token(&["view", "preview"], None), without.token(&["view", "preview"], None));
     let differ = questions()
         .iter()

@@ -1,4 +1,4 @@
-//! What a server prints, and to which stream (`API.md` 1.11).
+//! The output of a server, and its streams (`API.md` 1.11).
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::binary;
 
-/// A server that prints a token at its first start, and what it writes to standard output and standard error.
+/// A server that prints a token at its first start, with the readers of its standard output and standard error.
 struct Starting {
     child: Child,
     out: Receiver<String>,
@@ -26,7 +26,7 @@ impl Starting {
         (Starting { child, out, error }, temp)
     }
 
-    /// Stops the server. Returns everything it wrote to both streams.
+    /// Stops the server. Returns all lines of both streams.
     fn stop(mut self) -> (Vec<String>, Vec<String>) {
         let id = self.child.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
@@ -50,7 +50,7 @@ fn lines(stream: impl std::io::Read + Send + 'static) -> Receiver<String> {
     lines
 }
 
-/// The address in the first of these lines that has one.
+/// Returns the address in the first of these lines that has one.
 fn address(lines: &Receiver<String>) -> String {
     loop {
         let line = lines.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -74,7 +74,7 @@ fn with_logs_as_json_standard_output_has_lines_of_json_only() {
     }
     let logged: Vec<Value> = error.iter().filter_map(object).collect();
     assert!(!logged.is_empty() && logged.iter().all(|line| line["level"].is_string() && line["time"].is_string()));
-    // What is not JSON is printed for people, and no line of the log.
+    // Lines that are not JSON are printed for people, and are not lines of the log.
     assert!(!error.iter().any(|line| line.contains(" INFO ") || line.contains(" WARN ")), "{error:#?}");
 }
 

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Reply, Server};
 
-/// Requests and the errors that they get, as text.
+/// The record of requests and their errors, as text.
 struct Transcript {
     text: String,
     /// Ids that differ from run to run, and the names that replace them.

@@ -17,13 +17,13 @@ fn without_a_token_metrics_are_for_loopback_addresses_only() {
         (Some("::1"), "200"),
         (Some("203.0.113.7"), "403 FORBIDDEN"),
         (Some("10.0.0.7"), "403 FORBIDDEN"),
-        // The nearest address that no trusted proxy has counts.
+        // The nearest address that no trusted proxy has is the one that counts.
         (Some("127.0.0.2, 203.0.113.7"), "403 FORBIDDEN"),
     ] {
         let headers: Vec<(&str, &str)> = forwarded.into_iter().map(|address| ("x-forwarded-for", address)).collect();
         let reply = server.as_token("").raw("GET", "/metrics", &headers, b"");
         assert_eq!(reply.outcome(), outcome, "{forwarded:?}");
-        // A token of the API is no way around it.
+        // A token of the API does not help.
         assert_eq!(server.raw("GET", "/metrics", &headers, b"").outcome(), outcome, "{forwarded:?}");
     }
     let server = Server::start();
@@ -54,7 +54,7 @@ fn with_a_token_of_their_own_metrics_need_it_from_everywhere() {
     assert!(shown.contains("metrics_token") && !shown.contains("scrape-me"), "{shown}");
 }
 
-/// The values of the metrics without labels, by their names.
+/// Returns the values of the metrics without labels, by their names.
 fn values(text: &str) -> BTreeMap<String, f64> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -75,7 +75,7 @@ fn metrics_tell_about_the_queue_syncs_sizes_merges_caches_and_snapshots() {
     let found = values(&text);
     let value = |name: &str| *found.get(name).unwrap_or_else(|| panic!("no {name} in\n{text}"));
     assert_eq!(value("bindery_write_queue"), 0.0);
-    // A blueprint and a resource.
+    // The writes of a blueprint and of a resource were counted.
     assert!(value("bindery_write_queue_seconds_count") >= 2.0 && value("bindery_log_sync_seconds_count") >= 2.0);
     assert!(value("bindery_log_sync_seconds_sum") > 0.0 && value("bindery_log_sync_seconds_sum") < 60.0);
     let last = value("bindery_log_sync_seconds_bucket{le=\"+Inf\"}");
@@ -116,7 +116,7 @@ fn the_alert_rules_are_valid() {
     }
 }
 
-/// Has `promtool check` look at a text. Says so if it is not installed.
+/// Checks a text with `promtool`. Prints a note if it is not installed.
 fn assert_checked(kind: &str, text: &str) {
     let command = Command::new("promtool").args(["check", kind]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn();
     let Ok(mut child) = command else {

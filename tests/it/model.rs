@@ -91,7 +91,7 @@ impl Run {
         Value::Object(attributes)
     }
 
-    /// The body of a create or an update.
+    /// Returns the body of a create or an update.
     fn body(&mut self, attributes_percent: usize, date_percent: usize) -> Value {
         let mut body = Map::new();
         if self.random.chance(95) {
@@ -332,7 +332,7 @@ impl Run {
     }
 }
 
-/// The keys of `fields` in an error object.
+/// Returns the keys of `fields` in an error object.
 fn error_fields(errors: &Value) -> BTreeSet<String> {
     errors["fields"].as_object().map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
 }

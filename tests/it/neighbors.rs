@@ -1,4 +1,4 @@
-//! The resources beside one in a list (`API.md` 4.3.2). That they are the right ones is compared with the oracle.
+//! The neighbors of a resource in a list (`API.md` 4.3.2). The oracle checks that they are the right ones.
 
 use serde_json::{Value, json};
 

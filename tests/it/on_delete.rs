@@ -1,4 +1,4 @@
-//! What relations do beyond their values: `on_delete` (`API.md` 2.4.9) and `referrers` (`API.md` 4.3.1).
+//! The effects of relations beyond their values: `on_delete` (`API.md` 2.4.9) and `referrers` (`API.md` 4.3.1).
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ fn relation(slug: &str, kind: &str, blueprint: &str, on_delete: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": kind, "settings": settings })
 }
 
-/// Authors, and articles that relate to them in every way.
+/// Creates authors, and articles that relate to them in every way.
 fn magazine(server: &Server) {
     server.blueprint("authors", json!([{ "name": "Name", "slug": "name", "type": "text" }]));
     let body = json!({ "name": "Articles", "slug": "articles", "fields": [
@@ -27,7 +27,7 @@ fn magazine(server: &Server) {
     server.post("/v2/blueprints", &body).expect(201);
 }
 
-/// How many resources a refusal counts, and those that it names.
+/// Returns the number of resources in a refusal, and the ids that it lists.
 fn conflict(reply: &Reply) -> (Value, Value) {
     let mut body = reply.json();
     (body["errors"]["count"].take(), body["errors"]["ids"].take())
@@ -144,7 +144,7 @@ fn referrers_are_those_that_the_token_sees() {
     articles.sort();
     let draft = json!({ "attributes": { "about": [a] } });
     let note = server.post("/v2/resources/notes", &draft).expect(201).data()["id"].take();
-    // In another variant only: counted once all the same.
+    // The relation is in another variant only, and still counts once.
     let german = json!({ "attributes": { "kept": a } });
     server.patch(&format!("/v2/resources/articles/{}?variant=de", articles[3]), &german).expect(200);
     let path = format!("/v2/resources/authors/{a}/referrers");
@@ -170,7 +170,7 @@ fn referrers_are_those_that_the_token_sees() {
     assert_eq!(server.get(&unseen).expect(200).data(), json!([]));
 }
 
-/// What relations hold, by the id of the resource: `author`, `authors`, `editor`.
+/// The values of the relations, by the id of the resource: `author`, `authors`, `editor`.
 type Model = BTreeMap<String, (Option<String>, Vec<String>, Option<String>)>;
 
 #[test]
@@ -304,7 +304,7 @@ fn the_deletions_of_one_request_change_only_so_many_resources_together() {
     let types = [("content-type", "application/x-ndjson")];
     server.raw("POST", "/v2/resources/articles/import", &types, lines.as_bytes()).expect(200);
     let bulk = |ids: &[String]| server.send("DELETE", "/v2/resources/authors/bulk", Some(&json!({ "ids": ids })));
-    // Three times 3,000 are fewer than 10,000, four times are more.
+    // Three times 3,000 values are fewer than 10,000, four times are more.
     let reply = bulk(&authors).json();
     let failed = reply["data"]["failed"].as_array().unwrap();
     assert_eq!(failed.len(), 9, "{reply}");
@@ -319,7 +319,7 @@ fn the_deletions_of_one_request_change_only_so_many_resources_together() {
     assert_eq!(left(), authors[3..]);
     let article = server.get("/v2/resources/articles?per_page=1").expect(200).data()[0]["attributes"]["authors"].take();
     assert_eq!(article, json!(authors[3..]));
-    // Another request goes on.
+    // The next ones can be deleted in another request.
     assert_eq!(bulk(&authors[3..5]).json()["data"]["failed"], json!([]));
     assert_eq!(left(), authors[5..]);
 }
@@ -332,7 +332,7 @@ fn the_deletions_of_one_request_rewrite_only_so_many_bytes_together() {
     server.blueprint("pages", json!([relation("authors", "references", "authors", "nullify"), page]));
     let authors: Vec<String> = (0..4).map(|number| author(&server, &number.to_string())).collect();
     let types = [("content-type", "application/x-ndjson")];
-    // A megabyte each.
+    // Each page has a megabyte.
     let import = |pages: usize, authors: &[String]| {
         let blocks = json!([{ "text": "x".repeat(1 << 20) }]);
         let line = json!({ "attributes": { "authors": authors, "page": { "blocks": blocks } } }).to_string();
@@ -347,11 +347,11 @@ fn the_deletions_of_one_request_rewrite_only_so_many_bytes_together() {
         let failed = failed.map(|one| format!("{} {}", one["index"], one["errors"]["message"]));
         (reply["meta"]["deleted"].clone(), Vec::from_iter(failed))
     };
-    // 40 MB are allowed, twice 40 are not.
+    // 40 MB are allowed, twice 40 MB are not.
     let (deleted, failed) = bulk(&authors[..2]);
     assert_eq!((deleted, failed.len()), (json!(1), 1), "{failed:?}");
     assert!(failed[0].starts_with("1 ") && failed[0].contains("can be changed by one request"), "{failed:?}");
-    // 70 MB are too many for one, and those after it are refused without the same work.
+    // 70 MB are too many for one deletion. The items after it are refused without the same work.
     let (deleted, failed) = bulk(&authors[2..]);
     assert_eq!((deleted, failed.len()), (json!(0), 2), "{failed:?}");
     assert!(failed[0].starts_with("0 ") && failed[1].starts_with("1 "), "{failed:?}");

@@ -75,7 +75,7 @@ fn the_description_is_made_once_for_all_who_ask_and_again_after_a_change() {
     assert!(together < alone * 8, "{alone:?} alone, {together:?} for 24");
 }
 
-/// The schema that the reference in an object names.
+/// Returns the schema that the reference in an object names.
 fn target(object: &Value) -> &str {
     object["$ref"].as_str().unwrap_or_default().rsplit('/').next().unwrap_or_default()
 }
@@ -157,7 +157,7 @@ fn the_document_names_the_parameters_of_each_operation_in_its_section() {
     assert!(missing.is_empty(), "{missing:#?}");
 }
 
-/// The names of an operation's own parameters. API.md describes `strict` and `pretty` once for all operations.
+/// Returns the names of an operation's own parameters. API.md describes `strict` and `pretty` once for all operations.
 fn query_parameters<'a>(document: &'a Value, operation: &'a Value) -> Vec<&'a str> {
     let parameters = operation["parameters"].as_array().unwrap().iter();
     let parameters = parameters.map(|parameter| &document["components"]["parameters"][target(parameter)]);
@@ -168,7 +168,7 @@ fn query_parameters<'a>(document: &'a Value, operation: &'a Value) -> Vec<&'a st
         .collect()
 }
 
-/// The sections that the overview (4.1) refers to for an operation.
+/// Returns the sections that the overview (4.1) refers to for an operation.
 fn sections_about(api: &str, method: &str, path: &str) -> String {
     let overview = part(api, "### 4.1 ", &["\n### "]);
     let rows = overview.lines().filter_map(|line| line.strip_prefix("| "));
@@ -188,7 +188,7 @@ fn sections_about(api: &str, method: &str, path: &str) -> String {
     numbers.map(about).collect()
 }
 
-/// The part of a text from `start` to the first of `ends`.
+/// Returns the part of a text from `start` to the first of `ends`.
 fn part<'a>(text: &'a str, start: &str, ends: &[&str]) -> &'a str {
     let from = text.find(start).unwrap_or_else(|| panic!("API.md lacks {start}"));
     let rest = &text[from..];

@@ -262,7 +262,7 @@ impl View<'_> {
         if found == expected { Ok(()) } else { Err(format!("{path}\nfound {found:?}\nexpected {expected:?}")) }
     }
 
-    /// The ids of a CSV export. Compares the other cells with the stored values.
+    /// Returns the ids of a CSV export. Compares the other cells with the stored values.
     fn csv(&self, text: &str, pairs: &Pairs) -> Vec<String> {
         assert!(text.ends_with("\r\n"));
         let variant = self.table.variant(pairs).unwrap();
@@ -321,7 +321,7 @@ impl View<'_> {
         Ok(())
     }
 
-    /// The query with as few parameters as possible, such that the answers still differ.
+    /// Returns the query with as few parameters as possible, such that the answers still differ.
     fn smallest(&self, pairs: &Pairs) -> Pairs {
         let mut smallest = pairs.clone();
         let mut index = 0;

@@ -1,10 +1,11 @@
-//! Which error is reported if a request has several (`API.md` 1.7): all pairs and triples of errors of each endpoint.
+//! The choice of the reported error if a request has several (`API.md` 1.7): all pairs and triples of errors of each
+//! endpoint.
 
 use serde_json::{Value, json};
 
 use crate::support::{Failures, Server};
 
-/// An error that a test puts into a request. Of several, the first in this order is reported.
+/// An error that a test puts into a request. If there are several, the first in this order is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RequestError {
     Route,

@@ -1,8 +1,8 @@
-//! No acknowledged write is lost when the power is cut: images of a disk that forgets what was not flushed, taken at random
-//! moments under load, must start with everything that was acknowledged before.
+//! Power cuts: no acknowledged write is lost. A disk forgets the writes that were not flushed. Its images, taken at
+//! random moments under load, must start with all writes that were acknowledged before.
 //!
-//! Runs where root, FUSE and loop devices exist, and says so where it is skipped. `power::two_hundred_cuts` is the long run:
-//! `cargo test --test it -- --ignored power`.
+//! The test needs root, FUSE and loop devices. Otherwise it prints that it is skipped. `power::two_hundred_cuts` is the
+//! long run: `cargo test --test it -- --ignored power`.
 
 mod disk;
 
@@ -22,7 +22,7 @@ use disk::{Disk, Mounted, Programs};
 const WRITERS: u64 = 3;
 const POLICIES: [&str; 5] = ["none", "prefix", "blocks", "sectors", "all"];
 
-/// What is known of a resource. Its writes set `value` to 1, 2, 3 …; the last one may delete it.
+/// The known state of a resource. Its writes set `value` to 1, 2, 3 …; the last one may delete it.
 #[derive(Debug, Clone, Default)]
 struct Known {
     acknowledged: u64,
@@ -33,7 +33,7 @@ struct Known {
 
 type Ledger = BTreeMap<String, Known>;
 
-/// An image, with what was known just before and just after it was taken.
+/// An image, with the known states just before and just after it was taken.
 struct Cut {
     image: std::path::PathBuf,
     policy: &'static str,
@@ -68,14 +68,14 @@ fn without_syncs_acknowledged_writes_are_lost() {
     assert!(lost > 0, "a server that never syncs lost nothing in {} cuts", cuts.len());
 }
 
-/// After a failed sync the system's cache holds what the disk does not. A restart must not build on it.
+/// After a failed sync, the system's cache has data that the disk lacks. A restart must not rely on it.
 #[test]
 fn writes_after_a_failed_flush_and_a_restart_survive_a_power_cut() {
     let Some(programs) = programs("writes_after_a_failed_flush_and_a_restart_survive_a_power_cut") else { return };
     let disk = Disk::new(&programs, "ext4").unwrap();
     let mut server = Server::start_in(&disk.path().join("data"), &[]);
     define(&server);
-    // Each record fills pages of its own: later writes must not bring the lost pages to the disk by accident.
+    // Each record fills its own pages, so that later writes do not bring the lost pages to the disk by accident.
     let body = |value: u32| json!({ "attributes": { "value": value, "text": "x".repeat(20_000) } });
     let create = |server: &Server, value: u32| server.post("/v2/resources/notes", &body(value));
     let id = |reply: &Reply| reply.data()["id"].as_str().unwrap().to_owned();
@@ -103,7 +103,8 @@ fn writes_after_a_failed_flush_and_a_restart_survive_a_power_cut() {
     assert!(lost.is_empty(), "{} of {} acknowledged writes are lost", lost.len(), acknowledged.len());
 }
 
-/// The programs, or a line that says why the test is skipped. One test at a time: the devices are shared.
+/// Returns the programs, or the reason why the test is skipped. One test runs at a time, because the devices are
+/// shared.
 fn programs(test: &str) -> Option<Held> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -222,7 +223,7 @@ fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed:
     }
 }
 
-/// Starts a server on the image and compares.
+/// Starts a server on the image and compares its values with the known states.
 fn check(cut: &Cut, system: &str) {
     let mounted = Mounted::image(&cut.image, system).unwrap();
     let data = mounted.path.join("data");
@@ -241,12 +242,12 @@ fn check(cut: &Cut, system: &str) {
     }
     server.create("notes", json!({ "value": 1, "text": "written behind the cut" }));
     server.terminate();
-    // Among other things, that each unique value is claimed by its resource.
+    // Among other things, this verifies that each unique value is claimed by its resource.
     let ran = run(&["verify"], &data);
     assert_eq!(ran.code, Some(0), "{} ({system}): {}", cut.policy, ran.text);
 }
 
-/// The value of each resource, from the index.
+/// Returns the value of each resource, from the index.
 fn values(server: &Server) -> BTreeMap<String, u64> {
     let mut values = BTreeMap::new();
     for page in 1.. {

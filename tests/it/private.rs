@@ -1,4 +1,4 @@
-//! Other users of the machine cannot read what the binary writes.
+//! Tests that other users of the machine cannot read the files of the binary.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::support::{Server, binary};
 
-/// The files and folders that others may use in some way.
+/// Returns the files and folders that other users may access in some way.
 fn open_to_others(path: &Path) -> Vec<String> {
     let metadata = fs::symlink_metadata(path).unwrap();
     let mode = metadata.permissions().mode() & 0o777;
@@ -24,11 +24,11 @@ fn open_to_others(path: &Path) -> Vec<String> {
     found
 }
 
-/// Runs the binary with a umask that hides nothing.
+/// Runs the binary with a umask that leaves all permissions.
 fn run(arguments: &[&str]) -> String {
     let script = "umask 000; exec \"$0\" \"$@\"";
     let mut command = Command::new("sh");
-    // The variables of the tests are no settings, which the check would report.
+    // The variables of the tests are not settings. The check would report them.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BINDERY_")) {
         command.env_remove(name);
     }
@@ -45,7 +45,7 @@ fn data_backups_and_exports_belong_to_their_user_only() {
     let (data, restored) = (path("data"), path("restored"));
     let mut server = Server::start_after("umask 000", Path::new(&data), &["--demo"]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "rich-text" }]));
-    // Large enough for a piece of its own.
+    // The value is so large that it has its own piece.
     server.create("notes", json!({ "text": "<p>much text</p>".repeat(10_000) }));
     let remote = ["--url", server.address(), "--token", server.secret()];
     run(&[&["backup", &path("remote.backup")], &remote[..]].concat());

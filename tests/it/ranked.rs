@@ -1,5 +1,5 @@
-//! Ranked search (`API.md` 4.6.15 to 4.6.17): which words it forgives, its order, its settings and its excerpts. That `q` finds
-//! the right resources is compared with the oracle.
+//! Ranked search (`API.md` 4.6.15 to 4.6.17): the typing errors that it accepts, its order, its settings and its
+//! excerpts. The oracle checks that `q` finds the right resources.
 
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ fn articles() -> Server {
     server
 }
 
-/// The titles of what a query finds, in order; of an error, its code.
+/// Returns the titles of the results of a query, in order; for an error, its code.
 fn titles(client: &Client<'_>, query: &[(&str, &str)]) -> Vec<String> {
     let query: Vec<String> = query.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
     let reply = client.get(&format!("{LIST}?{}", query.join("&")));
@@ -56,7 +56,7 @@ fn fewer_typos_come_first_then_whole_words_then_weights_then_the_newest() {
     let found = titles(&all, &[("q", "kernel")]);
     let expected = ["The kernel", "Much about it", "New", "Old", "Kernels of corn", "A kenrel", "Kenrels"];
     assert_eq!(found, expected);
-    // A blank ends the word: what is only begun is one typo away here.
+    // A space ends the word. So `Kernels`, which only begins with it, counts as one typing error.
     assert_eq!(titles(&all, &[("q", "kernel ")])[4..], ["A kenrel", "Kernels of corn"]);
     assert_eq!(titles(&all, &[("q", "kernel"), ("typos", "false")]), expected[..5]);
     assert_eq!(titles(&all, &[("q", "kernel"), ("sort", "title"), ("per_page", "2")]), ["A kenrel", "Kenrels"]);
@@ -240,7 +240,7 @@ fn highlighting_is_bounded_in_time_and_equal_words_count_once() {
     let once = took(&["alpha".to_owned()]);
     let often = took(&vec!["alpha".to_owned(); 99]);
     assert!(often < 5 * once + std::time::Duration::from_millis(500), "once {once:?}, 99 times {often:?}");
-    // Different words that all match every other token: as many marks at each of them.
+    // The words differ, and each matches every other token. So each token gets as many marks as words.
     let different: Vec<String> = (0..99).map(|n| format!("alph{}", char::from(b'a' + n % 26))).collect();
     assert!(took(&different) < std::time::Duration::from_secs(20));
 }
@@ -252,7 +252,7 @@ fn articles_that_take_long(server: &Server) -> String {
     let text = "wordaaaaaaaaa ".repeat(4_300);
     let attributes = Value::from_iter((0..9).map(|n| (format!("t{n}"), json!(text))));
     (0..60).for_each(|_| drop(server.create("articles", attributes.clone())));
-    // 99 words that are all alike, and so cost as much as they can.
+    // The 99 words are very similar, so that they cost as much as possible.
     let words: Vec<String> = (0..99u8)
         .map(|n| format!("word{}{}aaaaaaa", char::from(b'a' + n % 10), char::from(b'a' + n / 10)))
         .filter(|word| word.matches(|char| char != 'a').count() <= 6)
@@ -275,7 +275,7 @@ fn highlighting_ends_when_the_time_of_a_query_is_up() {
 #[test]
 fn searches_that_take_longer_than_estimated_hold_up_nobody() {
     let temp = tempfile::tempdir().unwrap();
-    // All of them are believed to take no time at all.
+    // The server estimates that none of them takes time.
     let server = Server::start_failing(&temp.path().join("data"), &["--query-timeout", "3"], "search::misjudge=return");
     let path = articles_that_take_long(&server);
     std::thread::scope(|scope| {

@@ -20,7 +20,7 @@ fn lists_are_paged() {
     let mut ids = notes(&server, 30);
     ids.reverse();
     let mut failures = Failures::default();
-    // Query, items, current page, last page, per page, prev, next.
+    // Each case: the query, the items, the current page, the last page, the page size, and the previous and next pages.
     for (query, range, current, last, per_page, prev, next) in [
         ("", 0..25, 1, 2, 25, None, Some(2)),
         ("?page=2", 25..30, 2, 2, 25, Some(1), None),

@@ -1,8 +1,8 @@
 //! The examples and recipes of `API.md`, run as they are printed there.
 //!
-//! Every fenced `sh` block is run by bash with curl against a real server that holds the demonstration content, and the
-//! answer printed below a block is compared with the one that came back. This file knows how the document marks
-//! commands and answers, and nothing of what the requests mean.
+//! Bash runs every fenced `sh` block with curl against a real server that holds the demonstration content. The answer
+//! printed below a block is compared with the received answer. This file knows the marks of commands and answers in the
+//! document, and nothing of the meaning of the requests.
 
 mod document;
 mod shape;
@@ -17,10 +17,10 @@ use document::{Example, Section};
 
 /// The part of `API.md` that holds the recipes.
 const RECIPES: &str = "10";
-/// The sections that every recipe relies on: the introduction of the document, and the tokens.
+/// The sections on which every recipe relies: the introduction of the document, and the tokens.
 const PREPARATION: [&str; 2] = ["", "10.1"];
 
-/// What a block of commands printed, and the status of each of its requests.
+/// The printed text of a block of commands, and the status of each of its requests.
 struct Outcome {
     printed: String,
     statuses: Vec<u16>,
@@ -52,7 +52,7 @@ fn each_recipe_answers_as_documented_with_as_many_requests_as_it_says() {
     let server = demonstration();
     let mut failures = Vec::new();
     for recipe in recipes {
-        // Each recipe runs in a shell of its own, so that none depends on another.
+        // Each recipe has its own shell, so that none depends on another.
         let examples: Vec<&Example> = preparation.iter().copied().chain(&recipe.examples).collect();
         let outcomes = run(&server, &examples).split_off(preparation.len());
         let requests: usize = outcomes.iter().map(|outcome| outcome.statuses.len()).sum();
@@ -78,7 +78,7 @@ fn demonstration() -> Server {
     Server::start_with(&["--demo"])
 }
 
-/// Compares an outcome with what the document says below the commands.
+/// Compares an outcome with the documented answer.
 fn compare(example: &Example, outcome: &Outcome, failures: &mut Vec<String>) {
     let line = format!("API.md:{}", example.line);
     // Commands that only define something make no request.
@@ -95,7 +95,7 @@ fn compare(example: &Example, outcome: &Outcome, failures: &mut Vec<String>) {
 /// Runs the examples one after another in one shell, as a reader who pastes them.
 fn run(server: &Server, examples: &[&Example]) -> Vec<Outcome> {
     let folder = tempfile::tempdir().unwrap();
-    // Makes curl report the status of each request without a change to the documented command.
+    // This makes curl report the status of each request without a change to the documented command.
     fs::write(
         folder.path().join(".curlrc"),
         "write-out = \"%{stderr}%{http_code}\\n\"\nmax-time = 60\nnoproxy = \"*\"\n",
@@ -129,7 +129,7 @@ impl Outcome {
     }
 }
 
-/// What the commands wrote to standard error, up to those that failed.
+/// Returns the text on standard error of the commands, up to those that failed.
 fn last_errors(folder: &Path) -> String {
     let errors = (0..).map_while(|index| fs::read_to_string(folder.join(format!("{index}.err"))).ok());
     errors.collect::<Vec<_>>().join("---\n")

@@ -12,8 +12,8 @@ use crate::support::{ADMIN, Server, kill_process};
 const WRITERS: usize = 4;
 const KILLS: usize = 10;
 
-/// What the test knows about a resource: the last acknowledged value (`None` if it was deleted), and the result of a
-/// write that was in flight at the kill.
+/// The known state of a resource: the last acknowledged value (`None` if it was deleted), and the result of a write
+/// that was in flight at the kill.
 #[derive(Debug, Clone)]
 pub(crate) struct Known {
     value: Option<u64>,
@@ -55,8 +55,8 @@ pub(crate) fn define_notes(server: &Server) {
     );
 }
 
-/// Creates, changes and deletes resources until the server is gone or refuses a write. Records what was acknowledged in
-/// `known`. Returns the status and the value of the write that was refused.
+/// Creates, changes and deletes resources until the server is gone or refuses a write. Records the acknowledged writes
+/// in `known`. Returns the status and the value of the refused write.
 pub(crate) fn write_until(
     address: &str,
     stop: &AtomicBool,
@@ -91,7 +91,7 @@ pub(crate) fn write_until(
         let status = response.status().as_u16();
         let Ok(text) = response.body_mut().read_to_string() else { return None };
         if status >= 500 {
-            // After a 503 nothing was applied; after a 500 nobody knows.
+            // After a 503, nothing was applied. After a 500, the outcome is unknown.
             if status == 503
                 && let Some(id) = id
                 && let Some(known) = known.lock().unwrap().get_mut(&id)

@@ -1,5 +1,5 @@
-//! Filters on related resources (`API.md` 4.6.14): what a token sees of them, and the entity tags of such lists. That they
-//! find the right resources is compared with the oracle.
+//! Filters on related resources (`API.md` 4.6.14): the parts that a token sees, and the entity tags of such lists. The
+//! oracle checks that they find the right resources.
 
 use serde_json::{Value, json};
 
@@ -31,7 +31,7 @@ fn draft(server: &Server, blueprint: &str, attributes: Value) -> String {
     reply.data()["id"].as_str().unwrap().to_owned()
 }
 
-/// The titles of the articles that a filter finds, sorted and joined; of an error, its code.
+/// Returns the titles of the articles that a filter finds, sorted and joined; of an error, its code.
 fn titles(client: &Client<'_>, filter: &str) -> String {
     let reply = client.get(&format!("{LIST}?{filter}&sort=title&fields=attributes.title"));
     if reply.status != 200 {
@@ -83,7 +83,7 @@ fn only_what_the_token_sees_is_related() {
         }
     }
     failures.assert_none();
-    // Real and invented fields of a blueprint that the token does not have: one message.
+    // Real and invented fields of a blueprint that the token does not see get the same message.
     let message = |filter: &str| server.as_token(&only).get(&format!("{LIST}?{filter}=x")).expect(422).message();
     let expected = message("filter[author.city]");
     assert!(expected.contains("`author` relates to a blueprint that this token does not have"), "{expected}");
@@ -105,12 +105,12 @@ fn exports_take_the_same_filters() {
     assert_eq!(export("filter[$or][0][author.name]=x&filter[$or][1][title]=b"), "title\r\nb\r\n");
 }
 
-/// The tag of a list, and what is answered to a request that has it.
+/// Returns the tag of a list. Checks the answer to a request that sends this tag.
 fn tag(client: &Client<'_>, path: &str) -> String {
     let reply = client.get(path).expect(200);
     let tag = reply.header("etag").unwrap().to_owned();
     assert_eq!(client.raw("GET", path, &[("if-none-match", &tag)], b"").status, 304, "{path}");
-    // The second answer is a kept one.
+    // The second answer comes from the cache.
     assert_eq!(client.get(path).expect(200).header("etag"), Some(tag.as_str()));
     tag
 }
@@ -132,7 +132,8 @@ fn the_tag_of_a_list_changes_with_what_it_depends_on() {
     let name = |name: &str| json!({ "attributes": { "name": name } });
     let dated = |at: Value| json!({ "published_at": at });
     type Step<'a> = (&'a str, Box<dyn Fn() + 'a>, [bool; 4], [bool; 4]);
-    // Which tags change, for a token with `view` and one with `preview`, in the order of the paths.
+    // Each step: whether it changes the tags, for a token with `view` and one with `preview`, in the order of the
+    // paths.
     let steps: Vec<Step<'_>> = vec![
         ("another blueprint", Box::new(|| patch(format!("others/{other}"), name("y"))), [false; 4], [false; 4]),
         (
@@ -205,7 +206,7 @@ fn a_kept_answer_is_not_given_to_a_token_that_has_other_blueprints() {
             assert_eq!(titles(&server.as_token(token), "filter[author.name]=Ada"), found);
         }
     }
-    // The blueprint is deleted and created anew: the ids name nothing.
+    // The blueprint is deleted and created anew. The ids now refer to no resource.
     server.delete("/v2/blueprints/authors?force=true").expect(204);
     assert_eq!(titles(&server.as_token(&all), "filter[author][dangling]=true"), "a");
     assert_eq!(titles(&server.as_token(&all), "filter[author.name]=Ada"), "INVALID_FILTER");

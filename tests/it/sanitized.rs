@@ -1,4 +1,4 @@
-//! What sanitizing removed is said (`API.md` 4.4.8).
+//! The report of what sanitizing removed (`API.md` 4.4.8).
 
 use serde_json::json;
 
@@ -25,11 +25,11 @@ fn answers_to_writes_say_what_was_removed() {
         let updated = server.send(method, &path, Some(&body)).expect(200).json();
         assert_eq!(updated["meta"], json!({ "sanitized": removed }), "{method}");
     }
-    // Of what was sent before, nothing is said.
+    // The report has nothing about values that were sent earlier.
     let other = server.patch(&path, &json!({ "attributes": { "title": "x" } })).expect(200).json();
     assert_eq!(other.get("meta"), None);
     assert_eq!(server.get(&path).expect(200).json().get("meta"), None);
-    // Changes that remove nothing are not worth a word.
+    // Changes that remove nothing are not reported.
     let completed = json!({ "attributes": { "body": "<p>a & b<p><a href=/x rel=noopener>c" } });
     assert_eq!(server.patch(&path, &completed).expect(200).json().get("meta"), None);
     let page = json!({ "html": "<main style=x><form>t</form></main>", "css": "@import 'x'; p { color: red }" });

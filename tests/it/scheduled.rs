@@ -1,4 +1,4 @@
-//! Blueprints whose publications wait for their date (`API.md` 3.5).
+//! Blueprints whose publications become visible at their date (`API.md` 3.5).
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Reply, Server};
 
-/// A moment so far from now.
+/// Returns the time in this many seconds.
 fn at(seconds: f64) -> String {
     let moment = Utc::now() + TimeDelta::milliseconds((seconds * 1000.0) as i64);
     moment.to_rfc3339_opts(SecondsFormat::Millis, true)
@@ -59,7 +59,7 @@ fn readers_see_a_publication_only_once_its_date_has_come() {
             "{query}"
         );
     }
-    // Its tag changes at the moment, without a write.
+    // The tag changes at the time of the publication, without a write.
     let tag = first.header("etag").unwrap().to_owned();
     let known = |tag: &str| reader.raw("GET", "/v2/resources/news?sort=title", &[("if-none-match", tag)], b"");
     assert_eq!(known(&tag).status, 304);
@@ -94,7 +94,7 @@ fn tags_tell_nothing_of_what_is_to_come() {
     assert_ne!(shown, before);
     server.patch(&format!("/v2/resources/news/{later}"), &json!({ "published_at": at(3600.0) })).expect(200);
     assert_ne!(tag(&server), shown);
-    // What is to come is still to come after a restart.
+    // Future publications remain invisible after a restart.
     server.kill_and_restart();
     assert_eq!(titles(&server.as_token(&view).get("/v2/resources/news").expect(200)), ["past"]);
 }
@@ -131,7 +131,7 @@ fn what_is_to_come_is_not_named_to_writers_who_may_not_see_it() {
     assert!(!refused.text.contains(&later), "{}", refused.text);
 }
 
-/// A library with a clock that is 100 seconds back while a file exists.
+/// The source of a library whose clock is 100 seconds late while a file exists.
 const CLOCK_BACK: &str = r#"
 #include <stdlib.h>
 #include <time.h>

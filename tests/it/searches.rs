@@ -1,4 +1,4 @@
-//! What searches may ask for, and what they may cost the others (API.md 8).
+//! The limits of searches, and their effect on other requests (API.md 8).
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::support::{Failures, Server};
 
-/// A server with so many notes, imported as lines.
+/// Starts a server with this many notes, imported as lines.
 fn notes(count: usize, arguments: &[&str]) -> Server {
     let server = Server::start_with(arguments);
     let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
@@ -48,12 +48,12 @@ fn lists_and_exports_refuse_too_many_filters_values_and_sort_keys() {
     failures.assert_none();
 }
 
-/// Has clients ask for expensive searches, each another one, and measures everything else meanwhile. Returns the slowest of
-/// the others, and how often each outcome was seen.
+/// Lets clients send expensive searches, each a different one, and measures all other requests meanwhile. Returns the
+/// slowest time of the others, and the number of times each outcome was seen.
 fn attack(server: &Server, clients: usize, time: Duration) -> (Duration, usize, usize) {
     let stop = AtomicBool::new(false);
     let (answered, refused) = (std::sync::atomic::AtomicUsize::new(0), std::sync::atomic::AtomicUsize::new(0));
-    // The order and the visibility are known before: an ordinary server has answered its front page before.
+    // The order and the visibility are already in memory: an ordinary server has answered its front page before.
     server.get("/v2/resources/notes").expect(200);
     let slowest = std::thread::scope(|scope| {
         for client in 0..clients {

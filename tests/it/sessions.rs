@@ -1,4 +1,4 @@
-//! Members who sign in (`API.md` 5.8): sessions, and what they may do.
+//! Members who sign in (`API.md` 5.8): their sessions and their rights.
 
 mod attacks;
 mod authors;
@@ -49,7 +49,7 @@ impl Browser<'_> {
     }
 }
 
-/// The name and the value of the cookie that an answer sets, as a request sends them.
+/// Returns the name and the value of the cookie that an answer sets, as a request sends them.
 #[track_caller]
 pub(crate) fn cookie_of(reply: &Reply) -> String {
     reply.header("set-cookie").expect("no cookie is set").split(';').next().unwrap().to_owned()
@@ -66,7 +66,7 @@ fn sign_in(server: &Server, email: &str, password: &str) -> Reply {
     sign_in_with(server, &[], email, password)
 }
 
-/// A browser with the session that an answer begins.
+/// Makes a browser with the session that an answer begins.
 #[track_caller]
 fn browser(server: &Server, reply: Reply) -> Browser<'_> {
     let reply = reply.expect(200);
@@ -80,7 +80,7 @@ fn browser(server: &Server, reply: Reply) -> Browser<'_> {
     }
 }
 
-/// The secret of a new invitation.
+/// Returns the secret of a new invitation.
 #[track_caller]
 pub(crate) fn invite(server: &Server, member: u64) -> String {
     let reply = server.post(&format!("/v2/members/{member}/invitations"), &json!({})).expect(201);
@@ -95,7 +95,7 @@ pub(crate) fn accept(server: &Server, body: &Value) -> Reply {
     server.as_token("").send("POST", "/v2/invitation", Some(body))
 }
 
-/// A new member with this name and role, signed in.
+/// Makes a new member with this name and role, signed in.
 #[track_caller]
 fn member<'a>(server: &'a Server, name: &str, role: &str) -> Browser<'a> {
     let id = server.member(name, Some(role));
@@ -130,7 +130,7 @@ fn a_member_signs_in_and_out() {
 
     let gone = second.send("DELETE", "/v2/session", None).expect(204);
     assert!(gone.header("set-cookie").unwrap().starts_with("bindery_session=;"));
-    // Whoever copied the cookie has nothing of it.
+    // A copied cookie alone is of no use.
     for path in ["/v2/session", "/v2/blueprints", "/v2/sessions"] {
         second.get(path).expect(401);
     }
@@ -153,14 +153,14 @@ fn sessions_are_listed_ended_and_outlive_a_kill() {
         let first = list.iter().find(|session| session["current"] == false).unwrap()["id"].as_str().unwrap();
         let ended = format!("/v2/sessions/{first}");
         let bob = member(&server, "bob", "author");
-        // Neither seen nor ended by others.
+        // Other members can neither see nor end it.
         bob.get(&format!("/v2/sessions?member={}", ada.member)).expect(403);
         bob.send("DELETE", &ended, None).expect(404);
         ada.get("/v2/session").expect(200);
         other.send("DELETE", &ended, None).expect(204);
         other.send("DELETE", &ended, None).expect(404);
         ada.get("/v2/session").expect(401);
-        // A token with `manage` says whose.
+        // A token with `manage` must name the member.
         server.get("/v2/sessions").expect(422);
         let own = server.get(&format!("/v2/sessions?member={}", ada.member)).expect(200).data();
         assert_eq!(own.as_array().unwrap().len(), 1);
@@ -210,7 +210,7 @@ fn only_the_right_password_of_a_member_with_rights_signs_in() {
     .into_iter()
     .enumerate()
     {
-        // From addresses of their own, so that none is slowed down.
+        // Each request has its own address, so that none is slowed down.
         let address = format!("203.0.113.{at}");
         let reply = sign_in_with(&server, &[("x-forwarded-for", &address)], email, password);
         let case = format!("{email} {password}");
@@ -232,7 +232,7 @@ fn a_token_that_is_sent_counts_alone() {
     with(&view, "/v2/blueprints").expect(200);
     with("unknown", "/v2/blueprints").expect(401);
     with(&view, "/v2/session").expect(401);
-    // Without CSRF: the token is what counts.
+    // No CSRF token is needed, because the request has a token of the API.
     let body = json!({ "name": "T", "fields": [] }).to_string();
     let headers = [("cookie", owner.cookie.as_str()), ("content-type", "application/json")];
     server.raw("POST", "/v2/blueprints", &headers, body.as_bytes()).expect(201);
@@ -267,7 +267,7 @@ fn behind_tls_the_cookie_is_one_that_only_this_host_can_set() {
     assert_eq!(read("__Host-bindery_session", &tls), 200);
     assert_eq!(read("bindery_session", &tls), 401, "anybody on the way could have set it");
     assert_eq!(read("bindery_session", &[]), 200);
-    // Only proxies that are trusted may say it.
+    // Only trusted proxies may send it.
     let direct = Server::start();
     let bob = member(&direct, "bob", "owner");
     assert!(cookie_of(&sign_in_with(&direct, &tls, &bob.email, PASSWORD)).starts_with("bindery_session="));

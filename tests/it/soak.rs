@@ -1,5 +1,5 @@
-//! Hours of mixed load: writes that replace what they remove, lists, searches, exports, clients that read slowly or not at
-//! all. Memory, open files, disk and latency must level off.
+//! Hours of mixed load: writes that replace what they remove, lists, searches, exports, and clients that read slowly or
+//! not at all. Memory, open files, disk and latency must stop growing.
 //!
 //! The long run: `cargo test --release --test it -- --ignored --nocapture soak`, two hours at 200,000 resources.
 //! `SOAK_MINUTES` and `SOAK_RESOURCES` change that. A run of seconds is part of every test run: it shows that the load works.
@@ -15,9 +15,9 @@ use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Server};
 
-/// What memory, files and disk may be at the end, as a multiple of what they were after the first half.
+/// The limit of memory, files and disk at the end, as a multiple of their values after the first half.
 const GROWTH: f64 = 1.25;
-/// What is added to that, in MiB: runs, merges and the log come and go.
+/// The amounts that are added to the limits, in MiB (and in files), because runs, merges and the log come and go.
 const MEMORY_SLACK: f64 = 100.0;
 const DISK_SLACK: f64 = 600.0;
 const FILES_SLACK: f64 = 60.0;
@@ -42,7 +42,7 @@ impl std::fmt::Display for Sample {
     }
 }
 
-/// What the threads of the load share.
+/// The state that the threads of the load share.
 struct Load {
     server: Server,
     stop: AtomicBool,
@@ -127,7 +127,7 @@ fn soak(duration: Duration, resources: u64, interval: Duration) -> Vec<Sample> {
     samples
 }
 
-/// The made-up attributes of a resource.
+/// Returns the made-up attributes of a resource.
 fn attributes(random: &mut impl FnMut() -> u64) -> Value {
     const WORDS: [&str; 12] =
         ["press", "letter", "binding", "paper", "ink", "margin", "thread", "cover", "spine", "gold", "leaf", "board"];
@@ -178,10 +178,10 @@ impl Load {
         }
     }
 
-    /// The id of a random resource.
+    /// Returns the id of a random resource.
     fn any_id(&self, random: &mut dyn FnMut() -> u64) -> Option<String> {
         let page = 1 + random() % self.resources;
-        // What `write_many` made is left to it, so that each removal is replaced.
+        // The notes of `write_many` are left to it, so that each removal is replaced.
         let query = format!("filter[topic][ne]=many&per_page=1&page={page}&fields=id");
         let reply = self.server.get(&format!("/v2/resources/notes?{query}")).expect(200);
         reply.json()["data"][0]["id"].as_str().map(str::to_owned)
@@ -283,7 +283,7 @@ impl Load {
     }
 }
 
-/// The size of all files in a folder. Files that go away meanwhile are not counted.
+/// Returns the size of all files in a folder. Files that go away meanwhile are not counted.
 fn bytes_in(folder: &Path) -> u64 {
     let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
     entries

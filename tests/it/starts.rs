@@ -1,5 +1,5 @@
-//! Starts, restores and backups that are interrupted or that the system does not let finish: nothing is lost, and
-//! nothing that is intact is given up.
+//! Starts, restores and backups that are interrupted or that the system stops. No data is lost, and intact data is not
+//! abandoned.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -16,7 +16,7 @@ use crate::support::{ADMIN, Failures, Reply, Server};
 
 const NOTES: usize = 30;
 
-/// The folder of a killed server with some notes, of which some are in the log only.
+/// Makes the folder of a killed server with some notes, of which some are in the log only.
 fn killed() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut server = Server::start_in(&folder.path().join("data"), &[]);
@@ -39,7 +39,7 @@ fn copy_of(folder: &TempDir) -> (TempDir, PathBuf) {
     (other, data)
 }
 
-/// What is wrong with a folder that must hold all notes.
+/// Returns the problem of a folder that must hold all notes.
 fn fault(data: &Path) -> Option<String> {
     let server = Server::start_in(data, &[]);
     let total = server.get("/v2/resources/notes?per_page=1").expect(200).json()["meta"]["total"].as_u64();
@@ -223,7 +223,7 @@ fn an_entity_tag_from_before_a_restore_matches_no_version_after_it() {
     }
     let now = tag(&restored.get(&path));
     change(&restored, "three", &now).expect(200);
-    // A restart is no restore.
+    // A restart is not a restore.
     let mut restored = restored;
     let now = tag(&restored.get(&path));
     restored.kill_and_restart();
@@ -250,7 +250,7 @@ fn a_kill_while_a_large_value_is_replaced_or_deleted_leaves_no_pieces() {
             .uri(format!("{}/v2/resources/notes/{id}", failing.address()))
             .header("authorization", format!("Bearer {ADMIN}"))
             .header("content-type", "application/json");
-        // It may be answered: superseded versions are removed afterwards.
+        // The write may be answered, because superseded versions are removed afterwards.
         let _ = agent.run(request.body(json!({ "attributes": { "text": body(2) } }).to_string()).unwrap());
         std::thread::sleep(std::time::Duration::from_millis(1500));
         drop(failing);
@@ -263,7 +263,7 @@ fn a_kill_while_a_large_value_is_replaced_or_deleted_leaves_no_pieces() {
     }
 }
 
-/// A file system of its own, as root only.
+/// A separate file system. It needs root.
 pub(crate) struct Disk(pub(crate) TempDir);
 
 impl Disk {
@@ -315,7 +315,7 @@ fn a_store_that_could_not_write_is_reported_until_a_restart_and_nothing_is_lost(
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     let mut created = 0;
     for _ in 0..3 {
-        // Another program takes the last byte before the store has written this.
+        // Another program takes the last byte before the store has written the notes.
         (0..20).for_each(|_| drop(server.create("notes", json!({ "text": noise(20_000) }))));
         created += 20;
         let filler = disk.0.path().join("filler");
@@ -335,7 +335,7 @@ fn a_store_that_could_not_write_is_reported_until_a_restart_and_nothing_is_lost(
     }
 }
 
-/// A text that does not become shorter when it is compressed.
+/// Returns a text that does not become shorter when it is compressed.
 fn noise(length: usize) -> String {
     let mut bytes = vec![0; length / 2];
     getrandom::fill(&mut bytes).unwrap();
@@ -347,7 +347,8 @@ fn fill(filler: &Path) {
     Command::new("sh").args(["-c", "cat /dev/zero > \"$0\""]).arg(filler).output().unwrap();
 }
 
-/// Shortens the file by so many bytes. It is closed then, or the disk would keep its space after it is removed.
+/// Shortens the file by this many bytes. The file is then closed, because otherwise the disk would keep its space after
+/// its removal.
 fn give_back(filler: &Path, bytes: u64) {
     let file = fs::File::options().write(true).open(filler).unwrap();
     file.set_len(file.metadata().unwrap().len() - bytes).unwrap();
@@ -368,10 +369,10 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
     };
     for round in 1..=2 {
         fill(&filler);
-        // The store has not written out everything yet, for which it keeps more than this free.
+        // The store has not written everything yet. For that it keeps more than this free.
         give_back(&filler, 8 << 20);
         (0..20).for_each(|_| assert_eq!(create(), 503));
-        // The committer looks every second as well.
+        // The committer also checks the space every second.
         std::thread::sleep(Duration::from_millis(2500));
         assert_eq!(create(), 503);
         let begun = server.logged("ERROR", "no room for writes");
@@ -379,7 +380,7 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
         assert!(begun[0].contains(disk.0.path().to_str().unwrap()), "it names the disk: {begun:?}");
         fs::remove_file(&filler).unwrap();
         let deadline = Instant::now() + Duration::from_secs(10);
-        // Also if nobody writes.
+        // Writes are accepted again even if nobody writes.
         while server.logged("INFO", "writes are accepted again").len() < round {
             assert!(Instant::now() < deadline, "the end is not reported");
             std::thread::sleep(Duration::from_millis(50));
@@ -399,7 +400,7 @@ fn a_start_on_a_full_disk_says_how_much_to_free_and_succeeds_with_that() {
     let data = disk.0.path().join("data");
     let server = Server::start_in(&data, &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
-    // Written after the last checkpoint, so that a start has to write it again.
+    // The notes are written after the last checkpoint, so a start has to write them again.
     (0..300).for_each(|_| drop(server.create("notes", json!({ "text": noise(60_000) }))));
     drop(server);
     let filler = disk.0.path().join("filler");
@@ -423,7 +424,7 @@ fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
     let server = Server::start_in(&data, &["--demo"]);
     let filler = disk.0.path().join("filler");
     fill(&filler);
-    // Without any room, and with room for a part of it.
+    // The disk has no free space, or space for a part of the backup.
     for free in [0, 64 << 10] {
         give_back(&filler, free);
         let refused = server.get("/v2/backup").expect(503);
@@ -455,7 +456,7 @@ fn a_server_whose_disk_became_read_only_stops_without_a_panic() {
     let mut server = Server::start_in(&data, &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     server.create("notes", json!({ "text": "kept" }));
-    // As the kernel does it after an error of the device.
+    // The kernel does this after an error of the device.
     let aborted = Command::new("mount").args(["-o", "remount,abort"]).arg(disk.0.path()).output().unwrap();
     assert!(aborted.status.success(), "{aborted:?}");
     let status = server.terminate();
@@ -491,7 +492,7 @@ fn a_full_disk_at_a_start_names_what_may_be_deleted() {
     assert_eq!(fault(&data), None);
 }
 
-/// Asks on a connection of its own. Returns the status, the head and the body; `None` if nobody listens.
+/// Sends a request on a separate connection. Returns the status, the head and the body; `None` if no server listens.
 fn ask(address: &str, method: &str, path: &str) -> Option<(u16, String, String)> {
     let mut stream = TcpStream::connect(address).ok()?;
     stream.set_read_timeout(Some(Duration::from_secs(1))).unwrap();
@@ -524,7 +525,7 @@ fn probes_are_answered_while_the_folder_is_opened() {
         assert!(started.elapsed() < Duration::from_secs(2), "nobody listens");
     };
     assert_eq!(status, 200);
-    // A client that sends nothing holds up nobody.
+    // A client that sends nothing does not hold others up.
     let _idle = TcpStream::connect(&address).unwrap();
     let mut progress = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! `strict=true` (`API.md` 4.2.4) on every endpoint that is read from.
+//! `strict=true` (`API.md` 4.2.4) on every endpoint with reads.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ fn a_strict_read_has_no_parameter_that_its_endpoint_does_not_know() {
             ("strict=1&nonsense=1", 422),
             ("strict=1&pretty=true", 422),
         ] {
-            // A backup is no text.
+            // A backup is not text.
             if status == 200 && path == "/v2/backup" {
                 continue;
             }

@@ -42,7 +42,7 @@ pub(crate) const TYPES: [&str; 21] = [
     "address",
 ];
 
-/// The binary under test: the one that was built with the tests, unless `BINDERY_TEST_BINARY` names another.
+/// Returns the binary under test: the one that was built with the tests, unless `BINDERY_TEST_BINARY` names another.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("BINDERY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_bindery").into(), PathBuf::from)
 }
@@ -51,7 +51,7 @@ pub(crate) fn binary() -> PathBuf {
 pub(crate) struct Server {
     child: Child,
     log: LogWatch,
-    /// What it wrote to standard output since the line with its address.
+    /// The lines on standard output after the line with its address.
     printed: Arc<Mutex<Vec<String>>>,
     folder: PathBuf,
     _temp: Option<TempDir>,
@@ -69,7 +69,7 @@ pub(crate) struct Reply {
 }
 
 impl Reply {
-    /// The body as JSON.
+    /// Returns the body as JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap_or_else(|error| panic!("{error}: {}", self.text))
     }
@@ -79,34 +79,34 @@ impl Reply {
         self.json()["data"].take()
     }
 
-    /// The error code.
+    /// Returns the error code.
     pub(crate) fn code(&self) -> String {
         self.json()["errors"]["code"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The error message.
+    /// Returns the error message.
     pub(crate) fn message(&self) -> String {
         self.json()["errors"]["message"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// The lines of an NDJSON body.
+    /// Returns the lines of an NDJSON body.
     pub(crate) fn lines(&self) -> Vec<Value> {
         self.text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// A header.
+    /// Returns a header.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// The keys of `errors.fields`, in order.
+    /// Returns the keys of `errors.fields`, in order.
     pub(crate) fn error_keys(&self) -> Vec<String> {
         let body = self.json();
         let fields = body["errors"]["fields"].as_object();
         fields.map(|fields| fields.keys().cloned().collect()).unwrap_or_default()
     }
 
-    /// The status and, for an error, its code (`200`, `404 NOT_FOUND`): what tables compare.
+    /// Returns the status and, for an error, its code (`200`, `404 NOT_FOUND`): what tables compare.
     pub(crate) fn outcome(&self) -> String {
         match self.status {
             status if status < 400 => status.to_string(),
@@ -114,7 +114,7 @@ impl Reply {
         }
     }
 
-    /// The same reply. Panics if it has another status.
+    /// Returns the reply. Panics if it has another status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Reply {
         assert_eq!(self.status, status, "{}", self.text);
@@ -147,12 +147,12 @@ impl Failures {
 }
 
 impl Server {
-    /// A server on an empty folder.
+    /// Starts a server on an empty folder.
     pub(crate) fn start() -> Server {
         Server::start_with(&[])
     }
 
-    /// A server on an empty folder, with extra arguments.
+    /// Starts a server on an empty folder, with extra arguments.
     pub(crate) fn start_with(arguments: &[&str]) -> Server {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("data");
@@ -161,22 +161,22 @@ impl Server {
         server
     }
 
-    /// A server on this folder.
+    /// Starts a server on this folder.
     pub(crate) fn start_in(folder: &Path, arguments: &[&str]) -> Server {
         Server::start_failing(folder, arguments, "")
     }
 
-    /// A server on this folder that fails at the named points (the form is in `bindery_disk::failure`).
+    /// Starts a server on this folder that fails at the named points (the form is in `bindery_disk::failure`).
     pub(crate) fn start_failing(folder: &Path, arguments: &[&str], points: &str) -> Server {
         Server::start_in_environment(folder, arguments, &[("FAILPOINTS", points)])
     }
 
-    /// A server on this folder with these variables.
+    /// Starts a server on this folder with these variables.
     pub(crate) fn start_in_environment(folder: &Path, arguments: &[&str], variables: &[(&str, &str)]) -> Server {
         Server::start_command(Command::new(binary()), folder, arguments, variables)
     }
 
-    /// A server on an empty folder whose process may open this many files.
+    /// Starts a server on an empty folder whose process may open this many files.
     pub(crate) fn start_with_open_files(files: u32, arguments: &[&str]) -> Server {
         let temp = tempfile::tempdir().unwrap();
         let mut server = Server::start_after(&format!("ulimit -n {files}"), &temp.path().join("data"), arguments);
@@ -184,14 +184,14 @@ impl Server {
         server
     }
 
-    /// A server on this folder that a shell starts after a command.
+    /// Starts a server on this folder that a shell starts after a command.
     pub(crate) fn start_after(first: &str, folder: &Path, arguments: &[&str]) -> Server {
         let mut command = Command::new("sh");
         command.arg("-c").arg(format!("{first}; exec \"$0\" \"$@\"")).arg(binary());
         Server::start_command(command, folder, arguments, &[])
     }
 
-    /// A server on this folder, or the last line that it logged if it ended without listening.
+    /// Starts a server on this folder. Fails with the last line that it logged if it ended without listening.
     pub(crate) fn try_start_in(folder: &Path) -> Result<Server, String> {
         Server::try_start(Command::new(binary()), folder, &[], &[])
     }
@@ -245,7 +245,7 @@ impl Server {
         Ok(Server { child, log, printed, folder, _temp: None, address, token: ADMIN.to_owned(), agent })
     }
 
-    /// The same server with another token.
+    /// Returns a client of the same server with another token.
     pub(crate) fn as_token(&self, token: &str) -> Client<'_> {
         Client { server: self, token: token.to_owned() }
     }
@@ -254,7 +254,7 @@ impl Server {
         &self.address
     }
 
-    /// The token of the admin.
+    /// Returns the token of the admin.
     pub(crate) fn secret(&self) -> &str {
         &self.token
     }
@@ -299,19 +299,19 @@ impl Server {
         *self = server;
     }
 
-    /// How many lines the server logged so far.
+    /// Returns the number of lines that the server has logged so far.
     pub(crate) fn logged_lines(&self) -> usize {
         self.log.lines().len()
     }
 
-    /// The lines of the server's log so far that have a level and contain a text.
+    /// Returns the lines of the server's log so far that have a level and contain a text.
     pub(crate) fn logged(&self, level: &str, part: &str) -> Vec<String> {
         let mut lines = self.log.lines();
         lines.retain(|line| line.contains(level) && line.contains(part));
         lines
     }
 
-    /// The lines that were written to standard output since the one with the address.
+    /// Returns the lines that were written to standard output since the one with the address.
     pub(crate) fn printed_lines(&self) -> Vec<String> {
         self.printed.lock().unwrap().clone()
     }
@@ -358,7 +358,7 @@ impl Server {
         reply.data()["id"].as_str().unwrap().to_owned()
     }
 
-    /// The ids of a list, in order.
+    /// Returns the ids of a list, in order.
     #[track_caller]
     pub(crate) fn ids(&self, path_and_query: &str) -> Vec<String> {
         let reply = self.get(&format!("/v2/resources/{path_and_query}")).expect(200);
@@ -371,7 +371,7 @@ impl Server {
         self.as_token(&self.token).raw(method, path, headers, body)
     }
 
-    /// The resource as the admin reads it.
+    /// Reads the resource as the admin.
     #[track_caller]
     pub(crate) fn find(&self, path: &str) -> Value {
         self.get(&format!("/v2/resources/{path}")).expect(200).data()
@@ -392,7 +392,7 @@ impl Server {
     }
 }
 
-/// `kill -9` from another thread than the one that owns the server.
+/// Sends SIGKILL (`kill -9`) from another thread than the one that owns the server.
 #[track_caller]
 pub(crate) fn kill_process(id: u32) {
     assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 fn files_have_a_module_comment() {
     let mut errors = Vec::new();
     for (path, text) in all_sources() {
-        // A file of unit tests needs no comment: the file that it tests has one.
+        // A file of unit tests needs no comment, because the file that it tests has one.
         if !text.starts_with("//!") && !path.ends_with("/tests.rs") {
             errors.push(format!("{path}: does not begin with `//!`"));
         }
@@ -29,7 +29,7 @@ fn no_file_has_unfinished_code_or_paths_of_a_machine() {
     let machines = machines.into_iter().filter(|path| path.len() > 2);
     let mut errors = Vec::new();
     for (path, text) in all_sources().into_iter().chain(documents::all()) {
-        // This file lists the words themselves.
+        // This file lists the words.
         if path == "tests/it/tidy.rs" {
             continue;
         }
@@ -57,7 +57,7 @@ fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// The Rust files below a folder: paths relative to the root, and texts.
+/// Returns the Rust files below a folder: paths relative to the root, and texts.
 fn sources(folder: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
     let mut folders = vec![root().join(folder)];

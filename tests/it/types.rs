@@ -1,6 +1,6 @@
-//! `bindery types typescript`: what it prints compiles under `tsc --strict`, runs in Node without a build, and does what
-//! `API.md` describes. `BINDERY_TEST_TSC` and `BINDERY_TEST_NODE` name the compiler and a Node that runs TypeScript; without
-//! them the tests say what they skip.
+//! `bindery types typescript`: its output compiles under `tsc --strict`, runs in Node without a build, and works as
+//! `API.md` describes. `BINDERY_TEST_TSC` and `BINDERY_TEST_NODE` name the compiler and a Node that runs TypeScript.
+//! Without them, the tests print the parts that they skip.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{ADMIN, Server, TYPES, binary};
 
-/// Strict, and only what a program that strips types can run.
+/// The options of the compiler: strict, and only syntax that a program that strips types can run.
 const STRICT: [&str; 17] = [
     "--strict",
     "--target",
@@ -37,7 +37,7 @@ fn types(server: &Server) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The program that a variable names, or else this one, if it can be run.
+/// Returns the program that a variable names, or else this one, if it can be run.
 fn program(variable: &str, name: &str) -> Option<String> {
     let program = std::env::var(variable).unwrap_or_else(|_| name.to_owned());
     let runs = Command::new(&program).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -47,7 +47,7 @@ fn program(variable: &str, name: &str) -> Option<String> {
     runs.then_some(program)
 }
 
-/// Compiles a module that uses the client of this server. `false` without a compiler.
+/// Compiles a module that uses the client of this server. Returns `false` without a compiler.
 fn compile(folder: &Path, server: &Server, name: &str, text: &str, options: &[&str]) -> bool {
     std::fs::write(folder.join("bindery.ts"), types(server)).unwrap();
     std::fs::write(folder.join("package.json"), r#"{"type": "module"}"#).unwrap();
@@ -58,8 +58,8 @@ fn compile(folder: &Path, server: &Server, name: &str, text: &str, options: &[&s
     true
 }
 
-/// Runs a module as it is written, or what the compiler leaves of it if this Node does not strip types itself. Answers what
-/// it prints.
+/// Runs a module as it is written. If this Node does not strip types itself, it runs the output of the compiler.
+/// Returns the printed text.
 fn run(name: &str, text: &str, server: &Server) -> Option<String> {
     let temp = tempfile::tempdir().unwrap();
     let is_compiled = compile(temp.path(), server, name, text, &[]);

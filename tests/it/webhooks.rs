@@ -31,10 +31,10 @@ impl Message {
     }
 }
 
-/// What a receiver answers to a message.
+/// The function that returns a receiver's answer to a message.
 type Decide = Box<dyn Fn(&Message) -> String + Send + Sync>;
 
-/// A receiver that answers as it is told.
+/// A receiver whose answers the test decides.
 struct Receiving {
     url: String,
     messages: Receiver<Message>,
@@ -127,7 +127,7 @@ fn webhooks_are_kept_and_their_secret_is_shown_once() {
         (&json!(false), &json!(["notes"]), &shown["url"])
     );
     assert!(changed["updated_at"].as_str() > shown["updated_at"].as_str());
-    // What was read can be sent back.
+    // A webhook that was read can be sent back.
     assert_eq!(server.patch(&path(&created), &changed).expect(200).data(), changed);
     for (body, field) in [
         (json!({ "name": "", "url": "https://a.b/", "events": ["created"] }), "name"),
@@ -178,7 +178,7 @@ fn changes_are_sent_signed_in_order_with_the_resource() {
     let tested = server.post(&format!("{}/test", path(&hook)), &json!({})).expect(200).data();
     assert_eq!((&tested["state"], &tested["status"]), (&json!("delivered"), &json!(200)));
     assert_eq!(receiving.next().json()["op"], "test");
-    // The last one is noted once its answer has arrived.
+    // The last delivery is noted once its answer has arrived.
     let deliveries = || server.get(&format!("{}/deliveries", path(&hook))).expect(200).data();
     let started = Instant::now();
     while deliveries().as_array().unwrap().len() < 3 && started.elapsed() < Duration::from_secs(10) {
@@ -188,7 +188,7 @@ fn changes_are_sent_signed_in_order_with_the_resource() {
     let ops: Vec<&str> = deliveries.as_array().unwrap().iter().map(|one| one["op"].as_str().unwrap()).collect();
     assert_eq!(ops, ["deleted", "unpublished", "created"]);
     assert_eq!(deliveries[2]["id"], first.headers["webhook-id"]);
-    // What is switched off sends nothing, and goes on later.
+    // A webhook that is switched off sends nothing, and continues after it is switched on.
     server.patch(&path(&hook), &json!({ "active": false })).expect(200);
     let id = server.create("notes", json!({}));
     assert!(receiving.is_quiet_for(Duration::from_millis(800)));
@@ -196,7 +196,7 @@ fn changes_are_sent_signed_in_order_with_the_resource() {
     assert_eq!(receiving.next().change(), ("created".to_owned(), id));
 }
 
-/// Has a library of others verify a message. Says so if there is none.
+/// Verifies a message with a third-party library. Prints a note if there is none.
 fn check_signature(secret: &str, message: &Message) {
     let script = "import json, sys\nfrom standardwebhooks import Webhook\nsent = json.load(sys.stdin)\n\
         Webhook(sent['secret']).verify(sent['body'], sent['headers'])\n\
@@ -271,7 +271,7 @@ fn after_a_kill_each_change_was_sent_at_least_once_and_in_order() {
     while !is_complete(&seen) {
         let (op, id) = receiving.next().change();
         let ops = seen.entry(id).or_default();
-        // Sent again after a kill, it may come once more from any place on.
+        // After a kill, changes may be sent again, from any earlier one on.
         assert!(op == "created" || ops.iter().any(|op| op == "created"), "a deletion before the creation");
         ops.push(op);
     }
@@ -291,7 +291,7 @@ fn a_webhook_that_fell_behind_goes_on_with_the_oldest_change_that_is_kept() {
     for _ in 0..12 {
         server.post("/v2/resources/notes/bulk", &bulk).expect(201);
     }
-    // Refused. A thousand wait to be sent again, and the others stay in the feed.
+    // The answer refuses the message. A thousand changes wait to be sent again, and the others stay in the feed.
     receiving.next();
     server.kill();
     is_accepting.store(true, Ordering::Relaxed);
@@ -330,7 +330,7 @@ fn private_addresses_and_redirects_to_them_are_refused() {
     assert!(redirecting.is_quiet_for(Duration::from_secs(1)) && target.is_quiet_for(Duration::ZERO));
 }
 
-/// The figures of a process in `/proc`: its threads, and its resident memory in MiB.
+/// Returns the figures of a process in `/proc`: its threads, and its resident memory in MiB.
 fn threads_and_memory(server: &Server) -> (usize, usize) {
     let threads = std::fs::read_dir(format!("/proc/{}/task", server.process())).unwrap().count();
     (threads, crate::clients::attack::memory(server))
@@ -381,7 +381,7 @@ fn a_restored_copy_sends_nothing_unless_it_is_asked_to() {
     server.post("/v2/webhooks", &idle).expect(201);
     server.create("notes", json!({ "title": "on the original" }));
     receiving.next();
-    // How far it is gets saved every two seconds.
+    // The progress is saved every two seconds.
     std::thread::sleep(Duration::from_secs(4));
     let temp = tempfile::tempdir().unwrap();
     let file = temp.path().join("all.backup");
@@ -434,7 +434,7 @@ fn a_webhook_shows_what_failed_last_until_the_next_success() {
     };
     let hook = webhook(&server, &receiving.url, &["created"]);
     assert_eq!(hook["error"], Value::Null);
-    // One after the other, so a delivery may end between them.
+    // The two are read one after the other, so a delivery may end between them.
     let errors = |server: &Server| {
         let one = server.get(&path(&hook)).expect(200).data()["error"].clone();
         [one, server.get("/v2/webhooks").expect(200).data()[0]["error"].clone()]
@@ -465,7 +465,7 @@ fn a_webhook_shows_what_failed_last_until_the_next_success() {
     *answer.lock().unwrap() = "204 No Content";
     server.create("notes", json!({}));
     becomes(&server, None);
-    // What was shown can be sent back.
+    // A webhook that was shown can be sent back.
     let shown = server.get(&path(&hook)).expect(200).data();
     server.patch(&path(&hook), &shown).expect(200);
 }
@@ -478,7 +478,7 @@ fn a_webhook_that_cannot_be_started_says_so_and_is_started_later() {
     let folder = server.folder().to_owned();
     server.terminate();
     for (points, expected) in [
-        // First, so that nothing is sent again, which would be a success.
+        // This case comes first, so that nothing is sent again: that would be a success.
         ("webhook::progress=1*return", "its stored progress cannot be read"),
         ("webhook::start=2*return(EIO)", "its delivery cannot be started"),
     ] {
@@ -503,7 +503,7 @@ fn a_webhook_that_cannot_be_started_says_so_and_is_started_later() {
     }
 }
 
-/// How many bytes a process has written to disk.
+/// Returns the number of bytes that a process has written to disk.
 fn written(server: &Server) -> u64 {
     let figures = std::fs::read_to_string(format!("/proc/{}/io", server.process())).unwrap();
     let line = figures.lines().find_map(|line| line.strip_prefix("wchar: ")).unwrap();
@@ -519,10 +519,10 @@ fn receivers_that_are_gone_cost_no_writing_for_as_long_as_they_are_gone() {
     (0..30).for_each(|_| drop(webhook(&server, &url, &["created"])));
     let bulk = json!({ "resources": vec![json!({ "attributes": {} }); 100] });
     (0..10).for_each(|_| drop(server.post("/v2/resources/notes/bulk", &bulk).expect(201)));
-    // Every change has failed once.
+    // By now, every change has failed once.
     std::thread::sleep(Duration::from_secs(4));
     let before = written(&server);
-    // In between each is sent again.
+    // During this time, each change is sent again.
     std::thread::sleep(Duration::from_secs(12));
     let rate = (written(&server) - before) / 12;
     eprintln!("{rate} bytes a second are written for 30 receivers that are gone");
@@ -532,7 +532,7 @@ fn receivers_that_are_gone_cost_no_writing_for_as_long_as_they_are_gone() {
 #[test]
 fn slow_receivers_do_not_keep_a_prompt_one_waiting() {
     let server = start();
-    // Accepts connections, and never answers.
+    // The receiver accepts connections, and never answers.
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", silent.local_addr().unwrap());
     let held = std::thread::spawn(move || {
@@ -548,7 +548,7 @@ fn slow_receivers_do_not_keep_a_prompt_one_waiting() {
     (0..30).for_each(|_| drop(receiving.next()));
     let took = started.elapsed();
     eprintln!("30 messages arrived in {took:?} beside 140 receivers that never answer");
-    // Each of the others holds a place for 15 seconds.
+    // Each of the other receivers occupies a place for 15 seconds.
     assert!(took < Duration::from_secs(12), "{took:?}");
     drop(held);
 }

@@ -24,7 +24,8 @@ fn changing_the_state_requires_publish() {
     let both = server.token(&["update", "publish"]);
     let attributes = json!({ "title": "x" });
     let mut failures = Failures::default();
-    // Name, `published_at` before, method, token, body, outcome, `published_at` afterwards.
+    // Each case: the name, `published_at` before, the method, the token, the body, the outcome, and `published_at`
+    // afterwards.
     let (draft, published) = (Value::Null, json!(DATE));
     for (name, before, method, token, body, outcome, after) in [
         ("patch publishes", &draft, "PATCH", &both, json!({ "published_at": DATE }), "200", &published),
@@ -204,7 +205,7 @@ fn a_resource_is_created_read_and_deleted() {
     assert_eq!(keys, ["id", "type", "published_at", "created_at", "updated_at", "attributes", "relationships"]);
     assert_eq!(data["type"], "resource");
     assert_eq!(data["relationships"], json!({ "blueprint": { "data": { "id": "notes", "type": "blueprint" } } }));
-    // All fields, in the order of the blueprint, null if they were never set.
+    // The answer has all fields, in the order of the blueprint. A field is null if it was never set.
     assert_eq!(data["attributes"].to_string(), r#"{"title":"a","count":1,"place":null}"#);
     assert_eq!(data["created_at"], data["updated_at"]);
     let location = reply.header("location").unwrap();

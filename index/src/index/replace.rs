@@ -1,9 +1,9 @@
 //! Replaces runs with a run of the same copies: a memory run with a disk run, or several disk runs with one. It knows
 //! no writer and no files.
 //!
-//! The copies of a large run are in many chunks of the table of locations, and writers must not wait while all of those are
-//! rewritten. So a [`Replacement`] is computed beside the writers, from a published version. Applying it looks at the chunks
-//! that were written to since then, which are few, and takes all others as they were computed.
+//! The copies of a large run are in many chunks of the table of locations, and writers must not wait while all of those
+//! are rewritten. So a [`Replacement`] is computed beside the writers, from a published version. Applying it checks the
+//! few chunks that were written to since then, and uses the computed ones for the rest.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,27 +25,27 @@ pub(crate) struct ReplacedRun {
 /// A replacement of runs.
 pub(super) struct Replacement<'a> {
     replaced: &'a [ReplacedRun],
-    /// `None` if the runs are only removed.
+    /// The new run; `None` if the runs are only removed.
     new: Option<NewRun>,
 }
 
-/// The run that takes the place of others, for the copies as they were when it was computed.
+/// The new run, with the locations of copies at the time when it was computed.
 struct NewRun {
     run: NumberedRun,
-    /// Where the copies were.
+    /// The locations of all copies before the replacement.
     before: SlotTable<Location>,
-    /// The same with the copies of replaced runs in the new run.
+    /// The locations afterwards: copies of replaced runs are in the new run.
     after: SlotTable<Location>,
     /// For each replaced run, the number that each of its documents has in the new run, or [`DROPPED`].
     new_docs: HashMap<RunNumber, Vec<u32>>,
 }
 
-/// Stands for the number of a document that is not in the new run.
+/// The number that stands for a document that is not in the new run.
 const DROPPED: u32 = u32::MAX;
 
 impl<'a> Replacement<'a> {
-    /// Replaces runs with a new one, or removes them if there is none. The new run must hold the live documents of the
-    /// replaced runs, one run after another. Takes time in proportion to their number.
+    /// Computes a replacement of runs by a new one, or their removal. The new run must hold the live documents of the
+    /// replaced runs, one run after another. Takes time in proportion to the number of these documents.
     pub(super) fn new(copies: &CopySet, replaced: &'a [ReplacedRun], new: Option<NumberedRun>) -> Replacement<'a> {
         Replacement { replaced, new: new.map(|run| NewRun::new(copies, replaced, run)) }
     }
@@ -131,7 +131,7 @@ mod tests {
     use crate::run::{Document, MemoryRun, Run};
     use crate::schema::Variant;
 
-    /// A run with one document for each slot.
+    /// Returns a run with one document for each slot.
     fn run(slots: impl Iterator<Item = u32>) -> Arc<MemoryRun> {
         let run = Arc::new(MemoryRun::new(5_000, 4));
         slots.for_each(|slot| drop(run.append(Arc::new(Document::new(slot, Vec::new())))));
@@ -152,7 +152,7 @@ mod tests {
         let old = run(0..3_000);
         copies.runs = Arc::new(vec![numbered(3, &old), numbered(5, &run(0..4_000))]);
         (0..3_000).for_each(|slot| copies.relocate(slot, location(3, slot)));
-        // One copy is outdated, and every second of the others goes into the new run.
+        // One copy is outdated, and every second of the others is in the new run.
         copies.relocate(20, location(5, 20));
         let live_docs: Bitmap = (0..3_000).filter(|doc| doc % 2 == 0 && *doc != 40).collect();
         let replaced = [ReplacedRun { number: 3, live_docs: Arc::new(live_docs.clone()) }];

@@ -1,4 +1,4 @@
-//! The changes of an operation: slots, rows, documents, locations. It knows no queries and publishes nothing.
+//! Applies operations to slots, rows, documents and locations. It knows no queries and publishes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) struct IndexWriter {
     pub(crate) version: Version,
     /// Full memory runs, oldest first, until a disk run replaces them.
     pub(crate) frozen: Vec<FrozenRun>,
-    /// All run numbers of this index are below it.
+    /// The next run number; all numbers used by this index are smaller.
     next_run: RunNumber,
     /// The growing memory run of each variant.
     growing: HashMap<VariantNumber, GrowingRun>,
@@ -92,13 +92,13 @@ impl IndexWriter {
         }
     }
 
-    /// A copy of the version for publishing.
+    /// Returns a copy of the version for publishing.
     pub(crate) fn publishable(&mut self) -> Version {
         self.version.pin = Pins::pin(&self.pins, self.version.number);
         self.version.clone()
     }
 
-    /// A number for a new run.
+    /// Returns a number for a new run.
     pub(crate) fn take_run_number(&mut self) -> RunNumber {
         self.next_run += 1;
         self.next_run - 1
@@ -144,7 +144,7 @@ impl IndexWriter {
         slot
     }
 
-    /// Appends a document to the variant's growing run. `index` is that of the variant's copies.
+    /// Appends a document to the variant's growing run. `index` is the position of the variant's copies.
     fn append(&mut self, variant: VariantNumber, index: usize, slot: u32, copy: Copy) -> Location {
         let options = &self.options;
         let (max_documents, max_bytes) = (options.memory_run_entries, options.memory_run_bytes);

@@ -30,7 +30,7 @@ pub struct Checkpoint {
     indexes: Vec<FrozenIndex>,
 }
 
-/// One index as it was.
+/// One index at that log number.
 struct FrozenIndex {
     folder: Arc<IndexFolder>,
     frozen: FrozenVersion,
@@ -50,12 +50,13 @@ impl Checkpoint {
         Checkpoint { registry: Arc::clone(registry), number, indexes }
     }
 
-    /// The log number that it stands for.
+    /// Returns its log number.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Writes what is not on disk yet; durable on return. Slow. Does nothing if a later checkpoint is already durable.
+    /// Writes everything that is not on disk yet; durable on return. Slow. Does nothing if a later checkpoint is
+    /// already durable.
     pub fn write(self) -> Result<(), Error> {
         let Checkpoint { registry, number, indexes } = self;
         let mut current = registry.manifest.lock();
@@ -74,7 +75,7 @@ impl Checkpoint {
             manifest.indexes.push(index.manifest(&slots)?);
             written.push((index, slots));
         }
-        // A damaged index is not named: it is rebuilt by this process, or else by the next start.
+        // A damaged index is left out: this process or the next start rebuilds it.
         let is_sound = |name: u32| indexes.iter().any(|index| index.folder.name == name && !index.is_damaged());
         manifest.indexes.retain(|index| is_sound(index.name));
         failure::point("index::folder_sync").map_err(Error::io(&registry.dir))?;
@@ -159,7 +160,7 @@ impl FrozenIndex {
     }
 }
 
-/// For each frozen run, the number that each of its live documents has in the disk run that replaces it.
+/// For each frozen run, the new number of each of its live documents in the disk run that replaces it.
 struct DiskDocs(HashMap<RunNumber, HashMap<u32, u32>>);
 
 impl DiskDocs {
@@ -168,7 +169,7 @@ impl DiskDocs {
         DiskDocs(frozen.iter().map(|frozen| (frozen.number, docs(frozen))).collect())
     }
 
-    /// The location once all frozen runs are replaced. `None` if it is in another memory run.
+    /// Returns the location after all frozen runs are replaced. `None` if it is in another memory run.
     fn on_disk(&self, copies: &CopySet, location: Location) -> Option<Location> {
         if !location.is_copy() {
             return Some(location);
@@ -183,7 +184,8 @@ impl DiskDocs {
     }
 }
 
-/// Tests whether a slot file holds the same slots as before. A change of a slot, or of a copy's location, copies its chunk.
+/// Returns whether a slot file holds the same slots as before. A change of a slot, or of a copy's location, copies its
+/// chunk.
 fn is_unchanged(last: &WrittenSlots, new: &WrittenSlots, number: usize) -> bool {
     let end = |slots: &WrittenSlots| ((number + 1) * SLOTS).min(slots.slot_count as usize);
     let variants = |slots: &WrittenSlots| slots.locations.iter().map(|of| of.variant).collect::<Vec<_>>();

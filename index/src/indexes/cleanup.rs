@@ -12,9 +12,9 @@ use super::manifest::{IndexManifest, Manifest};
 use super::registry::Registry;
 use crate::run::RunNumber;
 
-/// Removes unneeded files of all indexes. What cannot be removed is tried again next time.
+/// Removes unneeded files of all indexes. Files that cannot be removed are tried again next time.
 pub(super) fn remove_unneeded(registry: &Registry, manifest: &Manifest) {
-    // Listed before determining what is needed, so that files created meanwhile are not in the list.
+    // Listed before the needed files are determined, so that files created meanwhile are not in the list.
     let listed = list(&registry.dir);
     let folders: HashMap<String, Arc<IndexFolder>> =
         registry.folders_in_use().into_iter().map(|folder| (file_name(&folder.path), folder)).collect();

@@ -1,5 +1,5 @@
-//! Damage of every kind in every kind of file, while nobody looks: what an index answers afterwards is what it answered
-//! before, or an error. And failures of the system at every step of a checkpoint.
+//! Tests with every kind of damage in every kind of file, while the index is closed. Afterwards each answer must be the
+//! same as before, or an error. Also tests failures of the system at every step of a checkpoint.
 
 #![allow(clippy::unwrap_used)]
 
@@ -88,14 +88,14 @@ fn queries() -> Vec<Query> {
     queries
 }
 
-/// The ids, in order, that each query finds; `None` for one that fails.
+/// Returns the ids, in order, that each query finds; `None` for one that fails.
 fn answers(index: &Index) -> Vec<Option<Vec<u128>>> {
     let snapshot = index.snapshot();
     let ids = |query| Some(snapshot.search(&query, 0, 1_000).ok()?.hits.iter().map(|hit| hit.id).collect());
     queries().into_iter().map(ids).collect()
 }
 
-/// A small generator of numbers, so that a try can be repeated.
+/// A small generator of random numbers, so that a test case can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -105,7 +105,7 @@ impl Random {
     }
 }
 
-/// Damages one of the files, or two of them. Returns what was done.
+/// Damages one or two of the files. Returns a description.
 fn damage(files: &[PathBuf], random: &mut Random) -> String {
     let path = &files[random.below(files.len())];
     let mut bytes = fs::read(path).unwrap();
@@ -135,7 +135,7 @@ fn damage(files: &[PathBuf], random: &mut Random) -> String {
             "removed".to_owned()
         }
         _ => {
-            // With one of the same kind, which is the hardest to notice.
+            // The copy comes from a file of the same kind, which is the hardest damage to notice.
             let alike: Vec<_> = files.iter().filter(|other| other.extension() == path.extension()).collect();
             let other = alike[random.below(alike.len())];
             let others = fs::read(other).unwrap();
@@ -187,7 +187,7 @@ fn try_damage(tries: u64) {
         refused += usize::from(is_refused);
         unharmed += usize::from(indexes.names().len() == 2 && !is_refused);
 
-        // Rebuilt, as its owner does.
+        // The owner of the indexes rebuilds missing ones, so the test does too.
         let missing: BTreeSet<u32> = [1, 2].into_iter().filter(|name| indexes.get(*name).is_none()).collect();
         for name in missing.into_iter().chain(indexes.damaged()) {
             fill(&indexes.create(name, schema()));

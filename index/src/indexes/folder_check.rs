@@ -19,7 +19,7 @@ pub struct FolderCheck {
     pub runs: u64,
     /// The number of bytes the runs have.
     pub bytes: u64,
-    /// Why the next start rebuilds every index although none is damaged: they were written by another version.
+    /// The reason why the next start rebuilds every index although none is damaged: another version wrote them.
     pub outdated: Option<String>,
     /// The problems: at most one for each index, or one with the manifest.
     pub problems: Vec<FolderProblem>,
@@ -30,7 +30,7 @@ pub struct FolderCheck {
 pub struct FolderProblem {
     /// The name of the index; `None` if the manifest is damaged, and with it every index.
     pub index: Option<u32>,
-    /// The file and what is wrong with it.
+    /// The file and the problem with it.
     pub text: String,
 }
 

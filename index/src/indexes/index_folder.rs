@@ -37,11 +37,11 @@ pub(super) struct IndexFolder {
     merging: Mutex<HashSet<RunNumber>>,
     /// The versions of unwritten checkpoints.
     frozen: Mutex<Vec<Weak<Version>>>,
-    /// The slots in the slot files that the manifest names.
+    /// The slots and locations in the slot files that the manifest lists.
     pub(super) written_slots: Mutex<WrittenSlots>,
 }
 
-/// The slots as slot files hold them.
+/// Slots and locations in the form of slot files.
 #[derive(Default)]
 pub(super) struct WrittenSlots {
     pub(super) rows: SlotTable<Row>,
@@ -82,7 +82,7 @@ const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 const RUN_PREFIX: &str = "run-";
 
 impl IndexFolder {
-    /// For a new index. Nothing is written before the first run or checkpoint.
+    /// Creates the folder of a new index. Nothing is written before the first run or checkpoint.
     pub(super) fn create(dir: &Path, name: u32, generation: u64, index: Index) -> IndexFolder {
         IndexFolder {
             index,
@@ -97,8 +97,8 @@ impl IndexFolder {
         }
     }
 
-    /// Loads an index from its files. Fails if any is missing or inconsistent with the others. What is only read when it
-    /// is used is checked then.
+    /// Loads an index from its files. Fails if any is missing or inconsistent with the others. Data that is read only
+    /// when it is used is checked then.
     pub(super) fn load(
         dir: &Path,
         index: &IndexManifest,
@@ -128,7 +128,7 @@ impl IndexFolder {
         Ok(folder)
     }
 
-    /// Freezes the index. The runs that the version names stay on disk as long as it is held.
+    /// Freezes the index. The runs of the version stay on disk as long as it is held.
     pub(super) fn freeze(&self) -> FrozenVersion {
         let frozen = self.index.freeze();
         let mut versions = self.frozen.lock();
@@ -137,7 +137,7 @@ impl IndexFolder {
         frozen
     }
 
-    /// Writes all frozen runs to disk and replaces them. Returns how many there were.
+    /// Writes all frozen runs to disk and replaces them. Returns their number.
     pub(super) fn write_all_frozen(&self) -> Result<usize, Error> {
         let frozen = self.index.frozen();
         self.write_frozen(&frozen)?;
@@ -159,7 +159,7 @@ impl IndexFolder {
                 DiskRun::build(&path, &frozen.live_documents(), &self.index.schema(), &collation, self.index.damage())?;
             written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
-            // Replaces nothing if the variant was removed. Then only an earlier checkpoint needs the disk run.
+            // If the variant was removed, this replaces nothing, and only an earlier checkpoint needs the disk run.
             let new = NumberedRun::new(number, Run::Disk(Arc::new(run)));
             self.index.replace(frozen.variant, &[replaced], Some(new));
         }
@@ -168,7 +168,7 @@ impl IndexFolder {
 
     /// Performs one merge, if one is due.
     pub(super) fn merge_once(&self) -> Result<MergeOutcome, Error> {
-        // A damaged index is about to be replaced.
+        // A damaged index is about to be replaced, so merging would be wasted.
         if self.index.damage().is_found() {
             return Ok(MergeOutcome::NothingToDo);
         }
@@ -188,7 +188,7 @@ impl IndexFolder {
         };
         let inputs: Vec<MergeInput> = inputs.into_iter().zip(&replaced).map(input).collect();
         let replace = |run: DiskRun| {
-            // Before another thread can freeze a version that names it.
+            // Must come before another thread can freeze a version that uses it.
             self.written.lock().insert(number, run.sums_crc());
             let new = NumberedRun::new(number, Run::Disk(Arc::new(run)));
             let is_replaced = self.index.replace(variant, &replaced, Some(new));
@@ -206,7 +206,7 @@ impl IndexFolder {
         is_replaced.map(merge_outcome)
     }
 
-    /// The runs whose folders are needed, apart from those that the manifest names: by the current version, by
+    /// Returns the runs whose folders are needed in addition to those in the manifest: by the current version, by
     /// unwritten checkpoints, or by a merge.
     pub(super) fn runs_in_use(&self) -> HashSet<RunNumber> {
         let mut runs: HashSet<RunNumber> = self.merging.lock().clone();
@@ -218,7 +218,7 @@ impl IndexFolder {
         runs
     }
 
-    /// The manifest's name of a run; `None` if it is not completely on disk.
+    /// Returns a run in the form of the manifest; `None` if it is not completely on disk.
     pub(super) fn named_run(&self, number: RunNumber) -> Option<NamedRun> {
         self.written.lock().get(&number).map(|&crc| NamedRun { number, crc })
     }
@@ -228,9 +228,9 @@ impl IndexFolder {
         self.written.lock().remove(&run);
     }
 
-    /// The collation by which new runs of a variant are ordered.
+    /// Returns the collation of a variant, by which its new runs are sorted.
     fn collation(&self, variant: VariantNumber) -> Collation {
-        // Nobody reads what is written for a variant that was removed.
+        // If the variant was removed, any collation will do: nobody reads its runs.
         self.index.version().copy_set(variant).map_or_else(|| Collation::of(None), |copies| copies.collation.clone())
     }
 
@@ -249,7 +249,7 @@ pub(super) struct ReadIndex {
 }
 
 impl ReadIndex {
-    /// Reads the slot files and opens the runs. Damage found in the runs later is reported to `damage`.
+    /// Reads the slot files and opens the runs. Damage that is found in the runs later is reported to `damage`.
     pub(super) fn read(dir: &Path, index: &IndexManifest, damage: &Arc<Damage>) -> Result<ReadIndex, Error> {
         let path = index_path(dir, index.name, index.generation);
         let SlotFile { rows, locations: mut all_locations } = read_slots(&path, index)?;
@@ -269,18 +269,18 @@ impl ReadIndex {
         Ok(ReadIndex { rows, copy_sets })
     }
 
-    /// Its runs.
+    /// Returns its runs.
     pub(super) fn runs(&self) -> impl Iterator<Item = &DiskRun> {
         self.copy_sets.iter().flat_map(|copies| &copies.runs).map(|run| &*run.run)
     }
 }
 
-/// The folder of an index.
+/// Returns the folder of an index.
 pub(super) fn index_path(dir: &Path, name: u32, generation: u64) -> PathBuf {
     dir.join(format!("{name}.{generation}"))
 }
 
-/// The run that a folder of this name belongs to.
+/// Returns the number of the run whose folder has this name.
 pub(super) fn run_number(folder_name: &str) -> Option<RunNumber> {
     folder_name.strip_prefix(RUN_PREFIX)?.parse().ok()
 }
@@ -289,7 +289,8 @@ fn run_path(index_path: &Path, run: RunNumber) -> PathBuf {
     index_path.join(format!("{RUN_PREFIX}{run}"))
 }
 
-/// The runs to merge may be gone, for example because their variant was removed.
+/// Returns the outcome of a merge. If nothing was replaced, the runs are gone, for example because their variant was
+/// removed.
 fn merge_outcome(is_replaced: bool) -> MergeOutcome {
     match is_replaced {
         true => MergeOutcome::Merged,
@@ -297,8 +298,8 @@ fn merge_outcome(is_replaced: bool) -> MergeOutcome {
     }
 }
 
-/// Removes runs without live documents first, then rewrites a run of which more than half is dead, then merges `fan_in`
-/// runs of the same tier.
+/// Plans the next merge: removes runs without live documents first, then rewrites a run of which more than half is
+/// outdated, then merges `fan_in` runs of the same tier.
 fn plan_merge(copies: &CopySet, fan_in: usize) -> Option<MergePlan> {
     let mut runs = Vec::new();
     for NumberedRun { number, run, live } in copies.runs.iter() {

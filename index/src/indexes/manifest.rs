@@ -16,14 +16,15 @@ use crate::files::sync_folder;
 use crate::run::RunNumber;
 use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
 
-/// Must change whenever any file of an index would be read differently. Indexes of another format are dropped and rebuilt.
+/// The format of the index files. Must be increased whenever any of them would be read differently. Indexes of another
+/// format are dropped and rebuilt.
 const FORMAT: u32 = 6;
 
-/// The releases of the crates with the data by which texts are folded and collated, from `build.rs`. With other data a text
-/// may have another folded form and another place in an order, so indexes of other releases are dropped and rebuilt too.
+/// The versions of the crates whose data defines folding and collation, from `build.rs`. With other data a text may
+/// have another folded form or another position in an order, so indexes of other versions are dropped and rebuilt too.
 const TEXT_DATA: &str = env!("BINDERY_TEXT_DATA");
 
-/// The number of the error of a failed read.
+/// The system's error number for a failed read.
 const EIO: i32 = 5;
 
 const FILE: &str = "MANIFEST";
@@ -32,7 +33,7 @@ const TEMPORARY: &str = "MANIFEST.new";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     format: u32,
-    /// [`TEXT_DATA`].
+    /// The value of [`TEXT_DATA`].
     texts: String,
     /// The indexes include everything up to this log number.
     pub(super) number: u64,
@@ -77,7 +78,7 @@ pub(super) struct NamedRun {
 #[derive(Debug)]
 pub(super) enum FoundManifest {
     Missing,
-    /// It is intact, but its indexes must be rebuilt: why.
+    /// The manifest is intact, but its indexes must be rebuilt, for this reason.
     Outdated(String),
     Usable(Manifest),
 }
@@ -89,7 +90,7 @@ impl Default for Manifest {
 }
 
 impl Manifest {
-    /// A manifest without indexes.
+    /// Makes a manifest without indexes.
     pub(super) fn new(number: u64, sequence: u64) -> Manifest {
         Manifest { number, sequence, ..Manifest::default() }
     }
@@ -143,14 +144,14 @@ impl Manifest {
         sync_folder(folder)
     }
 
-    /// Tests whether this is the name of the manifest file.
+    /// Returns whether this is the name of the manifest file.
     pub(super) fn is_file(name: &str) -> bool {
         name == FILE
     }
 }
 
 impl IndexManifest {
-    /// An index without files.
+    /// Makes an index without files.
     pub(super) fn new(name: u32, generation: u64, schema: &Schema) -> IndexManifest {
         IndexManifest {
             name,

@@ -1,5 +1,5 @@
-//! The data that the indexes of a data folder and their threads share: the index folders, the manifest, and where they are. It
-//! writes nothing.
+//! The data that the indexes of a data folder and their threads share: the index folders, the manifest, and their
+//! location. It writes nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,14 +72,14 @@ impl Registry {
         self.folders.lock().values().cloned().collect()
     }
 
-    /// Keeps folders in use as long as a checkpoint holds them.
+    /// Keeps folders in use while a checkpoint holds them.
     pub(super) fn add_frozen(&self, folders: impl Iterator<Item = Weak<IndexFolder>>) {
         let mut frozen = self.frozen.lock();
         frozen.retain(|folder| folder.strong_count() > 0);
         frozen.extend(folders);
     }
 
-    /// The folders of all indexes and of unwritten checkpoints.
+    /// Returns the folders of all indexes and of unwritten checkpoints.
     pub(super) fn folders_in_use(&self) -> Vec<Arc<IndexFolder>> {
         let mut folders: Vec<Arc<IndexFolder>> = self.frozen.lock().iter().filter_map(Weak::upgrade).collect();
         folders.extend(self.folders());
@@ -93,8 +93,8 @@ pub(super) fn wake(signal: &Arc<Signal>) -> Wake {
     Arc::new(move || signal.notify(Task::Write))
 }
 
-/// `None`, after a warning in the log, if the index cannot be loaded. Catches panics, since Tantivy may panic on
-/// damaged files.
+/// Loads an index. Returns `None`, after a warning in the log, if it cannot be loaded. Catches panics, since Tantivy
+/// may panic on damaged files.
 fn load(dir: &Path, index: &IndexManifest, caches: &Arc<Caches>, options: &Options, wake: Wake) -> Option<IndexFolder> {
     let load = AssertUnwindSafe(|| IndexFolder::load(dir, index, caches, options.clone(), wake));
     let reason = match catch_unwind(load) {

@@ -1,4 +1,4 @@
-//! Wakes the threads that write and merge runs. It knows nothing of what they do.
+//! Wakes the threads that write and merge runs. It does not know their tasks.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(super) enum Task {
     Merge,
 }
 
-/// Why a thread stopped waiting.
+/// The reason why a thread stopped waiting.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum WakeReason {
     /// There may be something to do.

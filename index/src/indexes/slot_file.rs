@@ -1,7 +1,8 @@
 //! Slot files: the rows of a range of slots, and the locations of their copies in each variant. It knows no runs.
 //!
-//! A file is a magic number, the numbers of slots and of variants (u32 each), the rows, and each variant's number (u32) and
-//! locations. Integers are little-endian. Its checksum is in the manifest, so that no other slot file can stand in for it.
+//! A file is a magic number, the numbers of slots and of variants (u32 each), the rows, and each variant's number (u32)
+//! and locations. Integers are little-endian. Its checksum is in the manifest, so that it cannot be confused with
+//! another slot file.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -15,7 +16,7 @@ use crate::files::take;
 use crate::schema::VariantNumber;
 use crate::version::{Location, Row};
 
-/// Slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s node.
+/// The number of slots in a full file; a multiple of a [`SlotTable`](crate::slot_table::SlotTable)'s node.
 pub(super) const SLOTS: usize = 65_536;
 
 const MAGIC: [u8; 8] = *b"bndslt03";

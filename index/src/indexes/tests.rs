@@ -21,7 +21,7 @@ fn schema() -> Schema {
     }
 }
 
-/// Without merges, so that only checkpoints write files.
+/// Options without merges, so that only checkpoints write files.
 fn options() -> Options {
     Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::tiny() }
 }
@@ -33,7 +33,7 @@ fn put(id: u128, text: &str) -> IndexOp {
     IndexOp::Put { id, stamps, copies: vec![(0, Some(Copy { number: id as u64, values }))] }
 }
 
-/// The ids of the resources whose text contains `needle`, sorted by text.
+/// Returns the ids of the resources whose text contains `needle`, sorted by text.
 fn find(index: &Index, needle: &str) -> Vec<u128> {
     let filter = Filter::Column(TEXT, Predicate::Substring(Anchor::Anywhere, needle.to_owned()));
     let sort = vec![SortKey { by: SortBy::Column(TEXT), descending: false }];
@@ -88,8 +88,8 @@ fn wait_until(index: &Index, holds: fn(&[NumberedRun]) -> bool) {
     }
 }
 
-/// Two copies of a folder: after a checkpoint (number 5) of two indexes with 40 resources each, and after a second one
-/// (number 9) that changes half of the first index.
+/// Makes two copies of a folder: after a checkpoint (number 5) of two indexes with 40 resources each, and after a
+/// second one (number 9) that changes half of the first index.
 fn two_checkpoints() -> (tempfile::TempDir, PathBuf, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let (live, first, second) = (folder.path().join("live"), folder.path().join("1"), folder.path().join("2"));
@@ -180,7 +180,7 @@ fn only_an_index_with_a_missing_or_truncated_file_is_dropped() {
             let indexes = Indexes::open(bad.path(), options()).unwrap();
             assert_eq!((indexes.number(), indexes.names()), (5, vec![2]), "{path:?} {part:?}");
             assert_eq!(find(&indexes.get(2).unwrap(), "before"), ids(0, 40));
-            // Rebuilt, as its owner does.
+            // The owner of the indexes rebuilds it, so the test does too.
             let index = indexes.create(1, schema());
             fill(&index, 0..12, "again");
             indexes.freeze(6).write().unwrap();
@@ -214,7 +214,7 @@ fn runs_are_written_and_merged_in_the_background() {
     let indexes = Indexes::open(folder.path(), Options { merge_fan_in: 3, ..options() }).unwrap();
     let index = indexes.create(1, schema());
     fill(&index, 0..400, "many");
-    // 40 runs of 10 documents. Merged three at a time, far fewer are left.
+    // There are 40 runs of 10 documents. Merging them three at a time leaves far fewer.
     wait_until(&index, |runs| runs.len() <= 12);
     assert_eq!(find(&index, "many"), ids(0, 400));
 

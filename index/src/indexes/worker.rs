@@ -14,7 +14,7 @@ use crate::priority;
 /// The time to wait after an error before trying again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Writes frozen runs until it is stopped. While they cannot be written, writers do not wait for it.
+/// Writes frozen runs until it is stopped. While writing fails, writers do not wait for it.
 pub(super) fn write_runs(registry: &Registry) {
     priority::lower();
     let mut timeout = None;
@@ -59,7 +59,8 @@ pub(super) fn merge_runs(registry: &Registry) {
     }
 }
 
-/// `None`, after an error in the log, if the work fails or panics: that must not end the thread.
+/// Runs the work. Returns `None`, after an error in the log, if it fails or panics, because that must not end the
+/// thread.
 fn guarded<T>(folder: &IndexFolder, work: impl FnOnce(&IndexFolder) -> Result<T, Error>) -> Option<T> {
     match catch_unwind(AssertUnwindSafe(|| work(folder))) {
         Ok(Ok(done)) => Some(done),

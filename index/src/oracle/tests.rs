@@ -26,7 +26,7 @@ mod stored;
 const KINDS: [Kind; 8] =
     [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
 const VARIANTS: [VariantNumber; 2] = [1, 2];
-/// Columns 0 to 9 are of random kinds; this one does not exist.
+/// A column that does not exist. Columns 0 to 9 are of random kinds.
 const UNKNOWN: ColumnId = 50;
 const COLUMNS: usize = 10;
 
@@ -34,8 +34,8 @@ const COLUMNS: usize = 10;
 #[derive(Debug, Clone)]
 enum Step {
     Apply(Vec<IndexOp>),
-    /// Keeps the first columns (a removed column never comes back), and keeps the second variant, with its locale or
-    /// without, or removes it.
+    /// Keeps the first columns (a removed column never comes back). Keeps the second variant, with or without its
+    /// locale, or removes it.
     Schema {
         columns: usize,
         second: bool,
@@ -43,7 +43,7 @@ enum Step {
     },
     /// Freezes the growing runs, then merges all runs of a variant into one.
     Merge(VariantNumber),
-    /// Keeps a snapshot to the end.
+    /// Keeps a snapshot until the end.
     Hold,
 }
 
@@ -241,7 +241,7 @@ fn predicates() -> impl Strategy<Value = Predicate> {
     ]
 }
 
-/// Ids that values have (see [`texts`]) and others, few and many.
+/// Sets of few and many ids: those that values have (see [`texts`]), and others.
 fn id_sets() -> impl Strategy<Value = IdSet> {
     (vec(0u128..12, 0..4), any::<bool>(), any::<bool>()).prop_map(|(ids, is_large, is_complement)| {
         let set = IdSet::of(ids.into_iter().chain((100..140).filter(|_| is_large)));
@@ -276,7 +276,7 @@ fn filters() -> impl Strategy<Value = Filter> {
     })
 }
 
-/// Query strings of words that texts have, and of others that are near them.
+/// Generates query strings of words in the texts, and of similar words.
 fn text_queries() -> impl Strategy<Value = TextQuery> {
     let word = prop_oneof![
         3 => texts(),
@@ -323,12 +323,12 @@ fn queries() -> impl Strategy<Value = Query> {
 
 #[derive(Debug)]
 struct Case {
-    /// Of each column.
+    /// The kind of each column.
     kinds: Vec<Kind>,
-    /// Of the second variant.
+    /// The locale of the second variant.
     locale: Option<String>,
     history: Vec<Step>,
-    /// Searched for after each step.
+    /// The queries that run after each step.
     queries: Vec<Query>,
     page: Page,
 }
@@ -514,7 +514,7 @@ proptest! {
     }
 }
 
-/// This many cases, or as many as `PROPTEST_CASES` says.
+/// Returns a configuration with this number of cases, or the number that `PROPTEST_CASES` says.
 fn config(cases: u32) -> ProptestConfig {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(cases);
     ProptestConfig { failure_persistence: None, max_shrink_iters: 2_000, ..ProptestConfig::with_cases(cases) }

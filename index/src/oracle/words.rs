@@ -1,5 +1,5 @@
-//! Which texts have the words of a text query, in the slow and obvious way. Shares the parsing of query strings and the folding
-//! with the engine, and nothing else.
+//! Finds the words of a text query in texts, in the slow and obvious way. It shares the parsing of query strings and
+//! the folding with the engine, and nothing else.
 
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
@@ -12,7 +12,7 @@ use crate::text_query::{Requirement, Rest, TextQuery, WantedToken, Words};
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// Tests whether a resource has what is asked for. `texts` are those of the query's fields, not folded.
+/// Returns whether a resource matches the query. `texts` are those of the query's fields, not folded.
 pub(super) fn has_words(query: &TextQuery, texts: &[String]) -> bool {
     let texts: Vec<Vec<String>> = texts.iter().map(|text| tokens(text)).collect();
     let has_row = |row: &[WantedToken]| {
@@ -32,8 +32,8 @@ fn is_wanted(token: &str, wanted: &WantedToken) -> bool {
     closeness(token, wanted).is_some()
 }
 
-/// The distance of a resource that has what is asked for from it: for each word twice the typos of its closest form, and one more if
-/// that is only begun.
+/// Returns the distance of a matching resource: for each word, twice the typos of its closest form, plus one if that
+/// form continues after the word.
 pub(super) fn distance_from(query: &TextQuery, texts: &[String]) -> usize {
     let tokens: Vec<String> = texts.iter().flat_map(|text| tokens(text)).collect();
     let closest = |required: &Requirement| match required {
@@ -62,7 +62,7 @@ fn closeness(token: &str, wanted: &WantedToken) -> Option<usize> {
     beginnings.filter_map(of_beginning).min()
 }
 
-/// The distance of two words, by a full table.
+/// Returns the number of typos between two words, by a full table.
 fn distance(one: &[char], other: &[char]) -> usize {
     let mut table = vec![vec![0; other.len() + 1]; one.len() + 1];
     for i in 0..=one.len() {
@@ -113,7 +113,7 @@ fn is_unspaced(char: char) -> bool {
         Script::Myanmar,
         Script::Tibetan,
     ];
-    // Prolonged sounds of kana, which belong to no script.
+    // The marks that lengthen sounds of kana belong to no script.
     if "ー\u{ff70}".contains(char) {
         return true;
     }

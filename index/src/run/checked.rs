@@ -1,9 +1,9 @@
-//! Reading a file of a run: each block is compared with its checksum before it is first used. It knows nothing of what the
-//! file holds.
+//! Reads a file of a run, and compares each block with its checksum before its first use. It does not know the contents
+//! of the file.
 //!
-//! The files of an index may be many gigabytes, so a start reads next to nothing, and a query checks only what it reads.
-//! A block is read with `pread` for that, not through the memory map: a sector that the disk cannot read is an error
-//! then, and not a signal that ends the process.
+//! The files of an index may be many gigabytes, so a start reads next to nothing, and a query checks only the blocks
+//! that it reads. For the check, a block is read with `pread`, not through the memory map. So a sector that the disk
+//! cannot read is an error, and not a signal that ends the process.
 
 use std::fs::{self, File, Metadata};
 use std::io;
@@ -33,7 +33,7 @@ pub(crate) struct CheckedFile {
     damage: Arc<Damage>,
 }
 
-/// The device and number of a file. No other file has them as long as it is mapped.
+/// The device and number of a file. No other file has the same ones while it is mapped.
 type Inode = (u64, u64);
 
 /// A part of a file.
@@ -50,7 +50,7 @@ impl std::fmt::Debug for CheckedFile {
 }
 
 impl CheckedFile {
-    /// Opens a file in `folder`, and compares nothing but its length.
+    /// Opens a file in `folder`, and checks only its length.
     pub(super) fn open(folder: &Path, sums: FileSums, damage: &Arc<Damage>) -> Result<Arc<CheckedFile>, Error> {
         let path = folder.join(&sums.name);
         let inode = fs::metadata(&path).map(|metadata| inode(&metadata)).map_err(Error::io(&path))?;
@@ -63,22 +63,23 @@ impl CheckedFile {
         Ok(Arc::new(CheckedFile { path, inode, map, sums, checked, damage: Arc::clone(damage) }))
     }
 
-    /// The name of the file in its folder.
+    /// Returns the name of the file in its folder.
     pub(super) fn name(&self) -> &str {
         &self.sums.name
     }
 
-    /// Where the file is.
+    /// Returns the path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The length of the file.
+    /// Returns the length of the file.
     pub(super) fn len(&self) -> usize {
         self.map.len()
     }
 
-    /// The bytes of the file in this range; `None` if it exceeds the file, or if the bytes are damaged, which is reported.
+    /// Reads the bytes of the file in this range; `None` if it exceeds the file, or if the bytes are damaged, which is
+    /// reported.
     #[inline]
     pub(super) fn read(&self, range: Range<usize>) -> Option<&[u8]> {
         let bytes = self.map.get(range.clone())?;
@@ -90,19 +91,19 @@ impl CheckedFile {
         is_checked.then_some(bytes)
     }
 
-    /// Part of the file, to be read later.
+    /// Returns a part of the file, to be read later.
     pub(super) fn part(self: &Arc<Self>, range: Range<usize>) -> Option<CheckedBytes> {
         self.map.get(range.clone())?;
         Some(CheckedBytes { file: Arc::clone(self), range })
     }
 
-    /// Reports that the file holds what it cannot hold.
+    /// Reports that the contents of the file are invalid.
     #[cold]
     pub(super) fn report(&self, what: &str) {
         self.damage.report(&self.path, what);
     }
 
-    /// Compares every block with its checksum, whether or not that was done before.
+    /// Compares every block with its checksum, even if that was done before.
     pub(super) fn verify(&self) -> Result<(), Error> {
         self.checked.iter().for_each(|bits| bits.store(0, Ordering::Relaxed));
         match self.sums.blocks.len() {
@@ -117,11 +118,12 @@ impl CheckedFile {
         self.checked[block / 64].load(Ordering::Relaxed) >> (block % 64) & 1 == 1
     }
 
-    /// Compares blocks with their checksums. Reports what differs.
+    /// Compares blocks with their checksums. Reports differences.
     #[cold]
     fn check(&self, blocks: std::ops::RangeInclusive<usize>) -> bool {
-        // A run that was merged into another one is unlinked while snapshots still read it, another may have its place after
-        // the folder was opened again, and descriptors may be short: then the map has to do.
+        // Opening the file again may fail or give another file: a run that was merged into another one is unlinked
+        // while snapshots still read it, another run may then get its name, and descriptors may run out. In these cases
+        // the map is read instead.
         let is_same = |file: &File| file.metadata().is_ok_and(|metadata| inode(&metadata) == self.inode);
         let file = File::open(&self.path).ok().filter(is_same);
         let mut buffer = vec![0; BLOCK.min(self.map.len())];
@@ -163,7 +165,7 @@ impl HasLen for CheckedFile {
     }
 }
 
-/// Reads for Tantivy.
+/// Lets Tantivy read the file.
 impl FileHandle for CheckedFile {
     fn read_bytes(&self, range: Range<usize>) -> io::Result<OwnedBytes> {
         match self.read(range.clone()) {
@@ -174,7 +176,7 @@ impl FileHandle for CheckedFile {
 }
 
 impl CheckedBytes {
-    /// The bytes of an empty part.
+    /// Returns an empty part.
     pub(super) fn empty(file: &Arc<CheckedFile>) -> CheckedBytes {
         CheckedBytes { file: Arc::clone(file), range: 0..0 }
     }
@@ -183,7 +185,7 @@ impl CheckedBytes {
         self.range.len()
     }
 
-    /// The bytes in this range; `None` if it exceeds the part, or if they are damaged, which is reported.
+    /// Returns the bytes in this range; `None` if it exceeds the part, or if they are damaged, which is reported.
     #[inline]
     pub(super) fn get(&self, range: Range<usize>) -> Option<&[u8]> {
         let (start, end) = (self.range.start.checked_add(range.start)?, self.range.start.checked_add(range.end)?);
@@ -193,22 +195,22 @@ impl CheckedBytes {
         self.file.read(start..end)
     }
 
-    /// All bytes; none if they are damaged, which is reported.
+    /// Returns all bytes; empty if they are damaged, which is reported.
     pub(super) fn all(&self) -> &[u8] {
         self.file.read(self.range.clone()).unwrap_or_default()
     }
 
-    /// All bytes, as Tantivy takes them; `None` if they are damaged, which is reported.
+    /// Returns all bytes in Tantivy's type; `None` if they are damaged, which is reported.
     pub(super) fn owned(&self) -> Option<OwnedBytes> {
         self.file.read(self.range.clone()).map(|_| self.file.map.slice(self.range.clone()))
     }
 
-    /// Reports that the file holds what it cannot hold.
+    /// Reports that the contents of the file are invalid.
     pub(super) fn report(&self, what: &str) {
         self.file.report(what);
     }
 
-    /// A text of this part. Invalid UTF-8 is damage.
+    /// Reads a text of this part. Invalid UTF-8 is damage.
     #[inline]
     pub(super) fn text<'a>(&self, bytes: &'a [u8]) -> &'a str {
         str::from_utf8(bytes).unwrap_or_else(|_| {
@@ -217,7 +219,7 @@ impl CheckedBytes {
         })
     }
 
-    /// Where damage of the file is reported.
+    /// Returns the place to report damage of the file.
     pub(super) fn damage(&self) -> FileDamage<'_> {
         FileDamage { path: &self.file.path, damage: &self.file.damage }
     }

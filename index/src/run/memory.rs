@@ -1,6 +1,6 @@
 //! A run in memory: append-only, and readable while it grows. Disk runs are built from its documents.
 //!
-//! It has no posting lists: it is small enough to test every document. It knows no filters, and not which documents are
+//! It has no posting lists: it is small enough to test every document. It does not know filters, or which documents are
 //! current.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -26,7 +26,7 @@ mod tokens;
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) slot: u32,
-    /// By column, ascending.
+    /// The values, by column, ascending.
     values: Box<[(ColumnId, FoldedValue)]>,
 }
 
@@ -47,7 +47,7 @@ struct KeptText {
     text: Arc<str>,
     /// Length of the head in bytes.
     head: u32,
-    /// `None` if folding changes nothing.
+    /// The folded form; `None` if folding changes nothing.
     folded: Option<Box<str>>,
 }
 
@@ -58,7 +58,7 @@ impl Document {
         Document { slot, values: values.into_boxed_slice() }
     }
 
-    /// The value in a column; null if there is none.
+    /// Returns the value in a column; null if there is none.
     pub(crate) fn value(&self, column: ColumnId) -> ValueRef<'_> {
         match self.values.binary_search_by_key(&column, |(column, _)| *column) {
             Ok(index) => self.values[index].1.as_ref(),
@@ -66,12 +66,12 @@ impl Document {
         }
     }
 
-    /// The values that are not null, by column, ascending.
+    /// Returns the values that are not null, by column, ascending.
     pub(crate) fn values(&self) -> impl Iterator<Item = (ColumnId, ValueRef<'_>)> {
         self.values.iter().map(|(column, value)| (*column, value.as_ref()))
     }
 
-    /// Approximate size in memory.
+    /// Returns the approximate size in memory.
     fn bytes(&self) -> usize {
         64 + self.values.iter().map(|(_, value)| value.bytes()).sum::<usize>()
     }
@@ -143,7 +143,7 @@ type Chunk = Box<[OnceLock<Arc<Document>>]>;
 
 /// Documents in a chunk.
 const CHUNK: usize = 256;
-/// Testing a document takes about this many nanoseconds.
+/// The approximate time of testing a document, in nanoseconds.
 const TEST: u64 = 20;
 
 /// Documents in the order of their appending.
@@ -161,7 +161,7 @@ pub(crate) struct MemoryRun {
 }
 
 impl MemoryRun {
-    /// An empty run for at least `capacity` documents; rounded up to whole chunks.
+    /// Creates an empty run for at least `capacity` documents, rounded up to whole chunks.
     pub(crate) fn new(capacity: usize, sorted_from: u32) -> MemoryRun {
         MemoryRun {
             chunks: (0..capacity.div_ceil(CHUNK).max(1)).map(|_| OnceLock::new()).collect(),
@@ -188,12 +188,12 @@ impl MemoryRun {
         Ok(doc)
     }
 
-    /// The number of documents it has.
+    /// Returns the number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         self.len.load(Ordering::Acquire)
     }
 
-    /// Approximate size in memory.
+    /// Returns the approximate size in memory.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -209,7 +209,7 @@ impl MemoryRun {
         if self.len() >= self.sorted_from
             && let Some(range) = rank_range(column.kind, predicate)
         {
-            // Ranks do not depend on the collation.
+            // Ranks do not depend on the collation, so any will do.
             for order in self.orders(column.id, KeyKind::Rank, &Collation::of(None), interrupt)? {
                 let mut found = Bitmap::default();
                 let all = || order.documents().collect();
@@ -228,17 +228,17 @@ impl MemoryRun {
         Ok(())
     }
 
-    /// Roughly what that costs, in nanoseconds.
+    /// Returns roughly how many nanoseconds that takes.
     pub(super) fn cost(&self, predicate: &PreparedPredicate) -> u64 {
         let texts = match predicate {
-            // Texts are searched as a whole, at some gigabytes a second.
+            // The whole text is searched, at some gigabytes a second.
             PreparedPredicate::Text(_) | PreparedPredicate::Substring(_) => self.bytes() as u64 / 4,
             _ => 0,
         };
         u64::from(self.len()) * TEST + texts
     }
 
-    /// Orders of a column that together hold every document with a value of this kind.
+    /// Returns orders of a column that together hold every document with a value of this kind.
     pub(crate) fn orders(
         &self,
         column: ColumnId,
@@ -250,7 +250,7 @@ impl MemoryRun {
         self.orders.get((column, kind), self.len(), &value, collation, interrupt)
     }
 
-    /// The tokens of a column that are wanted.
+    /// Returns the wanted tokens of a column.
     pub(super) fn find_tokens(
         &self,
         column: ColumnId,
@@ -265,17 +265,18 @@ impl MemoryRun {
         self.tokens.find(column, self.len(), &text, wanted, interrupt)
     }
 
-    /// The number of tokens the text of a document has, in Tantivy's steps, once they were looked for.
+    /// Returns the number of tokens in the text of a document, rounded as Tantivy does; valid once its tokens were
+    /// collected.
     pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         self.tokens.length_step(column, document)
     }
 
-    /// The number of tokens the texts of a column have that were looked at.
+    /// Returns the number of tokens in the texts of a column whose tokens were collected.
     pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         self.tokens.field_lengths(column)
     }
 
-    /// The document of that number, which must be below [`MemoryRun::len`].
+    /// Returns the document with this number, which must be below [`MemoryRun::len`].
     pub(crate) fn document(&self, doc: u32) -> &Arc<Document> {
         self.chunks[doc as usize / CHUNK]
             .get()
@@ -284,7 +285,7 @@ impl MemoryRun {
     }
 }
 
-/// The ranks of the values that satisfy a predicate, if these are a range.
+/// Returns the range of ranks of the values that satisfy a predicate, if they are a range.
 fn rank_range(kind: Kind, predicate: &PreparedPredicate) -> Option<RankRange> {
     match (kind, predicate) {
         (Kind::Number, PreparedPredicate::Number(range)) => Some(RankRange::of_numbers(range)),

@@ -1,8 +1,9 @@
 //! The orders of a run: for each column, the documents that have a value, in the order of their values. An order also
-//! answers which documents have a value in a range. It knows no queries, and not which documents are current.
+//! finds the documents with a value in a range. It does not know queries, or which documents are current.
 //!
-//! A run on disk has its orders in the file `orders`, written when the run is built. When runs are merged, their orders are
-//! merged, so a value is sorted once in its life. A run in memory sorts what was appended since an order was last asked for.
+//! A disk run has its orders in the file `orders`, written when the run is built. When runs are merged, their orders
+//! are merged, so a value is sorted only once. A memory run sorts the documents that were appended since an order was
+//! last used.
 
 pub(super) use file::{FILE, OrderFile, OrderedColumn, write};
 pub(super) use in_memory::MemoryOrders;

@@ -1,5 +1,6 @@
-//! The texts of a column as small numbers: each different text, or element of a list, has an *ordinal*, and each document those
-//! of its values. So counting the values of many documents compares no texts. It knows nothing of how documents are kept.
+//! The texts of a column as small numbers: each different text, or element of a list, has an *ordinal*, and each
+//! document has the ordinals of its values. So counting the values of many documents compares no texts. It does not
+//! know how documents are stored.
 
 use std::borrow::Cow;
 
@@ -10,14 +11,14 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::value::ValueRef;
 
-/// The ordinals of a column's texts in one run, in the order in which the texts come first. Those of documents that are not
-/// current are among them.
+/// The ordinals of a column's texts in one run, in the order of their first appearance. Outdated documents are
+/// included.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ordinals {
     starts: Option<Vec<u32>>,
-    /// Of texts one for each document.
+    /// For texts, one code for each document.
     codes: Codes,
-    /// For each ordinal, where its text is: a document, and the index of the element in its list.
+    /// For each ordinal, the place of its text: a document, and the index of the element in its list.
     places: Vec<(u32, u32)>,
 }
 
@@ -28,7 +29,7 @@ enum Codes {
 }
 
 impl Ordinals {
-    /// Those of the texts and lists of a run with so many documents. `None` if there are more than `limit`.
+    /// Computes the ordinals of a run's texts or lists. Returns `None` if there are more than `limit`.
     pub(crate) fn of<'a>(
         documents: u32,
         value: impl Fn(u32) -> ValueRef<'a>,
@@ -65,7 +66,7 @@ impl Ordinals {
                 _ if are_lists => {}
                 _ => codes.push(0),
             }
-            // The highest code of a document is its last one.
+            // New ordinals are the highest so far, and the last code of a document is its highest.
             if codes.last().is_some_and(|&code| code as usize > limit) {
                 return Ok(None);
             }
@@ -76,7 +77,7 @@ impl Ordinals {
         Ok(Some(Ordinals::new(starts, codes, places)))
     }
 
-    /// The same from what [`Ordinals::starts`], [`Ordinals::codes`] and [`Ordinals::places`] returned.
+    /// Restores ordinals from the results of [`Ordinals::starts`], [`Ordinals::codes`] and [`Ordinals::places`].
     pub(crate) fn new(starts: Option<Vec<u32>>, codes: Vec<u32>, places: Vec<(u32, u32)>) -> Ordinals {
         let codes = match u16::try_from(places.len()) {
             Ok(_) => Codes::Narrow(codes.into_iter().map(|code| code as u16).collect()),
@@ -85,12 +86,12 @@ impl Ordinals {
         Ordinals { starts, codes, places }
     }
 
-    /// For lists: where the codes of each document begin, and where those of the last one end.
+    /// Returns, for lists, the start of each document's codes, and the end of the last one's.
     pub(crate) fn starts(&self) -> Option<&[u32]> {
         self.starts.as_deref()
     }
 
-    /// The codes of all documents, one after another: an ordinal increased by one, or zero for null.
+    /// Returns the codes of all documents, one after another: an ordinal increased by one, or zero for null.
     pub(crate) fn codes(&self) -> impl Iterator<Item = u32> + '_ {
         let count = match &self.codes {
             Codes::Narrow(codes) => codes.len(),
@@ -99,22 +100,22 @@ impl Ordinals {
         (0..count).map(|index| self.code(index))
     }
 
-    /// The place of each ordinal; see [`Ordinals::place`].
+    /// Returns the place of each ordinal; see [`Ordinals::place`].
     pub(crate) fn places(&self) -> &[(u32, u32)] {
         &self.places
     }
 
-    /// The number of them.
+    /// Returns the number of ordinals.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// A document that has the ordinal, and the index of the element in its list.
+    /// Returns a document with the ordinal, and the index of the element in its list.
     pub(crate) fn place(&self, ordinal: usize) -> (u32, u32) {
         self.places[ordinal]
     }
 
-    /// The ordinal of a document's text; `None` for null and for lists.
+    /// Returns the ordinal of a document's text; `None` for null and for lists.
     pub(crate) fn of_document(&self, document: u32) -> Option<usize> {
         match self.starts {
             Some(_) => None,
@@ -136,7 +137,7 @@ impl Ordinals {
             return Ok((counts.split_off(1), valued));
         }
         match &self.codes {
-            // Most columns have few values: these two lines are where a facet spends its time.
+            // Most columns have few values, so a facet spends most of its time in these two lines.
             Codes::Narrow(codes) => documents.each(check, |document| {
                 counts[codes.get(document as usize).copied().unwrap_or_default() as usize] += 1;
             })?,
@@ -148,7 +149,7 @@ impl Ordinals {
         Ok((counts.split_off(1), valued))
     }
 
-    /// The size in memory.
+    /// Returns the size in memory.
     pub(crate) fn bytes(&self) -> usize {
         let codes = match &self.codes {
             Codes::Narrow(codes) => codes.capacity() * 2,
@@ -165,7 +166,7 @@ impl Ordinals {
     }
 }
 
-/// The text at a place of [`Ordinals`].
+/// Returns the text at a place of [`Ordinals`].
 pub(crate) fn text_at(value: ValueRef<'_>, element: u32) -> Cow<'_, str> {
     match value {
         ValueRef::Text(text) => text.whole(),

@@ -1,10 +1,9 @@
-//! Posting lists: the documents that have something, ascending, and how often each of them has it, which only a list with
-//! counts keeps. Coding lists while a file is written, and reading them. It knows nothing of strings, columns or terms.
-//!
-//! A list begins with how many documents it has. A list of one goes on with its document; others with their length in bytes.
-//! Lists of fewer than 128 documents are differences between their numbers, of 7 bits a byte. Most lists are that
-//! short, and writing and reading them is a loop. Longer ones are written and read by Tantivy, which packs blocks of them and
-//! can skip blocks.
+//! Posting lists: for a term, the documents that have it, ascending, and, in a list with counts, how often each has it.
+//! Encodes lists while a file is written, and reads them. It does not know strings, columns or terms.
+//! A list begins with its number of documents. A list of one continues with that document; others continue with their
+//! length in bytes. Lists of fewer than 128 documents are differences between document numbers, of 7 bits a byte. Most
+//! lists are that short, and encoding them is a simple loop. Longer ones are written and read by Tantivy, which packs
+//! them in blocks and can skip blocks.
 
 pub(crate) use encode::PostingEncoder;
 pub(crate) use list::{Posting, PostingList};

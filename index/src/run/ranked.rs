@@ -1,5 +1,5 @@
-//! The tokens of a run that are wanted, with the documents that have them: what ranked search looks for in a run of either kind.
-//! It knows neither queries nor scores.
+//! The wanted tokens of a run, with their documents: the input of ranked search, for memory runs and disk runs. It
+//! knows neither queries nor scores.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,19 +9,20 @@ use super::token_match::TokenMatch;
 use crate::bitmap::Bitmap;
 use crate::text_query::Closeness;
 
-/// Tokens of a column of a run that are wanted, all equally close.
+/// Wanted tokens of a column of a run, all equally close.
 #[derive(Debug, Clone)]
 pub(crate) struct RunTokens {
     pub(crate) closeness: Closeness,
     pub(super) postings: TokenPostings,
-    /// The documents that have any of them, once that was asked for. Only of so many tokens that it is worth keeping.
+    /// The documents that have any of the tokens, once computed. Kept only for many tokens, where it is worth the
+    /// memory.
     pub(super) joined: Option<Arc<JoinedDocuments>>,
 }
 
-/// Documents that are joined from the postings of many tokens.
+/// The union of the postings of many tokens.
 #[derive(Debug)]
 pub(super) struct JoinedDocuments {
-    /// The number of bytes they are going to take.
+    /// The number of bytes that the documents take once they are computed.
     bytes: usize,
     pub(super) documents: OnceLock<Bitmap>,
 }
@@ -34,7 +35,7 @@ pub(super) enum TokenPostings {
 }
 
 impl RunTokens {
-    /// The size in memory.
+    /// Returns the size in memory.
     pub(crate) fn bytes(&self) -> usize {
         let postings = match &self.postings {
             TokenPostings::Memory(postings) => size_of_val(&postings[..]),
@@ -45,13 +46,13 @@ impl RunTokens {
 }
 
 impl TokenPostings {
-    /// Tests whether there is at most one token in all of the run, so that no document comes twice.
+    /// Returns whether the run has at most one of these tokens, so that no document occurs twice.
     pub(super) fn is_single(&self) -> bool {
         matches!(self, TokenPostings::Disk(lists) if lists.len() <= 1)
     }
 }
 
-/// The tokens by how close they are, of a run of so many documents.
+/// Groups tokens by closeness. `documents` is the run's document count.
 pub(super) fn grouped<P>(
     mut found: Vec<TokenMatch<P>>,
     documents: u32,

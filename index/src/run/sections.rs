@@ -1,5 +1,5 @@
-//! The layout that the files of a run share: sections, a table of them, and a trailer of fixed size. It knows nothing of
-//! what a section holds.
+//! The common layout of the files of a run: sections, a table of them, and a trailer of fixed size. It does not know
+//! the contents of sections.
 //!
 //! A file is a magic number, its sections, the table and the trailer: the number of documents and of sections (u32 each),
 //! the offset of the table (u64) and the magic number again. Integers are little-endian. Checksums are in the file `sums` of
@@ -13,7 +13,7 @@ use super::checked::{CheckedBytes, CheckedFile};
 use super::sums::{FileSums, SummedFile};
 use crate::schema::ColumnId;
 
-/// The column or file part that a section belongs to. Files give meaning to `part` and `kind`.
+/// The column or file part that a section belongs to. Each file defines its own values of `part` and `kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SectionName {
     pub(super) column: ColumnId,
@@ -41,7 +41,7 @@ pub(super) struct SectionFile {
 }
 
 impl SectionFile {
-    /// Reads the table of an open file. Errors say what is wrong with it.
+    /// Reads the table of an open file. The error is the problem with the file.
     pub(super) fn open(file: &Arc<CheckedFile>, magic: [u8; 8]) -> Result<SectionFile, String> {
         let damaged = || "the table of sections is damaged".to_owned();
         let trailer_at = file.len().checked_sub(TRAILER_BYTES).ok_or("the file is truncated")?;
@@ -60,12 +60,12 @@ impl SectionFile {
         Ok(SectionFile { file: Arc::clone(file), documents, sections })
     }
 
-    /// The names of all sections, in the order in which they were written.
+    /// Returns the names of all sections, in the order in which they were written.
     pub(super) fn names(&self) -> impl Iterator<Item = SectionName> {
         self.sections.iter().map(|section| section.name)
     }
 
-    /// The bytes of a section; `None` if the file lacks it.
+    /// Returns the bytes of a section; `None` if the file lacks it.
     pub(super) fn section(&self, name: SectionName) -> Result<Option<CheckedBytes>, String> {
         let Some(section) = self.sections.iter().find(|section| section.name == name) else { return Ok(None) };
         let range = usize::try_from(section.offset).ok().and_then(|start| {
@@ -106,7 +106,7 @@ pub(super) struct SectionWriter {
 }
 
 impl SectionWriter {
-    /// Creates the file, which must not exist. `point` names the point of failure of its writes.
+    /// Creates the file, which must not exist. `point` names the failure point of its writes, for tests.
     pub(super) fn create(folder: &Path, name: &str, point: &'static str, magic: [u8; 8]) -> io::Result<SectionWriter> {
         let file = SummedFile::create(folder, name, point)?;
         let out = BufWriter::with_capacity(1 << 18, file);
@@ -115,7 +115,7 @@ impl SectionWriter {
         Ok(writer)
     }
 
-    /// The number of bytes that were written.
+    /// Returns the number of bytes that were written.
     pub(super) fn position(&self) -> u64 {
         self.position
     }
@@ -126,7 +126,7 @@ impl SectionWriter {
         self.out.write_all(bytes)
     }
 
-    /// Writes a section by what `fill` puts. One without bytes is left out.
+    /// Writes a section with the bytes that `fill` puts. A section without bytes is left out.
     pub(super) fn section(
         &mut self,
         name: SectionName,
@@ -138,7 +138,7 @@ impl SectionWriter {
         Ok(())
     }
 
-    /// Makes what was put since the file had `offset` bytes a section, unless that is nothing.
+    /// Makes a section of the bytes that were put since `offset`, unless there are none.
     pub(super) fn end_section(&mut self, name: SectionName, offset: u64) {
         let length = self.position - offset;
         if length > 0 {
@@ -159,7 +159,7 @@ impl SectionWriter {
     }
 }
 
-/// The first bytes of `bytes`; zeros if it is too short.
+/// Returns the first bytes of `bytes`; zeros if it is too short.
 pub(super) fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().copied().unwrap_or([0; N])
 }

@@ -1,9 +1,9 @@
-//! The checksums of a run's files, block by block: computing them while a file is written, and the file that holds them.
-//! It knows nothing of what the files hold.
+//! The checksums of a run's files, block by block: computed while a file is written, and stored in a file. It does not
+//! know the contents of the files.
 //!
-//! The file `sums` is a magic number, the number of files (u32), and for each file the length of its name (u32), its name,
-//! its length in bytes (u64) and the CRC-32 of each block (u32 each). Integers are little-endian. The manifest names the
-//! CRC-32 of the whole file, so no file of a run can stand in for that of another.
+//! The file `sums` is a magic number, the number of files (u32), and for each file the length of its name (u32), its
+//! name, its length in bytes (u64) and the CRC-32 of each block (u32 each). Integers are little-endian. The manifest
+//! has the CRC-32 of the whole file, so no file of a run can be confused with that of another.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -44,7 +44,7 @@ pub(super) struct SummedFile {
 }
 
 impl SummedFile {
-    /// Creates the file, which must not exist. `point` names the point of failure of its writes.
+    /// Creates the file, which must not exist. `point` names the failure point of its writes, for tests.
     pub(super) fn create(folder: &Path, name: &str, point: &'static str) -> io::Result<SummedFile> {
         let file = File::options().write(true).create_new(true).open(folder.join(name))?;
         let (crc, blocks) = (crc32fast::Hasher::new(), Vec::new());
@@ -89,8 +89,8 @@ impl Write for SummedFile {
     }
 }
 
-/// Writes the checksums of a run's files; durable on return, except for the entry in the folder. Returns the checksum of
-/// what was written.
+/// Writes the checksums of a run's files; durable on return, except for the entry in the folder. Returns the checksum
+/// of the written file.
 pub(super) fn write(folder: &Path, files: &[FileSums]) -> Result<u32, Error> {
     let mut bytes = MAGIC.to_vec();
     bytes.extend_from_slice(&(files.len() as u32).to_le_bytes());

@@ -1,4 +1,4 @@
-//! Counting values: how often each occurs, in which form it is counted. It knows no runs.
+//! Counts how often each value occurs. It knows no runs.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use crate::period::{day_of_micros, parse_day};
 use crate::query::Period;
 use crate::value::ValueRef;
 
-/// A value as it is counted.
+/// A value in the form in which it is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum CountedValue<'a> {
     Text(Cow<'a, str>),
@@ -28,7 +28,7 @@ pub(crate) struct Tally<'a> {
 }
 
 impl<'a> Tally<'a> {
-    /// Counts a value, or the period that it is in: once for each different element of a list.
+    /// Counts a value, or the period that contains it. In a list, each different element counts once.
     pub(crate) fn add_value(&mut self, value: ValueRef<'a>, period: Option<Period>) {
         let counted = match value {
             ValueRef::Null => return,
@@ -47,7 +47,7 @@ impl<'a> Tally<'a> {
         }
     }
 
-    /// Counts a value that occurs so often.
+    /// Counts a value `count` times.
     pub(crate) fn add(&mut self, value: CountedValue<'a>, count: u64) {
         *self.counts.entry(value).or_default() += count;
     }
@@ -55,7 +55,7 @@ impl<'a> Tally<'a> {
     fn add_elements(&mut self, elements: impl Iterator<Item = &'a str>, period: Option<Period>) {
         let mut seen: Vec<&str> = elements.collect();
         self.valued += u64::from(!seen.is_empty());
-        // Most lists are short, and have no element twice.
+        // Most lists are short and have no duplicates.
         seen.sort_unstable();
         seen.dedup();
         for element in seen {
@@ -67,7 +67,7 @@ impl<'a> Tally<'a> {
 }
 
 impl<'a> CountedValue<'a> {
-    /// A text, or the period that it names a day of.
+    /// Returns the text or, if `period` is given, the period of the day in the text.
     pub(crate) fn of_text(text: Cow<'a, str>, period: Option<Period>) -> Option<CountedValue<'a>> {
         match period {
             None => Some(CountedValue::Text(text)),

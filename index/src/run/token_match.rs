@@ -1,10 +1,10 @@
-//! A token of a run that is wanted, and how long texts are: what ranked search computes from. It knows not how either is found.
+//! A wanted token of a run, and the lengths of texts: the input of ranked scores. It does not know how either is found.
 
 use tantivy::fieldnorm::FieldNormReader;
 
 use crate::text_query::Closeness;
 
-/// A token that is wanted.
+/// A wanted token.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenMatch<P> {
     pub(crate) closeness: Closeness,
@@ -12,19 +12,19 @@ pub(crate) struct TokenMatch<P> {
     pub(crate) postings: P,
 }
 
-/// The number of tokens the texts of a column have.
+/// The numbers of tokens in the texts of a column.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct FieldLengths {
-    /// The number of documents that have a text with tokens.
+    /// The number of documents whose text has tokens.
     pub(crate) documents: u64,
-    /// The tokens of all of them.
+    /// The number of tokens in all of them.
     pub(crate) tokens: u64,
 }
 
 impl FieldLengths {
-    /// From lengths in Tantivy's steps.
+    /// Computes the lengths from steps, Tantivy's rounded lengths.
     pub(crate) fn of_steps(steps: &[u8]) -> FieldLengths {
-        // A run has few different lengths, so looking each of them up once is cheapest.
+        // A run has few different lengths, so each is decoded only once.
         let mut counts = [0u64; 256];
         steps.iter().for_each(|&step| counts[usize::from(step)] += 1);
         let mut lengths = FieldLengths::default();

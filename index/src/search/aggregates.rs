@@ -1,8 +1,8 @@
-//! Facets and statistics of what a search found: how often each value of a column occurs, and what numbers come to. It knows
-//! no filters and no orders of pages.
+//! Facets and statistics of the results of a search: the number of times that each value of a column occurs, and the
+//! sums of numbers. It knows no filters and no orders of pages.
 //!
-//! The slots that were found become documents of runs. Each run counts in its own terms: by the orders of its columns, by the
-//! [`Ordinals`] of its texts, which are kept for the next request, or value by value if there are few documents.
+//! The slots of the results become documents of runs. Each run counts in its own way: by the orders of its columns, by
+//! the [`Ordinals`] of its texts, which are cached for the next request, or value by value if there are few documents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,21 +19,21 @@ use crate::query::{Facet, FacetBy, FallbackColumn, Filter, MatchSet, Period, Pre
 use crate::run::{NumberedRun, Ordinals, Run, Tally};
 use crate::schema::{ColumnId, VariantNumber};
 
-/// The time to wait for ordinals that another thread computes before looking at the interrupt.
+/// The time to wait for ordinals that another thread computes before the interrupt is checked.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
-/// The matches that are counted and added up.
+/// The matches whose values are counted and added up.
 pub struct Aggregates<'a> {
     snapshot: &'a Snapshot,
     found: &'a MatchSet,
     variant: VariantNumber,
     interrupt: &'a Interrupt<'a>,
-    /// The documents of all of them in the variant.
+    /// The documents of all matches in the variant.
     all: Option<Vec<RunDocuments<'a>>>,
 }
 
 impl Snapshot {
-    /// Aggregates of what was found in this snapshot, by the values of a variant.
+    /// Returns aggregates of a search's results in this snapshot, by the values of a variant.
     pub fn aggregates<'a>(
         &'a self,
         found: &'a MatchSet,
@@ -45,11 +45,11 @@ impl Snapshot {
 }
 
 impl<'a> Aggregates<'a> {
-    /// Counts each value; the `limit` most frequent ones are listed, but all periods. If `fallback` names the column, the values
-    /// of its variant count where there are none.
+    /// Counts each value. Lists the `limit` most frequent ones; periods are all listed. If `fallback` names the column,
+    /// the values of its variant count where there are none.
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn facet(&mut self, by: FacetBy, fallback: Option<FallbackColumn>, limit: usize) -> Result<Facet, Error> {
         let snapshot = self.snapshot;
         let (result, period) = match by {
@@ -67,7 +67,7 @@ impl<'a> Aggregates<'a> {
     /// Adds up the numbers of a column; `None` if there are none. See [`Aggregates::facet`] for `fallback`.
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn stats(&mut self, column: ColumnId, fallback: Option<FallbackColumn>) -> Result<Option<Stats>, Error> {
         let snapshot = self.snapshot;
         let mut stats = StatsOf::default();
@@ -82,10 +82,10 @@ impl<'a> Aggregates<'a> {
         snapshot.sound(result.map(|()| stats.finish()))
     }
 
-    /// The same for each text that the column `by` has beside the numbers, ascending.
+    /// Like [`Aggregates::stats`], separately for each text that the column `by` has beside the numbers, ascending.
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn stats_by(
         &mut self,
         column: ColumnId,
@@ -113,7 +113,7 @@ impl<'a> Aggregates<'a> {
         Ok(tally)
     }
 
-    /// Calls `add` with the documents of each run that count.
+    /// Calls `add` with the matching documents of each run.
     fn each_part(
         &mut self,
         fallback: Option<FallbackColumn>,
@@ -176,7 +176,8 @@ impl RunResult for Ordinals {
 }
 
 impl Snapshot {
-    /// The ordinals of a column of texts or lists in a run on disk, if it is worth having them. They are kept.
+    /// Returns the ordinals of a column of texts or lists in a disk run, if computing them is worth it. They are
+    /// cached.
     fn ordinals(
         &self,
         part: &RunDocuments<'_>,

@@ -1,18 +1,18 @@
-//! Which slots recent versions changed. It knows nothing of what is in a slot.
+//! The slots that recent versions changed. It does not know the contents of a slot.
 
 use std::collections::VecDeque;
 
-/// The oldest versions are forgotten beyond this many slots.
+/// The total number of slots beyond which the oldest versions are forgotten.
 const MAX_SLOTS: usize = 65_536;
 
 /// The slots that recent versions changed.
 #[derive(Debug, Default)]
 pub(super) struct ChangedSlots {
-    /// By version, ascending.
+    /// The changes by version, ascending.
     versions: VecDeque<VersionChange>,
-    /// The number of slots all of them list.
+    /// The total number of listed slots.
     slot_count: usize,
-    /// The changes of later versions are known.
+    /// The version after which all changes are known.
     known_since: u64,
 }
 
@@ -23,12 +23,12 @@ struct VersionChange {
 }
 
 impl ChangedSlots {
-    /// Nothing is known about `version` and earlier ones.
+    /// Creates a record in which the changes of `version` and earlier ones are unknown.
     pub(super) fn since(version: u64) -> ChangedSlots {
         ChangedSlots { known_since: version, ..ChangedSlots::default() }
     }
 
-    /// Records what a new version changed.
+    /// Records the slots that a new version changed.
     pub(super) fn record(&mut self, version: u64, slots: Vec<u32>) {
         self.slot_count += slots.len();
         self.versions.push_back(VersionChange { version, slots });
@@ -39,7 +39,7 @@ impl ChangedSlots {
         }
     }
 
-    /// The slots in which two versions may differ, ascending; `None` if they are unknown.
+    /// Returns the slots in which two versions may differ, ascending; `None` if they are unknown.
     pub(super) fn between(&self, one: u64, other: u64) -> Option<Vec<u32>> {
         let (low, high) = (one.min(other), one.max(other));
         if low == high {

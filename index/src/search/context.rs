@@ -17,7 +17,7 @@ pub(crate) struct SearchContext {
 }
 
 impl SearchContext {
-    /// For an index that begins with `version`.
+    /// Makes the context of an index that begins with `version`.
     pub(crate) fn new(version: &Version, cache: QueryCache, options: Options) -> SearchContext {
         SearchContext { options, slots: Arc::new(SlotMap::of(version)), cache }
     }

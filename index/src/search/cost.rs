@@ -1,5 +1,6 @@
-//! Roughly what computing the bitmap of a filter costs, in nanoseconds: from the lengths of posting lists and of slices. Used to
-//! decide what is evaluated first, and where a search runs. Computes nothing and caches nothing.
+//! Estimates the cost of computing the bitmap of a filter, in nanoseconds, from the lengths of posting lists and
+//! slices. The estimates decide which condition is evaluated first, and where a search runs. Computes nothing and
+//! caches nothing.
 
 use super::evaluate::{Evaluator, Node, Primitive, Test};
 use super::order::Sorter;
@@ -8,25 +9,25 @@ use crate::interrupt::Interrupt;
 use crate::query::DateColumn;
 use crate::text_query::TextQuery;
 
-/// For each slot of a bitmap that is brought up to date.
+/// The cost of each slot of a bitmap that is updated.
 const UPDATED_BITMAP: u64 = 1;
-/// For each slot whose date is tested.
+/// The cost of each slot whose date is tested.
 const DATE: u64 = 5;
-/// For each test of an id.
+/// The cost of each test of an id.
 const ID: u64 = 20;
-/// For a search for words, and for each resource.
+/// The cost of a search for words: a fixed part, and a part for each resource.
 const WORDS: u64 = 1_000_000;
 const WORDS_OF_RESOURCE: u64 = 10;
-/// So many nodes of one kind are looked at. The others are assumed to be like them.
+/// The number of nodes of one kind that are estimated. Further ones are assumed to be similar.
 const LOOKED_AT: usize = 16;
 
 impl Evaluator<'_> {
-    /// The cost of computing the node's bitmap; zero if it is known. For a node whose primitives were looked up.
+    /// Returns the cost of computing the bitmap of a node whose primitives were looked up; zero if it is cached.
     pub(super) fn cost(&self, node: &Node) -> u64 {
         self.cost_by(node, &|primitive| if primitive.cached.is_some() { CacheStatus::Current } else { CacheStatus::No })
     }
 
-    /// The same for a node of which nothing was looked up.
+    /// Like [`Evaluator::cost`], for a node whose primitives were not looked up.
     pub(super) fn cost_before_look_up(&self, node: &Node<&TextQuery>) -> u64 {
         let known = |primitive: &Primitive| self.context.cache.knows_bitmap(&primitive.key, self.version.number);
         self.cost_by(node, &known)
@@ -53,7 +54,7 @@ impl Evaluator<'_> {
     fn cost_of_test(&self, test: &Test) -> u64 {
         let slots = u64::from(self.version.slot_count);
         let runs = || self.copies.into_iter().flat_map(|copies| copies.runs.iter());
-        // A bitmap is made in any case.
+        // A new bitmap has to be created in any case.
         let bitmap = 20 + slots / 64;
         bitmap
             + match test {

@@ -1,4 +1,4 @@
-//! The resources with a date in a range, or without a date. It knows no filters.
+//! The resources with a date in a range, or without that date. It knows no filters.
 
 use super::context::SearchContext;
 use super::order::Sorter;
@@ -9,8 +9,8 @@ use crate::interrupt::Interrupt;
 use crate::query::{Bound, DateColumn, Range};
 use crate::version::Version;
 
-/// The resources with a date in the range, or those without that date. A slice of an order by the date, if there is one or
-/// it seems to be worth it, since a write keeps it up to date at little cost. Otherwise, tests all resources.
+/// Returns the resources with a date in the range, or those without that date. Uses a slice of an order by the date if
+/// one is cached or worth making: a write updates it at little cost. Otherwise, tests all resources.
 pub(super) fn dated(
     context: &SearchContext,
     version: &Version,

@@ -1,4 +1,4 @@
-//! Slots as documents of runs. It knows no values.
+//! Converts slots to documents of runs. It knows no values.
 
 use super::snapshot::Snapshot;
 use crate::bitmap::Bitmap;
@@ -15,7 +15,7 @@ pub(super) struct RunDocuments<'a> {
     pub(super) count: usize,
 }
 
-/// The documents of the copies in these slots.
+/// Returns the documents of the copies in these slots.
 pub(super) fn documents<'a>(
     snapshot: &'a Snapshot,
     slots: &Bitmap,
@@ -43,7 +43,7 @@ pub(super) fn documents<'a>(
     Ok(parts.filter(|part| part.count > 0).collect())
 }
 
-/// The same for few slots, by run.
+/// Like [`documents`], for few slots. The result is by run.
 fn by_location(copies: &CopySet, slots: &Bitmap, interrupt: &Interrupt<'_>) -> Result<Vec<Bitmap>, Error> {
     let mut found: Vec<Bitmap> = copies.runs.iter().map(|_| Bitmap::default()).collect();
     for slot in slots.iter() {

@@ -1,4 +1,5 @@
-//! Roughly how long a search will take, so that its caller can decide where it runs. Computes nothing and caches nothing.
+//! Estimates the time that a search will take, so that its caller can decide where it runs. Computes nothing and caches
+//! nothing.
 
 use super::context::SearchContext;
 use super::evaluate::Evaluator;
@@ -9,21 +10,22 @@ use crate::query::{Filter, Query};
 use crate::schema::VariantNumber;
 use crate::version::Version;
 
-/// Nanoseconds. Rough: what matters is whether a search takes microseconds, milliseconds or seconds.
+/// The nanoseconds of updating an order. All numbers here are rough: they need only distinguish microseconds,
+/// milliseconds and seconds.
 const UPDATED_ORDER: u64 = 50_000;
-/// For each slot.
+/// The nanoseconds per slot of sorting.
 const SORTED: u64 = 60;
 const MERGED: u64 = 40;
 const TEXT_KEY: u64 = 400;
 const OTHER_KEY: u64 = 30;
-/// For each step along the orders of runs.
+/// The nanoseconds per step along the orders of runs.
 const STEP: u64 = 20;
-/// For each document that is counted to find where a page begins.
+/// The nanoseconds per document that is counted to find the start of a page.
 const COUNTED: u64 = 5;
-/// So many slots are looked at for each match of a filter.
+/// The number of slots that are read for each match of a filter.
 const STEPS_PER_MATCH: u64 = 64;
 
-/// An estimate in nanoseconds of finding what a filter holds for, without an order.
+/// Estimates the nanoseconds of finding the matches of a filter, without an order.
 pub(super) fn estimate_filter(
     context: &SearchContext,
     version: &Version,
@@ -35,7 +37,7 @@ pub(super) fn estimate_filter(
     evaluator.cost_before_look_up(&evaluator.prepare(filter))
 }
 
-/// An estimate in nanoseconds.
+/// Estimates the nanoseconds of a query.
 pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query, offset: u64) -> u64 {
     let interrupt = Interrupt::never();
     let slots = u64::from(version.slot_count);
@@ -57,7 +59,7 @@ pub(super) fn estimate(context: &SearchContext, version: &Version, query: &Query
     estimate_filter(context, version, query.variant, &query.filter) + order + walk
 }
 
-/// The cost of the order of all slots.
+/// Returns the cost of the order of all slots.
 fn cost_of_order(sorter: &Sorter<'_>, slots: u64) -> u64 {
     let cost = |source: &KeySource<'_>| match source {
         KeySource::Text(..) => TEXT_KEY,

@@ -1,6 +1,7 @@
-//! Evaluates a filter to the bitmap of slots it holds for. It knows no orders and no pages.
+//! Evaluates a filter to the bitmap of matching slots. It knows no orders and no pages.
 //!
-//! A filter is a tree of primitives. Each primitive's bitmap is cached, and combined with the others as the tree says.
+//! A filter is a tree of primitives. The bitmap of each primitive is cached, and the bitmaps are combined according to
+//! the tree.
 
 use std::borrow::Borrow;
 use std::convert::Infallible;
@@ -29,19 +30,20 @@ pub(super) struct Evaluator<'a> {
     pub(super) context: &'a SearchContext,
     pub(super) version: &'a Version,
     variant: VariantNumber,
-    /// `None` if the schema lacks the variant.
+    /// The copies of the variant; `None` if the schema lacks the variant.
     pub(super) copies: Option<&'a CopySet>,
     interrupt: &'a Interrupt<'a>,
 }
 
-/// A filter with prepared primitives. Once it is looked up, it has no words: their type has no values then.
+/// A filter with prepared primitives. After the look-up it has no words: then their type is `Infallible`, which has no
+/// values.
 pub(super) enum Node<W = Infallible> {
     All,
     Nothing,
     And(Vec<Node<W>>),
     Or(Vec<Node<W>>),
     Not(Box<Node<W>>),
-    /// Ascending.
+    /// The slots, ascending.
     Slots(Vec<u32>),
     Found(Arc<Bitmap>),
     Words(W),
@@ -52,11 +54,11 @@ pub(super) enum Node<W = Infallible> {
 pub(super) struct Primitive {
     pub(super) key: Key,
     pub(super) test: Test,
-    /// Its bitmap for this version, if it was cached when the filter was prepared.
+    /// The bitmap of the primitive for this version, if it was cached when the filter was prepared.
     pub(super) cached: Option<Arc<Bitmap>>,
 }
 
-/// A test of one column. Holds for no null.
+/// A test of one column. It never holds for null.
 pub(super) enum Test {
     Date(DateColumn, Range<i64>),
     Draft,
@@ -75,7 +77,7 @@ impl<'a> Evaluator<'a> {
         Evaluator { context, version, variant, copies: version.copy_set(variant), interrupt }
     }
 
-    /// The slots of the resources that the filter holds for.
+    /// Returns the slots of the resources that the filter holds for.
     pub(super) fn select(&self, filter: &Filter) -> Result<Matches, Error> {
         self.matches(&self.look_up(self.prepare(filter))?)
     }
@@ -90,7 +92,7 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// The filter with prepared primitives, of which none is looked up in the cache yet.
+    /// Prepares the primitives of a filter, without looking them up in the cache.
     pub(super) fn prepare<'f>(&self, filter: &'f Filter) -> Node<&'f TextQuery> {
         match filter {
             Filter::All => Node::All,
@@ -114,14 +116,14 @@ impl<'a> Evaluator<'a> {
                     let test = Test::Column(column, PreparedPredicate::new(predicate));
                     self.primitive(test, |key| write_predicate(key, predicate))
                 }
-                // Without the variant or the column, every value is null.
+                // If the variant or the column does not exist, every value is null.
                 (_, _, Predicate::Null) => Node::All,
                 _ => Node::Nothing,
             },
         }
     }
 
-    /// `write` appends what identifies the test's operands to its key.
+    /// Returns a node for a test. `write` appends the test's operands to its cache key.
     fn primitive<W>(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node<W> {
         let mut key = self.context.cache.new_key();
         let (tag, column) = match &test {
@@ -139,7 +141,7 @@ impl<'a> Evaluator<'a> {
         Node::Primitive(Box::new(Primitive { key: key.into(), test, cached: None }))
     }
 
-    /// Looks all primitives up in the cache, and finds what has the words of text queries.
+    /// Looks all primitives up in the cache, and evaluates text queries.
     fn look_up(&self, node: Node<&TextQuery>) -> Result<Node, Error> {
         let all = |nodes: Vec<Node<_>>| nodes.into_iter().map(|node| self.look_up(node)).collect::<Result<_, _>>();
         Ok(match node {
@@ -160,7 +162,7 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// The cached bitmap, brought up to date for this version. `None` if there is none or too many slots changed.
+    /// Returns the cached bitmap, updated for this version. `None` if there is none or too many slots changed.
     fn cached(&self, key: &Key, test: &Test) -> Result<Option<Arc<Bitmap>>, Error> {
         let (bits, changed) = match self.context.cache.bitmap(key, self.version.number) {
             None => return Ok(None),
@@ -183,13 +185,13 @@ impl<'a> Evaluator<'a> {
         Ok(Some(bits))
     }
 
-    /// A text query with its tokens looked up.
+    /// Looks up the tokens of a text query.
     pub(super) fn text_search(&self, query: &'a TextQuery) -> Result<TextSearch<'a>, Error> {
         let nulls = |column| Ok(self.select(&Filter::Column(column, Predicate::Null))?.to_bitmap(self.version));
         TextSearch::new(self.version, self.context, self.variant, query, self.interrupt, nulls)
     }
 
-    /// The same, and the slots that have what it requires and nothing that it excludes.
+    /// Looks up the tokens of a text query, and finds its matches.
     pub(super) fn text_matches(&self, query: &'a TextQuery) -> Result<(TextSearch<'a>, Bitmap), Error> {
         let find = || {
             let search = self.text_search(query)?;
@@ -199,7 +201,7 @@ impl<'a> Evaluator<'a> {
         self.interrupt.traced(find, |(_, matches)| Some((StepKind::Words, "index", matches.count() as u64)))
     }
 
-    /// The slots that have the words of a text query.
+    /// Returns the slots that match a text query.
     fn having(&self, query: &TextQuery) -> Result<Bitmap, Error> {
         self.text_matches(query).map(|(_, matches)| matches)
     }
@@ -237,7 +239,8 @@ impl<'a> Evaluator<'a> {
         })
     }
 
-    /// Evaluates cheap nodes first. Once few candidates are left, tests the remaining nodes on each of those.
+    /// Combines nodes by And: evaluates cheap nodes first. Once few candidates are left, tests the remaining nodes on
+    /// each.
     fn all_of(&self, nodes: &[Node]) -> Result<Matches, Error> {
         let mut nodes: Vec<(u64, &Node)> = nodes.iter().map(|node| (self.cost(node), node)).collect();
         nodes.sort_by_key(|(cost, _)| *cost);
@@ -261,7 +264,7 @@ impl<'a> Evaluator<'a> {
         Ok(left)
     }
 
-    /// The candidates for which all nodes hold.
+    /// Returns the candidates for which all nodes hold.
     fn test_each(&self, candidates: &Bitmap, nodes: &[&Node]) -> Result<Matches, Error> {
         let mut left = Bitmap::default();
         for slot in candidates.iter() {
@@ -272,7 +275,7 @@ impl<'a> Evaluator<'a> {
         Ok(Matches::Some(Arc::new(left)))
     }
 
-    /// Computes the bitmap of a test: from every run of the variant, or from the resources.
+    /// Computes the bitmap of a test from every run of the variant, or from the table of resources.
     fn scan(&self, test: &Test) -> Result<Bitmap, Error> {
         let mut bits = Bitmap::with_room(self.version.slot_count as usize);
         let (column, predicate) = match (test, self.copies) {

@@ -1,5 +1,5 @@
-//! Facets: which of the counted values are listed, and in which order; and the dates of resources, which are in no run. It knows
-//! no runs.
+//! Facets: selects and orders the counted values; and counts the dates of resources, which are in no run. It knows no
+//! runs.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -15,7 +15,7 @@ use crate::query::{DateColumn, Facet, FacetValue, Period};
 use crate::run::{CountedValue, Tally};
 use crate::text::{bool_text, number_text};
 
-/// A counted value with what it is ordered by.
+/// A counted value with its sort keys.
 struct FacetEntry<'a> {
     count: u64,
     /// The text form.
@@ -23,7 +23,7 @@ struct FacetEntry<'a> {
     value: CountedValue<'a>,
 }
 
-/// The facet of these counts. `total` is how many resources there are.
+/// Returns the facet of these counts. `total` is the number of resources.
 pub(super) fn facet_of(
     tally: Tally<'_>,
     total: u64,
@@ -63,7 +63,7 @@ pub(super) fn facet_of(
     Ok(Facet { values: shown.collect(), distinct, null })
 }
 
-/// The most frequent first; texts compare by code point, as their bytes do.
+/// Orders the most frequent first. Texts compare by code point, which is the order of their bytes.
 fn compare(left: &FacetEntry<'_>, right: &FacetEntry<'_>) -> Ordering {
     right.count.cmp(&left.count).then_with(|| left.text.cmp(&right.text))
 }
@@ -78,7 +78,7 @@ fn periods(tally: Tally<'_>, period: Period) -> Vec<(FacetValue, u64)> {
     days.into_iter().map(|(day, count)| (FacetValue::Text(period.name(day)), count)).collect()
 }
 
-/// The number of these resources with a date in each period.
+/// Counts the resources with a date in each period.
 pub(super) fn tally_dates(
     snapshot: &Snapshot,
     slots: &Bitmap,
@@ -95,7 +95,7 @@ pub(super) fn tally_dates(
             return Ok(tally);
         }
     }
-    // Neighbors in time often are neighbors in the table.
+    // Neighbors in the table often have dates in the same period.
     let (mut from, mut to, mut first, mut count) = (0, 0, 0, 0);
     slots.each(
         || interrupt.check(),
@@ -119,7 +119,7 @@ pub(super) fn tally_dates(
     Ok(tally)
 }
 
-/// The same by an order by the date: each period is a slice of it.
+/// Does the same with an order by the date: each period is a slice of it.
 fn tally_order(
     snapshot: &Snapshot,
     OrderView { order, valued, .. }: &OrderView,

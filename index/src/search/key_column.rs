@@ -1,4 +1,4 @@
-//! The values that an order compares: a column of one variant, or of another one where it is null. It knows no orders.
+//! The values of a sort key: a column of one variant, or of another variant where a column is null. It knows no orders.
 
 use std::cmp::Ordering;
 
@@ -7,7 +7,7 @@ use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::value::ValueRef;
 use crate::version::CopySet;
 
-/// A column of the copies of one variant, and perhaps of another.
+/// A column of the copies of one variant, with an optional fallback to another.
 #[derive(Clone, Copy)]
 pub(super) struct KeyColumn<'a> {
     pub(super) copies: &'a CopySet,
@@ -15,23 +15,23 @@ pub(super) struct KeyColumn<'a> {
     pub(super) fallback: Option<Fallback<'a>>,
 }
 
-/// The copies that are read where a column is null.
+/// The copies of the fallback.
 #[derive(Clone, Copy)]
 pub(super) struct Fallback<'a> {
     pub(super) variant: VariantNumber,
-    /// `None` if the schema lacks the variant.
+    /// The copies of the variant; `None` if the schema lacks the variant.
     pub(super) copies: Option<&'a CopySet>,
-    /// `None` if it is null everywhere.
+    /// The column that must be null for the fallback to be read; `None` if it is null everywhere.
     pub(super) unless_null: Option<ColumnId>,
 }
 
 impl<'a> KeyColumn<'a> {
-    /// Tests whether all values are those of its own copies, whose runs keep their orders.
+    /// Returns whether all values come from its own copies, whose runs store orders.
     pub(super) fn is_plain(&self) -> bool {
         self.fallback.is_none()
     }
 
-    /// The value in a slot.
+    /// Returns the value in a slot.
     pub(super) fn value(&self, slot: u32) -> ValueRef<'a> {
         let copies = match self.fallback {
             Some(fallback) if fallback.is_used(self.copies, slot) => fallback.copies,
@@ -42,13 +42,13 @@ impl<'a> KeyColumn<'a> {
 }
 
 impl Fallback<'_> {
-    /// Tests whether it is read for a slot whose own copy is in `copies`.
+    /// Returns whether the fallback is read for a slot whose own copy is in `copies`.
     fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
         self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())
     }
 }
 
-/// Nulls sort last in both directions.
+/// Compares texts. Nulls sort last in both directions.
 pub(super) fn compare_texts(
     collation: &Collation,
     descending: bool,

@@ -1,11 +1,11 @@
-//! The slots that a filter holds for. It knows no filters.
+//! The slots that match a filter. It knows no filters.
 
 use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
 use crate::version::Version;
 
-/// The slots of one version that a filter holds for.
+/// The slots of one version that match a filter.
 #[derive(Debug, Clone)]
 pub(super) enum Matches {
     /// Every live slot.
@@ -18,7 +18,7 @@ impl Matches {
         Matches::Some(Arc::default())
     }
 
-    /// The number of them.
+    /// Returns the number of slots.
     pub(super) fn count(&self, version: &Version) -> usize {
         match self {
             Matches::All => version.total,
@@ -33,7 +33,7 @@ impl Matches {
         }
     }
 
-    /// Those that are in both.
+    /// Returns the slots that are in both.
     pub(super) fn and(self, other: &Matches) -> Matches {
         match (self, other) {
             (Matches::All, other) => other.clone(),
@@ -45,7 +45,7 @@ impl Matches {
         }
     }
 
-    /// Those that are not in the other.
+    /// Returns the slots that are not in the other.
     pub(super) fn and_not(self, other: &Matches, version: &Version) -> Matches {
         match other {
             Matches::All => Matches::none(),

@@ -1,4 +1,4 @@
-//! Orders slots by the keys of a query. It knows no filters and no pages.
+//! Sorts slots by the keys of a query. It knows no filters and no pages.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -26,11 +26,11 @@ pub(super) struct Sorter<'a> {
     pub(super) keys: Vec<ResolvedKey<'a>>,
     /// The direction of the id, which is the last key.
     pub(super) descending: bool,
-    /// Names the order as it is cached.
+    /// The key of the order in the cache.
     cache_key: Key,
 }
 
-/// A sort key and where its values come from.
+/// A sort key and the source of its values.
 #[derive(Clone, Copy)]
 pub(super) struct ResolvedKey<'a> {
     pub(super) descending: bool,
@@ -48,7 +48,7 @@ pub(super) enum KeySource<'a> {
 
 /// The values of one key for all items to sort, by index of the item.
 enum KeyValues<'a> {
-    /// Complemented in a descending order.
+    /// The ranks, complemented in a descending order.
     Ranks(Vec<u64>),
     Texts(Vec<SortText<'a>>),
 }
@@ -60,7 +60,7 @@ struct SortText<'a> {
     text: Option<Cow<'a, str>>,
 }
 
-/// The time to wait for an order that another thread computes before looking at the interrupt.
+/// The time to wait for an order that another thread computes before the interrupt is checked.
 const CLAIM_PATIENCE: Duration = Duration::from_millis(20);
 
 /// Sorts last in both directions.
@@ -83,7 +83,7 @@ impl<'a> Sorter<'a> {
             descending = key.descending;
             let source = match key.by {
                 SortBy::Id => break,
-                // Such a query is ordered by its text search.
+                // The text search itself orders the results.
                 SortBy::Relevance => None,
                 SortBy::Date(date) => Some(KeySource::Date(date)),
                 SortBy::Column(id) => source(version, copies, id, None),
@@ -98,7 +98,7 @@ impl<'a> Sorter<'a> {
         Sorter::of(context, version, keys, descending, interrupt)
     }
 
-    /// Of keys that are all of one variant.
+    /// Creates a sorter whose keys all read one variant.
     fn of(
         context: &'a SearchContext,
         version: &'a Version,
@@ -110,7 +110,7 @@ impl<'a> Sorter<'a> {
         Sorter { context, version, interrupt, keys, descending, cache_key }
     }
 
-    /// By a date, ascending.
+    /// Creates a sorter by a date, ascending.
     pub(super) fn by_date(
         context: &'a SearchContext,
         version: &'a Version,
@@ -121,7 +121,7 @@ impl<'a> Sorter<'a> {
         Sorter::of(context, version, keys, false, interrupt)
     }
 
-    /// Sorts these slots, without an order of all.
+    /// Sorts these slots, without an order of all slots.
     pub(super) fn sort(&self, slots: Vec<u32>) -> Result<Vec<u32>, Error> {
         let values = self.values_of(&slots)?;
         let items: Vec<u32> = (0..slots.len() as u32).collect();
@@ -146,21 +146,21 @@ impl<'a> Sorter<'a> {
         Ok(())
     }
 
-    /// All live slots in order, if that is cached and cheap to bring up to date for this version.
+    /// Returns all live slots in order, if that is cached and cheap to update for this version.
     pub(super) fn cached_order(&self) -> Result<Option<OrderView>, Error> {
         let stored = self.stored();
         Ok(stored.cached()?.map(|order| self.view(&stored, order)))
     }
 
-    /// All live slots in order, from the cache if possible. Threads that want the same order wait for the one that computes
-    /// it.
+    /// Returns all live slots in order, from the cache if possible. Threads that need the same order wait for the one
+    /// that computes it.
     pub(super) fn order(&self) -> Result<OrderView, Error> {
         let stored = self.stored();
         Ok(self.view(&stored, stored.cached_or_computed()?))
     }
 
-    /// The sorter whose order is cached. An order by one key, or by the id, is cached as the ascending one and read from its
-    /// end if need be.
+    /// Returns the sorter of the cached order. An order by one key, or by the id, is cached in ascending direction, and
+    /// read from its end if necessary.
     fn stored(&self) -> Sorter<'a> {
         let (mut keys, mut descending) = (self.keys.clone(), self.descending);
         if self.is_cached_ascending() {
@@ -171,7 +171,7 @@ impl<'a> Sorter<'a> {
     }
 
     fn is_cached_ascending(&self) -> bool {
-        // The id after it may have another direction.
+        // If there is a key, the id after it may have another direction.
         self.keys.len() < 2 && self.keys.iter().all(|key| key.descending == self.descending)
     }
 
@@ -232,7 +232,7 @@ impl<'a> Sorter<'a> {
         }
     }
 
-    /// Compares two slots by reading their values.
+    /// Compares two slots by their values.
     pub(super) fn compare(&self, left: u32, right: u32) -> Ordering {
         for key in &self.keys {
             let order = match &key.source {
@@ -264,7 +264,7 @@ impl<'a> Sorter<'a> {
 
     /// Sorts items by their values, then by the ids of their slots. `slot` returns the slot of an item.
     fn sorted(&self, items: Vec<u32>, values: &[KeyValues<'a>], slot: impl Fn(u32) -> u32) -> Result<Vec<u32>, Error> {
-        // Decides most comparisons without another look at the values.
+        // The prefix decides most comparisons without reading the values again.
         let prefix = |item: u32| match values {
             [] => 0,
             [KeyValues::Texts(texts), ..] => texts[item as usize].prefix,
@@ -304,7 +304,7 @@ impl<'a> Sorter<'a> {
         Ordering::Equal
     }
 
-    /// The values of some slots, by their index in the slice.
+    /// Returns the values of some slots, by their index in the slice.
     fn values_of(&self, slots: &[u32]) -> Result<Vec<KeyValues<'a>>, Error> {
         let values = |key: &ResolvedKey<'a>| {
             if let KeySource::Text(of) = key.source {
@@ -323,7 +323,7 @@ impl<'a> Sorter<'a> {
 }
 
 impl ResolvedKey<'_> {
-    /// The rank, complemented in a descending order.
+    /// Returns the rank, complemented in a descending order.
     fn directed_rank(&self, rank: Option<u64>) -> u64 {
         match (rank, self.descending) {
             (None, _) => NULL_RANK,
@@ -339,7 +339,8 @@ impl ResolvedKey<'_> {
     }
 }
 
-/// Names an order: by its keys, and by their variant unless all are dates, which are the same for all variants.
+/// Returns the cache key of an order: its sort keys, and their variant unless all are dates, which are the same for all
+/// variants.
 fn cache_key(mut name: Vec<u8>, keys: &[ResolvedKey<'_>], descending: bool) -> Key {
     let variant = keys.iter().find_map(|key| match key.source {
         KeySource::Date(_) => None,
@@ -365,7 +366,7 @@ fn cache_key(mut name: Vec<u8>, keys: &[ResolvedKey<'_>], descending: bool) -> K
     name.into()
 }
 
-/// Where a column's values come from; `None` if they are all null.
+/// Returns the source of a column's values; `None` if they are all null.
 fn source<'a>(
     version: &Version,
     copies: Option<&'a CopySet>,

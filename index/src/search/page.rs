@@ -1,5 +1,5 @@
-//! Orders the matches of a query as far as a page of them needs, by whichever way is cheapest. It knows no filters, except which
-//! of them says where in an order all matches are.
+//! Sorts the matches of a query as far as a page needs, by the cheapest method. It knows no filters, except which of
+//! them imply that all matches are in one part of an order.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use crate::trace::StepKind;
 #[derive(Debug, Clone)]
 pub(super) enum OrderedSlots {
     Listed(ListedSlots),
-    /// Those slots of the order that match. None does from the position `end` on.
+    /// The slots of the order that match. All matches are before the position `end`.
     Filtered {
         order: OrderView,
         matches: Matches,
@@ -28,33 +28,33 @@ pub(super) enum OrderedSlots {
 /// A part of the matching slots in order.
 #[derive(Debug, Clone)]
 pub(super) struct ListedSlots {
-    /// The position of the first.
+    /// The position of the first one in the whole order.
     pub(super) from: usize,
     pub(super) slots: Vec<u32>,
 }
 
-/// In an order of all slots, a page may cost this many steps for each match. Beyond that, sorting the matches is
-/// cheaper.
+/// The most steps per match along an order of all slots. Beyond that, sorting the matches is cheaper.
 const MAX_STEPS_PER_MATCH: usize = 256;
-/// The same for steps along the orders of runs, each of which takes longer.
+/// The most steps per match along the orders of runs, each of which takes longer.
 const MAX_WALKED_PER_MATCH: usize = 32;
-/// A walk is given up after so many times the steps that it should take if the matches were spread evenly.
+/// The factor by which a walk may exceed the steps expected for evenly spread matches, before it is given up.
 const MAX_UNEVENNESS: usize = 4;
 
 /// A way to find a page without sorting all matches.
 #[derive(Clone, Copy)]
 enum PageMethod {
-    /// Walks along the orders of runs to the end of the page. All matches have their value of the first key in the range.
+    /// Walks along the orders of runs to the end of the page. With a range, all matches have a value of the first key
+    /// in it.
     Walk(Option<RankRange>),
-    /// Walks from about the beginning of the page, which is found by counting matches along the orders of runs.
+    /// Walks from near the beginning of the page, which is found by counting matches along the orders of runs.
     Skip(Option<RankRange>),
-    /// Filters an order of all slots that is cached.
+    /// Filters a cached order of all slots.
     CachedOrder,
-    /// Filters an order of all slots, which is made.
+    /// Makes and filters an order of all slots.
     Order,
 }
 
-/// A page that is looked for, and what it is a page of.
+/// The search for a page, with the result that it is a page of.
 struct PageSearch<'a> {
     sorter: &'a Sorter<'a>,
     filter: &'a Filter,
@@ -78,7 +78,7 @@ pub(super) fn ordered(
 }
 
 impl PageMethod {
-    /// Its name in an explanation.
+    /// Returns its name in an explanation.
     fn name(self) -> &'static str {
         match self {
             PageMethod::Walk(Some(_)) => "slice of the index",
@@ -91,7 +91,7 @@ impl PageMethod {
 }
 
 impl PageSearch<'_> {
-    /// The page, and the name of how it was found. Sorting the matches is left if every method gives up.
+    /// Finds the page, and returns the name of the method. If every method gives up, sorts the matches.
     fn run(&self) -> Result<(OrderedSlots, &'static str), Error> {
         for method in self.methods() {
             if let Some(slots) = self.find(method)? {
@@ -102,7 +102,7 @@ impl PageSearch<'_> {
         Ok((OrderedSlots::all(self.sorter.sort(slots)?), "sort"))
     }
 
-    /// The methods that may be cheaper than sorting, in the order in which they are tried.
+    /// Returns the methods that may be cheaper than sorting, in the order in which they are tried.
     fn methods(&self) -> Vec<PageMethod> {
         if self.total <= self.sorter.context.options.always_sort_limit {
             return Vec::new();
@@ -117,12 +117,12 @@ impl PageSearch<'_> {
         methods
     }
 
-    /// Tests whether sorting all matches is an alternative.
+    /// Returns whether sorting all matches is an alternative.
     fn is_sortable(&self) -> bool {
         self.total <= self.sorter.context.options.sort_limit
     }
 
-    /// The page by one method; `None` if that is not possible, or takes longer than another one.
+    /// Finds the page by one method; `None` if that is not possible, or takes longer than another method.
     fn find(&self, method: PageMethod) -> Result<Option<OrderedSlots>, Error> {
         let is_cheap = |steps: usize| !self.is_sortable() || steps <= self.total * MAX_STEPS_PER_MATCH;
         Ok(match method {
@@ -140,19 +140,19 @@ impl PageSearch<'_> {
         })
     }
 
-    /// The matches in an order of all slots. Those without a value of the first key stand last; there is none if the filter
-    /// asks for a value.
+    /// Filters an order of all slots. Matches without a value of the first key are last; there are none if the filter
+    /// requires a value.
     fn filtered(&self, order: OrderView) -> OrderedSlots {
         let end = if needs_first_key(self.sorter, self.filter) { order.valued } else { order.len() };
         OrderedSlots::Filtered { order, matches: self.matches.clone(), end }
     }
 
-    /// The matches up to the end of the page; see [`PageMethod::Walk`].
+    /// Finds the matches up to the end of the page; see [`PageMethod::Walk`].
     fn walk(&self, range: Option<RankRange>) -> Result<Option<ListedSlots>, Error> {
         let most = if self.is_sortable() { self.total * MAX_WALKED_PER_MATCH } else { usize::MAX };
         let max_steps = most.min(self.max_walked());
         let steps = |walked: usize| expected_walk(walked, self.total, self.page.end);
-        // Runs in memory make their orders when they are asked for.
+        // Checked because memory runs make their orders on first use.
         if range.is_none() && steps(self.sorter.version.total) > max_steps {
             return Ok(None);
         }
@@ -165,8 +165,8 @@ impl PageSearch<'_> {
         self.sorter.listed(&walk, &walk.start(), &self.matches, self.page.end, max_steps)
     }
 
-    /// The matches from about the beginning of the page; see [`PageMethod::Skip`]. `None` also if many have the values of
-    /// those on the page, so that they must all be sorted.
+    /// Finds the matches from near the beginning of the page; see [`PageMethod::Skip`]. Also returns `None` if many
+    /// matches share the values on the page, so that all of those must be sorted.
     fn skip(&self, range: Option<RankRange>) -> Result<Option<ListedSlots>, Error> {
         let Range { start, end } = *self.page;
         let is_long = |walked, count| expected_walk(walked, self.total, count) > self.max_walked();
@@ -182,14 +182,14 @@ impl PageSearch<'_> {
         self.sorter.listed(&walk, &start, &self.matches, end, self.max_walked())
     }
 
-    /// The number of steps a walk may take at most.
+    /// Returns the most steps that a walk may take.
     fn max_walked(&self) -> usize {
         let options = &self.sorter.context.options;
         options.always_walk_limit.max(self.sorter.version.total / options.walk_share)
     }
 }
 
-/// Tests whether every match has a value of the first key: the filter says so.
+/// Returns whether the filter implies that every match has a value of the first key.
 fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
     match (filter, sorter.keys.first().map(|key| &key.source)) {
         (Filter::And(filters), _) => filters.iter().any(|filter| needs_first_key(sorter, filter)),
@@ -198,13 +198,13 @@ fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
     }
 }
 
-/// Estimates how many documents a walk to the first `count` of the matches looks at if they are spread evenly. `total` is the
-/// number of matches.
+/// Estimates the number of documents that a walk to the first `count` of the matches reads if they are spread evenly.
+/// `total` is the number of matches.
 fn expected_walk(walked: usize, total: usize, count: usize) -> usize {
     (walked as u64 * count as u64).div_ceil(total as u64) as usize
 }
 
-/// A range in which every match has its value of the first key: the filter says so.
+/// Returns a range of the first key's values that the filter implies for every match.
 fn range_of_first_key(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
     let KeySource::Rank(of) = sorter.keys.first()?.source else { return None };
     let first = of.column;
@@ -225,7 +225,7 @@ impl ListedSlots {
         self.from + self.slots.len()
     }
 
-    /// The slots at these positions. There may be fewer if the index is damaged, which fails the search.
+    /// Returns the slots at these positions. There may be fewer if the index is damaged, which fails the search.
     fn get(&self, positions: &Range<usize>) -> &[u32] {
         let within = |position: usize| position.checked_sub(self.from);
         let part = within(positions.start).zip(within(positions.end));
@@ -234,7 +234,7 @@ impl ListedSlots {
 }
 
 impl OrderedSlots {
-    /// All of them.
+    /// Returns a list of all matches.
     pub(super) fn all(slots: Vec<u32>) -> OrderedSlots {
         OrderedSlots::Listed(ListedSlots { from: 0, slots })
     }
@@ -283,7 +283,8 @@ impl OrderedSlots {
         }
     }
 
-    /// The next slots, at most `count`, from a position on, which is moved behind them. For the slots of all matches.
+    /// Returns at most `count` slots from a position on, and moves the position behind them. Only for the slots of all
+    /// matches.
     pub(super) fn next(&self, position: &mut usize, count: usize) -> Vec<u32> {
         let mut slots = Vec::new();
         match self {
@@ -311,8 +312,8 @@ impl OrderedSlots {
     }
 }
 
-/// Where the `total` matches begin in the order, if they stand together in it, as those do that have the first sort key in a
-/// range: what is published, newest first. Looks near both ends of the part of the order that has matches.
+/// Returns the position of the first match in the order, if the `total` matches are contiguous, for example for
+/// published resources sorted by date. Checks near both ends of the part of the order that has matches.
 fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize, steps: usize) -> Option<usize> {
     let nearest = |positions: Range<usize>, backwards: bool| {
         let mut passed = 0;
@@ -329,7 +330,7 @@ fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize,
     (last + 1 == first + total).then_some(first)
 }
 
-/// The number of ordered slots that must be looked at to find a page from the nearer end, if the `total` matches are
+/// Returns the number of ordered slots that must be read to find a page from the nearer end, if the `total` matches are
 /// spread evenly.
 fn expected_steps(slots: usize, total: usize, page: &Range<usize>) -> usize {
     slots / total * page.end.min(total - page.start)

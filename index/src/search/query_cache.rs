@@ -1,7 +1,7 @@
-//! The query cache: bitmaps and orders, each with the version it was computed for. It knows nothing of what they mean.
+//! The query cache: bitmaps and orders, each with the version it was computed for. It does not know their meaning.
 //!
-//! A cached result survives writes. The cache remembers which slots recent versions changed, so a result of another
-//! version is brought up to date by recomputing those slots only.
+//! A cached result survives writes. The cache remembers the slots that recent versions changed, so a result of another
+//! version is updated by recomputing only those slots.
 
 use std::any::Any;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ use crate::query::DateColumn;
 use crate::run::RunNumber;
 use crate::schema::ColumnId;
 
-/// Bitmaps and orders that queries of all indexes of a data folder computed: one budget for all of them.
+/// Bitmaps and orders computed by queries of all indexes of a data folder, with one budget for all of them.
 #[derive(Debug)]
 pub(crate) struct Caches {
     /// The slots for which a primitive of a filter holds.
@@ -31,47 +31,47 @@ pub(crate) struct Caches {
     next_owner: AtomicU64,
 }
 
-/// Orders, and what was computed of a run: they share one budget.
+/// An order, or a result for a run. Both share one budget.
 #[derive(Debug)]
 enum CachedOrder {
-    /// Of all live slots.
+    /// An order of all live slots.
     Slots(Arc<SlotOrder>),
     OfRun(Arc<dyn Any + Send + Sync>),
 }
 
-/// Something that was computed of a column of a run on disk. Runs do not change, so it has no version.
+/// A result computed from a column of a disk run. Runs do not change, so it has no version.
 pub(super) trait RunResult: Any + Send + Sync {
-    /// Tells its keys from those of others.
+    /// The tag of its type in cache keys.
     const NAME: u8;
 
-    /// Its size in memory.
+    /// Returns its size in memory.
     fn bytes(&self) -> usize;
 }
 
-/// The results that queries of one index computed.
+/// The results computed by queries of one index.
 #[derive(Debug)]
 pub(crate) struct QueryCache {
     caches: Arc<Caches>,
-    /// Begins every key of this index.
+    /// The prefix of every key of this index.
     owner: [u8; 8],
     changed: Mutex<ChangedSlots>,
     /// The orders that are being computed.
     computing: Mutex<HashSet<Key>>,
     computed: Condvar,
-    /// The number of times that all resources were tested by each date.
+    /// For each date, the number of times that all resources were tested by it.
     date_scans: [AtomicU32; 3],
-    /// Nothing is cached once damage is found: it may be wrong.
+    /// The damage flag. Once damage is found, nothing is cached, because it may be wrong.
     pub(crate) damage: Arc<Damage>,
 }
 
-/// The right to compute an order that no other thread computes meanwhile.
+/// The exclusive right to compute an order.
 pub(super) struct Claim<'a> {
     cache: &'a QueryCache,
     key: Key,
 }
 
 impl Caches {
-    /// Empty caches.
+    /// Makes empty caches.
     pub(crate) fn new(options: &Options) -> Caches {
         Caches {
             bitmaps: ResultCache::new(options.bitmap_cache_bytes),
@@ -81,7 +81,7 @@ impl Caches {
     }
 }
 
-/// Says whether something is cached for a version.
+/// The state of a result in the cache, for some version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CacheStatus {
     Current,
@@ -91,14 +91,14 @@ pub(super) enum CacheStatus {
 
 /// A cached result, looked up for some version.
 pub(super) enum CacheHit<T> {
-    /// It holds for that version.
+    /// The result for this version.
     Current(Arc<T>),
-    /// It holds for another version. Only the `changed` slots, ascending, may differ.
+    /// The result for another version. Only the `changed` slots, ascending, may differ.
     Outdated { result: Arc<T>, changed: Vec<u32> },
 }
 
 impl QueryCache {
-    /// The cache of an index that begins with `version`.
+    /// Creates the cache of an index that begins with `version`.
     pub(crate) fn new(version: u64, caches: Arc<Caches>, damage: Arc<Damage>) -> QueryCache {
         let owner = caches.next_owner.fetch_add(1, Ordering::Relaxed).to_be_bytes();
         let changed = Mutex::new(ChangedSlots::since(version));
@@ -106,12 +106,12 @@ impl QueryCache {
         QueryCache { caches, owner, changed, computing, computed, date_scans: Default::default(), damage }
     }
 
-    /// The beginning of a key, to be extended by what identifies the result within the index.
+    /// Returns the beginning of a key, to which the caller appends what identifies the result within the index.
     pub(super) fn new_key(&self) -> Vec<u8> {
         self.owner.to_vec()
     }
 
-    /// Records which slots a new version changed. Must be called before the version is published.
+    /// Records the slots that a new version changed. Must be called before the version is published.
     pub(crate) fn record_change(&self, version: u64, slots: Vec<u32>) {
         self.changed.lock().record(version, slots);
     }
@@ -149,20 +149,20 @@ impl QueryCache {
         }
     }
 
-    /// Tests whether an order of so many slots is small enough to be kept for long, beside others.
+    /// Returns whether an order of this many slots is small enough to stay in the cache together with others.
     pub(super) fn keeps_order_of(&self, slots: usize) -> bool {
         self.caches.orders.max_bytes() / 4 >= SlotOrder::bytes_of(slots)
     }
 
-    /// Counts a test of all resources by a date. Returns how many there were before.
+    /// Counts a test of all resources by a date. Returns the number of earlier ones.
     pub(super) fn count_date_scan(&self, date: DateColumn) -> u32 {
         self.date_scans[date as usize].fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The key of something that was computed of a column of a run. `rest` tells it from others of its type.
+    /// Returns the key of a result for a column of a run. `rest` distinguishes results of the same type.
     pub(super) fn key_of_run<T: RunResult>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
         let mut key = self.new_key();
-        // The keys of orders of all slots begin otherwise.
+        // The keys of orders of all slots begin with other bytes.
         key.push(T::NAME);
         key.extend_from_slice(&run.to_be_bytes());
         key.extend_from_slice(&column.to_be_bytes());
@@ -170,7 +170,7 @@ impl QueryCache {
         key.into()
     }
 
-    /// The results that were computed of a run.
+    /// Returns a cached result for a run.
     pub(super) fn of_run<T: RunResult>(&self, key: &Key) -> Option<Arc<T>> {
         match &*self.caches.orders.get(key)?.1 {
             CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
@@ -195,8 +195,8 @@ impl QueryCache {
         known(self.caches.orders.peek(key), version)
     }
 
-    /// The right to compute an order. `None`, after a wait of at most `patience`, if another thread computes it: then it may
-    /// be cached now.
+    /// Claims the computation of an order. Returns `None`, after waiting at most `patience`, if another thread computes
+    /// it: the order may be cached then.
     pub(super) fn claim_order(&self, key: &Key, patience: Duration) -> Option<Claim<'_>> {
         let mut computing = self.computing.lock();
         if computing.insert(Arc::clone(key)) {

@@ -1,11 +1,11 @@
-//! Ranked search: which of the resources that have the words of a text query come first. It knows no filters.
+//! Ranked search: orders the matches of a text query. It knows no filters.
 //!
-//! The order: the fewest typos, then whole words before words that are only begun, then BM25 with the weights of the fields,
-//! then the newest, then the id. So resources that are too far away to be on the page are not scored: how far each is can be
-//! told from bitmaps. Nor are those that cannot be good enough, because they have the words in unimportant fields only. Of a
-//! word, what counts in a resource is how often it has the word's closest form: where `server` is found, `servers` adds nothing.
-//! The statistics of BM25 are those of all runs, outdated documents and drafts included: so the score of a resource does not depend
-//! on who asks, nor on which run holds it.
+//! The order: the fewest typos, then whole words before words that continue, then BM25 with the weights of the fields,
+//! then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
+//! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
+//! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
+//! `servers` adds nothing. The statistics of BM25 cover all runs, including outdated documents and drafts. So the score
+//! of a resource does not depend on the token, nor on the run that holds it.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,17 +20,17 @@ use crate::rank_bitmap::RankBitmap;
 use crate::run::{FieldLengths, NumberedRun, RunNumber};
 use crate::text_query::Closeness;
 
-/// So many times, fields of less weight are tried as well.
+/// The number of times that fields of less weight are added.
 const LEADING_FIELDS: usize = 2;
 
-/// Slots that a token is scored in.
+/// The slots in which a token is scored.
 enum SlotScope<'a> {
     All,
     Some(&'a Bitmap),
 }
 
 impl<'a> SlotScope<'a> {
-    /// The slots, unless these are all.
+    /// Returns the slots; `None` for all.
     fn bitmap(&self) -> Option<&'a Bitmap> {
         match self {
             SlotScope::All => None,
@@ -39,25 +39,25 @@ impl<'a> SlotScope<'a> {
     }
 }
 
-/// Slots that may be on the page.
+/// The slots that may be on the page.
 struct NearestSlots {
-    /// Those that are on it for sure, since they are closer than the others; fewer than were asked for.
+    /// The slots that are certainly on the page, because they are closer than the others; fewer than requested.
     closer: Bitmap,
-    /// Those of which the best are on it. They are all equally far, unless all matches are asked for.
+    /// The slots of which only the best are on the page. They are all equally far, unless all matches are requested.
     farthest: Bitmap,
-    /// The distance of each from what was asked for, by slot; without that, all are equally far.
+    /// The distance of each slot from the query, by slot; `None` if all are equally far.
     distances: Option<Vec<u16>>,
 }
 
-/// The scores of tokens in each of these slots.
+/// The scores of these slots.
 struct ScoredSlots {
     slots: RankBitmap,
-    /// By rank.
+    /// The scores by rank in `slots`.
     scores: Vec<f32>,
 }
 
 impl<'a> TextSearch<'a> {
-    /// The first `count` of the slots, which must be among the matches.
+    /// Returns the first `count` of the slots, which must be among the matches.
     pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
         let nearest = self.nearest(slots, count)?;
         let ScoredSlots { slots, scores } = match self.leaders(&nearest, count)? {
@@ -70,13 +70,13 @@ impl<'a> TextSearch<'a> {
         };
         let key = |slot: u32, score: f32| {
             let distance = nearest.distances.as_ref().map_or(0, |distances| distances[slot as usize]);
-            // The bits of floats that are not negative are ordered as the floats are.
+            // The bits of non-negative floats are ordered as the floats are.
             u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())
         };
         let mut ranked: Vec<(u64, u32)> =
             slots.iter().zip(scores).map(|(slot, score)| (key(slot, score), slot)).collect();
         if count < ranked.len() {
-            // Those as good as the last one that is wanted stay: the dates decide between them.
+            // Keeps all that are as good as the last wanted one: their dates decide.
             let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
             ranked.retain(|(key, _)| *key <= last);
         }
@@ -89,10 +89,10 @@ impl<'a> TextSearch<'a> {
         Ok(ranked.into_iter().map(|(_, slot)| slot).collect())
     }
 
-    /// Slots that have all of the first `count` among them, if they are found without scoring most of the nearest.
+    /// Returns scored slots that include the first `count`, if they can be found without scoring most of the nearest.
     ///
-    /// Of the articles with a frequent word, few have it in the title, where it counts most. If enough of these score more than
-    /// any text without it in the title can, no other has to be scored.
+    /// Few of the articles with a frequent word have it in the title, where it counts most. If enough of these score
+    /// higher than any article without it in the title can, no others have to be scored.
     fn leaders(&self, nearest: &NearestSlots, count: usize) -> Result<Option<ScoredSlots>, Error> {
         let NearestSlots { closer, farthest, .. } = nearest;
         let all = farthest.count();
@@ -104,7 +104,7 @@ impl<'a> TextSearch<'a> {
         let mut weights: Vec<f32> = self.fields.iter().map(|field| field.of.weight).collect();
         weights.sort_unstable_by(|one, other| other.total_cmp(one));
         weights.dedup();
-        // With it, no field would be left out.
+        // Removes the least weight, because with it no field would be left out.
         weights.pop();
         for least in weights.into_iter().take(LEADING_FIELDS) {
             let leads = |found: &&TokensInRun<'_>| self.fields[found.field].of.weight >= least;
@@ -132,27 +132,27 @@ impl<'a> TextSearch<'a> {
         Ok(None)
     }
 
-    /// The most that what is required can count in all fields of these weights together, in one of the slots.
+    /// Returns an upper bound of the score from all fields whose weight satisfies `weights`, for any of the slots.
     fn most(&self, weights: impl Fn(f32) -> bool, slots: &Bitmap) -> Result<f32, Error> {
         let mut sum = 0.0;
         for token in &self.required {
-            // Only what is closest counts in a resource.
+            // Only the closest form of a word counts.
             let mut by_closeness: BTreeMap<Closeness, f32> = BTreeMap::new();
             for found in equal_parts(&token.found) {
                 let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
                 if weights(field.of.weight) && self.candidates_at(token, closeness, slots)?.is_some() {
-                    // As if a short text had nothing else.
+                    // The bound is reached by a short text that consists only of the token.
                     let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
                     *by_closeness.entry(closeness).or_default() += most;
                 }
             }
             sum += by_closeness.into_values().fold(0.0, f32::max);
         }
-        // Sums of floats are rounded, by less than this.
+        // Sums of floats have rounding errors, which are smaller than this.
         Ok(sum * 1.001)
     }
 
-    /// The scores of the tokens in these slots.
+    /// Scores these slots.
     fn scored(&self, slots: Bitmap) -> Result<ScoredSlots, Error> {
         let slots = RankBitmap::of(slots);
         let mut scores = vec![0f32; slots.count()];
@@ -163,7 +163,7 @@ impl<'a> TextSearch<'a> {
         Ok(ScoredSlots { slots, scores })
     }
 
-    /// Those of the slots that are not too far away to be among the first `count`.
+    /// Returns the slots that are close enough to be among the first `count`.
     fn nearest(&self, slots: &Bitmap, count: usize) -> Result<NearestSlots, Error> {
         let mut far = Bitmap::default();
         let loose = || self.required.iter().filter(|token| token.wanted.has_degrees());
@@ -178,7 +178,7 @@ impl<'a> TextSearch<'a> {
         if far.is_empty() || nearest.count() >= count {
             return Ok(NearestSlots { closer: Bitmap::default(), farthest: nearest, distances: None });
         }
-        // At most one word of a query may be only begun, so the sum orders by typos first.
+        // At most one word of a query may continue, so the sum orders by typos first.
         let mut distances = vec![0u16; self.version.slot_count as usize];
         for class in loose().filter_map(|token| token.slots.get()).flatten().filter(|class| class.closeness > 0) {
             let mut here = class.slots.clone();
@@ -209,7 +209,8 @@ impl<'a> TextSearch<'a> {
         Ok(NearestSlots { closer, farthest, distances: Some(distances) })
     }
 
-    /// Adds what a token counts to the scores, which are by the ranks of the candidates. `of_runs` keeps the candidates' documents.
+    /// Adds the score of a token. `scores` are by the ranks of the candidates. `of_runs` caches the candidates'
+    /// documents.
     fn score(
         &self,
         token: &FoundToken<'a>,
@@ -241,7 +242,7 @@ impl<'a> TextSearch<'a> {
         Ok(())
     }
 
-    /// Those candidates whose closest token is so close. `None` if there are none.
+    /// Returns the candidates whose closest token has this closeness. `None` if there are none.
     fn candidates_at<'b>(
         &self,
         token: &'b FoundToken<'a>,
@@ -257,13 +258,13 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// The matches of a token, by field and by how close it is.
+/// Groups the matches of a token by field and closeness.
 fn equal_parts<'b, 'a>(found: &'b [TokensInRun<'a>]) -> impl Iterator<Item = &'b [TokensInRun<'a>]> {
     found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness))
 }
 
 impl SearchedField<'_> {
-    /// The scores of the tokens that were found in this field.
+    /// Returns the BM25 weight of tokens that were found in this field.
     fn bm25(&self, found: &[TokensInRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
         let mut lengths = FieldLengths::default();
         for (copies, _) in self.copies() {
@@ -273,7 +274,7 @@ impl SearchedField<'_> {
         for found in found {
             having += found.count(interrupt)? as u64;
         }
-        // A text that is only marks of punctuation has no token, and is not among the documents with a length.
+        // A text of punctuation only has no tokens, and is not counted among the documents with a length.
         let documents = lengths.documents.max(having).max(1);
         let average = lengths.tokens.max(1) as f32 / documents as f32;
         Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))

@@ -9,7 +9,7 @@ use crate::interrupt::Interrupt;
 use crate::query::{Filter, Hit};
 use crate::schema::VariantNumber;
 
-/// The resources of a snapshot that a search found, in no order.
+/// The resources of a snapshot that a search found, unordered.
 #[derive(Debug, Clone)]
 pub struct ResultSet {
     snapshot: Snapshot,
@@ -17,10 +17,10 @@ pub struct ResultSet {
 }
 
 impl Snapshot {
-    /// The resources that at least one of the filters holds for, each on its variant.
+    /// Returns the resources that at least one of the filters holds for, each in its variant.
     ///
-    /// Fails if the index's files cannot be read or are damaged, and with [`Error::Interrupted`] soon after the interrupt
-    /// says so.
+    /// Fails if the index's files cannot be read or are damaged, and with [`Error::Interrupted`] soon after the
+    /// interrupt ends it.
     pub fn select_any(
         &self,
         filters: &[(VariantNumber, Filter)],
@@ -39,17 +39,17 @@ impl Snapshot {
 }
 
 impl ResultSet {
-    /// The number of them.
+    /// Returns their number.
     pub fn total(&self) -> u64 {
         self.slots.count() as u64
     }
 
-    /// Tests whether the resource with this id is among them.
+    /// Returns whether the resource with this id is among them.
     pub fn contains(&self, id: u128) -> bool {
         self.snapshot.get(id).is_some_and(|hit| self.slots.contains(hit.slot))
     }
 
-    /// Those with the lowest ids, ascending, at most `limit`.
+    /// Returns the resources with the lowest ids, ascending, at most `limit`.
     pub fn first(&self, limit: usize) -> Vec<Hit> {
         let mut found: Vec<(u128, u32)> =
             self.slots.iter().map(|slot| (self.snapshot.version.rows.get(slot).id, slot)).collect();

@@ -1,5 +1,5 @@
-//! A cache of results by key, limited by bytes; what was not asked for again is evicted first. It knows nothing of what the
-//! results mean.
+//! A cache of results by key, limited by bytes. Results that were not requested again are evicted first. It does not
+//! know their meaning.
 
 use std::hash::RandomState;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-/// Identifies what was computed.
+/// The key of a result.
 pub(super) type Key = Arc<[u8]>;
 
 /// Added to each result's size for the cache's own memory.
 const OVERHEAD_BYTES: usize = 128;
 
-/// The size of a usual result. Only the tables of an empty cache depend on it.
+/// The assumed size of a result. It only determines the initial size of tables.
 const USUAL_BYTES: usize = 64 << 10;
 
 /// Results, each with the version it was computed for.
@@ -49,23 +49,23 @@ impl<T> ResultCache<T> {
     pub(super) fn new(max_bytes: usize) -> ResultCache<T> {
         let mut options = OptionsBuilder::new();
         options.weight_capacity(max_bytes as u64).estimated_items_capacity(max_bytes.div_ceil(USUAL_BYTES));
-        // Large orders are kept, too: each of several parts would be too small for them.
+        // One shard only: in several, each would be too small for large orders.
         let options = options.shards(1).build().expect("both capacities are set");
         let results = Cache::with_options(options, Weight, RandomState::new(), DefaultLifecycle::default());
         ResultCache { max_bytes, results }
     }
 
-    /// The limit of the whole cache.
+    /// Returns the limit of the whole cache.
     pub(super) fn max_bytes(&self) -> usize {
         self.max_bytes
     }
 
-    /// The cached result for a key, behind the version that it holds for.
+    /// Returns the cached result for a key, and the version that it holds for.
     pub(super) fn get(&self, key: &Key) -> Option<(u64, Arc<T>)> {
         self.results.get(key).map(|CachedResult { version, result, .. }| (version, result))
     }
 
-    /// The version of a cached result, without using it.
+    /// Returns the version of a cached result, without counting as a use.
     pub(super) fn peek(&self, key: &Key) -> Option<u64> {
         self.results.peek(key).map(|cached| cached.version)
     }
@@ -73,7 +73,7 @@ impl<T> ResultCache<T> {
     /// Caches a result of `bytes` bytes. Does nothing if a result of a later version is cached, or if this one exceeds
     /// the limit of the whole cache.
     pub(super) fn put(&self, key: &Key, version: u64, result: &Arc<T>, bytes: usize) {
-        // Two threads may get here at once and leave the older result, which costs no more than to bring it up to date.
+        // Two threads may get here at once and leave the older result. That only costs updating it again.
         if self.peek(key).is_none_or(|cached| cached <= version) {
             self.results.insert(Arc::clone(key), CachedResult { version, result: Arc::clone(result), bytes });
         }

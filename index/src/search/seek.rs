@@ -1,5 +1,5 @@
-//! Finding a place in an order: behind the values of a resource that was read before, or that of a resource itself. It knows
-//! no filters, only which slots match.
+//! Finds a position in an order: behind given sort values, or that of a resource. It knows no filters, only which slots
+//! match.
 
 use std::cmp::Ordering;
 
@@ -13,11 +13,11 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, Hits, MatchSet, Neighbors, Position, PositionKey, Query};
 
-/// After this many tests of all resources by a date, the next one makes an order by that date.
+/// The number of tests of all resources by a date after which an order by that date is made.
 const DATE_SCANS: u32 = 2;
 
 impl Snapshot {
-    /// The position that a page behind this resource begins behind. The resource is one of this snapshot.
+    /// Returns the position of a resource of this snapshot, after which the next page begins.
     pub fn position(&self, query: &Query, slot: u32) -> Position {
         let interrupt = Interrupt::never();
         let sorter = self.sorter(query, &interrupt);
@@ -34,11 +34,11 @@ impl Snapshot {
         Position { keys: keys.collect(), id: self.version.rows.get(slot).id }
     }
 
-    /// The page of at most `limit` of the found resources that begins behind a position, and the number of all that were
-    /// found. The position is one of the query's order.
+    /// Returns the page of at most `limit` of the found resources that begins after a position, and the number of all
+    /// found resources. The position must be one of the query's order.
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn page_behind(
         &self,
         found: &MatchSet,
@@ -90,11 +90,11 @@ impl Snapshot {
         Ok(slots)
     }
 
-    /// The resource in a slot and those beside it, among those that were found, in the query's order. `None` if it was not
-    /// found.
+    /// Returns the neighbors of the resource in a slot, among the found resources in the query's order. Returns `None`
+    /// if the resource was not found.
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn neighbors(
         &self,
         found: &MatchSet,
@@ -110,10 +110,10 @@ impl Snapshot {
         let total = matches.count(&self.version);
         let hit = |slot| self.version.hit(slot);
         let find = || {
-            // There is no kept order by relevance.
+            // Orders by relevance are not cached.
             let is_sorted = total <= self.context.options.always_sort_limit || query.ranks_by().is_some();
             let ordered = match if is_sorted { None } else { sorter.cached_order()? } {
-                // Sorting some thousands takes longer than counting bits along it.
+                // Sorting some thousands takes longer than counting bits along a cached order.
                 Some(order) => OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() },
                 None => self.ordered(query, matches.clone(), None, &(0..total), interrupt)?,
             };
@@ -125,7 +125,7 @@ impl Snapshot {
             };
             Ok(place)
         };
-        // Missing only if the index is damaged, which fails the search.
+        // It is missing only if the index is damaged, which fails the search.
         Ok(self.sound(find())?.map(|(previous, before, next)| Neighbors {
             previous: previous.map(hit),
             next: next.map(hit),
@@ -135,7 +135,7 @@ impl Snapshot {
     }
 }
 
-/// The slot before one, how many there are before it, and the one after it.
+/// The previous slot, the number of slots before this one, and the next slot.
 type SlotPlace = (Option<u32>, usize, Option<u32>);
 
 fn place_in_list(slots: &[u32], slot: u32) -> Option<SlotPlace> {
@@ -143,7 +143,7 @@ fn place_in_list(slots: &[u32], slot: u32) -> Option<SlotPlace> {
     Some((at.checked_sub(1).map(|before| slots[before]), at, slots.get(at + 1).copied()))
 }
 
-/// The same in an order of all slots, counted from the nearer end.
+/// Finds the place in an order of all slots, counted from the nearer end.
 fn place_in_order(
     order: &OrderView,
     matches: &Matches,
@@ -183,7 +183,7 @@ fn place_in_order(
 }
 
 impl OrderView {
-    /// The number of slots that come before the first that does not satisfy `is_before`, in the direction in which it is read.
+    /// Returns the number of slots before the first that does not satisfy `is_before`, in reading direction.
     pub(super) fn partition_point(&self, is_before: impl Fn(u32) -> bool) -> usize {
         let (len, valued) = (self.len(), self.valued);
         if !self.is_reversed {
@@ -199,7 +199,7 @@ impl OrderView {
 }
 
 impl Sorter<'_> {
-    /// Where a slot is, seen from a position: it compares less if it comes before it.
+    /// Compares the position of a slot with another position: `Less` if the slot comes before it.
     fn compare_with(&self, slot: u32, position: &Position) -> Ordering {
         for (key, at) in self.keys.iter().zip(&position.keys) {
             let order = self.compare_key(key, slot, at);
@@ -230,7 +230,7 @@ impl Sorter<'_> {
         }
     }
 
-    /// The order by a date, if there is one or it seems to be worth it, since a write keeps it up to date at little cost.
+    /// Returns the order by a date if it is cached or worth making: a write updates it at little cost.
     pub(super) fn order_worth_keeping(&self, date: DateColumn) -> Result<Option<OrderView>, Error> {
         let cache = &self.context.cache;
         match self.cached_order()? {

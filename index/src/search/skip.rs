@@ -1,5 +1,5 @@
-//! Where a page begins along the orders of runs: found by counting matches instead of merging what comes before it. It knows
-//! keys of orders, but no values, so a page whose beginning is among equal keys is found only roughly.
+//! Finds the start of a page along the orders of runs, by counting matches instead of merging everything before it. It
+//! knows keys of orders, but no values. So a page that begins among equal keys is found only roughly.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{NumberedRun, RunOrder};
 
-/// An order of a run, and which of its documents match.
+/// An order of a run, and the matches among its documents.
 pub(super) struct CountedOrder {
     order: Arc<RunOrder>,
-    /// The groups that have all matches.
+    /// The groups that contain all matches.
     groups: Range<usize>,
-    /// `None` if all documents match.
+    /// The documents that match; `None` if all do.
     matches: Option<Arc<Bitmap>>,
 }
 
-/// Where a walk begins: the groups to walk along, for each order, and how many matches come before them.
+/// The start of a walk: for each order, the groups to walk along, and the number of matches before them.
 #[derive(Debug)]
 pub(super) struct Start {
     pub(super) groups: Vec<Range<usize>>,
     pub(super) skipped: usize,
 }
 
-/// A place in all orders: everything before it sorts before everything behind it.
+/// A cut through all orders: everything before it sorts before everything behind it.
 #[derive(Clone)]
 struct Cut {
     /// For each order, the first group behind it.
@@ -35,7 +35,7 @@ struct Cut {
     before: usize,
 }
 
-/// The documents of a run that are current and match. `None` if all are.
+/// Returns the current documents of a run that match. `None` if all do.
 pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Option<Arc<Bitmap>> {
     let NumberedRun { run, live, .. } = numbered;
     let documents = match matches {
@@ -62,14 +62,15 @@ impl CountedOrder {
         }
     }
 
-    /// The first group from `low` on, and before `high`, whose key is `key` or, if `or_equal`, behind it.
+    /// Returns the first group, from `low` on and before `high`, whose key is not less than `key` or, if `or_equal`,
+    /// greater than it.
     fn cut(&self, low: usize, high: usize, key: u128, or_equal: bool) -> usize {
         self.order.groups_before(|other| other < key || (or_equal && other == key)).clamp(low, high)
     }
 }
 
-/// The start of a walk that skips about as many matches as possible, and at most `skip`. In a descending walk, matches are
-/// counted from the end of the orders.
+/// Returns the start of a walk that skips as many matches as possible, but at most `skip`. In a descending walk,
+/// matches are counted from the end of the orders.
 pub(super) fn start(
     orders: &[CountedOrder],
     skip: usize,
@@ -98,8 +99,8 @@ pub(super) fn start(
     })
 }
 
-/// Moves two cuts towards each other, as long as at most `at` matches come before the first, and no fewer before the second.
-/// Each step reads half of the documents between them, or fewer.
+/// Moves two cuts towards each other, keeping at most `at` matches before the first and at least `at` before the
+/// second. Each step reads at most half of the documents between them.
 fn narrowed(
     orders: &[CountedOrder],
     mut low: Cut,
@@ -122,8 +123,8 @@ fn narrowed(
     Ok((low, high))
 }
 
-/// A cut between two others, which halves the order that has the most groups there. `None` if there are few, or if they all
-/// have one key.
+/// Returns a cut between two others that halves the order with the most groups there. Returns `None` if there are few
+/// groups, or all have one key.
 fn split(orders: &[CountedOrder], low: &[usize], high: &[usize], few_groups: usize) -> Option<Vec<usize>> {
     let between = |index: &usize| high[*index] - low[*index];
     let widest = (0..orders.len()).max_by_key(between)?;
@@ -170,7 +171,7 @@ mod tests {
         CountedOrder { groups: 0..order.groups(), order: Arc::new(order), matches }
     }
 
-    /// The keys of the matches in some groups.
+    /// Returns the keys of the matches in some groups.
     fn keys(counted: &CountedOrder, groups: Range<usize>) -> Vec<u128> {
         let of_group = |group: usize| {
             let matches = counted.count(group..group + 1, &Interrupt::never()).unwrap();
@@ -201,7 +202,7 @@ mod tests {
             }
             prop_assert_eq!(found.skipped, skipped.len());
             prop_assert!(found.skipped <= skip);
-            // What is skipped ends among the next value, or everything is skipped.
+            // The skipped part ends among the next value, or everything is skipped.
             prop_assert!(found.skipped + next >= skip.min(skipped.len() + left.len()));
             let (first, second) = if descending { (&left, &skipped) } else { (&skipped, &left) };
             prop_assert!(first.iter().max().is_none_or(|last| second.iter().all(|key| last < key)));

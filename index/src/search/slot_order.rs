@@ -1,5 +1,5 @@
-//! All live slots of a version in an order. A change copies a few KiB, however many slots there are. It knows nothing of what
-//! the slots are ordered by.
+//! All live slots of a version in an order. A change copies a few KiB, regardless of the number of slots. It does not
+//! know the sort keys.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -11,20 +11,20 @@ use crate::slot_table::SlotTable;
 
 /// Slots in a new chunk, at least.
 const CHUNK: usize = 1_024;
-/// No more chunks than this are made of a new order, so that there are enough numbers for later ones.
+/// The most chunks of a new order. It leaves enough chunk numbers for later ones.
 const MAX_NEW_CHUNKS: usize = 1 << 14;
 
 /// Slots in an order, cut into chunks.
 #[derive(Debug, Clone)]
 pub(super) struct SlotOrder {
-    /// None is empty.
+    /// The chunks, none of them empty.
     chunks: Vec<Arc<Chunk>>,
     /// The position of the first slot of each chunk.
     starts: Vec<u32>,
     len: usize,
     /// A new chunk has this many slots, at least.
     least_chunk: usize,
-    /// A larger chunk is split.
+    /// The number of slots above which a chunk is split.
     max_chunk: usize,
     /// For each slot, the number of the chunk that it is in; zero if it is in none.
     chunk_of: SlotTable<u16>,
@@ -34,13 +34,13 @@ pub(super) struct SlotOrder {
 
 #[derive(Debug, Clone)]
 struct Chunk {
-    /// From 1 on. Not used again after the chunk is gone.
+    /// The chunk's number, from 1 on. Not used again after the chunk is gone.
     number: u16,
     slots: Vec<u32>,
 }
 
 impl SlotOrder {
-    /// An order of these slots.
+    /// Creates an order of these slots.
     pub(super) fn of(slots: &[u32]) -> SlotOrder {
         SlotOrder::in_chunks(CHUNK, slots)
     }
@@ -71,12 +71,12 @@ impl SlotOrder {
         self.len
     }
 
-    /// The size in memory of an order of so many slots.
+    /// Returns the size in memory of an order of this many slots.
     pub(super) fn bytes_of(slots: usize) -> usize {
         slots * 6
     }
 
-    /// The slots at these positions, in slices. The range must be within the order.
+    /// Returns the slots at these positions, in slices. The range must be within the order.
     pub(super) fn slices(&self, positions: Range<usize>) -> impl DoubleEndedIterator<Item = &[u32]> {
         let first = self.starts.partition_point(|&start| start as usize <= positions.start).saturating_sub(1);
         let end = self.starts.partition_point(|&start| (start as usize) < positions.end).max(first);
@@ -87,13 +87,13 @@ impl SlotOrder {
         })
     }
 
-    /// The number of slots that come before the first that does not satisfy `is_before`.
+    /// Returns the number of slots before the first that does not satisfy `is_before`.
     pub(super) fn partition_point(&self, is_before: impl Fn(u32) -> bool) -> usize {
         let (chunk, within) = self.place(&is_before);
         self.starts.get(chunk).map_or(self.len, |&start| start as usize + within)
     }
 
-    /// The position of the first slot in a range that does not satisfy `is_before`, or the end of the range.
+    /// Returns the position of the first slot in a range that does not satisfy `is_before`, or the end of the range.
     pub(super) fn partition_point_in(&self, positions: Range<usize>, is_before: impl Fn(u32) -> bool) -> usize {
         let (mut low, mut high) = (positions.start, positions.end);
         while low < high {
@@ -107,8 +107,8 @@ impl SlotOrder {
         low
     }
 
-    /// The same order after some slots changed: those for which `is_live` holds are where `compare` puts them, the others are
-    /// left out.
+    /// Returns the order after some slots changed. Slots for which `is_live` holds are placed by `compare`; the others
+    /// are removed.
     pub(super) fn updated(
         &self,
         changed: &[u32],
@@ -160,7 +160,7 @@ impl SlotOrder {
 
     fn split(&mut self, index: usize) {
         let Ok(number) = u16::try_from(self.index_of.len()) else {
-            // No numbers are left: all chunks get new ones.
+            // The chunk numbers are used up, so all chunks get new ones.
             let slots: Vec<u32> = self.chunks.iter().flat_map(|chunk| chunk.slots.iter().copied()).collect();
             *self = SlotOrder::in_chunks(self.least_chunk, &slots);
             return;
@@ -172,8 +172,8 @@ impl SlotOrder {
         self.renumber();
     }
 
-    /// The chunk, and the place in it, of the first slot that does not satisfy `is_before`, or after the last slot of the order.
-    /// Does not use positions.
+    /// Returns the chunk, and the place in it, of the first slot that does not satisfy `is_before`, or the end of the
+    /// order. Does not use positions.
     fn place(&self, is_before: &impl Fn(u32) -> bool) -> (usize, usize) {
         let after = self.chunks.partition_point(|chunk| chunk.slots.first().is_some_and(|&first| is_before(first)));
         let index = after.saturating_sub(1);
@@ -181,7 +181,7 @@ impl SlotOrder {
         (index, within)
     }
 
-    /// Finds out the positions and indexes of all chunks.
+    /// Recomputes the positions and indexes of all chunks.
     fn renumber(&mut self) {
         let last = self.chunks.iter().map(|chunk| chunk.number).max().unwrap_or_default();
         self.index_of.resize(self.index_of.len().max(last as usize + 1), u32::MAX);
@@ -195,13 +195,13 @@ impl SlotOrder {
     }
 }
 
-/// An order as it is stored, or from its end.
+/// An order, read forwards or in reverse.
 #[derive(Debug, Clone)]
 pub(super) struct OrderView {
     pub(super) order: Arc<SlotOrder>,
-    /// The number of slots that come before those that sort last in both directions.
+    /// The number of slots before those that sort last in both directions.
     pub(super) valued: usize,
-    /// True if those before are read from their end, and then those after from theirs.
+    /// True if each of these two parts is read from its end.
     pub(super) is_reversed: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Reading one version: pages, streams, single resources. It knows no writes.
+//! Reads one version: pages, streams, single resources. It knows no writes.
 
 use std::fmt;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use crate::trace::StepKind;
 use crate::value::ValueRef;
 use crate::version::Version;
 
-/// One version of an index. It does not change as long as it is held. Cheap to clone.
+/// One version of an index. It does not change while it is held. Cheap to clone.
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) context: Arc<SearchContext>,
@@ -34,22 +34,22 @@ pub struct Stream {
     snapshot: Snapshot,
     total: usize,
     slots: OrderedSlots,
-    /// Index of the next slot to look at.
+    /// The position of the next slot to read.
     position: usize,
 }
 
 impl Snapshot {
-    /// The number of resources.
+    /// Returns the number of resources.
     pub fn total(&self) -> u64 {
         self.version.total as u64
     }
 
-    /// The number of versions of its index that are in use: this one, and those that anybody else holds.
+    /// Returns the number of versions of its index that are in use, including this one.
     pub fn versions_held(&self) -> u64 {
         self.version.pin.pins().count() as u64
     }
 
-    /// The page of at most `limit` resources that begins at `offset`, and the number of all matches.
+    /// Returns the page of at most `limit` resources that begins at `offset`, and the number of all matches.
     ///
     /// Columns and variants that the schema does not name are null everywhere. Fails only if the index's files cannot
     /// be read or are damaged.
@@ -57,7 +57,7 @@ impl Snapshot {
         self.search_with(query, offset, limit, &Interrupt::never())
     }
 
-    /// Like [`Snapshot::search`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so.
+    /// Like [`Snapshot::search`]. Also fails with [`Error::Interrupted`], soon after the interrupt ends it.
     pub fn search_with(
         &self,
         query: &Query,
@@ -73,11 +73,11 @@ impl Snapshot {
         self.page_of_matches(matches, query, search, offset, limit, interrupt)
     }
 
-    /// Like [`Snapshot::search_with`], of what was found before in this snapshot, instead of what the filter finds: that it
-    /// holds for all of them may save work.
+    /// Like [`Snapshot::search_with`], for results that were found before in this snapshot. They replace the filter's
+    /// matches; `query.filter` must hold for all of them, which may save work.
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn page_of(
         &self,
         found: &MatchSet,
@@ -111,7 +111,7 @@ impl Snapshot {
         Ok(Hits { total: total as u64, hits })
     }
 
-    /// The matches of a query, and what ranks them, if it orders by relevance.
+    /// Returns the matches of a query, and the text search that ranks them, if it orders by relevance.
     fn select<'a>(
         &'a self,
         query: &'a Query,
@@ -124,7 +124,8 @@ impl Snapshot {
         Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
     }
 
-    /// The matches in the query's order, at least up to the end of the page. `search` is what ranks them, if that is at hand.
+    /// Returns the matches in the query's order, at least up to the end of the page. `search` is the text search that
+    /// ranks them, if it exists already.
     pub(super) fn ordered(
         &self,
         query: &Query,
@@ -145,7 +146,7 @@ impl Snapshot {
         interrupt.traced(first, step).map(OrderedSlots::all)
     }
 
-    /// The matches of what was found; all resources are not looked at one by one.
+    /// Returns found resources as matches. If they are all resources, `Matches::All` avoids reading them one by one.
     pub(super) fn matches_of(&self, found: &MatchSet) -> Matches {
         match found.0.count() == self.version.total {
             true => Matches::All,
@@ -153,22 +154,22 @@ impl Snapshot {
         }
     }
 
-    /// All matching resources, in order. Fails only if the index's files cannot be read or are damaged.
+    /// Returns all matching resources, in order. Fails only if the index's files cannot be read or are damaged.
     pub fn stream(&self, query: &Query) -> Result<Stream, Error> {
         self.stream_with(query, &Interrupt::never())
     }
 
-    /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt says so. Reading the
-    /// stream cannot be interrupted, and takes no time worth mentioning.
+    /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt ends it. Reading the
+    /// stream cannot be interrupted, and takes very little time.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
         let selected = self.select(query, interrupt);
         self.sound(selected.and_then(|(matches, search)| self.stream_of_matches(matches, query, search, interrupt)))
     }
 
-    /// Like [`Snapshot::stream_with`], of what was found before; see [`Snapshot::page_of`].
+    /// Like [`Snapshot::stream_with`], for results that were found before; see [`Snapshot::page_of`].
     ///
     /// # Errors
-    /// As [`Snapshot::search_with`].
+    /// The errors of [`Snapshot::search_with`].
     pub fn stream_of(&self, found: &MatchSet, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
         self.sound(self.stream_of_matches(self.matches_of(found), query, None, interrupt))
     }
@@ -185,17 +186,17 @@ impl Snapshot {
         Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
     }
 
-    /// Roughly how long a search takes, in nanoseconds: what is cached costs next to nothing.
+    /// Returns roughly how many nanoseconds a search takes. Cached results cost next to nothing.
     pub fn estimate(&self, query: &Query, offset: u64) -> u64 {
         estimate(&self.context, &self.version, query, offset)
     }
 
-    /// Roughly how long [`Snapshot::find`] takes, in nanoseconds.
+    /// Returns roughly how many nanoseconds [`Snapshot::find`] takes.
     pub fn estimate_find(&self, variant: VariantNumber, filter: &Filter) -> u64 {
         estimate_filter(&self.context, &self.version, variant, filter)
     }
 
-    /// All resources that the filter holds for, in no order. Fails as [`Snapshot::search_with`] does.
+    /// Returns all resources that the filter holds for, unordered. Fails as [`Snapshot::search_with`] does.
     pub fn find(&self, variant: VariantNumber, filter: &Filter, interrupt: &Interrupt<'_>) -> Result<MatchSet, Error> {
         let found = self.sound(self.evaluator(variant, interrupt).select(filter))?;
         Ok(MatchSet(match found {
@@ -204,7 +205,7 @@ impl Snapshot {
         }))
     }
 
-    /// The ids of what was found in this snapshot.
+    /// Returns the ids of resources that were found in this snapshot.
     pub fn ids(&self, found: &MatchSet, interrupt: &Interrupt<'_>) -> Result<IdSet, Error> {
         let mut ids = Vec::with_capacity(found.0.count());
         for slot in found.0.iter() {
@@ -214,19 +215,20 @@ impl Snapshot {
         Ok(IdSet::of(ids))
     }
 
-    /// The resource with this id.
+    /// Returns the resource with this id.
     pub fn get(&self, id: u128) -> Option<Hit> {
         self.context.slots.find(&self.version, id).map(|slot| self.version.hit(slot))
     }
 
-    /// The number of a resource's copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no copy in that
-    /// variant.
+    /// Returns the number of a resource's copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no copy
+    /// in that variant.
     pub fn copy(&self, slot: u32, variant: VariantNumber) -> Option<u64> {
         let location = self.version.copy_set(variant)?.locations.get(slot);
         location.is_copy().then_some(location.number)
     }
 
-    /// The ids that a column names in a resource's copy, in their order: of a text or of a list. Texts that are no ids are left out.
+    /// Returns the ids in a column of a resource's copy, a text or a list, in their order. Leaves out texts that are
+    /// not ids.
     pub fn related_ids(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Vec<u128> {
         let value = self.version.copy_set(variant).map(|copies| copies.value_without_folded(slot, column));
         match value {
@@ -236,13 +238,13 @@ impl Snapshot {
         }
     }
 
-    /// Tests whether a column is null in a resource's copy.
+    /// Returns whether a column is null in a resource's copy.
     pub fn is_null(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> bool {
         let copies = self.version.copy_set(variant);
         copies.is_none_or(|copies| copies.value_without_folded(slot, column).is_null())
     }
 
-    /// The id of some resource that matches the filter and that `accept` returns true for.
+    /// Returns the id of any resource that matches the filter and for which `accept` returns true.
     ///
     /// For filters used only once: if the filter is a single primitive, its bitmap is not cached.
     pub fn find_once(
@@ -258,10 +260,10 @@ impl Snapshot {
         Ok(id)
     }
 
-    /// The columns in which a copy's value differs from the expected `values`; columns not listed are expected to be
-    /// null.
+    /// Returns the columns in which a copy's value differs from the expected `values`; columns not listed are expected
+    /// to be null.
     ///
-    /// For verification: compares what the runs hold, including folded text.
+    /// For verification: compares the values in the runs, including folded text.
     pub fn differing(&self, slot: u32, variant: VariantNumber, values: Vec<(ColumnId, Value)>) -> Vec<ColumnId> {
         let Some(copies) = self.version.copy_set(variant) else { return Vec::new() };
         let expected = Document::new(slot, values);
@@ -273,7 +275,7 @@ impl Snapshot {
         Evaluator::new(&self.context, &self.version, variant, interrupt)
     }
 
-    /// A result, unless damage was found by the time it was computed: then it may be wrong.
+    /// Returns a result, unless damage was found meanwhile: then it may be wrong.
     pub(super) fn sound<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
         let damage = &self.context.cache.damage;
         if let Err(Error::Corrupt { path, what }) = &result {
@@ -289,17 +291,17 @@ impl Snapshot {
 }
 
 impl Stream {
-    /// The number of all resources.
+    /// Returns the number of all resources.
     pub fn total(&self) -> u64 {
         self.total as u64
     }
 
-    /// The snapshot that is read.
+    /// Returns the snapshot that is read.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The next resources, at most `count`. Empty at the end.
+    /// Returns the next resources, at most `count`. Empty at the end.
     pub fn next(&mut self, count: usize) -> Vec<Hit> {
         let slots = self.slots.next(&mut self.position, count);
         slots.into_iter().map(|slot| self.snapshot.version.hit(slot)).collect()

@@ -1,4 +1,4 @@
-//! Statistics of numbers: how many, the least, the greatest, their sum. It knows no filters.
+//! Statistics of numbers: count, minimum, maximum and sum. It knows no filters.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::run::{Ordinals, Run, text_at};
 use crate::schema::ColumnId;
 use crate::sum::ExactSum;
 
-/// Statistics in the making.
+/// Statistics that are being computed.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StatsOf {
     count: u64,
@@ -40,19 +40,19 @@ impl StatsOf {
         }
     }
 
-    /// `None` without numbers.
+    /// Returns the statistics; `None` without numbers.
     pub(super) fn finish(&self) -> Option<Stats> {
         let StatsOf { count, min, max, .. } = *self;
         (count > 0).then(|| Stats { count, min, max, sum: self.sum.rounded() })
     }
 }
 
-/// Statistics for each text that stands beside the numbers.
+/// Statistics for each text beside the numbers.
 #[derive(Debug, Default)]
 pub(super) struct StatsByText(BTreeMap<String, StatsOf>);
 
 impl StatsByText {
-    /// Adds the numbers of a run's documents. `ordinals` are those of the texts, if there are any.
+    /// Adds the numbers of a run's documents. `ordinals` are the ordinals of the texts, if there are any.
     pub(super) fn add_run(
         &mut self,
         part: &RunDocuments<'_>,
@@ -84,7 +84,7 @@ impl StatsByText {
         Ok(())
     }
 
-    /// By text, ascending.
+    /// Returns the statistics by text, ascending.
     pub(super) fn finish(self) -> Vec<(String, Stats)> {
         self.0.into_iter().filter_map(|(text, stats)| Some((text, stats.finish()?))).collect()
     }

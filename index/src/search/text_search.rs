@@ -1,4 +1,4 @@
-//! Which resources have the words of a text query. It knows no filters, and not which of them come first.
+//! Finds the resources that match a text query. It does not know filters, or the order of the matches.
 
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -21,34 +21,34 @@ pub(super) struct TextSearch<'a> {
     query: &'a TextQuery,
     pub(super) interrupt: &'a Interrupt<'a>,
     pub(super) fields: Vec<SearchedField<'a>>,
-    /// The tokens of everything required, one after the other.
+    /// The tokens of all required words and rows, one after the other.
     pub(super) required: Vec<FoundToken<'a>>,
 }
 
-/// Where the values of a field are.
+/// The source of a field's values.
 pub(super) struct SearchedField<'a> {
     pub(super) of: TextField,
     own: Option<&'a CopySet>,
     pub(super) fallback: Option<Fallback<'a>>,
 }
 
-/// The copies that stand in where the field is null.
+/// The copies that are read where the field is null.
 pub(super) struct Fallback<'a> {
     copies: &'a CopySet,
     /// The slots where it is null.
     pub(super) nulls: Bitmap,
 }
 
-/// A token that is wanted, and what was found of it.
+/// A wanted token, with its matches.
 pub(super) struct FoundToken<'a> {
     pub(super) wanted: &'a WantedToken,
-    /// By field, and within it by how close they are.
+    /// The matches by field and, within a field, by closeness.
     pub(super) found: Vec<TokensInRun<'a>>,
-    /// Which slots have it, once that was asked for. Not kept for tokens that are looked for in one field only.
+    /// The slots that have it, once computed. Not kept for tokens that are searched in one field only.
     pub(super) slots: OnceCell<Vec<ClosenessGroup>>,
 }
 
-/// The tokens of a run that are wanted.
+/// The wanted tokens of a run.
 impl RunResult for Vec<RunTokens> {
     const NAME: u8 = b't';
 
@@ -57,13 +57,13 @@ impl RunResult for Vec<RunTokens> {
     }
 }
 
-/// The slots whose closest token is so close.
+/// The slots whose closest token has this closeness.
 pub(super) struct ClosenessGroup {
     pub(super) closeness: Closeness,
     pub(super) slots: Bitmap,
 }
 
-/// The tokens of a field in one run that are equally close.
+/// The tokens of a field in one run, all equally close.
 pub(super) struct TokensInRun<'a> {
     pub(super) field: usize,
     pub(super) is_fallback: bool,
@@ -74,7 +74,7 @@ pub(super) struct TokensInRun<'a> {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Looks the tokens up. `nulls` returns the slots where a column is null in the variant.
+    /// Looks up the tokens. `nulls` returns the slots where a column is null in the variant.
     pub(super) fn new(
         version: &'a Version,
         context: &'a SearchContext,
@@ -95,7 +95,7 @@ impl<'a> TextSearch<'a> {
         Ok(search)
     }
 
-    /// The slots that have what is required, and nothing that is excluded.
+    /// Returns the slots that have everything required, and nothing excluded.
     pub(super) fn matches(&self) -> Result<Bitmap, Error> {
         let mut tokens = &self.required[..];
         let mut required = Vec::with_capacity(self.query.words.required.len());
@@ -104,7 +104,7 @@ impl<'a> TextSearch<'a> {
             tokens = rest;
             required.push((each, of_this));
         }
-        // Rows last: their texts must be read, and then fewer are left.
+        // Rows come last, because their texts must be read, and then fewer candidates are left.
         required.sort_by_key(|(each, _)| matches!(each, Requirement::Row(_)));
         let mut matches: Option<Bitmap> = None;
         for (each, of_this) in required {
@@ -134,7 +134,7 @@ impl<'a> TextSearch<'a> {
         Ok(matches)
     }
 
-    /// The tokens that are wanted, in all fields and runs.
+    /// Finds a wanted token in all fields and runs.
     fn find(&self, wanted: &'a WantedToken) -> Result<FoundToken<'a>, Error> {
         let mut found = Vec::new();
         for (field, of) in self.fields.iter().enumerate() {
@@ -155,7 +155,7 @@ impl<'a> TextSearch<'a> {
         Ok(FoundToken { wanted, found, slots: OnceCell::new() })
     }
 
-    /// The tokens of a column in a run. Those that many strings are compared for are kept.
+    /// Finds the tokens of a column in a run. The result is cached if many strings had to be compared.
     fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<Vec<RunTokens>>, Error> {
         let joined_from = self.context.options.thresholds.joined_from;
         let find = || run.run.find_tokens(column, wanted, joined_from, self.interrupt).map(Arc::new);
@@ -172,7 +172,8 @@ impl<'a> TextSearch<'a> {
         Ok(found)
     }
 
-    /// The slots that have a token, by how close theirs is. The closest first; each slot is in one of them.
+    /// Returns the slots that have a token, grouped by their closest form, the closest first. Each slot is in one group
+    /// only.
     pub(super) fn equally_close<'b>(&self, token: &'b FoundToken<'a>) -> Result<&'b [ClosenessGroup], Error> {
         if let Some(known) = token.slots.get() {
             return Ok(known);
@@ -189,14 +190,14 @@ impl<'a> TextSearch<'a> {
         Ok(token.slots.get_or_init(|| classes))
     }
 
-    /// The slots that have a token.
+    /// Returns the slots that have a token.
     fn slots_of_token(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
         self.equally_close(token)?.iter().for_each(|class| slots.union(&class.slots));
         Ok(slots)
     }
 
-    /// The slots with one of these tokens.
+    /// Returns the slots with one of these tokens.
     pub(super) fn slots_of<'b>(&self, found: impl Iterator<Item = &'b TokensInRun<'a>>) -> Result<Bitmap, Error>
     where
         'a: 'b,
@@ -219,7 +220,7 @@ impl<'a> TextSearch<'a> {
         Ok(slots)
     }
 
-    /// The slots with all tokens of a row one after the other in one field, of those `within`.
+    /// Returns the slots of `within` that have all tokens of a row one after the other in one field.
     fn slots_of_row(
         &self,
         row: &[WantedToken],
@@ -251,7 +252,7 @@ impl<'a> TextSearch<'a> {
 }
 
 impl Requirement {
-    /// The tokens that it consists of.
+    /// Returns its tokens.
     fn tokens(&self) -> &[WantedToken] {
         match self {
             Requirement::Token(token) => std::slice::from_ref(token),
@@ -261,14 +262,14 @@ impl Requirement {
 }
 
 impl TokensInRun<'_> {
-    /// The documents of the run that have one of the tokens.
+    /// Returns the documents of the run that have one of the tokens.
     fn documents(&self, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
         let documents = self.run.run.having(&self.tokens, interrupt)?;
         self.having.get_or_init(|| documents.count());
         Ok(documents)
     }
 
-    /// The number of them.
+    /// Returns the number of these documents.
     pub(super) fn count(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
         match self.having.get() {
             Some(count) => Ok(*count),
@@ -293,7 +294,7 @@ impl<'a> SearchedField<'a> {
         Ok(SearchedField { of, own: copies(variant), fallback })
     }
 
-    /// The copies that have its values, and whether they are those of the fallback.
+    /// Returns the copies that have its values, each with whether it is the fallback.
     pub(super) fn copies(&self) -> impl Iterator<Item = (&'a CopySet, bool)> {
         let fallback = self.fallback.as_ref().map(|fallback| (fallback.copies, true));
         self.own.map(|own| (own, false)).into_iter().chain(fallback)

@@ -10,7 +10,7 @@ use crate::trace::StepKind;
 pub(super) type StepSummary = (StepKind, &'static str, u64);
 
 impl Test {
-    /// The step that found the slots for which it holds.
+    /// Returns the step that found the slots for which it holds.
     pub(super) fn step(&self, from: &'static str, found: &Bitmap) -> StepSummary {
         let done = match self {
             Test::Date(date, _) => StepKind::Date(name_of(*date)),

@@ -1,5 +1,5 @@
-//! Orders slots by merging the orders of runs: all of them, or only as many as a page needs. It knows no filters, only which
-//! slots match.
+//! Sorts slots by merging the orders of runs, completely or only as far as a page needs. It knows no filters, only
+//! which slots match.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -25,18 +25,18 @@ struct FirstKey<'a> {
     descending: bool,
 }
 
-/// A walk along the order of a column over the slots that match.
+/// A walk along the order of a column over the matching slots.
 pub(super) struct Walk<'a> {
     first: FirstKey<'a>,
     /// The orders of each run.
     orders: Vec<(&'a NumberedRun, Vec<Arc<RunOrder>>)>,
-    /// All matches have a value in this range.
+    /// A range that contains the values of all matches.
     range: Option<RankRange>,
 }
 
 impl<'a> Sorter<'a> {
-    /// A walk along the order of the first key, if that is a column. If all matches are known to have a value in `range`, no
-    /// others are looked at.
+    /// Returns a walk along the order of the first key, if that is a column. If all matches are known to have a value
+    /// in `range`, only that part is read.
     pub(super) fn walk(&self, range: Option<RankRange>) -> Result<Option<Walk<'a>>, Error> {
         let Some(first) = self.first_key() else { return Ok(None) };
         let mut orders = Vec::new();
@@ -46,15 +46,15 @@ impl<'a> Sorter<'a> {
         Ok(Some(Walk { first, orders, range }))
     }
 
-    /// All live slots in order. `None` if the first key is not a column.
+    /// Returns all live slots in order. `None` if the first key is not a column.
     pub(super) fn merged_order(&self) -> Result<Option<Vec<u32>>, Error> {
         let Some(walk) = self.walk(None)? else { return Ok(None) };
         let all = self.listed(&walk, &walk.start(), &Matches::All, usize::MAX, usize::MAX)?;
         Ok(all.map(|all| all.slots))
     }
 
-    /// The matches in order, from the start of a walk up to the position `end`. `None` if finding them takes more than about
-    /// `max_steps` steps.
+    /// Returns the matches in order, from the start of a walk up to the position `end`. Returns `None` if that takes
+    /// more than about `max_steps` steps.
     pub(super) fn listed(
         &self,
         walk: &Walk<'_>,
@@ -108,13 +108,14 @@ impl<'a> Sorter<'a> {
         let (copies, column, kind) = match key.source {
             KeySource::Rank(of) if of.is_plain() => (of.copies, of.column, KeyKind::Rank),
             KeySource::Text(of) if of.is_plain() => (of.copies, of.column, KeyKind::Text),
-            // No run has an order of dates, or of two variants.
+            // Runs have no orders by dates, or by two variants.
             _ => return None,
         };
         Some(FirstKey { copies, column, kind, descending: key.descending })
     }
 
-    /// The orders of a run. One that it lacks, since the collation of the variant changed, is made and cached.
+    /// Returns the orders of a run. If the run lacks the order, because the collation of the variant changed, it is
+    /// made and cached.
     fn run_orders(&self, first: &FirstKey<'_>, numbered: &NumberedRun) -> Result<Vec<Arc<RunOrder>>, Error> {
         let FirstKey { copies, column, kind, .. } = first;
         let NumberedRun { number, run, .. } = numbered;
@@ -142,17 +143,17 @@ impl RunResult for RunOrder {
 }
 
 impl Walk<'_> {
-    /// The number of documents it may look at.
+    /// Returns the number of documents that it may read.
     pub(super) fn len(&self) -> usize {
         self.each_order().map(|(_, order)| order.of_groups(self.groups(order)).len()).sum()
     }
 
-    /// The beginning.
+    /// Returns the start at the beginning.
     pub(super) fn start(&self) -> Start {
         Start { groups: self.each_order().map(|(_, order)| self.groups(order)).collect(), skipped: 0 }
     }
 
-    /// The last place that is cheap to find behind at most `skip` matches.
+    /// Returns the last start that is cheap to find and has at most `skip` matches before it.
     pub(super) fn start_behind(
         &self,
         skip: usize,

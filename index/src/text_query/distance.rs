@@ -1,9 +1,9 @@
-//! The number of typos that are between two words. It knows no queries.
+//! The number of typos between two words. It knows no queries.
 //!
-//! A typo is a character inserted, left out, exchanged for another, or two neighbours swapped. A swap is one typo if nothing
-//! is typed between the two (optimal string alignment).
+//! A typo is an inserted, omitted or replaced character, or two swapped neighbors. A swap counts as one typo only if
+//! nothing is typed between the two (optimal string alignment).
 
-/// The number of typos that make a word of another.
+/// The number of typos that turn the wanted word into another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Distances {
     /// The typos to the whole word.
@@ -12,20 +12,20 @@ pub(super) struct Distances {
     pub(super) begun: Option<usize>,
 }
 
-/// No more typos are ever forgiven.
+/// The most typos that are ever allowed.
 pub(super) const MAX_TYPOS: usize = 2;
 
-/// Measures words against one that is wanted.
+/// Measures words against a wanted one.
 ///
-/// The rows of the table of the word that was measured last are kept. What the next word has in common with it at its beginning
-/// is not measured again: in an ascending list, that is most of most words. Of a beginning that is too far away already, nothing
-/// more is looked at: after `kernel`, all words that begin with `kz` are dismissed by two characters.
+/// The rows of the table of the last word are kept. The beginning that the next word shares with it is not measured
+/// again: in an ascending list, that is most of most words. Measuring stops at a beginning that is too far away: after
+/// `kernel`, all words that begin with `kz` are rejected by two characters.
 pub(super) struct Distance {
     wanted: Vec<char>,
     limit: usize,
-    /// The beginning of the word measured last that the rows are of.
+    /// The beginning of the last word that the rows belong to.
     bytes: Vec<u8>,
-    /// For each of the word's beginnings, from the empty one on.
+    /// A row for each beginning of the word, from the empty one on.
     rows: Vec<Row>,
 }
 
@@ -34,19 +34,19 @@ pub(super) struct Distance {
 struct Row {
     /// The number of bytes this beginning of the word has.
     end: usize,
-    /// Its last character.
+    /// The last character of this beginning.
     character: char,
-    /// To those beginnings of the wanted word that have `limit` characters less, up to `limit` more. Others are farther than the
-    /// limit. Distances beyond the limit are one beyond it.
+    /// The distances to the beginnings of the wanted word that have from `limit` characters less to `limit` more. Other
+    /// beginnings are farther than the limit. Distances above the limit are stored as one above it.
     cells: [u8; 2 * MAX_TYPOS + 1],
     /// The least distance from this beginning or a shorter one to the whole wanted word.
     begun: u8,
-    /// True if all words that begin so are too far away, but for their shorter beginnings.
+    /// True if all words with this beginning are too far away, except for their shorter beginnings.
     is_over: bool,
 }
 
 impl Distance {
-    /// Distances from a word that are at most `limit`, which is [`MAX_TYPOS`] at most.
+    /// Creates a measure of distances up to `limit`, which is [`MAX_TYPOS`] at most.
     pub(super) fn new(wanted: &str, limit: usize) -> Distance {
         let (wanted, limit): (Vec<char>, usize) = (wanted.chars().collect(), limit.min(MAX_TYPOS));
         let mut cells = [limit as u8 + 1; 2 * MAX_TYPOS + 1];
@@ -56,7 +56,8 @@ impl Distance {
         Distance { wanted, limit, bytes: Vec::new(), rows }
     }
 
-    /// The distances to a word, in UTF-8, that are within the limit. `None` if none is, or if the first characters differ.
+    /// Returns the distances to a word in UTF-8 that are within the limit. Returns `None` if none is, or if the first
+    /// characters differ.
     pub(super) fn to(&mut self, word: &[u8]) -> Option<Distances> {
         let shared = self.bytes.iter().zip(word).take_while(|(one, other)| one == other).count();
         while self.rows.len() > 1 && self.last().end > shared {
@@ -74,14 +75,15 @@ impl Distance {
         }
         let last = self.last();
         let within = |typos: u8| Some(usize::from(typos)).filter(|typos| *typos <= self.limit);
-        // Where the wanted word ends in the row of the whole one.
+        // The cell of the whole wanted word in the row of the whole word.
         let column = (self.wanted.len() + self.limit).checked_sub(self.rows.len() - 1);
         let whole = column.filter(|_| last.end == word.len()).and_then(|column| last.cells.get(column)).copied();
         let distances = Distances { whole: whole.and_then(within), begun: within(last.begun) };
         (distances.whole.is_some() || distances.begun.is_some()).then_some(distances)
     }
 
-    /// If all words that begin like the one measured last are too far away, by how many bytes they are alike.
+    /// Returns the number of bytes of the shortest beginning of the last word with which all words are too far away, if
+    /// there is one.
     pub(super) fn hopeless(&self) -> Option<usize> {
         let last = self.last();
         (last.is_over && usize::from(last.begun) > self.limit).then_some(last.end)
@@ -91,14 +93,14 @@ impl Distance {
         &self.rows[self.rows.len() - 1]
     }
 
-    /// The row after the last one, with another character of so many bytes.
+    /// Returns the row after the last one, for another character of `length` bytes.
     fn row(&self, character: char, length: usize) -> Row {
         let (last, before) = (self.last(), self.rows.len().checked_sub(2).map(|before| &self.rows[before]));
         let (number, limit, over) = (self.rows.len(), self.limit, self.limit as u8 + 1);
         let mut cells = [over; 2 * MAX_TYPOS + 1];
         let mut begun = last.begun;
         for index in 0..=2 * limit {
-            // How many characters of the wanted word this cell is about.
+            // The number of characters of the wanted word for this cell.
             let Some(column) = (number + index).checked_sub(limit).filter(|column| *column <= self.wanted.len()) else {
                 continue;
             };
@@ -130,7 +132,7 @@ impl Distance {
     }
 }
 
-/// The first character of a text that is not empty, and its length in bytes.
+/// Returns the first character of a text that is not empty, and its length in bytes.
 fn character_at(text: &[u8]) -> (char, usize) {
     match text[0] {
         byte if byte.is_ascii() => (char::from(byte), 1),

@@ -1,4 +1,4 @@
-//! From a query string to words.
+//! Parses a query string into words.
 //!
 //! | part | asks for |
 //! |---|---|
@@ -11,7 +11,7 @@
 use super::{Requirement, Rest, WantedToken, Words};
 use crate::tokens::{Token, TokenKind, each_raw_token};
 
-/// Says whether a part of a query string is in quotes, and whether it is excluded.
+/// A part of a query string: its text, whether it is quoted, and whether it is excluded.
 struct Part<'a> {
     text: &'a str,
     is_quoted: bool,
@@ -19,12 +19,12 @@ struct Part<'a> {
 }
 
 impl Words {
-    /// The words of a query string. `typos` says whether typos are forgiven. Anything can be parsed; a string without words
-    /// has none.
+    /// Parses a query string. `typos` determines whether typos are allowed. Every string is valid; a string without
+    /// words has none.
     pub fn parse(query: &str, typos: bool) -> Words {
         let mut words = Words::default();
         let mut rest = query;
-        // Whether the last part may be a word that is not typed to its end.
+        // True if the last part may be an unfinished word.
         let mut is_open = false;
         while let Some(part) = next_part(&mut rest) {
             is_open = false;
@@ -48,7 +48,7 @@ impl Words {
 }
 
 impl Requirement {
-    /// The requirement of a row of tokens.
+    /// Returns the requirement of a row of tokens.
     fn of(mut row: Vec<WantedToken>) -> Requirement {
         match (row.len(), row.pop()) {
             (1, Some(only)) => Requirement::Token(only),
@@ -60,7 +60,7 @@ impl Requirement {
     }
 }
 
-/// The next part, and what follows it. `None` at the end.
+/// Returns the next part, and advances `rest`. `None` at the end.
 fn next_part<'a>(rest: &mut &'a str) -> Option<Part<'a>> {
     let mut text = rest.trim_start();
     if text.is_empty() {
@@ -71,7 +71,7 @@ fn next_part<'a>(rest: &mut &'a str) -> Option<Part<'a>> {
         text = &text[1..];
     }
     if let Some(quoted) = text.strip_prefix('"') {
-        // A quotation without an end goes on to the end.
+        // A quotation without a closing quote extends to the end of the string.
         let (text, after) = quoted.split_once('"').unwrap_or((quoted, ""));
         *rest = after;
         return Some(Part { text, is_quoted: true, is_excluded });
@@ -82,12 +82,12 @@ fn next_part<'a>(rest: &mut &'a str) -> Option<Part<'a>> {
     Some(Part { text, is_quoted: false, is_excluded })
 }
 
-/// Adds the words of a part that is not quoted. Returns whether the last one is a word, of which more may follow.
+/// Adds the words of an unquoted part. Returns whether the last one is a word that may be unfinished.
 fn add_words(text: &str, typos: bool, required: &mut Vec<Requirement>) -> bool {
     let mut tokens = tokens(text);
     let ends_with_word = tokens.last().is_some_and(|token| token.kind == TokenKind::Word);
     while !tokens.is_empty() {
-        // Characters without spaces between them stand together.
+        // Neighboring characters of text without spaces form one row.
         let count = match tokens[0].kind {
             TokenKind::Word => 1,
             _ => 1 + tokens.iter().take_while(|token| token.kind == TokenKind::Pair).count(),
@@ -105,7 +105,7 @@ fn add_words(text: &str, typos: bool, required: &mut Vec<Requirement>) -> bool {
     ends_with_word
 }
 
-/// The number of typos that are forgiven in a word: by its length in characters, and none in numbers.
+/// Returns the number of allowed typos in a word: depends on its length in characters; none in numbers.
 fn forgiven_typos(word: &str) -> usize {
     match word.chars().count() {
         _ if word.chars().all(char::is_numeric) => 0,
@@ -115,7 +115,7 @@ fn forgiven_typos(word: &str) -> usize {
     }
 }
 
-/// The tokens of a text one after the other, as they stand. `None` if it has none.
+/// Returns the tokens of a text as an exact row. `None` if it has none.
 fn row(text: &str) -> Option<Vec<WantedToken>> {
     row_of(&tokens(text))
 }
@@ -124,7 +124,8 @@ fn row_of(tokens: &[Token<'_>]) -> Option<Vec<WantedToken>> {
     let wanted =
         |token: &Token<'_>| WantedToken { text: token.text.clone().into_owned(), typos: 0, rest: Rest::Nothing };
     let mut row: Vec<WantedToken> = tokens.iter().map(wanted).collect();
-    // Other characters may follow the last one of text without spaces. It is in a pair already if there is one before it.
+    // Other characters may follow the last one of text without spaces. If there is a character before it, it is in a
+    // pair already.
     match tokens {
         [.., Token { kind: TokenKind::Pair, .. }, Token { kind: TokenKind::Last, .. }] => {
             row.pop();

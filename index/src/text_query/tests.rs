@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A token as `text~typos` with `*` for more of a word and `?` for the rest of a pair; a row in brackets.
+/// Formats a token as `text~typos`, with `*` if the word may continue and `?` for the rest of a pair; a row in
+/// brackets.
 fn shown(words: &Words) -> Vec<String> {
     let token = |token: &WantedToken| {
         let typos = if token.typos > 0 { format!("~{}", token.typos) } else { String::new() };
@@ -92,7 +93,7 @@ fn marks_show_what_was_found() {
     assert_eq!(marked("-page", "page"), expected(&[]));
 }
 
-/// The distance by its definition.
+/// Computes the distance by its definition.
 fn distance(one: &[char], other: &[char]) -> usize {
     match (one, other) {
         ([], rest) | (rest, []) => rest.len(),

@@ -1,5 +1,5 @@
-//! The API's CSV, rewritten so that people read it and `bindery import` reads it again: lists as `a,b`, money as
-//! `485.90 EUR`, with the delimiter and the decimal mark of their spreadsheet. Must not know where it comes from.
+//! Rewrites the API's CSV into a form that people and `bindery import` can read: lists as `a,b`, money as `485.90 EUR`,
+//! with the delimiter and the decimal mark of their spreadsheet. Must not know where it comes from.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -12,10 +12,10 @@ use serde_json::Value;
 use crate::table::split::Splitter;
 use crate::table::{BYTE_ORDER_MARK, joined};
 
-/// Currencies of the blueprint's list without decimals, by ISO 4217. All others have two.
+/// The currencies without decimals, by ISO 4217. All others in a blueprint's list have two.
 const WITHOUT_DECIMALS: [&str; 3] = ["CLP", "JPY", "KRW"];
 
-/// The form of the cells of a table.
+/// The notation of a table's cells.
 pub(super) struct Style {
     /// The columns of fields whose cells are rewritten, by slug.
     cells: HashMap<String, CellKind>,
@@ -32,13 +32,13 @@ enum CellKind {
     Number,
 }
 
-/// A table on its way: rows are written as soon as they are whole.
+/// A table that is being rewritten: rows are written as soon as they are complete.
 pub(super) struct Table {
     style: Style,
     splitter: Splitter,
-    /// The beginning of a line whose end is still to come.
+    /// The beginning of a line that has not ended yet.
     line: Vec<u8>,
-    /// The values that are rewritten in each column; `None` before the header.
+    /// The kinds of the rewritten columns, by position; `None` before the header.
     columns: Option<Vec<Option<CellKind>>>,
 }
 
@@ -82,7 +82,7 @@ impl Table {
         Table { style, splitter: Splitter::new(b',', usize::MAX), line: Vec::new(), columns: None }
     }
 
-    /// Takes a piece of the API's CSV. Returns the rows that end in it.
+    /// Accepts a piece of the API's CSV. Returns the rows that end in it.
     pub(super) fn push(&mut self, piece: &[u8]) -> Vec<u8> {
         let mut rows = String::new();
         for line in piece.split_inclusive(|byte| *byte == b'\n') {
@@ -104,7 +104,7 @@ impl Table {
     fn row(&mut self, cells: &[String]) -> String {
         let Some(columns) = &self.columns else {
             self.columns = Some(cells.iter().map(|name| self.style.cells.get(name).copied()).collect());
-            // Without the mark, Excel reads a file as one in the encoding of its machine.
+            // Without the mark, Excel assumes the encoding of its machine.
             let mark = if self.style.spreadsheet { BYTE_ORDER_MARK } else { "" };
             return mark.to_owned() + &joined(cells.iter().map(String::as_str), self.style.delimiter);
         };
@@ -114,7 +114,7 @@ impl Table {
     }
 }
 
-/// A list as its elements, or as it was if they could not be told apart.
+/// Returns a list as its elements; `None` if an element contains the separator, so that the cell stays JSON.
 fn list(cell: &str, separator: &str) -> Option<String> {
     let elements: Vec<String> = serde_json::from_str(cell).ok()?;
     let is_plain = |element: &String| !element.is_empty() && element.trim() == element && !element.contains(separator);
@@ -122,7 +122,7 @@ fn list(cell: &str, separator: &str) -> Option<String> {
     (is_readable && !separator.is_empty()).then(|| elements.join(separator))
 }
 
-/// An amount with the decimals of its currency, or more if it has more.
+/// Returns an amount with the decimals of its currency, or more if it has more.
 fn money(cell: &str) -> Option<String> {
     let money: Value = serde_json::from_str(cell).ok()?;
     let (amount, currency) = (money["amount"].as_f64()?, money["currency"].as_str()?);

@@ -1,9 +1,9 @@
-//! Dates as people write them: `24.12.2025`, `12/24/2025 2:30 PM`, `24. Dezember 2025`. Must not know columns.
+//! Dates in common notations: `24.12.2025`, `12/24/2025 2:30 PM`, `24. Dezember 2025`. Must not know columns.
 
 use bindery_model::time::{parse_date, parse_instant};
 use chrono::NaiveDate;
 
-/// The order of day, month and year in dates of numbers.
+/// The order of day, month and year in numeric dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Order {
     #[default]
@@ -12,7 +12,7 @@ pub(crate) enum Order {
     Ymd,
 }
 
-/// English and German names of months, as far as each must be written out.
+/// English and German names of months, each in its shortest accepted form.
 const MONTHS: [&[&str]; 12] = [
     &["jan", "jän"],
     &["feb"],
@@ -28,13 +28,13 @@ const MONTHS: [&[&str]; 12] = [
     &["dec", "dez"],
 ];
 
-/// Years of two digits from this one on belong to the last century, as in POSIX.
+/// The two-digit year from which years belong to the last century, as in POSIX.
 const LAST_CENTURY: i32 = 69;
 
 impl Order {
     pub(crate) const ALL: [Order; 3] = [Order::Dmy, Order::Mdy, Order::Ymd];
 
-    /// The value of `--dates`.
+    /// Returns the value of `--dates`.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Order::Dmy => "dmy",
@@ -48,7 +48,7 @@ impl Order {
     }
 }
 
-/// Reads a date, with a time if it has one that is not midnight, into the form that the API accepts.
+/// Parses a date, with a time unless that is midnight or missing. Returns it in the form that the API accepts.
 pub(crate) fn date(text: &str, order: Order) -> Option<String> {
     let text = text.trim();
     if parse_date(text).is_some() || parse_instant(text).is_some() {
@@ -69,12 +69,12 @@ pub(crate) fn date(text: &str, order: Order) -> Option<String> {
     })
 }
 
-/// True if what [`date`] returned has a time.
+/// Is true if a result of [`date`] has a time.
 pub(crate) fn has_time(date: &str) -> bool {
     date.contains(['T', 't'])
 }
 
-/// `24.12.2025`, `24/12/25`, `2025-12-24`.
+/// Parses a numeric date: `24.12.2025`, `24/12/25`, `2025-12-24`.
 fn numeric(text: &str, order: Order) -> Option<NaiveDate> {
     let separator = text.chars().find(|character| !character.is_ascii_digit())?;
     if !matches!(separator, '.' | '/' | '-') {
@@ -91,7 +91,7 @@ fn numeric(text: &str, order: Order) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(self::year(year)?, short(month)?, short(day)?)
 }
 
-/// `24. Dezember 2025`, `24-Dec-25`, `December 24, 2025`.
+/// Parses a date with the name of a month: `24. Dezember 2025`, `24-Dec-25`, `December 24, 2025`.
 fn named(text: &str) -> Option<NaiveDate> {
     let parts: Vec<&str> = text.split([' ', '.', ',', '-', '/', '\u{a0}']).filter(|part| !part.is_empty()).collect();
     let (day, month, year) = match parts[..] {
@@ -105,7 +105,7 @@ fn named(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(self::year(year)?, month as u32 + 1, short(day)?)
 }
 
-/// A day or a month: one or two digits.
+/// Parses a day or a month: one or two digits.
 fn short(text: &str) -> Option<u32> {
     if (1..=2).contains(&text.len()) { digits(text)?.try_into().ok() } else { None }
 }
@@ -123,7 +123,7 @@ fn digits(text: &str) -> Option<i32> {
     if text.bytes().all(|byte| byte.is_ascii_digit()) { text.parse().ok() } else { None }
 }
 
-/// `14:30`, `14:30:15 Uhr`, `2:30 PM`, as hours, minutes and seconds.
+/// Parses a time: `14:30`, `14:30:15 Uhr`, `2:30 PM`. Returns hours, minutes and seconds.
 fn clock(text: &str) -> Option<String> {
     let lower = text.trim().to_lowercase();
     let (time, half) = match () {

@@ -1,19 +1,20 @@
-//! Guesses whether the cells of a column are lists: the same short words again and again, with a separator between them. Must
-//! not know what becomes of a guess.
+//! Guesses whether the cells of a column are lists: repeated short words with a separator between them. Must not know
+//! what the guess is used for.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-/// The separators that are looked for. A slash is none: it is in dates, units and paths.
+/// The separators that are considered. A slash is not among them, because it occurs in dates, units and paths.
 const SEPARATORS: [char; 3] = [',', ';', '|'];
 
-/// A longer element is prose.
+/// The length in characters above which an element is prose.
 const LONGEST: usize = 40;
-/// The words of a list repeat: each of them this often on average, or they are names such as `Miller, Ann`.
+/// The least average number of occurrences of a list's words. Texts below are not lists but names such as
+/// `Miller, Ann`.
 const REPEATED: u64 = 2;
-/// More distinct words are not counted, so that a column takes bounded memory.
+/// The number of distinct words above which a column is prose. It bounds the memory of a column.
 const MOST_WORDS: usize = 400;
-/// At least so many cells, and one of so many, have several elements.
+/// The least number of cells with several elements. They must also be at least one in `ONE_OF` cells.
 const FEWEST: u64 = 3;
 const ONE_OF: u64 = 4;
 
@@ -21,12 +22,12 @@ const ONE_OF: u64 = 4;
 #[derive(Debug, Default)]
 pub(super) struct Lists([Words; SEPARATORS.len()]);
 
-/// The elements of cells, if they are cut at a separator.
+/// The elements of cells when they are cut at one separator.
 #[derive(Debug, Default)]
 struct Words {
-    /// Set once a cell is no list of short words.
+    /// True if a cell is not a list of short words.
     is_prose: bool,
-    /// How many cells have several elements.
+    /// The number of cells with several elements.
     several: u64,
     elements: u64,
     /// Hashes of the elements.
@@ -34,12 +35,12 @@ struct Words {
 }
 
 impl Lists {
-    /// Notes a cell that is not empty.
+    /// Adds a cell that is not empty.
     pub(super) fn add(&mut self, cell: &str) {
         SEPARATORS.into_iter().zip(&mut self.0).for_each(|(separator, words)| words.add(cell, separator));
     }
 
-    /// The separator, and how many cells have several elements.
+    /// Returns the separator, and the number of cells with several elements.
     pub(super) fn separator(&self, filled: u64) -> Option<(char, u64)> {
         let found = SEPARATORS.into_iter().zip(&self.0).filter(|(_, words)| words.are_lists(filled));
         found.map(|(separator, words)| (separator, words.several)).max_by_key(|(_, several)| *several)
@@ -79,7 +80,7 @@ mod tests {
         let cases: [(&[&str], (char, u64)); 6] = [
             (&["red, dry", "red", "white, dry", "white, red", "dry"], (',', 3)),
             (&["red; dry", "red;dry", "white; dry", "red;white"], (';', 4)),
-            // Names, too few lists, prose, a decimal comma.
+            // Not lists: names, too few lists, prose, a decimal comma.
             (&["Miller, Ann", "Smith, Joe", "Jones, Eve"], none),
             (&["red, dry", "red, dry", "red", "dry"], none),
             (&["red, dry", "red, dry", "red, dry", &prose], none),

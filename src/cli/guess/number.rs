@@ -1,4 +1,5 @@
-//! Numbers and amounts of money as people write them: `1.299,00`, `1,299.00`, `485.90 EUR`, `12,50 €`. Must not know columns.
+//! Numbers and amounts of money in common notations: `1.299,00`, `1,299.00`, `485.90 EUR`, `12,50 €`. Must not know
+//! columns.
 
 use bindery_model::blueprint::CURRENCIES;
 use serde_json::{Number, Value};
@@ -11,21 +12,21 @@ pub(crate) enum Decimal {
     Comma,
 }
 
-/// A number as it can be read.
+/// The possible meanings of a number.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum NumberReading {
-    /// It has one meaning. The mark is what gave it away, if anything did: `1.5` has a point.
+    /// A number with one meaning. The mark is given if the text reveals it: `1.5` has a point.
     Clear(Number, Option<Decimal>),
-    /// `1.299` is about one, or more than a thousand.
+    /// A number with two meanings: `1.299` is about one, or more than a thousand.
     Either {
-        /// Its meaning with a decimal point.
+        /// The meaning with a decimal point.
         point: Number,
-        /// Its meaning with a decimal comma.
+        /// The meaning with a decimal comma.
         comma: Number,
     },
 }
 
-/// Symbols and words of currencies, beside their codes.
+/// Symbols and words for currencies, in addition to their codes.
 const SYMBOLS: [(&str, &str); 12] = [
     ("€", "EUR"),
     ("euro", "EUR"),
@@ -41,14 +42,14 @@ const SYMBOLS: [(&str, &str); 12] = [
     ("sfr.", "CHF"),
 ];
 
-/// Endings that stand for no decimals: `12,-`.
+/// Endings that mean "no decimals", as in `12,-`.
 const NO_DECIMALS: [&str; 8] = [",--", ".--", ",-", ".-", ",–", ".–", ",—", ".—"];
 
-/// Spaces and apostrophes that may stand between the thousands, whatever the decimal mark is.
+/// Spaces and apostrophes that may separate thousands, regardless of the decimal mark.
 const GROUPING: [char; 4] = ['\u{a0}', '\u{202f}', '\'', '’'];
 
 impl NumberReading {
-    /// The number, if its marks are read like this where they can be read both ways.
+    /// Returns the number, read with this decimal mark if it is ambiguous.
     pub(crate) fn with(self, decimal: Decimal) -> Number {
         match (self, decimal) {
             (NumberReading::Clear(number, _), _) => number,
@@ -58,7 +59,7 @@ impl NumberReading {
     }
 }
 
-/// Reads a number; `None` if it is none. A number with leading zeros is none: it is a postal code.
+/// Parses a number; returns `None` if it is not one. A text with leading zeros is not a number but a postal code.
 pub(crate) fn number(text: &str) -> Option<NumberReading> {
     match (read(text, Decimal::Point), read(text, Decimal::Comma)) {
         (Some(point), Some(comma)) if point == comma => Some(NumberReading::Clear(point, None)),
@@ -69,7 +70,7 @@ pub(crate) fn number(text: &str) -> Option<NumberReading> {
     }
 }
 
-/// Reads an amount with the currency before or behind it, if there is one.
+/// Parses an amount with an optional currency before or after it.
 pub(crate) fn money(text: &str) -> Option<(NumberReading, Option<&'static str>)> {
     // The API's own tables have money as JSON.
     if text.starts_with('{') {
@@ -97,7 +98,7 @@ pub(crate) fn money(text: &str) -> Option<(NumberReading, Option<&'static str>)>
     Some((number(&format!("{sign}{}", digits.replace(' ', "\u{a0}")))?, currency))
 }
 
-/// Reads a number or an amount.
+/// Parses a number or an amount.
 pub(crate) fn number_or_money(text: &str) -> Option<(NumberReading, Option<&'static str>)> {
     number(text).map(|number| (number, None)).or_else(|| money(text))
 }

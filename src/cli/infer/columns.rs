@@ -1,4 +1,5 @@
-//! The facts known of the values of a file, and the blueprint that follows from them. Must not know where the values come from.
+//! The facts known about the values of a file, and the blueprint proposed from them. Must not know where the values
+//! come from.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{BuildHasher, RandomState};
@@ -8,78 +9,80 @@ use bindery_model::sent::{quote, quote_all};
 use bindery_model::value::{ADDRESS_PARTS, accepts};
 use serde_json::{Map, Value, json};
 
-/// The types of single texts and numbers, the most special first: the first one that all values fit is proposed.
+/// The types of single texts and numbers, the most special first: the first type that all values fit is proposed.
 const CANDIDATES: [&str; 9] = ["boolean", "number", "date", "datetime", "email", "color", "image", "link", "rich-text"];
 
-/// A text is an enumeration if it has at most this many values, none longer than this, and each as often as this on average.
+/// A text field becomes an enumeration if it has at most this many values, none longer than this, each occurring this
+/// often on average.
 const MOST_CHOICES: usize = 30;
 const LONGEST_CHOICE: usize = 40;
 const REPEATED: usize = 4;
 
-/// Keys of an item or an export that are no fields.
+/// Keys of an item or an export that are not fields.
 const NO_FIELDS: [&str; 7] = ["id", "type", "key", "published_at", "created_at", "updated_at", "relationships"];
 
-/// Names that a field that labels a resource often has.
+/// Common names of the field that labels a resource.
 const TITLES: [&str; 7] = ["title", "name", "label", "headline", "titel", "bezeichnung", "artikel"];
 
-/// The number of names that are looked at.
+/// The number of names that are considered.
 const MOST_NAMES: usize = 4_096;
 
 /// The facts known of the values of a file.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) rows: u64,
-    /// In the order of their first appearance.
+    /// The names of the columns, in the order of their first appearance.
     names: Vec<String>,
     columns: BTreeMap<String, Column>,
     list_separator: Option<String>,
-    /// Those of [`NO_FIELDS`] that had a value.
+    /// The names of [`NO_FIELDS`] that had a value.
     left_out: BTreeSet<String>,
     hasher: RandomState,
 }
 
 /// The facts known of the values of one column.
 struct Column {
-    /// The number that are not null.
+    /// The number of values that are not null.
     values: u64,
-    /// Those of [`CANDIDATES`] that all values fit.
+    /// The types in [`CANDIDATES`] that all values fit.
     candidates: Vec<&'static str>,
-    /// Of texts: the distinct ones, until there are too many or one is too long.
+    /// The distinct texts; `None` if there are too many or one is too long.
     choices: Option<HashSet<String>>,
-    /// Hashes of all texts, as long as none appears twice.
+    /// Hashes of all texts; `None` once a text occurs twice.
     distinct: Option<HashSet<u64>>,
-    /// True if all values are arrays of texts, objects with an amount and a currency, or objects with parts of an address.
+    /// True if all values are arrays of texts. `are_money`: objects with an amount and a currency. `are_addresses`:
+    /// objects with parts of an address.
     are_lists: bool,
-    /// True if all values are texts whose elements may be those of a list, and one has several.
+    /// True if all values are texts whose parts may be elements of a list. `has_separator` is true if one has several.
     are_separable: bool,
     has_separator: bool,
     are_money: bool,
     are_addresses: bool,
     /// True if all values are texts, numbers or booleans.
     are_plain: bool,
-    /// The currency of amounts that have none.
+    /// The currency of amounts without one.
     currency: Option<&'static str>,
 }
 
 impl Columns {
-    /// `list_separator` is what separates the elements of lists in cells, if there are any.
+    /// Creates the facts. `list_separator` separates the elements of lists in cells, if there are any.
     pub(super) fn new(list_separator: Option<&str>) -> Columns {
         Columns { list_separator: list_separator.map(str::to_owned), ..Columns::default() }
     }
 
-    /// Has amounts of a column that have no currency be in this one.
+    /// Sets the currency of a column's amounts that have none.
     pub(super) fn default_currency(&mut self, name: &str, currency: &'static str) {
         if let Some(column) = self.columns.get_mut(name) {
             column.currency = Some(currency);
         }
     }
 
-    /// Whether lists in cells are looked for.
+    /// Is true if cells may contain lists.
     pub(super) fn has_list_separator(&self) -> bool {
         self.list_separator.is_some()
     }
 
-    /// The names of columns that have values and become no fields; `None` if there are none.
+    /// Returns the names of columns that have values but do not become fields; `None` if there are none.
     pub(super) fn left_out(&self) -> Option<String> {
         (!self.left_out.is_empty()).then(|| quote_all(&self.left_out))
     }
@@ -102,7 +105,7 @@ impl Columns {
         }
         for (name, value) in row {
             if !self.columns.contains_key(&name) {
-                // More than a blueprint can have: the names alone could fill the memory.
+                // These are more than a blueprint can have. Without the limit, the names alone could fill the memory.
                 if self.names.len() == MOST_NAMES {
                     continue;
                 }
@@ -118,7 +121,7 @@ impl Columns {
         }
     }
 
-    /// The body of a blueprint.
+    /// Returns the body of a blueprint.
     ///
     /// # Errors
     /// If two columns become the same field.
@@ -148,7 +151,7 @@ impl Columns {
 }
 
 impl Column {
-    /// Only a column named `slug` may become the key.
+    /// Creates the facts about a column. Only a column named `slug` may become the key.
     fn of(name: &str) -> Column {
         Column {
             currency: None,
@@ -191,7 +194,7 @@ impl Column {
             .and_then(|(mut distinct, text)| distinct.insert(hasher.hash_one(text)).then_some(distinct));
     }
 
-    /// Looks for the elements of a list in a value.
+    /// Looks for list elements in a value.
     fn separate(&mut self, value: &Value, separator: &str) {
         let text = value.as_str().unwrap_or_default();
         self.has_separator |= text.contains(separator);
@@ -199,7 +202,7 @@ impl Column {
             value.is_string() && text.split(separator).all(|element| is_choice(&element.trim().into()));
     }
 
-    /// The type and its settings.
+    /// Returns the type and its settings.
     fn kind(&self, name: &str) -> (&'static str, Value) {
         let plain = json!({});
         if self.values == 0 {
@@ -231,7 +234,7 @@ impl Column {
     }
 }
 
-/// True if a value fits a type, and looks as if it were meant so.
+/// Is true if a value is valid for a type and probably meant as one.
 fn fits(kind: &str, value: &Value) -> bool {
     let text = value.as_str().unwrap_or_default();
     let looks_so = match kind {
@@ -261,9 +264,10 @@ fn is_choice(value: &Value) -> bool {
     value.as_str().is_some_and(|text| (1..=255).contains(&text.chars().count()))
 }
 
-/// The slug of the field for a column. A name without letters or digits of a slug, or that begins with a digit, gets some.
+/// Returns the slug of the field for a column. Adds to a name without usable letters or digits, or with a digit at its
+/// beginning.
 fn slug_of(name: &str, position: usize) -> String {
-    // Names become slugs. One that is a slug already stays as it is.
+    // A name that is a slug already is kept; others are converted.
     let is_slug = name.starts_with(|first: char| first.is_ascii_lowercase())
         && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_');
     let slug = if is_slug { Some(name.to_owned()) } else { slug_from_name(name) };
@@ -271,7 +275,7 @@ fn slug_of(name: &str, position: usize) -> String {
         .unwrap_or_else(|| format!("field_{}", position + 1))
 }
 
-/// The name of the field for a column: its header, or that of a program in words.
+/// Returns the name of the field for a column: its header, with identifiers split into words.
 fn label(name: &str) -> String {
     let is_of_program = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'_' | b'-');
     let words = if name.bytes().all(is_of_program) { name.replace(['_', '-'], " ") } else { name.to_owned() };

@@ -1,5 +1,5 @@
-//! Values that cells stand for. A cell that is no value of its field stays a text, so that the import says what is wrong. Must
-//! not know columns.
+//! Converts cells to values. A cell that is not valid for its field stays a text, so that the import reports the
+//! problem. Must not know columns.
 
 use bindery_model::blueprint::{Field, FieldType};
 use serde_json::{Map, Value, json};
@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::guess::date::date;
 use crate::guess::{Form, boolean, number};
 
-/// The value that a cell stands for.
+/// Returns the value of a cell.
 pub(super) fn value_of_cell(field: &Field, cell: &str, list_separator: &str, form: Form) -> Value {
     let cell = match field.field_type {
         FieldType::Text | FieldType::RichText => cell,
@@ -37,7 +37,7 @@ pub(super) fn value_of_cell(field: &Field, cell: &str, list_separator: &str, for
     }
 }
 
-/// The value of a key of the item, such as `published_at`.
+/// Returns the value of a key of the item, such as `published_at`.
 pub(super) fn of_item(name: &str, cell: &str, form: Form) -> Value {
     match cell {
         "" => Value::Null,
@@ -65,7 +65,7 @@ fn number_or_text(text: &str, form: Form) -> Value {
     number::number(text).map_or_else(|| text.into(), |reading| reading.with(form.decimal).into())
 }
 
-/// An amount with its currency, or without one if the field has a default currency.
+/// Returns an amount with its currency, or without one if the field has a default currency.
 fn money(cell: &str, default_currency: Option<&str>, form: Form) -> Value {
     let money = number::number_or_money(cell)
         .and_then(|(reading, currency)| Some((reading.with(form.decimal), currency.or(default_currency)?)));

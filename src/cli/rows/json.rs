@@ -1,5 +1,5 @@
-//! The elements of a JSON array, one after another: a file of any length takes as much memory as one of them. Must not know
-//! what an item holds.
+//! The elements of a JSON array, one after another: a file of any length takes only the memory of one element. Must not
+//! know the contents of an item.
 
 use std::cell::Cell;
 use std::fmt;
@@ -16,10 +16,10 @@ use super::item::{Emit, Item};
 use super::options::{RowOptions, Target, invalid};
 use crate::guess::Form;
 
-/// Looks through an array. Returns whether its elements are items rather than plain objects.
+/// Inspects an array. Returns whether its elements are items rather than plain objects.
 ///
 /// # Errors
-/// If a key of a plain object means nothing.
+/// If a key of a plain object is unknown.
 pub(super) fn are_items(options: &RowOptions, reader: Box<dyn BufRead + Send>) -> io::Result<bool> {
     let mut are_items = false;
     let mut unknown = None;
@@ -51,14 +51,14 @@ pub(super) fn each_item(
         let line = match serde_json::from_str(element.get()) {
             Ok(object) if are_items => options.published(options.with_key(object)).to_string(),
             Ok(object) => item_of_object(options, object).to_string(),
-            // Its error is that of the import.
+            // The import reports the error in it.
             Err(_) => element.get().replace(['\n', '\r'], " "),
         };
         emit(Item { place, line: Ok(line.into_bytes()), row: None })
     })
 }
 
-/// A plain object as an item.
+/// Converts a plain object to an item.
 fn item_of_object(options: &RowOptions, object: Map<String, Value>) -> Value {
     let mut item = Map::new();
     let mut attributes = Map::new();
@@ -86,7 +86,7 @@ fn item_of_object(options: &RowOptions, object: Map<String, Value>) -> Value {
 /// Calls `each` with every element of an array, until it returns false.
 ///
 /// # Errors
-/// Those of reading, a text that is no array, an element that is longer than `max_bytes`.
+/// The errors of reading, a text that is not an array, an element longer than `max_bytes`.
 pub(crate) fn each_element(
     reader: Box<dyn BufRead + Send>,
     max_bytes: usize,
@@ -111,7 +111,7 @@ struct Elements<'a, F> {
     each: F,
     left: Rc<Cell<usize>>,
     max_bytes: usize,
-    /// Set once no more elements are wanted.
+    /// True once no more elements are wanted.
     ended: &'a mut bool,
 }
 
@@ -134,7 +134,7 @@ impl<'de, F: FnMut(&RawValue) -> bool> Visitor<'de> for Elements<'_, F> {
     }
 }
 
-/// A reader that fails once more is read of one element than it may have.
+/// A reader that fails once an element exceeds the limit.
 struct BoundedReader<R> {
     reader: R,
     left: Rc<Cell<usize>>,

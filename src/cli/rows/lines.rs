@@ -1,10 +1,10 @@
-//! The lines of NDJSON, with their numbers. A file of any length takes as much memory as one line may have. Must not know what a
-//! line holds.
+//! The lines of NDJSON, with their numbers. A file of any length takes only the memory of the longest allowed line.
+//! Must not know the contents of a line.
 
 use std::io::{self, BufRead, Read as _};
 
-/// Calls `each` with the number of every line that is not blank, from 1, and its text or why it is broken, until it returns
-/// false.
+/// Calls `each` with the number of every line that is not empty, from 1, and its text or the reason why it is broken,
+/// until it returns false.
 pub(crate) fn each_line(
     mut reader: Box<dyn BufRead + Send>,
     max_bytes: usize,
@@ -33,12 +33,12 @@ pub(crate) fn each_line(
     Ok(())
 }
 
-/// Why a line is broken that is longer than a body may be.
+/// Returns the reason why a line that is longer than a body is broken.
 pub(crate) fn too_long(max_bytes: usize) -> String {
     format!("the line is longer than {max_bytes} bytes, which is the limit (`max_body_bytes`)")
 }
 
-/// Reads to the end of a line, of which nothing is kept.
+/// Reads to the end of a line and discards it.
 fn skip_line(reader: &mut dyn BufRead) -> io::Result<()> {
     loop {
         let read = reader.fill_buf()?;

@@ -1,5 +1,5 @@
-//! Turns rows into items: what each column means, a field of a blueprint, a part of a field, or a key of the item. Must not
-//! know values.
+//! The options for turning rows into items. They resolve columns: to a field of a blueprint, a part of a field, or a
+//! key of the item. Must not know values.
 
 use std::collections::HashMap;
 use std::io;
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use crate::guess::Kind;
 use crate::survey::{ERRORS, TableOptions};
 
-/// Keys of an item beside its attributes. Columns of these names are not fields.
+/// Keys of an item other than its attributes. Columns with these names are not fields.
 const ITEM_KEYS: [&str; 4] = ["id", "published_at", "created_at", "updated_at"];
 const MONEY_PARTS: [&str; 2] = ["amount", "currency"];
 
@@ -25,7 +25,7 @@ pub(super) enum Target {
     Field(usize),
     /// A part of that field, such as `currency`.
     Part(usize, &'static str),
-    /// Nothing.
+    /// The column is ignored.
     Ignored,
 }
 
@@ -33,7 +33,7 @@ pub(super) enum Target {
 pub(crate) struct RowOptions {
     /// The blueprint of the items.
     pub(crate) blueprint: Blueprint,
-    /// Columns and the fields that they mean; an empty field leaves the column out.
+    /// The fields of columns, by column name; an empty field leaves the column out.
     pub(crate) map: HashMap<String, String>,
     /// The separator of the elements of a list in a cell.
     pub(crate) list_separator: String,
@@ -46,7 +46,7 @@ pub(crate) struct RowOptions {
 }
 
 impl RowOptions {
-    /// The kind that the cells of a column have; `None` if it is left out.
+    /// Returns the kind of a column's cells; `None` if it is left out.
     pub(super) fn kind(&self, target: &Target) -> Option<Kind> {
         match target {
             Target::Ignored => None,
@@ -58,13 +58,13 @@ impl RowOptions {
         }
     }
 
-    /// True if the cells of a column are lists.
+    /// Is true if the cells of a column are lists.
     pub(super) fn is_list(&self, target: &Target) -> bool {
         let Target::Field(position) = target else { return false };
         matches!(self.blueprint.fields[*position].field_type, FieldType::MultiEnum { .. } | FieldType::References(_))
     }
 
-    /// The meaning of a column; `None` if that is not known.
+    /// Returns the meaning of a column; `None` if it is unknown.
     pub(super) fn target(&self, column: &str) -> Option<Target> {
         let mapped = self.map.get(column);
         let name = mapped.map_or(column, String::as_str);
@@ -85,7 +85,7 @@ impl RowOptions {
         }
         match name {
             "key" => Some(Target::Item("key")),
-            // Exports say that each row is a resource, and rejects what was wrong.
+            // In exports, `type` says that each row is a resource. In rejects, `errors` has the errors.
             "type" | ERRORS => Some(Target::Ignored),
             _ if mapped.is_none() && self.key.as_deref() == Some(column) => Some(Target::Ignored),
             _ => None,
@@ -100,7 +100,8 @@ impl RowOptions {
         }
     }
 
-    /// The field with this slug, or this name whatever the case, or the slug that this name becomes: `E-Mail` is `e_mail`.
+    /// Returns the field with this slug, or with this name in any letter case, or with the slug for this name: `E-Mail`
+    /// is `e_mail`.
     fn position(&self, name: &str) -> Option<usize> {
         let fields = &self.blueprint.fields;
         let slug = || slug_from_name(name).and_then(|slug| fields.iter().position(|field| field.slug == slug));
@@ -121,7 +122,7 @@ impl RowOptions {
         ))
     }
 
-    /// Which column has the keys.
+    /// Returns the column with the keys.
     pub(super) fn key_column(&self, header: &[String]) -> io::Result<Option<usize>> {
         let Some(key) = &self.key else { return Ok(None) };
         let column = header.iter().position(|column| self.is_key(column));
@@ -135,19 +136,20 @@ impl RowOptions {
         })
     }
 
-    /// True if a column has the keys: it has the name of the key, or that of the field that the key names.
+    /// Is true for the column with the keys: its name is that of the key, or it means the field that the key names.
     fn is_key(&self, column: &str) -> bool {
         let Some(key) = &self.key else { return false };
         let is_field_of_key = |position: usize| self.position(key) == Some(position);
         column == key || matches!(self.target(column), Some(Target::Field(position)) if is_field_of_key(position))
     }
 
-    /// The key of a plain object.
+    /// Returns the key of a plain object.
     pub(super) fn key_of(&self, object: &Map<String, Value>) -> Option<Value> {
         object.iter().find(|(name, _)| self.is_key(name)).and_then(|(_, key)| key_text(key))
     }
 
-    /// A line of NDJSON with its key and its date. What is no object is sent as it is: its error is that of the import.
+    /// Adds the key and the date to a line of NDJSON. A line that is not an object is sent unchanged: the import
+    /// reports its error.
     pub(super) fn changed(&self, line: Vec<u8>) -> Vec<u8> {
         match serde_json::from_slice(&line) {
             Ok(Value::Object(item)) => self.published(self.with_key(item)).to_string().into_bytes(),
@@ -155,7 +157,7 @@ impl RowOptions {
         }
     }
 
-    /// An item with the key that one of its attributes is, if it has none.
+    /// Adds the key to an item without one, from one of its attributes.
     pub(super) fn with_key(&self, mut item: Map<String, Value>) -> Map<String, Value> {
         if let Some(name) = &self.key
             && let Some(key) = item.get("attributes").and_then(|attributes| attributes.get(name)).and_then(key_text)
@@ -165,7 +167,7 @@ impl RowOptions {
         item
     }
 
-    /// An item with a date of publication, if `--publish` asks for that and the item has none.
+    /// Adds a publication date to an item without one, if `--publish` is given.
     pub(super) fn published(&self, mut item: Map<String, Value>) -> Value {
         if let Some(time) = &self.publish
             && item.get("published_at").is_none_or(Value::is_null)
@@ -176,7 +178,7 @@ impl RowOptions {
     }
 }
 
-/// The text of a value that is to be a key.
+/// Returns the text of a value for use as a key.
 fn key_text(value: &Value) -> Option<Value> {
     match value {
         Value::String(text) if !text.is_empty() => Some(text.as_str().into()),

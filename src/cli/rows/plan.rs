@@ -1,4 +1,5 @@
-//! The plan for turning a table into items: what its columns mean, and how their cells are read. Must not know values.
+//! The plan for turning a table into items: the meaning of its columns, and the notation of their cells. Must not know
+//! values.
 
 use std::io;
 
@@ -15,13 +16,13 @@ pub(crate) struct Plan {
     pub(super) survey: Survey,
     /// The meaning of each column.
     pub(super) targets: Vec<Target>,
-    /// The forms in which its cells are read.
+    /// The notation of the cells of each column.
     pub(super) forms: Vec<Form>,
     /// The column with the keys.
     pub(super) key: Option<usize>,
 }
 
-/// A sentence about a column of lists whose elements have another separator between them than the one that is looked for.
+/// Returns a note about a column of lists whose elements are separated by another separator than the expected one.
 fn note_on_lists(column: &Column, expected: &str) -> Option<String> {
     let (separator, several) = column.list_separator().filter(|(separator, _)| separator.to_string() != expected)?;
     Some(format!(
@@ -33,12 +34,12 @@ fn note_on_lists(column: &Column, expected: &str) -> Option<String> {
 
 impl Plan {
     /// # Errors
-    /// A column that means nothing, two columns that mean the same field, dates that fit two orders.
+    /// An unknown column, two columns with the same meaning, dates that fit two orders.
     pub(super) fn of(options: &RowOptions, survey: Survey) -> io::Result<Plan> {
         let header = &survey.header;
         let last = header.len().saturating_sub(1);
         let target = |(position, column): (usize, &String)| match options.target(column) {
-            // An export says in its second column that each row is a resource.
+            // In an export, the second column is `type`, which says that each row is a resource.
             Some(Target::Field(_)) if position == 1 && is_export(header) && header[2..].contains(column) => {
                 Ok(Target::Ignored)
             }
@@ -69,7 +70,7 @@ impl Plan {
         Ok(Plan { survey, targets, forms, key })
     }
 
-    /// Reports what the cells of each column look like.
+    /// Returns a report on the cells of each column.
     pub(super) fn reports(&self, options: &RowOptions) -> Vec<String> {
         let columns = self.survey.header.iter().zip(&self.survey.columns).zip(self.targets.iter().zip(&self.forms));
         let reports = columns.enumerate().filter_map(|(position, ((name, column), (target, form)))| {
@@ -87,8 +88,8 @@ impl Plan {
         reports.collect()
     }
 
-    /// A row as it was, with as many cells as the header. The column with the errors of an earlier import is left out: the
-    /// new ones take its place.
+    /// Returns a row for the file of rejects, with as many cells as the header. The errors of an earlier import are
+    /// left out, because the new ones replace them.
     pub(super) fn rejected(&self, cells: &[String]) -> String {
         let width = self.own_columns();
         let is_longer = cells.len() > self.survey.header.len();
@@ -97,7 +98,8 @@ impl Plan {
         joined(shown.iter().map(String::as_str).chain(missing), self.survey.delimiter())
     }
 
-    /// A file of rejects is a table like this one, so that a spreadsheet opens it in the same way.
+    /// Returns the format of the rejects. It equals that of the imported table, so that a spreadsheet opens both in the
+    /// same way.
     pub(super) fn rejects(&self) -> RejectsForm {
         let header = self.survey.header[..self.own_columns()].iter().map(String::as_str);
         let delimiter = self.survey.delimiter();
@@ -106,7 +108,7 @@ impl Plan {
         RejectsForm::Csv { header: joined(header, delimiter), mark, delimiter, line_end, encoding }
     }
 
-    /// The error of a row without the key that tells its resource from others.
+    /// Returns the error of a row without the key that identifies its resource.
     pub(super) fn missing_key(&self, cells: &[String]) -> Option<String> {
         let key = self.key?;
         let is_empty = |position: usize| cells.get(position).is_none_or(|cell| cell.trim().is_empty());

@@ -23,7 +23,7 @@ fn options(map: &[(&str, &str)], key: Option<&str>) -> RowOptions {
     RowOptions { blueprint, map, list_separator, key, publish: None, table }
 }
 
-/// What becomes of a file: items, and texts for rows that are broken.
+/// Returns the results for a file: items, and texts for broken rows.
 fn items(rows: Rows, options: &RowOptions, text: &str) -> Result<Vec<Value>, String> {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(text.as_bytes()).unwrap();
@@ -124,12 +124,12 @@ fn numbers_and_money_are_read_in_the_form_of_their_column() {
         }
         read
     };
-    // Another cell of the column, another column, or the delimiter tells what `1.299` is.
+    // The meaning of `1.299` is revealed by another cell of the column, by another column, or by the delimiter.
     assert_eq!(read("weight;price\n1.299;1\n2,5;2 EUR\n"), [(json!(1299), json!(1)), (json!(2.5), json!(2))]);
     assert_eq!(read("weight,price\n1.299,\"1,50 €\"\n"), [(json!(1299), json!(1.5))]);
     assert_eq!(read("weight;price\n1.299;485.90 EUR\n"), [(json!(1.299), json!(485.9))]);
     assert_eq!(read("weight;price\n1.299;1\n"), [(json!(1299), json!(1))]);
     assert_eq!(read("weight,price\n1.299,1\n"), [(json!(1.299), json!(1))]);
-    // The same column has both forms, each of which has one meaning.
+    // A column may contain both notations if each cell has only one meaning.
     assert_eq!(read("weight;price\n0,5;1.299,00 €\n0.25;485.90 EUR\n")[1], (json!(0.25), json!(485.9)));
 }

@@ -1,6 +1,6 @@
 //! Cuts a row into its cells, line by line. Must not know encodings: delimiters and quotes are ASCII in all of them.
 
-/// Cuts one row after another.
+/// A splitter of rows, one after another.
 pub(crate) struct Splitter {
     delimiter: u8,
     max_cells: usize,
@@ -13,11 +13,11 @@ pub(crate) struct Splitter {
 enum State {
     /// Before the first byte of a cell.
     Start,
-    /// In a cell without quotes around it.
+    /// The reader is in an unquoted cell.
     Plain,
     /// Between quotes.
     Quoted,
-    /// After a quote that closes the cell, or is the first of two.
+    /// After a quote that closes the cell, or is the first of a pair.
     Quote,
     /// After spaces that follow the closing quote.
     Closed,
@@ -60,12 +60,12 @@ impl Splitter {
         Ok(true)
     }
 
-    /// True if the row has more cells than it may have.
+    /// Is true if the row has too many cells.
     pub(crate) fn is_too_wide(&self) -> bool {
         self.cells.len() > self.max_cells
     }
 
-    /// The cells of the row. The next line begins another one.
+    /// Returns the cells of the row. The next line begins a new one.
     pub(crate) fn take(&mut self) -> Vec<Vec<u8>> {
         self.cell.clear();
         self.state = State::Start;

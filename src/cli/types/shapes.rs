@@ -1,8 +1,8 @@
-//! Types of TypeScript from schemas of OpenAPI. Must not know which schemas there are.
+//! Converts OpenAPI schemas to TypeScript types. Must not know the schemas.
 
 use serde_json::{Map, Value};
 
-/// A name of each schema, in the order in which they come.
+/// Returns a declaration for each schema, in order.
 pub(super) fn declarations(schemas: &Map<String, Value>) -> String {
     schemas.iter().map(|(name, schema)| declaration(name, schema)).collect::<Vec<_>>().join("\n")
 }
@@ -17,7 +17,7 @@ fn declaration(name: &str, schema: &Value) -> String {
     }
 }
 
-/// The type of what a schema describes. `indent` is that of the line it begins on.
+/// Returns the type of a schema. `indent` is the indentation of its first line.
 fn type_of(schema: &Value, indent: &str) -> String {
     if let Some(name) = schema["$ref"].as_str() {
         return name.rsplit('/').next().unwrap_or(name).to_owned();
@@ -53,12 +53,12 @@ fn of_kind(kind: &str, schema: &Value, indent: &str) -> String {
             (None, values @ Value::Object(_)) => format!("Record<string, {}>", type_of(values, indent)),
             (None, _) => "Record<string, unknown>".to_owned(),
         },
-        // Strings, booleans and null have the same names.
+        // The other types have the same names in both: strings, booleans and null.
         same => same.to_owned(),
     }
 }
 
-/// An object type, a line for each key.
+/// Returns an object type, with a line for each key.
 fn object(schema: &Value, properties: &Map<String, Value>, indent: &str) -> String {
     let required = schema["required"].as_array().map(Vec::as_slice).unwrap_or_default();
     let inner = format!("{indent}  ");

@@ -133,13 +133,13 @@ pub enum BlueprintCommand {
     },
 }
 
-/// `COLUMN=FIELD`. Columns may have an equals sign in their name, fields may not.
+/// Reads `COLUMN=FIELD`. The name of a column may contain an equals sign, the slug of a field may not.
 fn mapping(text: &str) -> Result<(String, String), String> {
     let (column, field) = text.rsplit_once('=').ok_or_else(|| "it must be COLUMN=FIELD".to_owned())?;
     Ok((column.to_owned(), field.to_owned()))
 }
 
-/// One character between cells. It is ASCII, as in every file that a spreadsheet writes.
+/// Reads the separator of cells: one character. It is ASCII, as in every file that a spreadsheet writes.
 pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     let text = if matches!(text, "\\t" | "tab") { "\t" } else { text };
     match text.as_bytes() {
@@ -150,7 +150,7 @@ pub(super) fn delimiter(text: &str) -> Result<u8, String> {
     }
 }
 
-/// A time of publication.
+/// Reads a time of publication.
 fn time(text: &str) -> Result<String, String> {
     let time = parse_system_date(text).map(|_| text.to_owned());
     time.ok_or_else(|| "it must be a date such as 2026-11-20 or a time such as 2026-11-20T08:00Z".to_owned())

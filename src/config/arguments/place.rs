@@ -18,7 +18,7 @@ pub struct FolderArgs {
 }
 
 impl FolderArgs {
-    /// The settings from these flags.
+    /// Returns the settings from these flags.
     pub fn settings(&self) -> Settings {
         Settings { data: self.data.clone(), ..Settings::default() }
     }

@@ -30,7 +30,7 @@ pub struct SignedInMember {
 /// A session that has just begun.
 #[derive(Debug)]
 pub struct NewSession {
-    /// Who signed in.
+    /// The member who signed in.
     pub signed_in: SignedInMember,
     /// The secret of the session, for the cookie.
     pub secret: String,
@@ -39,7 +39,7 @@ pub struct NewSession {
 /// An email and a password that are to be checked.
 pub struct Credentials(SignIn);
 
-/// The password that a member has, and the one that they want.
+/// The present password of a member, and the new one.
 pub struct NewPassword(PasswordChange);
 
 /// An invitation with its secret, for a link.
@@ -51,19 +51,19 @@ pub struct IssuedInvitation {
     pub secret: String,
 }
 
-/// Says whether somebody can sign in to the dashboard.
+/// The ways in which somebody can sign in to the dashboard.
 #[derive(Debug)]
 pub enum FirstOwner {
-    /// Some member has a password.
+    /// A member has a password.
     Exists,
-    /// Nobody has one. A link that was made earlier is valid until this moment.
+    /// No member has a password. An earlier link is valid until this moment.
     Invited(Millis),
-    /// Nobody has one, and this link was made just now.
+    /// No member has a password. This link was just made.
     Link(IssuedInvitation),
 }
 
 impl Credentials {
-    /// Reads them from a request body.
+    /// Reads the email and the password from a request body.
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `VALIDATION_FAILED`.
@@ -71,14 +71,14 @@ impl Credentials {
         account::sign_in(body).map(Credentials)
     }
 
-    /// The email as it was sent.
+    /// Returns the email as it was sent.
     pub fn email(&self) -> &str {
         &self.0.email
     }
 }
 
 impl NewPassword {
-    /// Reads them from a request body.
+    /// Reads both passwords from a request body.
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `VALIDATION_FAILED`.
@@ -106,7 +106,7 @@ impl Content {
         self.begin_session(Some(Actor::Member(member.id)), command).await
     }
 
-    /// The member with that email, if the password is theirs. Takes the same time if there is no such member.
+    /// Returns the member with that email, if the password is theirs. Takes the same time if there is no such member.
     async fn check_password(&self, email: &str, password: String) -> Result<(Member, PasswordHash)> {
         let state = self.state();
         let known = find_by_email(&state, email)
@@ -116,7 +116,7 @@ impl Content {
         let passwords = &self.shared.passwords;
         let matches = match hash {
             Some(hash) => passwords.run(move || hash.matches(&password)).await?,
-            // The same work or the same time, so that the time says nothing about who is a member.
+            // Takes the same time as a wrong password, so that the time does not reveal who is a member.
             None => passwords.pretend(move || drop(PasswordHash::of(&password))).await.map(|()| false)?,
         };
         known.filter(|_| matches).ok_or_else(wrong_password)
@@ -135,7 +135,7 @@ impl Content {
         self.begin_session(Some(Actor::Member(member.id)), command).await
     }
 
-    /// The session with this secret.
+    /// Returns the session with this secret.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`.
@@ -144,7 +144,8 @@ impl Content {
         known.ok_or_else(|| unauthenticated("this session has ended; sign in again"))
     }
 
-    /// Looks up what the member of a session may do now. Has the committer note that the session was used, once in a while.
+    /// Returns the access that the member of a session has now. Also has the committer note the use of the session,
+    /// once in a while.
     ///
     /// # Errors
     /// `UNAUTHENTICATED` if the member is gone, `FORBIDDEN` if their role carries no rights.
@@ -156,10 +157,10 @@ impl Content {
         Ok(Arc::new(Access::of_member(&member, role)))
     }
 
-    /// The member of a session as they are now.
+    /// Returns the member of a session as they are now.
     ///
     /// # Errors
-    /// As [`Content::access_of`].
+    /// The errors of [`Content::access_of`].
     pub fn signed_in(&self, session: &Session) -> Result<SignedInMember> {
         let state = self.state();
         let member = state.members.get(&session.member).cloned();
@@ -168,10 +169,11 @@ impl Content {
         Ok(SignedInMember { member, role, session: session.clone() })
     }
 
-    /// The sessions of a member that are valid, the last used first. Without `member` they are those of the sender.
+    /// Returns the valid sessions of a member, the last used first. Without `member`, those of the sender.
     ///
     /// # Errors
-    /// `FORBIDDEN` without `manage` for those of others, `NOT_FOUND`, `INVALID_PARAMETER` if a token does not say whose.
+    /// `FORBIDDEN` for another member's without `manage`, `NOT_FOUND`, `INVALID_PARAMETER` if a token sends no
+    /// `member`.
     pub fn list_sessions(&self, access: &Access, member: Option<&str>) -> Result<Vec<Session>> {
         let state = self.state();
         let own = access.member();
@@ -206,7 +208,7 @@ impl Content {
         self.submit_as(access, command).await.map(|_| ())
     }
 
-    /// Ends a session for its member, whatever they may do.
+    /// Ends a session for its own member, which needs no ability.
     ///
     /// # Errors
     /// `OVERLOADED`.
@@ -225,7 +227,7 @@ impl Content {
         issued(self.submit_as(access, Command::Account(AccountCommand::Invite(id))).await?)
     }
 
-    /// True if any member has a password.
+    /// Is true if any member has a password.
     pub fn somebody_can_sign_in(&self) -> bool {
         self.state().accounts.has_passwords()
     }
@@ -245,7 +247,7 @@ impl Content {
         issued(self.submit(Command::Account(AccountCommand::Invite(FIRST_OWNER))).await?).map(FirstOwner::Link)
     }
 
-    /// The member that an invitation is for; none for the first owner's link.
+    /// Returns the member that an invitation is for; `None` for the first owner's link.
     ///
     /// # Errors
     /// `NOT_FOUND` if it was used or replaced, or has expired.
@@ -286,7 +288,7 @@ impl Content {
     }
 }
 
-/// The member with this email. Letter case counts only where two members differ in nothing else.
+/// Returns the member with this email. Letter case matters only if two members' emails differ in nothing else.
 fn find_by_email<'a>(state: &'a State, email: &str) -> Option<&'a Member> {
     let email = email.trim();
     if let Some(exact) = state.members.values().find(|member| member.email == email) {

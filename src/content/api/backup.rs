@@ -10,7 +10,7 @@ use bindery_model::error::{Error, Result};
 use crate::handle::Content;
 use crate::maintain::checkpoint::Pins;
 
-/// Where backups are kept within the data folder while they are sent.
+/// The folder, within the data folder, of backups that are being sent.
 const FOLDER: &str = "backups";
 
 impl Content {
@@ -27,7 +27,7 @@ impl Content {
     /// Writes a backup to a file without a name: it is gone when it is closed.
     ///
     /// # Errors
-    /// As [`Content::backup`].
+    /// The errors of [`Content::backup`].
     pub fn backup_to_send(&self) -> Result<(File, Header)> {
         let mut head = None;
         let file = self.unnamed_file(|path| {
@@ -37,10 +37,10 @@ impl Content {
         Ok((file, head.ok_or_else(|| Error::internal("the backup was not written"))?))
     }
 
-    /// A file in the data folder without a name, which `write` writes at the path that it gets.
+    /// Makes a file in the data folder without a name. `write` writes it at a temporary path.
     ///
     /// # Errors
-    /// Those of `write`; `OVERLOADED` if the disk is full, `INTERNAL` if the file cannot be opened.
+    /// The errors of `write`; `OVERLOADED` if the disk is full, `INTERNAL` if the file cannot be opened.
     pub fn unnamed_file(&self, write: impl FnOnce(&Path) -> Result<()>) -> Result<File> {
         let folder = self.shared.folder.join(FOLDER);
         fs::create_dir_all(&folder).map_err(|error| Error::writing(&folder, &error))?;
@@ -48,7 +48,7 @@ impl Content {
         getrandom::fill(&mut random).map_err(Error::internal)?;
         let path = folder.join(format!("{:016x}", u64::from_le_bytes(random)));
         let opened = write(&path).and_then(|()| File::open(&path).map_err(Error::internal));
-        // Also what a full disk left unfinished, which takes the rest of its space.
+        // This also removes what a write to a full disk left unfinished, which would keep the disk full.
         match fs::remove_file(&path) {
             Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::internal(error)),
             _ => opened,

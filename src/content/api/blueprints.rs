@@ -30,7 +30,7 @@ pub struct Replacement {
     force: bool,
 }
 
-/// Says whether a replacement is carried out.
+/// The mode of a replacement: carried out, or only planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Apply,
@@ -58,7 +58,7 @@ pub struct BlueprintPlan {
 }
 
 impl Replacement {
-    /// Replaces the blueprint by what a request body says, or plans to. A replacement is in force on return.
+    /// Replaces the blueprint as a request body says, or plans this. A replacement is in force on return.
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
@@ -78,7 +78,7 @@ impl Replacement {
 }
 
 impl Content {
-    /// All blueprints that the token sees, by slug.
+    /// Returns all blueprints that the token sees, by slug.
     ///
     /// # Errors
     /// `FORBIDDEN` without `view` or `manage`.
@@ -89,7 +89,7 @@ impl Content {
         Ok(visible.map(|collection| Arc::clone(&collection.blueprint)).collect())
     }
 
-    /// One blueprint.
+    /// Returns one blueprint.
     ///
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`.
@@ -114,7 +114,7 @@ impl Content {
         self.submit_idempotent(access, Command::CreateBlueprint(definition), idempotent, blueprint_of).await
     }
 
-    /// A replacement of the blueprint of that slug; with `?dry_run=true` only a plan of it.
+    /// Returns the replacement of the blueprint of that slug; with `?dry_run=true` it is only planned.
     ///
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`.
@@ -155,8 +155,7 @@ impl Content {
         }
     }
 
-    /// Plans what a replacement would change. Reads everything that is stored of the blueprint, unless the change concerns none
-    /// of it.
+    /// Plans a replacement. Reads all stored resources of the blueprint, unless the change does not depend on them.
     fn plan_blueprint(&self, slug: &str, definition: Definition, force: bool) -> Result<BlueprintPlan> {
         let state = self.state();
         let current = &state.collection(slug)?.blueprint;

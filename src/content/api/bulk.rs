@@ -15,7 +15,7 @@ use crate::prepare::bulk::{self, BulkTerms, Operation};
 /// The outcomes of the items of a bulk request.
 #[derive(Debug)]
 pub struct BulkAnswer {
-    /// The operation for each.
+    /// The operation of the request.
     pub operation: Operation,
     /// The items that were applied, in order.
     pub applied: Vec<AppliedItem>,
@@ -74,7 +74,7 @@ impl ResourceWriter {
 }
 
 impl BulkAnswer {
-    /// `sanitized` is what was removed of each item.
+    /// Makes the answer. `sanitized` lists the parts that were removed from each item.
     fn of(operation: Operation, outcomes: &[ItemOutcome], sanitized: &[FieldRemovals]) -> BulkAnswer {
         let mut answer = BulkAnswer { operation, applied: Vec::new(), failed: Vec::new() };
         for (index, (outcome, sanitized)) in outcomes.iter().zip(sanitized).enumerate() {

@@ -1,8 +1,8 @@
 //! Requests with an `Idempotency-Key` (`API.md` 4.13): carried out once, however often they are sent.
 //!
-//! The committer decides: it finds the kept answer, or carries out the command and keeps the answer in the same
-//! transaction. So of two requests with one key that race, the second one finds the answer to the first. The caller says
-//! how an answer is encoded; here it is bytes.
+//! The committer either finds the kept answer, or carries out the command and keeps the answer in the same transaction.
+//! So if two requests with the same key race, the second one gets the answer to the first. The caller encodes the
+//! answer; here it is bytes.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
 use crate::data::lookup::Lookup;
 use crate::handle::Content;
 
-/// Encodes an answer that is to be kept; nothing for one that is not.
+/// The function that encodes an answer that must be kept. It returns `None` for other answers.
 type Encode<T> = dyn Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync;
 
-/// An idempotent request, with how the answer to it is encoded.
+/// An idempotent request, with the function that encodes its answer.
 pub struct Idempotency<T> {
     request: IdempotentRequest,
     encode: Arc<Encode<T>>,
@@ -34,7 +34,8 @@ pub enum IdempotentAnswer<T> {
 }
 
 impl<T: 'static> Idempotency<T> {
-    /// `encode` returns the bytes of an answer that is to be kept, and nothing for one that is not.
+    /// Makes an idempotent request. `encode` returns the bytes of an answer that must be kept, and `None` for other
+    /// answers.
     pub fn new(
         request: IdempotentRequest,
         encode: impl Fn(&Result<T>) -> Option<Vec<u8>> + Send + Sync + 'static,
@@ -42,7 +43,8 @@ impl<T: 'static> Idempotency<T> {
         Idempotency { request, encode: Arc::new(encode) }
     }
 
-    /// Makes what the committer needs. `read` makes the value that `encode` takes from the outcome of the command.
+    /// Returns what the committer needs to keep the answer. `read` turns the outcome of the command into the value that
+    /// `encode` accepts.
     pub(crate) fn keep(&self, read: impl Fn(&Outcome, &dyn Lookup) -> Result<T> + Send + 'static) -> KeepAnswer {
         let encode = Arc::clone(&self.encode);
         let encode = Box::new(move |result: &Result<Outcome>, lookup: &dyn Lookup| match result {
@@ -54,7 +56,7 @@ impl<T: 'static> Idempotency<T> {
 }
 
 impl<T> IdempotentAnswer<T> {
-    /// The same with another value.
+    /// Maps a fresh value; a kept answer stays as it is.
     pub(crate) fn map<U>(self, map: impl FnOnce(T) -> U) -> IdempotentAnswer<U> {
         match self {
             IdempotentAnswer::Fresh(value) => IdempotentAnswer::Fresh(map(value)),
@@ -64,8 +66,8 @@ impl<T> IdempotentAnswer<T> {
 }
 
 impl Content {
-    /// The kept answer to a request; `None` if none is kept under its key. `request` is `None` for a request that could
-    /// not be read whole: its answer is never kept.
+    /// Returns the kept answer to a request; `None` if none is kept under its key. `request` is `None` for a request
+    /// that could not be read whole: its answer is never kept.
     ///
     /// # Errors
     /// `IDEMPOTENCY_KEY_REUSED` if the key was used with another request.

@@ -40,7 +40,7 @@ const GROUP_BYTES: usize = 2 << 20;
 /// come with an idempotency key.
 const TOGETHER_BYTES: usize = 512 << 20;
 
-/// The number of groups that may be in preparation at once: enough to keep the cores busy, few enough to bound memory.
+/// The maximum number of groups in preparation: enough to keep the cores busy, and few enough to limit the memory.
 const GROUPS_IN_FLIGHT: usize = 3;
 
 /// An import that is under way.
@@ -71,7 +71,7 @@ struct GroupPreparation {
     memory: MemoryPermit,
 }
 
-/// Lines, and the items that they are under a blueprint.
+/// Lines, with their items under a blueprint.
 struct PreparedLines {
     blueprint: Arc<Blueprint>,
     lines: Vec<Arc<RawLine>>,
@@ -79,8 +79,8 @@ struct PreparedLines {
 }
 
 impl Content {
-    /// An import into the blueprint of that slug. `variant` in the query string names the variant that `attributes` of a
-    /// line are written to.
+    /// Returns an import into the blueprint of that slug. `variant` in the query string names the variant that
+    /// `attributes` of a line are written to.
     ///
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`, those of the parameters.
@@ -123,7 +123,7 @@ impl Import {
     /// Adds a line that cannot be read. The error is its answer.
     ///
     /// # Errors
-    /// As [`Import::push`].
+    /// The errors of [`Import::push`].
     pub async fn refuse(&mut self, error: Error) -> Result<Vec<ImportLine>> {
         self.take(Err(error)).await
     }
@@ -138,7 +138,7 @@ impl Import {
         begun.map_err(|error| self.ended(error))
     }
 
-    /// The error that ends the import. It is about one group of lines, but earlier ones are written.
+    /// Adds a sentence to the error that ends an import: the lines of earlier groups are written.
     fn ended(&self, mut error: Error) -> Error {
         if self.written > 0 {
             let applied = format!("{} lines of the import were applied, and no other", self.written);
@@ -150,7 +150,7 @@ impl Import {
     /// Ends the import. Writes everything that is left, including the lines that waited for others.
     ///
     /// # Errors
-    /// As [`Import::push`].
+    /// The errors of [`Import::push`].
     pub async fn finish(mut self) -> Result<Vec<ImportLine>> {
         let mut answers = Vec::new();
         while let Some(more) = self.finish_next().await? {
@@ -159,10 +159,11 @@ impl Import {
         Ok(answers)
     }
 
-    /// The same piece by piece, so that the answers need not be in memory at once. None if there is no more.
+    /// Like [`Import::finish`], but returns the answers in pieces, so that they are never all in memory. Returns `None`
+    /// after the last piece.
     ///
     /// # Errors
-    /// As [`Import::push`].
+    /// The errors of [`Import::push`].
     pub async fn finish_next(&mut self) -> Result<Option<Vec<ImportLine>>> {
         let next = self.next_group().await;
         next.map_err(|error| self.ended(error))
@@ -179,7 +180,7 @@ impl Import {
         self.submit_waiting().await
     }
 
-    /// Begins to prepare the lines that were taken. Returns the answers to earlier groups that were in the way.
+    /// Begins to prepare the collected lines. Returns the answers to earlier groups that had to be finished first.
     async fn begin_group(&mut self) -> Result<Vec<ImportLine>> {
         let lines: Vec<Arc<RawLine>> = std::mem::take(&mut self.lines).into_iter().map(Arc::new).collect();
         self.lines_bytes = 0;
@@ -189,7 +190,7 @@ impl Import {
         }
         let bytes = expansion_of(lines.clone()).await?;
         let admitted = self.content.shared.admission.try_admit(bytes);
-        // An import that waits for memory must not hold any: others might wait for that.
+        // An import must not hold memory while it waits for more: two imports could wait for each other.
         while !self.preparing.is_empty() && (admitted.is_none() || self.preparing.len() >= GROUPS_IN_FLIGHT) {
             answers.extend(self.submit_group().await?);
         }
@@ -284,8 +285,8 @@ impl Import {
         answers
     }
 
-    /// Has a line wait for later ones. `blueprint` is what the item was prepared under. Returns its answer if there is no
-    /// room.
+    /// Makes a line wait for later ones. `item` is the line as it was prepared under `blueprint`. Returns the line's
+    /// answer if there is no memory for it.
     fn wait(&mut self, line: Arc<RawLine>, blueprint: &Blueprint, item: &Item) -> Option<ImportLine> {
         let Item::Import(item) = item else { return None };
         let index = line.index;
@@ -359,7 +360,7 @@ impl Import {
         let (variant, is_overtaken) = (self.variant, self.is_overtaken);
         let order = move || {
             if is_overtaken {
-                // What relates to what may be different under the changed blueprint.
+                // References are read again: under the changed blueprint they may differ.
                 let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
                 for (line, relations) in waiting.lines_mut() {
                     if let Item::Import(item) = line.prepare(preparation) {

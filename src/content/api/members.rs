@@ -11,7 +11,7 @@ use crate::handle::Content;
 use crate::prepare::access;
 
 impl Content {
-    /// All members, in the order of their creation. Members see each other, for `user` fields.
+    /// Returns all members, in the order of their creation. Members see each other, for `user` fields.
     ///
     /// # Errors
     /// `FORBIDDEN`.
@@ -22,7 +22,7 @@ impl Content {
         Ok(self.state().members.values().cloned().collect())
     }
 
-    /// One member.
+    /// Returns one member.
     ///
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`.
@@ -31,7 +31,7 @@ impl Content {
         self.state().member(id).cloned()
     }
 
-    /// Until when the link of a member is valid that has not been used.
+    /// Returns the time until which the unused invitation of a member is valid.
     pub fn invited_until(&self, member: u64) -> Option<Millis> {
         let invitation = self.state().accounts.invitation_of(member, now_millis()).cloned();
         invitation.map(|invitation| invitation.expires_at)

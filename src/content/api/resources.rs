@@ -49,15 +49,15 @@ pub struct ResourceWriter {
 /// The slugs of the attributes that the body of an update writes; `None` for all of them.
 type SentAttributes = Option<HashSet<String>>;
 
-/// A body, and what it was parsed to.
+/// A body, with its parsed value.
 pub(super) struct ParsedBody<'a> {
-    /// Parsed once more if the blueprint changed meanwhile: what was parsed is used up by then.
+    /// Kept because the body is parsed again if the blueprint changed: preparing consumes the parsed value.
     pub(super) bytes: &'a [u8],
     pub(super) parsed: Value,
 }
 
 impl Content {
-    /// A write to the blueprint of that slug.
+    /// Returns a write to the blueprint of that slug.
     ///
     /// # Errors
     /// `FORBIDDEN` without the ability, `NOT_FOUND`, those of the parameters.
@@ -72,7 +72,7 @@ impl Content {
 }
 
 impl ResourceWriter {
-    /// The id of an existing resource.
+    /// Returns the id of an existing resource.
     ///
     /// # Errors
     /// `NOT_FOUND`.
@@ -157,7 +157,7 @@ impl ResourceWriter {
         written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
     }
 
-    /// The presentation of what was written.
+    /// Returns the presentation of the written resource.
     fn presentation(&self, selection: Selection) -> Presentation {
         let names = AuthorNames::shown_to(&self.access, &self.state);
         Presentation { variant: self.variant, fallback: None, selection, highlights: None, names }
@@ -172,9 +172,9 @@ impl ResourceWriter {
         self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
     }
 
-    /// The resource that the answer to an update shows: the whole resource to a token that may see it, before the write or after it.
-    /// To another token only those attributes that it has just written, or a write that changes nothing would be a way to
-    /// read. Every other key of the object is always there.
+    /// Selects what the answer to an update shows. A token that sees the resource, before or after the write, gets all
+    /// of it. Another token gets only the attributes that it has just written; otherwise a write that changes nothing
+    /// would be a way to read. All other keys of the object are always answered.
     fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
         let (blueprint, WrittenResource { meta, before, .. }) = (&self.collection.blueprint, written);
         let sight = Sight::of_writer(&self.access, blueprint, self.content.state().released);
@@ -194,7 +194,7 @@ impl ResourceWriter {
         if_match.check(self.collection.version_of(&hit).tag(self.state.epoch))
     }
 
-    /// Tests whether the token may change between draft and published.
+    /// Returns whether the token may change between draft and published.
     pub(super) fn may_publish(&self) -> bool {
         self.access.may(Ability::Publish)
     }
@@ -276,12 +276,12 @@ fn sent_attributes(body: &Value, extent: Extent) -> SentAttributes {
     }
 }
 
-/// The outcome of a write of one item.
+/// Returns the outcome of a write of one item.
 fn only(outcomes: Vec<ItemOutcome>) -> Result<WrittenResource> {
     outcomes.first().ok_or_else(no_outcome)?.written().cloned()
 }
 
-/// The parts that sanitizing removed from the values of a write of one item.
+/// Returns the parts that sanitizing removed from the values of a write of one item.
 fn sanitized(items: &[Item]) -> FieldRemovals {
     items.first().map(Item::sanitized).unwrap_or_default()
 }

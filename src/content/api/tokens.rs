@@ -18,7 +18,7 @@ pub struct IssuedToken {
 }
 
 impl Content {
-    /// All tokens, in the order of their creation, without their secrets.
+    /// Returns all tokens, in the order of their creation, without their secrets.
     ///
     /// # Errors
     /// `FORBIDDEN`.

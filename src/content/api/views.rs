@@ -22,8 +22,8 @@ pub struct OwnedView {
 }
 
 impl Content {
-    /// The views that a member sees, of one blueprint or of all: their own, and those that are shared, in the order of their
-    /// creation.
+    /// Returns the views that a member sees, of one blueprint or of all: their own, and those that are shared, in the
+    /// order of their creation.
     ///
     /// # Errors
     /// `FORBIDDEN` for a token.
@@ -91,7 +91,7 @@ impl Content {
     }
 }
 
-/// The member who sends the request.
+/// Returns the member who sends the request.
 fn member(access: &Access) -> Result<u64> {
     access
         .member()

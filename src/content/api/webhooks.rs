@@ -1,4 +1,4 @@
-//! Webhooks as the API defines them (`API.md` 6.2), and what delivering them needs.
+//! Webhooks as the API defines them (`API.md` 6.2), and the data for their delivery.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::handle::Content;
 use crate::prepare::webhook;
 
 impl Content {
-    /// All webhooks, in the order of their creation.
+    /// Returns all webhooks, in the order of their creation.
     ///
     /// # Errors
     /// `FORBIDDEN`.
@@ -26,7 +26,7 @@ impl Content {
         Ok(self.webhooks())
     }
 
-    /// One webhook.
+    /// Returns one webhook.
     ///
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`.
@@ -69,17 +69,17 @@ impl Content {
         self.submit_as(access, Command::DeleteWebhook(id.to_owned())).await.map(|_| ())
     }
 
-    /// All webhooks, for their delivery.
+    /// Returns all webhooks, for their delivery.
     pub fn webhooks(&self) -> Vec<Arc<Webhook>> {
         self.state().webhooks.values().cloned().collect()
     }
 
-    /// One webhook, for its delivery.
+    /// Returns one webhook, for its delivery.
     pub fn webhook(&self, id: &str) -> Option<Arc<Webhook>> {
         self.state().webhooks.get(id).cloned()
     }
 
-    /// Notice of each change of a webhook.
+    /// Returns a receiver that is notified of each change of a webhook.
     pub fn watch_webhooks(&self) -> watch::Receiver<()> {
         self.shared.cell.watch_webhooks()
     }
@@ -93,7 +93,7 @@ impl Content {
         self.submit(Command::ChangeWebhook(id.to_owned(), patch)).await.map(|_| ())
     }
 
-    /// The saved progress of a webhook; all parts are empty if nothing was.
+    /// Returns the saved progress of a webhook. All parts are empty if no progress was saved.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -106,7 +106,8 @@ impl Content {
         Ok(parts)
     }
 
-    /// Saves parts of how far webhooks are delivered: the id of a webhook, the number of a part, and its stored form.
+    /// Saves parts of the delivery progress of webhooks: the id of a webhook, the number of a part, and its stored
+    /// form.
     ///
     /// # Errors
     /// `OVERLOADED`.

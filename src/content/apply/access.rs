@@ -1,4 +1,4 @@
-//! The effects of a transaction on tokens, webhooks, views, members and how members sign in.
+//! The effects of a transaction on tokens, webhooks, views, members and their sign-in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::data::saved_view::SavedView;
 use crate::data::state::State;
 use crate::data::webhook::Webhook;
 
-/// Applies it to the state to come.
+/// Applies the effects to the next state.
 ///
 /// # Errors
 /// `INTERNAL` for a malformed record.

@@ -1,5 +1,5 @@
-//! The effects of a transaction on the change feed: the end that readers see moves, and changes beyond what is kept
-//! leave the store. They are not removed by the log: a start removes what a kill left.
+//! The effects of a transaction on the change feed: the end that readers see moves, and changes beyond the limit leave
+//! the store. The log does not remove them: a start removes those that a kill left.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use bindery_store::{Key, Prefix, Store, StoreWrite};
 use crate::data::changes::{ChangeGroup, ChangeNumbers};
 use crate::data::feed::Feed;
 
-/// The number of changes beyond those to keep at which some are removed.
+/// Removal begins when this many changes more than the limit are stored.
 const SLACK: u64 = 512;
 
 /// The number of groups that are removed at a time, so that no write waits long.
@@ -18,7 +18,7 @@ const REMOVED_GROUPS: usize = 1_024;
 /// Tracks the recorded changes.
 pub(crate) struct ChangeKeeper {
     feed: Arc<Feed>,
-    /// The numbers that were given.
+    /// The numbers that were assigned.
     pub(crate) numbers: ChangeNumbers,
     /// The number of changes that are kept.
     kept: u64,
@@ -29,25 +29,25 @@ pub(crate) struct ChangeKeeper {
 }
 
 impl ChangeKeeper {
-    /// For a store whose changes have these numbers, and of which `removed` changes were removed before.
+    /// Creates the keeper of a store whose changes have these numbers, after `removed` changes were removed.
     pub(crate) fn new(feed: Arc<Feed>, numbers: ChangeNumbers, kept: u64, removed: u64) -> ChangeKeeper {
         ChangeKeeper { feed, numbers, kept, removed, unpublished: Vec::new() }
     }
 
-    /// Notes what a transaction recorded.
+    /// Notes the changes that a transaction recorded.
     pub(super) fn note(&mut self, first_of_epoch: Option<u64>, groups: Vec<ChangeGroup>) {
         self.numbers.first_of_epoch = first_of_epoch.unwrap_or(self.numbers.first_of_epoch);
         groups.iter().for_each(|group| self.numbers.note(group));
         self.unpublished.extend(groups);
     }
 
-    /// Shows readers what was noted. The state that includes it must be published.
+    /// Makes the noted changes visible to readers. The state that includes them must be published before.
     pub(super) fn publish(&mut self, store: &Store) -> Result<()> {
         self.feed.publish(std::mem::take(&mut self.unpublished));
         self.remove_old(store).map(drop)
     }
 
-    /// Removes everything that is not kept: what a kill left, or what was kept by another setting.
+    /// Removes all changes beyond the limit, for example after a kill or with a smaller limit.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -66,7 +66,7 @@ impl ChangeKeeper {
         for entry in store.scan(Prefix::Changes).take(REMOVED_GROUPS) {
             let (key, bytes) = entry.map_err(Error::internal)?;
             let group = ChangeGroup::decode(&bytes)?;
-            // The last group stays: the next numbers follow its own.
+            // The last group always stays, because the next numbers follow on it.
             if group.recorded > end || key == Key::Changes(self.numbers.last) {
                 self.removed = self.removed.max(group.recorded - group.changes.len() as u64);
                 break;

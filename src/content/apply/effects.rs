@@ -1,4 +1,4 @@
-//! Sorts the writes of a transaction by what they concern. Reads keys and records, changes nothing.
+//! Sorts the writes of a transaction by their kinds. Reads keys and records, changes nothing.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -11,24 +11,24 @@ use crate::data::changes::ChangeGroup;
 use crate::data::records::{Meta, decode_id};
 use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
 
-/// The writes of one transaction by what they concern.
+/// The effects of the writes of one transaction, by kind.
 #[derive(Default)]
 pub(super) struct Effects<'a> {
-    /// By the blueprint's number.
+    /// The blueprints, by number.
     pub(super) blueprints: BTreeMap<u32, BlueprintEffect<'a>>,
-    /// In order, with the blueprint's number.
+    /// The resources in the order of the writes, with the number of their blueprint.
     pub(super) resources: Vec<(u32, ResourceId, ResourceEffect)>,
     /// The new versions of lists: the blueprint, whether those of the public are meant, and the version.
     pub(super) list_versions: Vec<(u32, bool, u64)>,
-    /// By id; `None` is revoked.
+    /// The tokens, by id; `None` for a revoked token.
     pub(super) tokens: Vec<(String, Option<&'a [u8]>)>,
-    /// By id; `None` is deleted.
+    /// The members, by id; `None` for a deleted member.
     pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
-    /// By id; `None` is deleted.
+    /// The webhooks, by id; `None` for a deleted webhook.
     pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
-    /// By id; `None` is deleted.
+    /// The views, by id; `None` for a deleted view.
     pub(super) views: Vec<(String, Option<&'a [u8]>)>,
-    /// The effects on how members sign in, in order.
+    /// The effects on the sign-in of members, in order.
     pub(super) accounts: Vec<AccountEffect<'a>>,
     /// The id that was given last, if one was given.
     pub(super) last_id: Option<ResourceId>,
@@ -53,7 +53,7 @@ struct WrittenCopy<'a> {
 pub(super) enum AccountEffect<'a> {
     Password(u64, Option<&'a [u8]>),
     Invitation(u64, Option<&'a [u8]>),
-    /// By the session's id.
+    /// The session, by its id.
     Session(&'a str, Option<&'a [u8]>),
 }
 
@@ -67,20 +67,20 @@ pub(super) struct BlueprintEffect<'a> {
 /// An effect on a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum RecordEffect<'a> {
-    /// Nothing.
+    /// The record stays.
     #[default]
     Untouched,
-    /// It is deleted.
+    /// The record is deleted.
     Deleted,
-    /// It gets this value.
+    /// The record gets this value.
     Put(&'a [u8]),
 }
 
 /// An effect on a resource.
 pub(super) enum ResourceEffect {
-    /// It is created or changed.
+    /// The resource is created or changed.
     Put(Meta),
-    /// It is deleted.
+    /// The resource is deleted.
     Deleted,
     /// Its index columns are filled; the resource stays the same.
     Reindex,
@@ -156,7 +156,7 @@ impl<'a> Effects<'a> {
                     effects.first_change = Some(decode_first_change(number)?);
                 }
                 (Key::Changes(_), Some(group)) => effects.changes.push(ChangeGroup::decode(group)?),
-                // The store is all that these concern.
+                // These keys concern only the store.
                 (
                     Key::Counter(_)
                     | Key::Copy { .. }
@@ -176,14 +176,14 @@ impl<'a> Effects<'a> {
         Ok(effects)
     }
 
-    /// The copies of a resource that are written: variant, number and record.
+    /// Returns the copies of a resource that are written: variant, number and record.
     pub(super) fn copies_of(&self, blueprint: u32, id: ResourceId) -> impl Iterator<Item = (u16, u64, &'a [u8])> {
         let copies = self.copies.get(&(blueprint, id)).into_iter().flatten();
         copies.map(|copy| (copy.variant, copy.number, copy.bytes))
     }
 }
 
-/// The effect of a write of a resource's meta record.
+/// Returns the effect of a write of a resource's meta record.
 ///
 /// # Errors
 /// `INTERNAL` for a malformed record.
@@ -195,12 +195,13 @@ pub(super) fn resource_effect(op: &WriteOp) -> Result<ResourceEffect> {
     }
 }
 
-/// Tests whether a write deletes a version of a copy that older snapshots may need.
+/// Returns whether a write deletes a version of a copy that older snapshots may need.
 pub(super) fn supersedes(write: &StoreWrite) -> bool {
     matches!(write.key, Key::Copy { .. }) && write.op == WriteOp::Delete
 }
 
-/// Tests whether a write may change the import key of a resource. Most transactions have none and need not be looked at.
+/// Returns whether a write may change the import key of a resource. Most transactions have no such write, so the search
+/// for replaced keys is skipped.
 pub(super) fn may_change_import_keys(write: &StoreWrite) -> bool {
     match write.key {
         Key::ImportKey { .. } => true,

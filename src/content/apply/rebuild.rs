@@ -1,9 +1,9 @@
 //! Rebuilding the index of a blueprint whose files turned out to be damaged, while reads and writes go on.
 //!
-//! The damaged index stays in the state until the new one is complete: what it knows of each resource (id, version, dates,
-//! copies) is in memory and sound, and is all that writes and reads of one resource need. Searches fail meanwhile. Both
-//! indexes get every operation; beside that, the new one gets a piece of what the store holds whenever the committer is
-//! idle. Must not know why an index is damaged.
+//! The damaged index stays in the state until the new one is complete: its data about each resource (id, version,
+//! dates, copies) is in memory and intact, and is all that writes and reads of one resource need. Searches fail
+//! meanwhile. Both indexes get every operation. Whenever the committer is idle, the new one also gets a piece of the
+//! store. Must not know why an index is damaged.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::data::records::Meta;
 use crate::data::state::{Collection, State};
 use crate::warm::warm_index;
 
-/// The most resources of one piece: writes wait for it.
+/// The most resources of one piece. Writes wait while a piece is added.
 const PIECE_RESOURCES: usize = 128;
 
 /// The indexes that are being rebuilt, by blueprint.
@@ -31,13 +31,13 @@ struct Rebuild {
     after: Option<Key>,
     count: u64,
     started: Instant,
-    /// Later than `started` if an attempt failed just before.
+    /// The time at which the rebuild continues. It is later than `started` after a failed attempt.
     continues_at: Instant,
-    /// Prepares the complete index for its first searches.
+    /// The thread that prepares the complete index for its first searches.
     warming: Option<JoinHandle<()>>,
 }
 
-/// The most that preparing a rebuilt index may take.
+/// The maximum time for preparing a rebuilt index.
 const WARM_TIME: Duration = Duration::from_secs(60);
 
 /// The time to wait after the store failed.
@@ -50,12 +50,12 @@ pub(super) struct RebuiltIndex {
 }
 
 impl Rebuilds {
-    /// Tests whether there is anything to do.
+    /// Returns whether an index is being rebuilt.
     pub(crate) fn is_busy(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// The new index of a blueprint, which gets the same operations as the damaged one.
+    /// Returns the new index of a blueprint, which gets the same operations as the damaged one.
     pub(super) fn index(&self, blueprint: u32) -> Option<&bindery_index::Index> {
         self.0.get(&blueprint).map(|rebuild| &rebuild.index)
     }
@@ -65,8 +65,8 @@ impl Rebuilds {
         self.0.remove(&blueprint);
     }
 
-    /// Begins to rebuild indexes that were found to be damaged, and carries the first rebuild on by one piece. Returns an
-    /// index that is complete. The caller puts it into the state before anything else is applied.
+    /// Begins to rebuild indexes that were found to be damaged, and rebuilds one more piece of the first one. Returns
+    /// the index if it is complete. The caller puts it into the state before it applies anything else.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails. Then a later call begins the rebuild again.
@@ -112,7 +112,7 @@ impl Rebuilds {
 }
 
 impl Rebuild {
-    /// True if the complete index is prepared for its first searches. That may take seconds, so a thread does it.
+    /// Is true if the complete index is prepared for its first searches. That may take seconds, so a thread does it.
     fn is_warm(&mut self, collection: &Collection) -> bool {
         if let Some(warming) = &self.warming {
             return warming.is_finished();
@@ -123,7 +123,7 @@ impl Rebuild {
             warm_index(&blueprint, &snapshot, Instant::now() + WARM_TIME);
         };
         self.warming = std::thread::Builder::new().name("warm".to_owned()).spawn(work).ok();
-        // Without a thread, the first search does it.
+        // If no thread can be started, the first search prepares the index.
         self.warming.is_none()
     }
 

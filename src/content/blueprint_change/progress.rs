@@ -32,7 +32,7 @@ impl<'a> StepProgress<'a> {
         StepProgress { is_stopping, slug, step, total, reported: Instant::now() }
     }
 
-    /// Reports how many resources are done, now and then.
+    /// Reports the number of finished resources, from time to time.
     ///
     /// # Errors
     /// `OVERLOADED` if the server is stopping.
@@ -49,7 +49,7 @@ impl<'a> StepProgress<'a> {
     }
 }
 
-/// `OVERLOADED` for a change that a stop of the server interrupts.
+/// Returns `OVERLOADED` for a change that a stop of the server interrupts.
 pub(super) fn stopping() -> Error {
     Error::new(Code::Overloaded, "the server is shutting down; the blueprint change continues when it is back")
 }

@@ -1,4 +1,4 @@
-//! The threads that carry blueprint changes through.
+//! The threads that carry out blueprint changes.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::queue::{Queue, Reply};
 /// The most resources of one piece, and about the most bytes: other writes wait for a piece.
 const PIECE_RESOURCES: usize = 256;
 const PIECE_BYTES: usize = 1 << 20;
-/// About how many bytes a claim takes.
+/// The approximate number of bytes of a claim.
 const CLAIM_BYTES: usize = 100;
 
 /// Runs one thread for each blueprint change that is under way.
@@ -43,7 +43,7 @@ impl ChangeRunner {
         ChangeRunner { queue, store, cell, sanitizer, is_stopping, threads }
     }
 
-    /// Starts a thread for a change that has begun. The caller, if there is one, is answered when the change is in force
+    /// Starts a thread for a change that has begun. It answers the caller, if there is one, when the change is in force
     /// or refused.
     pub(crate) fn start(self: &Arc<Self>, change: Arc<BlueprintChange>, caller: Option<Reply>) {
         let runner = Arc::clone(self);
@@ -56,7 +56,7 @@ impl ChangeRunner {
                 tracing::info!(blueprint = change.current.slug, %error, "blueprint change did not come into force");
             }
             if let Some(caller) = caller {
-                // The caller may have left. The change does not depend on it.
+                // The caller may have left; the change goes on without it.
                 let _ = caller.send(outcome);
             }
         };
@@ -68,7 +68,7 @@ impl ChangeRunner {
         }
     }
 
-    /// Has all threads end soon. The next start begins their changes over.
+    /// Tells all threads to end soon. The next start begins their changes again.
     pub(crate) fn begin_stop(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
     }
@@ -116,7 +116,7 @@ impl ChangeRunner {
         }
     }
 
-    /// Compares everything that is stored with the changed blueprint.
+    /// Compares all stored resources with the changed blueprint.
     fn compare(&self, change: &BlueprintChange) -> Result<Conflict> {
         let state = self.cell.load();
         let mut progress = StepProgress::new(&self.is_stopping, change, "compare", &state);
@@ -125,12 +125,12 @@ impl ChangeRunner {
         Ok(survey.conflicts())
     }
 
-    /// Has everything claimed and indexed that the changed blueprint needs.
+    /// Submits all claims and index operations that the changed blueprint needs.
     fn backfill(&self, change: &BlueprintChange) -> Result<()> {
         if change.becoming_unique().is_empty() && !change.retypes() {
             return Ok(());
         }
-        // Held so that the versions that are read stay in the store.
+        // Held so that the versions that are read are not removed from the store.
         let state = self.cell.load();
         let mut progress = StepProgress::new(&self.is_stopping, change, "backfill", &state);
         let mut piece = Vec::new();
@@ -153,7 +153,7 @@ impl ChangeRunner {
         if resources.is_empty() {
             return Ok(());
         }
-        // This thread waits for room in the index, so that the committer does not have to while others wait for it.
+        // The thread waits here for room in the index. Otherwise the committer would wait, and delay other writes.
         if let Some(collection) = self.cell.load().numbered(change.current.number) {
             collection.index.wait_for_room();
         }
@@ -168,7 +168,7 @@ impl ChangeRunner {
     }
 }
 
-/// About how many bytes the committer handles for a resource.
+/// Returns the approximate number of bytes that the committer handles for a resource.
 fn bytes_of(backfill: &Backfill) -> usize {
     let text_bytes = match &backfill.index_op {
         Some(bindery_index::IndexOp::Put { copies, .. }) => {

@@ -57,7 +57,7 @@ fn total(content: &Content, query: &str) -> u64 {
     list.total
 }
 
-/// The slugs of the fields with which a write conflicts.
+/// Returns the slugs of the fields with which a write conflicts.
 fn conflicting_fields(result: Result<impl Sized>) -> Vec<String> {
     let error = result.err().unwrap();
     assert_eq!(error.code, Code::Conflict, "{error}");

@@ -1,8 +1,8 @@
-//! The commands of the committer about how members sign in: data only.
+//! The commands of the committer about the sign-in of members: data only.
 
 use bindery_access::{ClientNote, Invitation, PasswordHash};
 
-/// A change of how a member signs in.
+/// A change of the sign-in of a member.
 #[derive(Debug)]
 pub(crate) enum AccountCommand {
     /// Begins a session of a member whose password was checked.
@@ -11,7 +11,7 @@ pub(crate) enum AccountCommand {
         member: u64,
         /// The hash that the password matched: it may have been replaced meanwhile.
         password: PasswordHash,
-        /// Where the session begins.
+        /// The client that signs in.
         client: ClientNote,
         /// The id of a session that ends with it.
         replaces: Option<String>,
@@ -30,7 +30,7 @@ pub(crate) enum AccountCommand {
         present: PasswordHash,
         /// The new password.
         password: PasswordHash,
-        /// Where the session begins.
+        /// The client that signs in.
         client: ClientNote,
     },
     /// Sets the password of the member that an invitation is for, and begins a session.
@@ -43,7 +43,7 @@ pub(crate) enum AccountCommand {
         email: Option<String>,
         /// The new password.
         password: PasswordHash,
-        /// Where the session begins.
+        /// The client that signs in.
         client: ClientNote,
     },
 }

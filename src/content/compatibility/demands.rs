@@ -43,7 +43,7 @@ struct ChangedField<'a> {
 }
 
 impl<'a> Demands<'a> {
-    /// The demands of a change.
+    /// Returns the demands of a change.
     pub(crate) fn new(sanitizer: &'a Sanitizer, change: &'a BlueprintChange) -> Self {
         let (current, next) = (&*change.current, &*change.next);
         let kept = next.variant_numbers();
@@ -68,13 +68,13 @@ impl<'a> Demands<'a> {
         demands
     }
 
-    /// Tests whether the change depends on what stored copies hold. Otherwise it can come into force at once.
+    /// Returns whether the change depends on what stored copies hold. Otherwise it can come into force at once.
     pub(crate) fn concern_copies(&self) -> bool {
         let ask_nothing = self.narrowed.is_empty() && self.redirected.is_empty() && self.becoming_unique.is_empty();
         !ask_nothing || (!self.force && !self.removed_variants.is_empty())
     }
 
-    /// The errors that values would have under the changed blueprint, apart from unique ones.
+    /// Returns the errors that values would have under the changed blueprint, apart from unique ones.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

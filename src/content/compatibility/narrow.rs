@@ -2,7 +2,7 @@
 
 use bindery_model::blueprint::{Field, FieldType};
 
-/// Tests whether values may have the wrong form for the changed field: another type, or fewer allowed values.
+/// Returns whether values may have the wrong form for the changed field: another type, or fewer allowed values.
 pub(super) fn may_refuse(before: &FieldType, after: &FieldType) -> bool {
     let lacks = |before: &[String], after: &[String]| before.iter().any(|value| !after.contains(value));
     match (before, after) {
@@ -27,7 +27,7 @@ pub(super) fn may_refuse(before: &FieldType, after: &FieldType) -> bool {
     }
 }
 
-/// Tests whether the targets of values must be found elsewhere than before: in another blueprint, or in a role.
+/// Returns whether the targets of values must be found elsewhere than before: in another blueprint, or in a role.
 pub(super) fn is_redirected(before: &Field, after: &Field) -> bool {
     match &after.field_type {
         FieldType::User { role } => match &before.field_type {

@@ -1,4 +1,4 @@
-//! The blueprint that follows from a definition, where that depends on the other blueprints.
+//! The blueprint that results from a definition, where it depends on other blueprints.
 
 use bindery_model::blueprint::{Blueprint, Definition, Difference};
 use bindery_model::error::{Code, Error, FieldErrors, Result};
@@ -7,15 +7,15 @@ use bindery_model::time::Millis;
 use crate::data::refusals::check_kind;
 use crate::data::state::State;
 
-/// The next revision of a blueprint, and how it differs.
+/// The next revision of a blueprint, with its differences.
 pub(crate) struct Revision {
-    /// The blueprint to come.
+    /// The next blueprint.
     pub(crate) next: Blueprint,
     /// The differences, in order; empty if there is none.
     pub(crate) differences: Vec<Difference>,
 }
 
-/// The blueprint that follows from a definition.
+/// Returns the blueprint that follows from a definition.
 ///
 /// # Errors
 /// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind, or if the blueprint

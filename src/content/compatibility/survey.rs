@@ -1,4 +1,5 @@
-//! A walk over the stored resources of a blueprint that is to be changed: what they lose, and which conflict.
+//! A walk over the stored resources of a blueprint that will be changed. It finds values that are lost and resources
+//! that conflict.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -28,7 +29,7 @@ pub(crate) struct Survey {
 pub(crate) enum Scope {
     /// Resources that conflict with the change.
     Conflicts,
-    /// Those, and values that are lost.
+    /// Conflicts, and also values that are lost.
     ConflictsAndLosses,
 }
 
@@ -39,12 +40,12 @@ struct VariantValues {
 }
 
 impl Survey {
-    /// The resources that conflict with the change.
+    /// Returns the resources that conflict with the change.
     pub(crate) fn conflicts(&self) -> Conflict {
         conflict_of(self.conflicting.len() as u64, self.conflicting.iter().copied())
     }
 
-    /// Reads every stored resource. `go_on` is called with how many were read, and ends the survey by an error.
+    /// Reads every stored resource. Calls `go_on` with the number of resources read; an error of it ends the survey.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails; that of `go_on`.
@@ -127,7 +128,7 @@ fn load_copies(demands: &Demands<'_>, store: &Store, id: ResourceId, meta: &Meta
         .collect()
 }
 
-/// Tests whether a stored copy would be invalid under the changed blueprint, apart from unique values.
+/// Returns whether a stored copy would be invalid under the changed blueprint, apart from unique values.
 fn conflicts(demands: &Demands<'_>, state: &State, store: &Store, copy: &VariantValues) -> Result<bool> {
     if demands.removed_variants.contains(&copy.variant) {
         return Ok(!demands.force && copy.values.iter().any(|value| !value.is_null()));
@@ -141,7 +142,7 @@ fn conflicts(demands: &Demands<'_>, state: &State, store: &Store, copy: &Variant
 struct Holders(HashMap<[u8; 16], ResourceId>);
 
 impl Holders {
-    /// Notes a holder. Returns another one that was seen before.
+    /// Adds a holder of a value. Returns another resource that holds the same value, if one was seen before.
     fn hold(&mut self, position: usize, variant: u16, text: &str, id: ResourceId) -> Option<ResourceId> {
         let first = *self.0.entry(Self::hash(position, variant, text)).or_insert(id);
         (first != id).then_some(first)

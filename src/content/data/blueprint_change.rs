@@ -1,4 +1,5 @@
-//! A change of a blueprint that is under way: what is in force, what is to come, and what each stored resource needs.
+//! A change of a blueprint that is under way: the present blueprint, the next one, and the data that each stored
+//! resource needs.
 //!
 //! Pure data and derivations. The thread that carries a change through is in `blueprint_change`.
 
@@ -19,9 +20,9 @@ const FORMAT: u8 = 1;
 /// A blueprint that is being changed.
 #[derive(Debug)]
 pub(crate) struct BlueprintChange {
-    /// In force until the change takes effect.
+    /// The blueprint that is in force until the change takes effect.
     pub(crate) current: Arc<Blueprint>,
-    /// In force after it.
+    /// The blueprint that is in force after the change.
     pub(crate) next: Arc<Blueprint>,
     /// True if variants that hold values may be removed.
     pub(crate) force: bool,
@@ -41,7 +42,7 @@ pub(crate) struct Backfill {
 }
 
 impl BlueprintChange {
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![FORMAT, u8::from(self.force)];
         out.extend(render::encode(&self.next));
@@ -58,22 +59,22 @@ impl BlueprintChange {
         }
     }
 
-    /// The columns of the blueprint in force and of the changed one.
+    /// Returns the columns of the blueprint in force and of the changed one.
     pub(crate) fn mapping(&self) -> IndexMapping<'_> {
         IndexMapping { blueprint: &self.current, next: Some(&self.next) }
     }
 
-    /// Tests whether a field is re-typed.
+    /// Returns whether a field is re-typed.
     pub(crate) fn retypes(&self) -> bool {
         self.current.retyped(&self.next).next().is_some()
     }
 
-    /// The fields that become unique.
+    /// Returns the fields that become unique.
     pub(crate) fn becoming_unique(&self) -> Vec<ClaimedField> {
         ClaimedField::becoming(&self.current, &self.next)
     }
 
-    /// The writes that the changed blueprint needs for the resource with this meta record.
+    /// Returns the writes that the changed blueprint needs for the resource with this meta record.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

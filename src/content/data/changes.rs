@@ -1,9 +1,8 @@
-//! The changes of resources as the change feed has them (`API.md` 6.1): what is recorded of each, their numbers, and the
-//! stored form.
+//! The changes of resources in the change feed (`API.md` 6.1): the recorded data, the numbers, and the stored form.
 //!
-//! The changes of one transaction are one group, which is stored by that transaction under the number of its last change.
-//! Each group names the number before its first one, so a reader notices whatever is missing between two groups, and
-//! positions that belong to another history of the content.
+//! The changes of a transaction are one group, stored by that transaction under the number of its last change. Each
+//! group names the number before its first change. So a reader notices missing groups, and positions that belong to
+//! another history of the content.
 
 use std::sync::Arc;
 
@@ -18,24 +17,24 @@ const WAS_PUBLIC: u8 = 0x80;
 /// The effect on a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeOp {
-    /// It was created, as a draft or published.
+    /// The resource was created, as a draft or published.
     Created,
-    /// It changed, and is a draft or published as before.
+    /// The resource changed, and is a draft or published as before.
     Updated,
-    /// It became published.
+    /// The resource became published.
     Published,
-    /// It became a draft.
+    /// The resource became a draft.
     Unpublished,
-    /// It was deleted.
+    /// The resource was deleted.
     Deleted,
 }
 
 impl ChangeOp {
-    /// All of them.
+    /// All operations.
     pub const ALL: [ChangeOp; 5] =
         [ChangeOp::Created, ChangeOp::Updated, ChangeOp::Published, ChangeOp::Unpublished, ChangeOp::Deleted];
 
-    /// Its name in answers.
+    /// Returns its name in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             ChangeOp::Created => "created",
@@ -66,20 +65,20 @@ pub(crate) struct RecordedChange {
     pub(crate) op: ChangeOp,
     /// True if readers without `preview` saw the resource before.
     pub(crate) was_public: bool,
-    /// True if they see it afterwards.
+    /// True if readers without `preview` see the resource afterwards.
     pub(crate) is_public: bool,
 }
 
-/// The changes of one transaction, or the mark that the feed begins anew, which has none.
+/// The changes of one transaction. A group without changes marks that the feed begins anew.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct ChangeGroup {
     /// The number of the last change before the first one of this group.
     pub(crate) previous: u64,
     /// The number of its last change.
     pub(crate) last: u64,
-    /// The number of changes that were ever recorded up to its end. Numbers may skip, this does not.
+    /// The number of changes recorded up to the end of this group. Unlike change numbers, it never skips.
     pub(crate) recorded: u64,
-    /// When they happened.
+    /// The time of the changes.
     pub(crate) at: Millis,
     /// The slugs of the blueprints.
     pub(crate) slugs: Vec<Arc<str>>,
@@ -87,12 +86,12 @@ pub(crate) struct ChangeGroup {
 }
 
 impl ChangeGroup {
-    /// The number of its first change.
+    /// Returns the number of its first change.
     pub(crate) fn first(&self) -> u64 {
         self.last + 1 - self.n_numbers()
     }
 
-    /// The number of numbers it takes. The mark of a new beginning takes one.
+    /// Returns how many numbers the group takes. The mark of a new beginning takes one.
     fn n_numbers(&self) -> u64 {
         self.changes.len().max(1) as u64
     }
@@ -104,18 +103,18 @@ impl ChangeGroup {
             self.slugs.push(slug.into());
             self.slugs.len() - 1
         });
-        // There are far fewer blueprints than that.
+        // There are far fewer blueprints than `u16::MAX`.
         let slug = u16::try_from(position).unwrap_or(u16::MAX);
         self.changes.push(RecordedChange { slug, id, op, was_public, is_public });
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![FORMAT];
         for number in [self.previous, self.last, self.recorded, self.at.cast_unsigned()] {
             out.extend(number.to_le_bytes());
         }
-        // The format has a text here, which no version uses.
+        // The format has a text here that no version uses.
         encode_text(&mut out, "");
         out.extend((self.slugs.len() as u16).to_le_bytes());
         self.slugs.iter().for_each(|slug| encode_text(&mut out, slug));
@@ -181,7 +180,7 @@ fn take_text<'a>(bytes: &mut &'a [u8]) -> Option<&'a str> {
 /// The numbers that were given to changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ChangeNumbers {
-    /// The last one.
+    /// The last number.
     pub(crate) last: u64,
     /// The number of changes that were ever recorded.
     pub(crate) recorded: u64,
@@ -198,10 +197,10 @@ impl ChangeNumbers {
         self.note(group);
     }
 
-    /// Makes a group the mark of a new beginning: whoever stands before it is told to read everything again.
+    /// Numbers a group that marks a new beginning: readers before it must read everything again.
     pub(crate) fn give_beginning(&mut self, group: &mut ChangeGroup) {
         group.changes.clear();
-        // Nobody was ever given the number before it.
+        // No reader was given the number before it.
         self.last = self.first_of_epoch.max(self.last + 1);
         self.give(group);
     }

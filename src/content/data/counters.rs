@@ -1,11 +1,11 @@
-//! The counters of the committer, for whoever watches the server.
+//! The counters of the committer, for the operator of the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::data::durations::{DurationFigures, Durations};
 
-/// Counts since the start.
+/// The counts since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     /// Commands that were answered in groups.
@@ -41,12 +41,12 @@ pub struct ContentFigures {
     pub merges: u64,
 }
 
-/// The status of the content, for whoever runs the server.
+/// The status of the content, for the operator of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentStatus {
     /// The number of the last record of the log that readers see.
     pub number: u64,
-    /// The slug of each blueprint, and how many resources it has.
+    /// The slug of each blueprint, with the number of its resources.
     pub blueprints: Vec<(String, u64)>,
     /// The number of tokens that are stored.
     pub tokens: usize,
@@ -55,7 +55,7 @@ pub struct ContentStatus {
 }
 
 impl Counters {
-    /// The counts, with how much there is.
+    /// Returns the figures: the counts, and the given amounts of data.
     pub(crate) fn figures(&self, blueprints: u64, resources: u64, snapshots: u64) -> ContentFigures {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         ContentFigures {

@@ -1,8 +1,8 @@
-//! Stored copies as lists and single reads ask for them. Copies that were read lately are kept as text: reading one from the
-//! store takes a look-up in sled, a checksum and unpacking, which is half of the time of a page.
+//! Reads stored copies for lists and single reads, with a cache of recently read copies as text: reading a copy from
+//! the store takes a look-up in sled, a checksum and unpacking, which is half of the time of a page.
 //!
-//! A copy never changes, and its number is never used again, so nothing is ever told to what is kept. Bounded in bytes for all
-//! blueprints together. Exports do not read through it: they ask for everything once.
+//! A copy never changes, and its number is never used again, so cached copies are never invalidated. The cache is
+//! bounded in bytes for all blueprints together. Exports bypass it, because they read everything once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,14 +16,14 @@ use quick_cache::sync::Cache;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion};
 
-/// The number of bytes of copies that are kept.
+/// The greatest number of bytes in the cache.
 const MAX_BYTES: u64 = 32 << 20;
-/// Larger copies are not kept: each would push out hundreds of small ones.
+/// Larger copies are not cached: each would push out hundreds of small ones.
 const MAX_COPY_BYTES: usize = 64 << 10;
-/// The memory of a copy beside its text: the entry of the table, the counts of references.
+/// The memory of a cached copy in addition to its text: the table entry and the reference counts.
 const ENTRY_BYTES: u64 = 128;
 
-/// The store, and copies that were read from it. Clones share them.
+/// The store with the cache. Clones share both.
 #[derive(Clone)]
 pub(crate) struct Documents {
     store: Store,
@@ -31,14 +31,14 @@ pub(crate) struct Documents {
     reads: Arc<Reads>,
 }
 
-/// Copies that were read since the start: those that were kept, and the others.
+/// The number of copies read since the start: from the cache, and from the store.
 #[derive(Default)]
 struct Reads {
     kept: AtomicU64,
     others: AtomicU64,
 }
 
-/// The key that tells a copy from all others, of all times.
+/// The cache key of a copy. It is unique among all copies that ever existed.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Name {
     blueprint: u32,
@@ -63,7 +63,7 @@ impl Weighter<Name, Copy> for Weight {
 }
 
 impl Documents {
-    /// Nothing is kept yet.
+    /// Creates an empty cache over the store.
     pub(crate) fn new(store: Store) -> Documents {
         let usual = MAX_BYTES / 2048;
         Documents {
@@ -73,17 +73,17 @@ impl Documents {
         }
     }
 
-    /// Tests whether they keep a copy, so that the store is not asked for it.
+    /// Returns whether a copy is cached. For tests.
     pub(crate) fn keep(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         self.kept.contains_key(&Name::new(blueprint, id, version))
     }
 
-    /// The number of copies read since the start that were kept, and of those that were not.
+    /// Returns the number of copies read from the cache since the start, and of those read from the store.
     pub(crate) fn reads(&self) -> (u64, u64) {
         (self.reads.kept.load(Ordering::Relaxed), self.reads.others.load(Ordering::Relaxed))
     }
 
-    /// The number of bytes of copies that are kept.
+    /// Returns the size of the cached copies in bytes.
     pub(crate) fn kept_bytes(&self) -> u64 {
         self.kept.weight()
     }

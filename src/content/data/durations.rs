@@ -1,4 +1,4 @@
-//! A histogram of durations that many threads add to. Must not know what is measured.
+//! A histogram of durations that many threads add to. Must not know the measured operations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -9,7 +9,7 @@ pub const BOUNDS: [f64; 13] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.
 /// The durations since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Durations {
-    /// One for each bound, and one for what is longer than all.
+    /// The number of durations in each bucket. The last bucket has those that exceed all bounds.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     nanos: AtomicU64,
 }
@@ -17,9 +17,10 @@ pub(crate) struct Durations {
 /// The durations up to one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DurationFigures {
-    /// The number in each bucket and in no smaller one: those of [`BOUNDS`], then what is longer.
+    /// The number of durations in each bucket: those up to each of the [`BOUNDS`] and above the one before, then the
+    /// longer ones.
     pub buckets: [u64; BOUNDS.len() + 1],
-    /// All of them together.
+    /// The sum of all durations.
     pub sum: Duration,
 }
 
@@ -40,7 +41,7 @@ impl Durations {
 }
 
 impl DurationFigures {
-    /// The number of them.
+    /// Returns the number of all durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }

@@ -1,4 +1,4 @@
-//! The end of the change feed in memory: the newest changes, and who waits for more. Must not know tokens.
+//! The end of the change feed in memory: the newest changes, and the readers that wait for more. Must not know tokens.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -8,22 +8,22 @@ use tokio::sync::watch;
 
 use crate::data::changes::ChangeGroup;
 
-/// The number of changes that are kept in memory. Whoever reads further back reads the store.
+/// The number of changes that are kept in memory. Reads from further back go to the store.
 const RECENT_CHANGES: usize = 16_384;
 
-/// The end of the feed. Readers see no further than it, since it moves after the state that includes the changes is
+/// The end of the feed. Readers see changes only up to it. It moves after the state that includes the changes is
 /// published.
 pub(crate) struct Feed {
     end: watch::Sender<FeedEnd>,
     recent: RwLock<RecentChanges>,
 }
 
-/// Where the feed ends at a moment.
+/// The position at which the feed ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FeedEnd {
     /// The number of the last change.
     pub last: u64,
-    /// True if the server stops, so that nobody should wait for more.
+    /// True if the server is stopping: waiting readers are woken.
     pub is_stopping: bool,
 }
 
@@ -34,13 +34,13 @@ struct RecentChanges {
 }
 
 impl Feed {
-    /// A feed that ends at this number.
+    /// Creates a feed that ends at this number.
     pub(crate) fn new(last: u64) -> Feed {
         let (end, _) = watch::channel(FeedEnd { last, is_stopping: false });
         Feed { end, recent: RwLock::default() }
     }
 
-    /// Adds groups and wakes whoever waits for them.
+    /// Adds groups and wakes all waiters.
     pub(crate) fn publish(&self, groups: Vec<ChangeGroup>) {
         let Some(last) = groups.last().map(|group| group.last) else { return };
         {
@@ -58,22 +58,22 @@ impl Feed {
         self.end.send_modify(|end| end.last = last);
     }
 
-    /// Has nobody wait any longer.
+    /// Wakes all waiters, because the server stops.
     pub(crate) fn stop(&self) {
         self.end.send_modify(|end| end.is_stopping = true);
     }
 
-    /// Where it ends now.
+    /// Returns the current end.
     pub(crate) fn end(&self) -> FeedEnd {
         *self.end.borrow()
     }
 
-    /// Where it ends, and notice of each change of that.
+    /// Returns a receiver of the current end and of every later one.
     pub(crate) fn watch(&self) -> watch::Receiver<FeedEnd> {
         self.end.subscribe()
     }
 
-    /// The groups that end after a number, if all of them are in memory.
+    /// Returns the groups that end after a number, if all of them are in memory.
     pub(crate) fn recent_after(&self, number: u64) -> Option<Vec<Arc<ChangeGroup>>> {
         let recent = self.recent.read();
         recent.groups.front().filter(|oldest| oldest.previous <= number)?;

@@ -21,14 +21,14 @@ pub(crate) type Columns = Vec<(bindery_index::ColumnId, bindery_index::Value)>;
 /// A blueprint, and the one that is to take its place, as their common index sees them.
 #[derive(Clone, Copy)]
 pub(crate) struct IndexMapping<'a> {
-    /// In force.
+    /// The blueprint in force.
     pub(crate) blueprint: &'a Blueprint,
-    /// To come, if the blueprint is being changed.
+    /// The next blueprint, if the blueprint is being changed.
     pub(crate) next: Option<&'a Blueprint>,
 }
 
 impl IndexMapping<'_> {
-    /// The columns and variants of the index.
+    /// Returns the columns and variants of the index.
     pub(crate) fn schema(&self) -> bindery_index::Schema {
         let mut schema = projection::schema(self.blueprint);
         if let Some(next) = self.next {
@@ -39,20 +39,20 @@ impl IndexMapping<'_> {
         schema
     }
 
-    /// The columns of a copy with these values.
+    /// Returns the columns of a copy with these values.
     pub(crate) fn columns(&self, values: &[Value]) -> Columns {
         let mut columns = projection::project(self.blueprint, values.iter().enumerate());
         columns.extend(self.retyped_columns(values));
         columns
     }
 
-    /// The columns that only the changed blueprint has, of a copy with these values.
+    /// Returns the columns that only the changed blueprint has, of a copy with these values.
     pub(crate) fn retyped_columns(&self, values: &[impl Borrow<Value>]) -> Columns {
         let retyped = self.next.into_iter().flat_map(|next| self.blueprint.retyped(next));
         retyped.flat_map(|(position, field)| projection::project_field(field, values[position].borrow())).collect()
     }
 
-    /// The operation that brings the index to what is stored of a resource now.
+    /// Returns the operation that makes the index match the stored resource.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -63,8 +63,8 @@ impl IndexMapping<'_> {
         }
     }
 
-    /// The operation that puts a resource with all its copies, and removes those that the index may still have of a time
-    /// before the resource was deleted and imported again.
+    /// Returns the operation that puts a resource with all its copies, and removes those that the index may still have
+    /// of a time before the resource was deleted and imported again.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -84,7 +84,7 @@ impl IndexMapping<'_> {
     }
 }
 
-/// The operation that puts a resource and these of its copies; the others stay as they are.
+/// Returns the operation that puts a resource and these of its copies; the others stay as they are.
 pub(crate) fn put_op(id: ResourceId, meta: &Meta, copies: Vec<(CopyVersion, Columns)>) -> bindery_index::IndexOp {
     let copies = copies
         .into_iter()

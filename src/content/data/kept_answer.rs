@@ -1,7 +1,7 @@
 //! Answers that are kept for requests with an `Idempotency-Key` (`API.md` 4.13): keys, requests, the stored form.
 //!
-//! An answer is kept in the transaction that made it true, so a request is either carried out and its answer kept, or
-//! neither. What an answer says is bytes here.
+//! An answer is kept in the transaction of its request. So either the request is carried out and its answer kept, or
+//! neither. This module handles answers as bytes.
 
 use bindery_access::Access;
 use bindery_model::error::{Code, Error, Result};
@@ -23,7 +23,7 @@ pub struct IdempotencyKey {
     key: String,
 }
 
-/// A request that is carried out at most once: its key, and a fingerprint that tells it from other requests.
+/// A request that is carried out at most once: its key, and a fingerprint that identifies its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdempotentRequest {
     key: IdempotencyKey,
@@ -31,7 +31,7 @@ pub struct IdempotentRequest {
 }
 
 impl IdempotencyKey {
-    /// The key of a request that is made with this token.
+    /// Reads the key of a request that is made with this token.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` unless it is 1 to 255 visible ASCII characters.
@@ -46,7 +46,7 @@ impl IdempotencyKey {
         }
     }
 
-    /// The request with this key that consists of these parts.
+    /// Returns the request with this key that consists of these parts.
     pub fn request(self, parts: &[&[u8]]) -> IdempotentRequest {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
@@ -56,14 +56,14 @@ impl IdempotencyKey {
         IdempotentRequest { key: self, fingerprint: *hasher.finalize().as_bytes() }
     }
 
-    /// Where the answer is stored.
+    /// Returns the key under which the answer is stored.
     pub(crate) fn store_key(&self) -> Key {
         Key::Idempotency { token: self.token.as_str().into(), key: self.key.as_str().into() }
     }
 }
 
 impl IdempotentRequest {
-    /// Its key.
+    /// Returns its key.
     pub fn key(&self) -> &IdempotencyKey {
         &self.key
     }
@@ -77,18 +77,18 @@ pub(crate) struct KeptAnswer {
 }
 
 impl KeptAnswer {
-    /// The answer to a request, kept from `now` on.
+    /// Returns the answer to a request, kept from `now` on.
     pub(crate) fn new(request: &IdempotentRequest, now: Millis, answer: Vec<u8>) -> KeptAnswer {
         KeptAnswer { expires: now + KEPT_FOR, fingerprint: request.fingerprint, answer }
     }
 
-    /// Tests whether it is no longer kept at `now`.
+    /// Returns whether the answer has expired at `now`.
     pub(crate) fn is_expired(&self, now: Millis) -> bool {
         self.expires <= now
     }
 
-    /// The answer to a request with the same key at `now`; none once it expired. A request that could not be read whole
-    /// is none, and never the one that was answered.
+    /// Returns the kept answer if `request` is the one that was answered; `None` once the answer has expired. A request
+    /// that could not be read completely is `None`, and never matches.
     ///
     /// # Errors
     /// `IDEMPOTENCY_KEY_REUSED` if the answer is to another request.
@@ -103,12 +103,12 @@ impl KeptAnswer {
         Ok(Some(self.answer))
     }
 
-    /// The answer's bytes.
+    /// Returns the answer's bytes.
     pub(crate) fn into_answer(self) -> Vec<u8> {
         self.answer
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(1 + EXPIRY_BYTES + FINGERPRINT_BYTES + self.answer.len());
         out.push(FORMAT);
@@ -145,7 +145,7 @@ pub(crate) mod tests {
         IdempotencyKey::parse(&Access::everything("test"), b"key").unwrap().request(parts)
     }
 
-    /// The stored form of an answer that is kept until `expires`.
+    /// Returns the stored form of an answer that is kept until `expires`.
     pub(crate) fn kept_until(expires: Millis) -> Vec<u8> {
         KeptAnswer::new(&request(&[b"request"]), expires - KEPT_FOR, b"answer".to_vec()).encode()
     }

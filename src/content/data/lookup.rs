@@ -11,28 +11,28 @@ use crate::data::records::{Copy, CopyVersion, Meta};
 
 /// Something that stored values can be read from. Every error is `INTERNAL`: the store failed or is damaged.
 pub(crate) trait Lookup {
-    /// The value of a key.
+    /// Returns the value of a key.
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>>;
 
-    /// A resource's meta record.
+    /// Returns a resource's meta record.
     fn meta(&self, blueprint: u32, id: ResourceId) -> Result<Option<Meta>> {
         let bytes = self.get(&Key::Resource { blueprint, id })?;
         bytes.map(|bytes| Meta::decode(&bytes).map_err(Error::internal)).transpose()
     }
 
-    /// One version of a copy. It must be the current one, or one that a snapshot still needs.
+    /// Returns one version of a copy. It must be the current one, or one that a snapshot still needs.
     fn copy(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> Result<Copy> {
         let bytes = self.get(&version.key(blueprint, id))?;
         let bytes = bytes.ok_or_else(|| Error::internal(format!("the copy {version:?} of {id} is missing")))?;
         Copy::decode(&bytes).map_err(Error::internal)
     }
 
-    /// The values of one version of a copy, in the order of the blueprint's fields.
+    /// Returns the values of one version of a copy, in the order of the blueprint's fields.
     fn values(&self, blueprint: &Blueprint, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>> {
         self.copy(blueprint.number, id, version)?.values(blueprint)
     }
 
-    /// Tests whether a resource holds a value, as unique fields compare values, in the field at `position`.
+    /// Returns whether a resource holds a value, as unique fields compare values, in the field at `position`.
     fn holds(&self, blueprint: &Blueprint, id: ResourceId, variant: u16, position: usize, text: &str) -> Result<bool> {
         let Some(meta) = self.meta(blueprint.number, id)? else { return Ok(false) };
         let Some(version) = meta.copy(variant) else { return Ok(false) };
@@ -47,7 +47,7 @@ impl Lookup for Store {
     }
 }
 
-/// The resources of a blueprint, by id. Not a snapshot: writes that are made meanwhile may be seen or not.
+/// Returns the resources of a blueprint, by id. Not a snapshot: writes that are made meanwhile may be seen or not.
 pub(crate) fn resources(store: &Store, blueprint: u32) -> impl Iterator<Item = Result<(ResourceId, Meta)>> {
     store.scan(Prefix::Resources(blueprint)).filter_map(|entry| match entry {
         Ok((Key::Resource { id, .. }, bytes)) => {
@@ -58,15 +58,15 @@ pub(crate) fn resources(store: &Store, blueprint: u32) -> impl Iterator<Item = R
     })
 }
 
-/// The import key that a resource had when it was at `version`. Exact also while it is changed: a former key is stored
-/// before the meta record that replaces it, and the meta record is read first here.
+/// Returns the import key that a resource had at `version`. The result is right even while the key is being changed: a
+/// former key is stored before the meta record that replaces it, and the meta record is read first here.
 pub(crate) fn import_key_at(store: &Store, blueprint: u32, id: ResourceId, version: u64) -> Result<Option<String>> {
     let current = store.meta(blueprint, id)?.and_then(|meta| meta.key);
     for entry in store.scan(Prefix::FormerImportKeys { blueprint, id }) {
         let (key, former) = entry.map_err(Error::internal)?;
         if matches!(key, Key::FormerImportKey { number, .. } if number > version) {
             let former = String::from_utf8(former).map_err(Error::internal)?;
-            // An empty one stands for none.
+            // An empty key stands for none.
             return Ok((!former.is_empty()).then_some(former));
         }
     }

@@ -14,9 +14,9 @@ use bindery_model::time::Millis;
 use bindery_store::Key;
 use serde_json::{Map, Value};
 
-/// A meta record without authors: that of a resource that nobody but the server is known to have written.
+/// The format of a meta record without authors. Such a resource was written by the server itself, as far as is known.
 const META_FORMAT: u8 = 1;
-/// One with authors, before the key.
+/// The format of a meta record with authors, which come before the key.
 const META_FORMAT_WITH_ACTORS: u8 = 2;
 const COPY_FORMAT: u8 = 1;
 
@@ -25,26 +25,26 @@ const COPY_FORMAT: u8 = 1;
 pub(crate) struct Meta {
     /// The number of the first log record of the transaction that changed it last. Its `ETag` is made from this.
     pub(crate) version: u64,
-    /// When it was created.
+    /// The time of its creation.
     pub(crate) created: Millis,
-    /// When it was last changed.
+    /// The time of its last change.
     pub(crate) updated: Millis,
-    /// `None` is a draft.
+    /// The publication date; `None` for a draft.
     pub(crate) published: Option<Millis>,
     /// The current version of each copy that was ever written.
     pub(crate) copies: Vec<CopyVersion>,
     /// The key under which imports know the resource.
     pub(crate) key: Option<String>,
-    /// Who wrote it, as far as that is known.
+    /// The authors of the resource, as far as they are known.
     pub(crate) authors: Authors,
 }
 
-/// Who wrote a resource. Unknown for what the server itself wrote.
+/// The authors of a resource. They are unknown for resources that the server itself wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Authors {
-    /// Who created it.
+    /// The actor who created the resource.
     pub(crate) created_by: Option<Actor>,
-    /// Who changed it last.
+    /// The actor who changed the resource last.
     pub(crate) updated_by: Option<Actor>,
 }
 
@@ -58,14 +58,14 @@ pub(crate) struct CopyVersion {
 }
 
 impl CopyVersion {
-    /// Where it is stored.
+    /// Returns the key under which the version is stored.
     pub(crate) fn key(self, blueprint: u32, id: ResourceId) -> Key {
         Key::Copy { blueprint, id, variant: self.variant, number: self.number }
     }
 }
 
 impl Meta {
-    /// A resource that has no copies yet. Its first version is that of transaction `number`.
+    /// Makes a resource that has no copies yet. Its first version is that of transaction `number`.
     pub(crate) fn new(number: u64, created: Millis, published: Option<Millis>) -> Meta {
         Meta {
             version: number,
@@ -78,7 +78,7 @@ impl Meta {
         }
     }
 
-    /// The current version of a variant's copy.
+    /// Returns the current version of a variant's copy.
     pub(crate) fn copy(&self, variant: u16) -> Option<CopyVersion> {
         self.copies.iter().copied().find(|copy| copy.variant == variant)
     }
@@ -94,19 +94,19 @@ impl Meta {
         }
     }
 
-    /// The current versions of the variants that the blueprint still has.
+    /// Returns the current versions of the variants that the blueprint still has.
     pub(crate) fn known_copies(&self, blueprint: &Blueprint) -> Vec<CopyVersion> {
         let variants = blueprint.variant_numbers();
         self.copies.iter().copied().filter(|copy| variants.contains(&copy.variant)).collect()
     }
 
-    /// The part of it that the index holds.
+    /// Returns the part of the record that the index holds.
     pub(crate) fn stamps(&self) -> bindery_index::Stamps {
         let Meta { version, created, updated, published, .. } = *self;
         bindery_index::Stamps { version, created, updated, published }
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let has_authors = self.authors != Authors::default();
         let mut out = vec![if has_authors { META_FORMAT_WITH_ACTORS } else { META_FORMAT }];
@@ -169,7 +169,7 @@ impl Meta {
 mod author {
     pub(super) const UNKNOWN: u8 = 0;
     pub(super) const KNOWN: u8 = 1;
-    /// The same as the one before: most resources are written by one.
+    /// The same actor as the one before. Most resources are written by one actor.
     pub(super) const SAME: u8 = 2;
 }
 
@@ -216,7 +216,7 @@ pub(crate) struct Copy {
 }
 
 impl Copy {
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(9 + self.attributes.len());
         out.push(COPY_FORMAT);
@@ -237,8 +237,8 @@ impl Copy {
         Ok(Copy { revision, attributes: attributes.into() })
     }
 
-    /// The values in the order of the blueprint's fields. A field that was added after this copy was written is null,
-    /// even if an older field of the same slug left a value here.
+    /// Returns the values in the order of the blueprint's fields. A field that was added after this copy was written is
+    /// null, even if an older field of the same slug left a value here.
     ///
     /// # Errors
     /// `INTERNAL` if the copy is damaged.
@@ -252,7 +252,7 @@ impl Copy {
         Ok(values.collect())
     }
 
-    /// The `attributes` object as the blueprint has it now.
+    /// Returns the `attributes` object as the blueprint has it now.
     ///
     /// # Errors
     /// `INTERNAL` if the copy is damaged.
@@ -264,7 +264,7 @@ impl Copy {
     }
 }
 
-/// The `attributes` object of values in the order of the blueprint's fields.
+/// Returns the `attributes` object of values in the order of the blueprint's fields.
 pub(crate) fn render_attributes(blueprint: &Blueprint, values: &[impl Borrow<Value>]) -> String {
     let mut out = String::from("{");
     for (field, value) in blueprint.fields.iter().zip(values) {
@@ -281,12 +281,12 @@ pub(crate) fn render_attributes(blueprint: &Blueprint, values: &[impl Borrow<Val
     out
 }
 
-/// The `attributes` object of a copy that was never written.
+/// Returns the `attributes` object of a copy that was never written.
 pub(crate) fn empty_attributes(blueprint: &Blueprint) -> String {
     render_attributes(blueprint, &vec![Value::Null; blueprint.fields.len()])
 }
 
-/// The stored form of an id.
+/// Returns the stored form of an id.
 pub(crate) fn encode_id(id: ResourceId) -> Vec<u8> {
     id.as_u128().to_be_bytes().to_vec()
 }

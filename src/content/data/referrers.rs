@@ -1,6 +1,6 @@
-//! Which resources refer to a resource: by which fields, and how the index finds them.
+//! The resources that refer to a resource: the fields that refer to it, and the index query that finds the resources.
 //!
-//! The index knows what was applied. What the committer has decided since is its own affair.
+//! The index knows only applied transactions. The committer checks later decisions itself.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub(crate) struct Referrer<'a> {
     pub(crate) fields: Vec<&'a Field>,
 }
 
-/// The blueprints with relations to the blueprint of that slug, in the order of their slugs.
+/// Returns the blueprints with relations to the blueprint of that slug, in the order of their slugs.
 pub(crate) fn referring_to<'a>(state: &'a State, slug: &str) -> impl Iterator<Item = Referrer<'a>> {
     state.blueprints.values().filter_map(move |collection| {
         let fields = collection.blueprint.fields.iter().filter(|field| field.related_blueprint() == Some(slug));
@@ -30,14 +30,15 @@ pub(crate) fn referring_to<'a>(state: &'a State, slug: &str) -> impl Iterator<It
 }
 
 impl<'a> Referrer<'a> {
-    /// The same with those of its fields that have this setting; `None` if none has.
+    /// Keeps only the fields with this `on_delete` setting; `None` if there are none.
     pub(crate) fn with(&self, on_delete: OnDelete) -> Option<Referrer<'a>> {
         let has = |field: &&Field| field.field_type.relation().is_some_and(|relation| relation.on_delete == on_delete);
         let fields: Vec<&Field> = self.fields.iter().copied().filter(has).collect();
         (!fields.is_empty()).then_some(Referrer { collection: self.collection, fields })
     }
 
-    /// The resources that refer to a resource by at least one of the fields, in any variant, and meet the filter.
+    /// Returns the resources that refer to a resource by at least one of the fields, in any variant, and meet the
+    /// filter.
     ///
     /// # Errors
     /// `OVERLOADED` while the index is being rebuilt, `INTERNAL` if it fails.
@@ -46,10 +47,10 @@ impl<'a> Referrer<'a> {
         found.map_err(|error| self.collection.search_failed(error))
     }
 
-    /// The same, until the interrupt ends it.
+    /// Like [`Referring::find`], but the interrupt can end it.
     ///
     /// # Errors
-    /// Those of the index.
+    /// The errors of the index.
     pub(crate) fn find_with(
         &self,
         id: ResourceId,

@@ -1,4 +1,4 @@
-//! Errors that several rooms of `content` answer with, each worded once.
+//! Errors that several modules of `content` return, each worded once.
 
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::error::{Code, Conflict, Error, FieldErrors, Result};
@@ -8,49 +8,50 @@ use bindery_model::sent::quote;
 /// The number of ids a conflict names.
 pub(crate) const CONFLICT_IDS: usize = 10;
 
-/// `NOT_FOUND` for a blueprint.
+/// Returns `NOT_FOUND` for a blueprint.
 pub(crate) fn no_blueprint(slug: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no blueprint {}", quote(slug)))
 }
 
-/// `NOT_FOUND` for a resource.
+/// Returns `NOT_FOUND` for a resource.
 pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no resource {} of the blueprint `{}`", quote(id), blueprint.slug))
 }
 
-/// `NOT_FOUND` for a webhook.
+/// Returns `NOT_FOUND` for a webhook.
 pub(crate) fn no_webhook(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no webhook {}", quote(id)))
 }
 
-/// `NOT_FOUND` for a saved view.
+/// Returns `NOT_FOUND` for a saved view.
 pub(crate) fn no_view(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no view {}", quote(id)))
 }
 
-/// `NOT_FOUND` for a member.
+/// Returns `NOT_FOUND` for a member.
 pub(crate) fn no_member(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no member {}", quote(id)))
 }
 
-/// `NOT_FOUND` for an invitation.
+/// Returns `NOT_FOUND` for an invitation.
 pub(crate) fn invitation_is_void() -> Error {
     let text =
         "this link is not valid: it was used, replaced by a newer one, or has expired; ask an owner for a new one";
     Error::new(Code::NotFound, text)
 }
 
-/// `UNAUTHENTICATED` for an unknown email and for a wrong password: which of the two it is would tell who is a member.
+/// Returns `UNAUTHENTICATED` for an unknown email and for a wrong password: which of the two it is would tell who is a
+/// member.
 pub(crate) fn wrong_password() -> Error {
     Error::new(Code::Unauthenticated, "the email or the password is wrong")
 }
 
-/// `NOT_FOUND` for a session.
+/// Returns `NOT_FOUND` for a session.
 pub(crate) fn no_session(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no session {}", quote(id)))
 }
 
-/// `FORBIDDEN` for a member whose role carries no rights.
+/// Returns `FORBIDDEN` for a member whose role carries no rights.
 pub(crate) fn role_without_rights(role: Option<&str>) -> Error {
     let text = match role {
         Some(role) => format!("the role {} of this member carries no rights here", quote(role)),
@@ -59,23 +60,24 @@ pub(crate) fn role_without_rights(role: Option<&str>) -> Error {
     Error::new(Code::Forbidden, format!("{text}; those of `owner`, `editor`, `author` and `viewer` do"))
 }
 
-/// `FORBIDDEN` for a change between draft and published.
+/// Returns `FORBIDDEN` for a change between draft and published.
 pub(crate) fn needs_publish() -> Error {
     let text = "publishing or unpublishing needs the ability `publish`, which this token lacks";
     Error::new(Code::Forbidden, text)
 }
 
-/// `FORBIDDEN` for a write of what readers without `preview` see, by somebody who may write drafts only.
+/// Returns `FORBIDDEN` for a write of a resource that readers without `preview` see, by somebody who may write drafts
+/// only.
 pub(crate) fn only_drafts(what: &str) -> Error {
     Error::new(Code::Forbidden, format!("your role may write drafts only, and {what}"))
 }
 
-/// `SINGULAR_RESOURCE` for a create.
+/// Returns `SINGULAR_RESOURCE` for a create.
 pub(crate) fn no_second(blueprint: &Blueprint) -> Error {
     singular(blueprint, "a second one cannot be created; change the existing one")
 }
 
-/// `SINGULAR_RESOURCE` for a delete.
+/// Returns `SINGULAR_RESOURCE` for a delete.
 pub(crate) fn not_deletable(blueprint: &Blueprint) -> Error {
     singular(blueprint, "it cannot be deleted")
 }
@@ -97,13 +99,13 @@ pub(crate) fn check_kind(current: &Blueprint, kind: Option<BlueprintKind>) -> Re
     }
 }
 
-/// `CONFLICT` for a change or deletion of a blueprint that is being changed.
+/// Returns `CONFLICT` for a change or deletion of a blueprint that is being changed.
 pub(crate) fn change_under_way(slug: &str) -> Error {
     let text = format!("the blueprint `{slug}` is being changed; try again when that change is in force");
     Error::new(Code::Conflict, text)
 }
 
-/// `CONFLICT` for a write that only the changed blueprint would refuse (`API.md` 4.9.3).
+/// Returns `CONFLICT` for a write that only the changed blueprint would refuse (`API.md` 4.9.3).
 pub(crate) fn refused_by_change(blueprint: &Blueprint, errors: FieldErrors) -> Error {
     let error = Error::validation(errors);
     let text = format!(
@@ -114,7 +116,7 @@ pub(crate) fn refused_by_change(blueprint: &Blueprint, errors: FieldErrors) -> E
     Error { code: Code::Conflict, message: text, ..error }
 }
 
-/// `CONFLICT` for a write of a variant that is being removed.
+/// Returns `CONFLICT` for a write of a variant that is being removed.
 pub(crate) fn variant_leaving(blueprint: &Blueprint, variant: u16) -> Error {
     let variant = blueprint.variants.iter().find(|known| known.number == variant);
     let variant = variant.map_or_else(String::new, |variant| format!(" `{}`", variant.slug));
@@ -123,7 +125,7 @@ pub(crate) fn variant_leaving(blueprint: &Blueprint, variant: u16) -> Error {
     Error::new(Code::Conflict, text)
 }
 
-/// `CONFLICT` for a blueprint change that stored resources do not allow.
+/// Returns `CONFLICT` for a blueprint change that stored resources do not allow.
 pub(crate) fn change_conflict(conflict: Conflict) -> Error {
     let text = format!(
         "this change would invalidate or drop values of {}; change those first (`?dry_run=true` shows the plan)",
@@ -132,13 +134,13 @@ pub(crate) fn change_conflict(conflict: Conflict) -> Error {
     Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) }
 }
 
-/// `OVERLOADED` for a search in an index that is being rebuilt.
+/// Returns `OVERLOADED` for a search in an index that is being rebuilt.
 pub(crate) fn index_is_damaged(slug: &str) -> Error {
     let text = format!("the index of `{slug}` is damaged and is being rebuilt; try again in a moment");
     Error::new(Code::Overloaded, text)
 }
 
-/// `CONFLICT` for the deletion of a blueprint that has resources.
+/// Returns `CONFLICT` for the deletion of a blueprint that has resources.
 ///
 /// # Errors
 /// If the index fails.
@@ -154,7 +156,7 @@ pub(crate) fn still_has_resources(
     Ok(Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) })
 }
 
-/// `CONFLICT` for the deletion of a resource that relations forbid. `named` are those that the writer may see.
+/// Returns `CONFLICT` for the deletion of a resource that relations forbid. `named` are those that the writer may see.
 pub(crate) fn still_referred_to(count: u64, named: Vec<ResourceId>) -> Error {
     let (who, them) = if count == 1 { ("resource refers", "it") } else { ("resources refer", "them") };
     let text =
@@ -162,7 +164,7 @@ pub(crate) fn still_referred_to(count: u64, named: Vec<ResourceId>) -> Error {
     Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
 }
 
-/// `CONFLICT` for the deletion of a resource with which too many values would go.
+/// Returns `CONFLICT` for the deletion of a resource that would remove too many values.
 pub(crate) fn too_many_to_nullify(count: u64, most: usize) -> Error {
     let text = format!(
         "{} to it by relations whose `on_delete` is `nullify`, and at most {most} can be changed together with a deletion; \
@@ -172,7 +174,7 @@ pub(crate) fn too_many_to_nullify(count: u64, most: usize) -> Error {
     Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
 }
 
-/// The refusal of a deletion that would be possible in a request of its own.
+/// Returns the refusal of a deletion that would be possible in a separate request.
 pub(crate) fn too_many_in_request(count: u64, most: usize) -> Error {
     let text = format!(
         "{} to it by relations that the deletion follows, and at most {most} can be changed by one request, in which the \
@@ -191,7 +193,7 @@ fn counted(count: u64, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// A conflict with so many resources, of which it names the first.
+/// Returns a conflict with `count` resources, of which it names the first.
 pub(crate) fn conflict_of(count: u64, ids: impl Iterator<Item = ResourceId>) -> Conflict {
     Conflict { count, ids: ids.take(CONFLICT_IDS).map(|id| id.to_string()).collect() }
 }

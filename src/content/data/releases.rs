@@ -21,7 +21,7 @@ pub(crate) struct Releases {
 #[derive(Default)]
 struct KnownMoments {
     moments: BTreeSet<Millis>,
-    /// True if they include those of the resources that existed when the first reader asked.
+    /// True if the moments include those of the resources that existed when the first reader asked.
     is_complete: bool,
 }
 
@@ -34,10 +34,10 @@ impl Releases {
         *moments = moments.split_off(&now.saturating_add(1));
     }
 
-    /// The first moment after `after`, if there is one.
+    /// Returns the first moment after `after`.
     ///
     /// # Errors
-    /// Those of the index, which is asked once.
+    /// The errors of the index, which is read only on the first call.
     pub(crate) fn first_after(
         &self,
         after: Millis,
@@ -48,7 +48,7 @@ impl Releases {
         Ok(self.known.lock().moments.range(range).next().copied())
     }
 
-    /// Adds the moments of all resources, for an index that cannot tell them.
+    /// Adds the moments of all resources; used when the index is damaged and cannot provide them.
     pub(crate) fn fill(&self, moments: impl Iterator<Item = Millis>) {
         let mut known = self.known.lock();
         known.moments.extend(moments);
@@ -79,7 +79,7 @@ fn moments_of(snapshot: &Snapshot, after: Millis) -> Result<Vec<Millis>, bindery
             return Ok(moments);
         }
         moments.extend(hits.iter().filter_map(|hit| hit.stamps.published));
-        // Many resources may have one date.
+        // Many resources may have the same date.
         moments.dedup();
     }
 }

@@ -1,4 +1,4 @@
-//! Views of lists that members saved, and their stored form (`API.md` 4.19). Must not know what a query means.
+//! Views of lists that members saved, and their stored form (`API.md` 4.19). Must not know the meaning of a query.
 
 use bindery_model::time::Millis;
 use serde::{Deserialize, Serialize};
@@ -6,21 +6,21 @@ use serde::{Deserialize, Serialize};
 /// A view of a blueprint's list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SavedView {
-    /// Identifies it.
+    /// The id of the view.
     pub id: String,
     /// The slug of the blueprint.
     pub blueprint: String,
-    /// Label.
+    /// The label.
     pub name: String,
     /// The query of the list, in the form that its client keeps.
     pub query: String,
-    /// True if all members see it who see the blueprint.
+    /// True if all members who see the blueprint see the view.
     pub shared: bool,
-    /// The member who saved it.
+    /// The id of the member who saved it.
     pub owner: u64,
-    /// When it was saved.
+    /// The time at which the view was saved.
     pub created_at: Millis,
-    /// When it was last changed.
+    /// The time of its last change.
     pub updated_at: Millis,
 }
 
@@ -42,7 +42,7 @@ pub(crate) struct ViewPatch {
 }
 
 impl SavedView {
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data can always be serialized")
     }

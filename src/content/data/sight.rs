@@ -1,4 +1,5 @@
-//! The part of a blueprint's resources that a token may see, and what it may learn of the others by writing (`API.md` 5.4, 5.7).
+//! Visibility: the resources of a blueprint that a token may see, and the facts about the others that it may learn by
+//! writing (`API.md` 5.4, 5.7).
 
 use bindery_access::Access;
 use bindery_index::{Bound, DateColumn, Filter, Range};
@@ -6,16 +7,16 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::time::Millis;
 
-/// Which resources of a blueprint a token sees.
+/// The visibility of a blueprint's resources for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sight {
-    /// None.
+    /// No resources.
     Nothing,
-    /// Published ones.
+    /// The published resources.
     Published,
-    /// Those published at this moment or before: a publication to come is a draft until then (`API.md` 3.5).
+    /// The resources published at this moment or before. A future publication is a draft until its date (`API.md` 3.5).
     PublishedBy(Millis),
-    /// Drafts too.
+    /// All resources, including drafts.
     Drafts,
 }
 
@@ -41,12 +42,13 @@ impl Sight {
         }
     }
 
-    /// The visibility that an answer to a write has. `manage` may read everything, in a backup.
+    /// Returns the visibility that applies to the answer to a write. `manage` may read everything, as it may download a
+    /// backup.
     pub(crate) fn of_writer(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
         if access.may(Ability::Manage) { Sight::Drafts } else { Sight::of(access, blueprint, now) }
     }
 
-    /// Tests whether a resource with this publication date is among them.
+    /// Returns whether a resource with this publication date is visible.
     pub(crate) fn shows(self, published: Option<Millis>) -> bool {
         match self {
             Sight::Nothing => false,
@@ -56,7 +58,7 @@ impl Sight {
         }
     }
 
-    /// The filter that holds for them.
+    /// Returns the filter that matches the visible resources.
     pub(crate) fn filter(self) -> Filter {
         match self {
             Sight::Nothing => Filter::Nothing,
@@ -68,7 +70,7 @@ impl Sight {
         }
     }
 
-    /// The filter that holds for those of them that another filter holds for.
+    /// Restricts a filter to the visible resources.
     pub(crate) fn restrict(self, filter: Filter) -> Filter {
         match (self.filter(), filter) {
             (Filter::All, filter) | (filter, Filter::All) => filter,
@@ -77,13 +79,14 @@ impl Sight {
     }
 }
 
-/// Tests whether readers without `preview` see a resource with this publication date at that moment.
+/// Returns whether readers without `preview` see a resource with this publication date at that moment.
 pub(crate) fn is_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     Sight::of_the_public(blueprint, now).shows(published)
 }
 
-/// Tests whether a relation may name a resource with this publication date. If it may not, the answer is that of a resource
-/// that does not exist. A token that may write to drafts can find out which exist anyway, and may relate to them.
+/// Returns whether a relation may name a resource with this publication date. If not, the answer is the same as for a
+/// resource that does not exist. A token that may write to drafts can find out anyway which drafts exist, so it may
+/// relate to them.
 pub(crate) fn may_relate_to(access: &Access, blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     let writes = [Ability::Update, Ability::Delete, Ability::Publish];
     let is_public = Sight::of_the_public(blueprint, now).shows(published);

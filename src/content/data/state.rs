@@ -1,4 +1,4 @@
-//! The state that readers see: one immutable state after another, each of one log number.
+//! The state that readers see. Each state is immutable and belongs to one log number.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::data::sight::Sight;
 use crate::data::version::{ResourceVersion, SeenVersion, VersionVisibility};
 use crate::data::webhook::Webhook;
 
-/// Everything that a request is answered from, at one moment.
+/// The data from which a request is answered, at one moment.
 #[derive(Clone)]
 pub(crate) struct State {
     /// The number of the last log record that it includes.
@@ -55,7 +55,7 @@ pub(crate) struct Collection {
     pub(crate) versions: ListVersions,
     /// The change of the blueprint that is under way.
     pub(crate) change: Option<Arc<BlueprintChange>>,
-    /// When its publications become due.
+    /// The times at which its publications become due.
     pub(crate) releases: Releases,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct ListVersions {
 }
 
 impl State {
-    /// The blueprint of that slug with its resources.
+    /// Returns the blueprint of that slug with its resources.
     ///
     /// # Errors
     /// `NOT_FOUND`.
@@ -78,7 +78,7 @@ impl State {
         self.blueprints.get(slug).ok_or_else(|| no_blueprint(slug))
     }
 
-    /// The same as a token sees it: a blueprint that the token does not have does not exist for it.
+    /// Like [`State::collection`], but limited to what a token sees: other blueprints do not exist for it.
     ///
     /// # Errors
     /// `NOT_FOUND`.
@@ -86,12 +86,12 @@ impl State {
         if access.sees(slug) { self.collection(slug) } else { Err(no_blueprint(slug)) }
     }
 
-    /// The blueprint of that number with its resources.
+    /// Returns the blueprint of that number with its resources.
     pub(crate) fn numbered(&self, number: u32) -> Option<&Arc<Collection>> {
         self.blueprints.values().find(|collection| collection.blueprint.number == number)
     }
 
-    /// The member that a path names.
+    /// Returns the member that a path names.
     ///
     /// # Errors
     /// `NOT_FOUND`.
@@ -110,7 +110,7 @@ impl State {
     ) {
         let snapshot = index.snapshot();
         let slug = blueprint.slug.clone();
-        // Of a blueprint that was not scheduled, not all moments are known.
+        // If the blueprint was not scheduled before, its moments are incomplete.
         let before = self.numbered(blueprint.number).filter(|before| before.blueprint.scheduled == blueprint.scheduled);
         let releases = before.map(|before| before.releases.clone()).unwrap_or_default();
         self.blueprints.insert(slug, Arc::new(Collection { blueprint, index, snapshot, versions, change, releases }));
@@ -121,7 +121,7 @@ impl State {
         self.edit(number, |collection| collection.snapshot = collection.index.snapshot());
     }
 
-    /// The blueprints whose snapshots keep runs in use that were merged or written to disk since.
+    /// Returns the blueprints whose snapshots keep runs in use that were merged or written to disk since.
     pub(crate) fn with_replaced_runs(&self) -> Vec<u32> {
         let is_behind = |collection: &&Arc<Collection>| collection.index.has_replaced_runs_of(&collection.snapshot);
         self.blueprints.values().filter(is_behind).map(|collection| collection.blueprint.number).collect()
@@ -157,12 +157,12 @@ impl State {
 }
 
 impl Collection {
-    /// The error of a search in it that failed.
+    /// Returns the error for a failed search in this blueprint.
     pub(crate) fn search_failed(&self, error: bindery_index::Error) -> Error {
         if self.index.is_damaged() { index_is_damaged(&self.blueprint.slug) } else { Error::internal(error) }
     }
 
-    /// The version of its resources, as a token sees them.
+    /// Returns the version of its resources, as a token sees them.
     pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
         let seen = match sight {
             Sight::Nothing => VersionVisibility::Nothing,
@@ -173,7 +173,7 @@ impl Collection {
         SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(sight), seen }
     }
 
-    /// The version of a resource of this snapshot.
+    /// Returns the version of a resource of this snapshot.
     pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
         let id = ResourceId::from_u128(hit.id);
         ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision }
@@ -206,18 +206,18 @@ pub(crate) struct StateCell {
 }
 
 impl StateCell {
-    /// A cell that holds the state of the start.
+    /// Makes a cell that holds the state of the start.
     pub(crate) fn new(state: State) -> Self {
         let (webhooks, _) = watch::channel(());
         StateCell { current: RwLock::new(Arc::new(state)), webhooks }
     }
 
-    /// The state as of now.
+    /// Returns the state as of now.
     pub(crate) fn load(&self) -> Arc<State> {
         Arc::clone(&self.current.read())
     }
 
-    /// Notice of each change of a webhook.
+    /// Returns a receiver that is notified of each change of a webhook.
     pub(crate) fn watch_webhooks(&self) -> watch::Receiver<()> {
         self.webhooks.subscribe()
     }

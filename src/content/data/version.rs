@@ -1,8 +1,8 @@
-//! Entity tags: what they are made from, and what `If-Match` asks of them.
+//! Entity tags: the versions that they are made from, and the `If-Match` condition on them.
 //!
-//! A tag is a hash, so that it tells nothing about the number of writes, nor about resources that its reader may not see.
-//! It is made with the epoch of the content, which is random: without it, the few numbers that a tag is made from could
-//! be guessed and tried.
+//! A tag is a hash, so that it reveals neither the number of writes nor anything about resources that its reader may
+//! not see. It includes the epoch of the content, which is random: without it, a reader could guess the few numbers in
+//! a tag and try them.
 
 use std::fmt;
 
@@ -18,8 +18,8 @@ const TAG_BYTES: usize = 16;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntityTag([u8; TAG_BYTES]);
 
-/// Everything that the answer to a read depends on, beside what the request asks for and the address that links begin
-/// with: while it is the same, so is the answer. What an answer comes to depend on must be added here.
+/// Everything that the answer to a read depends on, beside the request itself and the base URL of its links: equal
+/// versions have equal answers. Anything new that an answer depends on must be added here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AnswerVersion {
     epoch: u64,
@@ -42,11 +42,11 @@ pub(crate) struct ResourceVersion {
     pub(crate) blueprint: u64,
 }
 
-/// The source of the entity tag of a list, beside the address that its links begin with.
+/// The source of the entity tag of a list, beside the base URL of its links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ListVersion {
     own: SeenVersion,
-    /// "Today", as filters see it.
+    /// The day that filters use as "today".
     day: i64,
     related: Option<RelatedHash>,
 }
@@ -64,7 +64,7 @@ pub(crate) struct SeenVersion {
     pub(crate) seen: VersionVisibility,
 }
 
-/// Which resources of a blueprint a token sees, as far as a version says it.
+/// The visibility of a blueprint's resources, as part of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum VersionVisibility {
     Nothing,
@@ -73,13 +73,13 @@ pub(crate) enum VersionVisibility {
 }
 
 impl AnswerVersion {
-    /// A version that differs from those of other numbers, for tests of caches.
+    /// Returns a version that differs from those of other numbers, for tests of caches.
     pub fn numbered(epoch: u64) -> AnswerVersion {
         let version = ResourceVersion { id: ResourceId::from_u128(1), resource: 1, blueprint: 1 };
         AnswerVersion::of_resource(epoch, version, [].into_iter())
     }
 
-    /// The version of a resource in this epoch. The answer also depends on the `related` blueprints, see
+    /// Returns the version of a resource in this epoch. The answer also depends on the `related` blueprints, see
     /// [`ListVersion::new`].
     pub(crate) fn of_resource(
         epoch: u64,
@@ -89,12 +89,12 @@ impl AnswerVersion {
         AnswerVersion { epoch, answered: AnsweredVersion::Resource(version, hash_of(related)) }
     }
 
-    /// The version of a list in this epoch.
+    /// Returns the version of a list in this epoch.
     pub(crate) fn of_list(epoch: u64, version: ListVersion) -> AnswerVersion {
         AnswerVersion { epoch, answered: AnsweredVersion::List(version) }
     }
 
-    /// The entity tag of the answer. The links of a list begin with `base_url`; a resource has none.
+    /// Returns the entity tag of the answer. The links of a list begin with `base_url`; a resource has none.
     pub fn tag(&self, base_url: &str) -> EntityTag {
         match self.answered {
             AnsweredVersion::Resource(version, None) => version.tag(self.epoch),
@@ -133,13 +133,13 @@ impl fmt::Display for EntityTag {
 }
 
 impl ResourceVersion {
-    /// The entity tag in this epoch.
+    /// Returns the entity tag in this epoch.
     pub(crate) fn tag(self, epoch: u64) -> EntityTag {
         let ResourceVersion { id, resource, blueprint } = self;
         EntityTag::of(epoch, "resource", &[resource, blueprint], &id.to_string())
     }
 
-    /// The entity tag of an answer that also depends on related blueprints.
+    /// Returns the entity tag of an answer that also depends on related blueprints.
     fn tag_with(self, epoch: u64, related: RelatedHash) -> EntityTag {
         let ResourceVersion { id, resource, blueprint } = self;
         let [low, high] = halves(related);
@@ -159,8 +159,8 @@ impl SeenVersion {
 }
 
 impl ListVersion {
-    /// The version of lists of a blueprint on a day. They also depend on the `related` blueprints, in this order, of which
-    /// those that the token does not have are `None`.
+    /// Returns the version of lists of a blueprint on a day. They also depend on the `related` blueprints, in this
+    /// order; `None` stands for one that the token does not have.
     pub(crate) fn new(
         own: SeenVersion,
         day: i64,
@@ -169,7 +169,7 @@ impl ListVersion {
         ListVersion { own, day, related: hash_of(related) }
     }
 
-    /// The entity tag in this epoch. The links of the list begin with `base_url`.
+    /// Returns the entity tag in this epoch. The links of the list begin with `base_url`.
     fn tag(self, epoch: u64, base_url: &str) -> EntityTag {
         let mut numbers = self.own.numbers().to_vec();
         numbers.push(self.day.cast_unsigned());
@@ -179,12 +179,12 @@ impl ListVersion {
     }
 }
 
-/// `None` if there are no versions.
+/// Returns a hash of the versions; `None` if there are none.
 fn hash_of(related: impl ExactSizeIterator<Item = Option<SeenVersion>>) -> Option<RelatedHash> {
     (related.len() > 0).then(|| {
         let mut hasher = blake3::Hasher::new();
         for version in related {
-            // No blueprint has the number of one that does not exist.
+            // `u64::MAX` is the number of no blueprint, so it stands for one that the token does not have.
             for number in version.map_or([u64::MAX; 3], SeenVersion::numbers) {
                 hasher.update(&number.to_le_bytes());
             }
@@ -200,7 +200,7 @@ fn halves(hash: RelatedHash) -> [u64; 2] {
     [hash as u64, (hash >> 64) as u64]
 }
 
-/// The stored form of an epoch.
+/// Returns the stored form of an epoch.
 pub(crate) fn encode_epoch(epoch: u64) -> Vec<u8> {
     epoch.to_le_bytes().to_vec()
 }
@@ -261,7 +261,7 @@ impl IfMatch {
 }
 
 impl Meta {
-    /// The source of the entity tag of the resource.
+    /// Returns the source of the entity tag of the resource.
     pub(crate) fn resource_version(&self, id: ResourceId, blueprint: &Blueprint) -> ResourceVersion {
         ResourceVersion { id, resource: self.version, blueprint: blueprint.revision }
     }

@@ -1,4 +1,4 @@
-//! Webhooks and their stored form (`API.md` 6.2). Must not know how they are delivered.
+//! Webhooks and their stored form (`API.md` 6.2). Must not know their delivery.
 
 use bindery_model::time::Millis;
 use bindery_store::Key;
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::changes::ChangeOp;
 
-/// Into how many parts the progress of a webhook is split, so that a part that did not change is not written again. The
-/// number is fixed: deleting a webhook deletes them without a search.
+/// The number of parts into which the progress of a webhook is split, so that an unchanged part is not written again.
+/// It is fixed, so that deleting a webhook deletes its parts without a search.
 pub const PROGRESS_PARTS: usize = 17;
 
 /// The parts of a webhook's progress, each in its stored form; an empty one is not stored.
 pub type ProgressParts = [Vec<u8>; PROGRESS_PARTS];
 
-/// The keys of the parts of a webhook's progress.
+/// Returns the keys of the parts of a webhook's progress.
 pub(crate) fn progress_keys(id: &str) -> impl Iterator<Item = Key> {
     (0..PROGRESS_PARTS).map(move |part| progress_key(id, part))
 }
 
-/// The key of one part.
+/// Returns the key of one part.
 pub(crate) fn progress_key(id: &str, part: usize) -> Key {
     Key::WebhookProgress(match part {
         0 => id.into(),
@@ -26,32 +26,32 @@ pub(crate) fn progress_key(id: &str, part: usize) -> Key {
     })
 }
 
-/// A webhook as it is stored. Its secret signs, so it is stored as it is.
+/// A webhook as it is stored. Its secret is needed for signing, so it is stored in plain form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Webhook {
-    /// Identifies it.
+    /// The id of the webhook.
     pub id: String,
-    /// Label.
+    /// The label.
     pub name: String,
-    /// Where changes are sent.
+    /// The URL to which changes are sent.
     pub url: String,
     /// The names of the operations that are sent, in the documented order.
     pub events: Vec<String>,
     /// The slugs of the blueprints whose changes are sent; `None` for all.
     pub blueprints: Option<Vec<String>>,
-    /// True if anything is sent.
+    /// True if changes are sent.
     pub active: bool,
-    /// When it was created.
+    /// The time of its creation.
     pub created_at: Millis,
-    /// When it was last changed.
+    /// The time of its last change.
     pub updated_at: Millis,
-    /// The last change before it was created.
+    /// The number of the last change before it was created.
     pub since: u64,
     /// The secret that signs its deliveries.
     pub secret: String,
 }
 
-/// A change of a webhook; of a new one everything but the blueprints and `active` is there. `None` keeps a value.
+/// A change of a webhook. `None` keeps a value. For a new webhook, only the blueprints and `active` may be `None`.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[allow(missing_docs)] // As in `Webhook`.
 pub(crate) struct WebhookPatch {
@@ -63,13 +63,13 @@ pub(crate) struct WebhookPatch {
 }
 
 impl Webhook {
-    /// Tests whether a change is sent.
+    /// Returns whether a change is sent.
     pub fn wants(&self, op: ChangeOp, blueprint: &str) -> bool {
         self.events.iter().any(|event| event == op.as_str())
             && self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
     }
 
-    /// The webhook after a change.
+    /// Returns the webhook after a change.
     pub(crate) fn patched(&self, patch: &WebhookPatch) -> Webhook {
         let WebhookPatch { name, url, events, blueprints, active } = patch.clone();
         let names = |events: Vec<ChangeOp>| events.into_iter().map(|op| op.as_str().to_owned()).collect();
@@ -83,7 +83,7 @@ impl Webhook {
         }
     }
 
-    /// The stored form.
+    /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("plain data can always be serialized")
     }

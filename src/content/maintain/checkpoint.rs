@@ -1,4 +1,5 @@
-//! Checkpoints: has store and index written to disk when that is due (`due.rs`), and says how much of the log is kept.
+//! Checkpoints: writes store and index to disk when a checkpoint is due (`due.rs`), and decides how much of the log is
+//! kept.
 //!
 //! A checkpoint shortens the next start. No acknowledgement waits for one. The log is cut at the least of three
 //! numbers: the store's checkpoint, the index's manifest, and the newest verified base.
@@ -19,13 +20,13 @@ use parking_lot::Mutex;
 
 use super::due::Situation;
 
-/// Log numbers. A backup in progress needs every record after each of them.
+/// The log numbers of running backups. A backup needs every record after each of its numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Pins {
     numbers: Vec<u64>,
 }
 
-/// Keeps the records after a log number until it is dropped.
+/// A pin keeps the records after a log number until it is dropped.
 pub(crate) struct Pin {
     pins: Arc<Mutex<Pins>>,
     number: u64,
@@ -48,16 +49,18 @@ impl Drop for Pin {
     }
 }
 
-/// Begins a checkpoint when one is due, and runs its slow part on a thread. Only one runs at a time.
+/// The maker of checkpoints. It begins a checkpoint when one is due, and runs its slow part on a thread. Only one runs
+/// at a time.
 pub(crate) struct Checkpointer {
     folder: PathBuf,
     store: Store,
     /// The log number at which the last checkpoint was started.
     started_at: u64,
     last_start: Instant,
-    /// True if the next one is due as soon as there is a new transaction.
+    /// True if the next checkpoint is due as soon as there is a new transaction.
     is_wanted: bool,
-    /// True if an index was rebuilt since the last one. Until a checkpoint names its files, a start uses the damaged ones again.
+    /// True if an index was rebuilt since the last checkpoint. Until a checkpoint names its files, a start uses the
+    /// damaged ones again.
     has_rebuilt_index: bool,
     progress: Arc<CheckpointProgress>,
     pins: Arc<Mutex<Pins>>,
@@ -67,7 +70,7 @@ pub(crate) struct Checkpointer {
 /// The progress that the thread reports.
 struct CheckpointProgress {
     is_running: AtomicBool,
-    /// Set when the store could not be brought to the disk.
+    /// True if the store could not be written to the disk.
     has_lost_data: AtomicBool,
     /// The log number up to which store and index are on disk.
     checkpoint: AtomicU64,
@@ -116,7 +119,7 @@ impl Checkpointer {
         Checkpointer { folder, store, started_at, last_start, is_wanted, has_rebuilt_index, progress, pins, thread }
     }
 
-    /// Requests a checkpoint soon: without one, a start would have to repeat expensive work.
+    /// Requests a checkpoint soon. Without it, a start would have to repeat expensive work.
     pub(crate) fn want(&mut self) {
         self.is_wanted = true;
     }
@@ -126,7 +129,7 @@ impl Checkpointer {
         self.has_rebuilt_index = true;
     }
 
-    /// Tests whether the store could not be brought to the disk, so that there may be no more writes in this process.
+    /// Returns whether the store could not be brought to the disk, so that there may be no more writes in this process.
     pub(crate) fn has_lost_data(&self) -> bool {
         self.progress.has_lost_data()
     }
@@ -241,7 +244,7 @@ impl Work {
             Ok(()) => tracing::debug!(number, elapsed = ?started.elapsed(), "checkpoint written"),
             Err(error) => tracing::error!(%error, "a checkpoint failed; the log is kept"),
         }
-        // Nobody waits for a base.
+        // No caller waits for a base.
         bindery_index::priority::lower();
         if is_base_due && !progress.has_lost_data() {
             match write_base(&folder, &store, &*log) {

@@ -1,25 +1,26 @@
-//! Decides whether a checkpoint is due, and whether a base is written with it. Must not know how either is written.
+//! The decision whether a checkpoint is due, and whether a base is written with it. Must not know how they are written.
 
 use std::time::Duration;
 
-/// The approximate size of the log after which a checkpoint is due, and thus how much a start has to replay.
+/// The approximate size of the log after which a checkpoint is due. It limits the part of the log that a start has to
+/// replay.
 const CHECKPOINT_LOG_BYTES: u64 = 32 << 20;
 
 /// The time after which a changed store is due for a checkpoint.
 const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(30);
 
-/// A base is written when the log since the last one exceeds both this and the size of that base.
+/// The size of the log since the last base that makes a new base due, if it also exceeds the size of that base.
 const BASE_LOG_BYTES: u64 = 256 << 20;
 
-/// Once nothing was written for this time, a quarter of that is enough: the log takes more room than the same in a base, and
-/// an import is often followed by days without one.
+/// The time without a write after which a quarter of that size is enough. The log takes more space than the same data
+/// in a base, and an import is often followed by days without one.
 const IDLE_AFTER: Duration = Duration::from_secs(120);
 
 /// The amount written since the last checkpoint and the last base.
 pub(super) struct Situation {
     /// True if there was a transaction since the last checkpoint.
     pub(super) is_changed: bool,
-    /// True if a checkpoint was asked for.
+    /// True if a checkpoint was requested.
     pub(super) is_wanted: bool,
     /// True if an index was rebuilt since the last checkpoint.
     pub(super) has_rebuilt_index: bool,
@@ -29,12 +30,13 @@ pub(super) struct Situation {
     pub(super) log_bytes: u64,
     /// The size of the log since the last base.
     pub(super) log_bytes_since_base: u64,
-    /// The size of that base; 0 without one.
+    /// The size of the last base; 0 without one.
     pub(super) base_bytes: u64,
 }
 
 impl Situation {
-    /// True if a checkpoint is due. If nothing was written since the last one, only a rebuilt index or a base makes it due.
+    /// Is true if a checkpoint is due. If nothing was written since the last one, only a rebuilt index or a base makes
+    /// it due.
     pub(super) fn is_due(&self) -> bool {
         if self.has_rebuilt_index {
             true
@@ -45,7 +47,7 @@ impl Situation {
         }
     }
 
-    /// Tests whether a checkpoint that is written now is followed by a base.
+    /// Returns whether a checkpoint that is written now is followed by a base.
     pub(super) fn is_base_due(&self) -> bool {
         let busy = BASE_LOG_BYTES.max(self.base_bytes);
         self.log_bytes_since_base > if self.is_changed { busy } else { busy / 4 }
@@ -58,7 +60,8 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// Seconds since the last checkpoint, and MiB: of the log since then, of the log since the base, of that base.
+    /// Makes a situation. The numbers are seconds since the last checkpoint, and MiB of the log since then, of the log
+    /// since the base, and of that base.
     fn situation(is_changed: bool, seconds: u64, log: u64, log_since_base: u64, base: u64) -> Situation {
         Situation {
             is_changed,

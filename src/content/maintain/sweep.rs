@@ -1,4 +1,4 @@
-//! Decides which data is obsolete and when it may be removed.
+//! The decision which data is obsolete and when it may be removed.
 //!
 //! Superseded versions of copies are removed when no reader holds a state that needs them. The data of deleted
 //! blueprints and expired idempotency answers are removed in small steps, so that writes do not wait long. Each step is
@@ -27,7 +27,7 @@ const KEPT_PAUSE: Duration = Duration::from_secs(600);
 /// The pause after a step that could not be committed.
 const FAILED_PAUSE: Duration = Duration::from_secs(2);
 
-/// Tracks what may be removed.
+/// The list of the data that may be removed.
 pub(crate) struct Sweeper {
     /// The replaced states that readers may still hold, in order.
     replaced: VecDeque<ReplacedState>,
@@ -83,13 +83,13 @@ impl Sweeper {
         self.replaced.push_back(ReplacedState { state: Arc::downgrade(state), garbage });
     }
 
-    /// Tests whether there are obsolete parts to remove.
+    /// Returns whether there are obsolete parts to remove.
     pub(crate) fn is_busy(&self) -> bool {
         !self.obsolete.is_empty()
     }
 
-    /// The superseded keys that no reader's state references any more. The caller removes them only from the store: in
-    /// the log they are already deleted.
+    /// Returns the superseded keys that no reader's state references any more. The caller removes them only from the
+    /// store: in the log they are already deleted.
     pub(crate) fn unseen(&mut self) -> Vec<Key> {
         let mut keys = Vec::new();
         while self.replaced.front().is_some_and(|replaced| replaced.state.strong_count() == 0) {
@@ -100,7 +100,7 @@ impl Sweeper {
         keys
     }
 
-    /// The next removals to commit. Empty if there is nothing to remove now.
+    /// Returns the next removals to commit. Empty if there is nothing to remove now.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -151,7 +151,7 @@ impl Sweeper {
     }
 }
 
-/// Tests whether the store holds any key of an obsolete part.
+/// Returns whether the store holds any key of an obsolete part.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
@@ -164,8 +164,8 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: ObsoleteData) -> Result<bool
     Ok(false)
 }
 
-/// The next removals of an obsolete part, after a key. `apply` defers deletes of copies, so a copy may stay in the
-/// store for a while after its removal is committed: a step must not start from the beginning.
+/// Returns the next removals of an obsolete part, after a key. `apply` defers deletes of copies, so a copy may stay in
+/// the store for a while after its removal is committed: a step must not start from the beginning.
 fn removals_of(store: &Store, obsolete: ObsoleteData, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
     let mut removals = Vec::with_capacity(STEP_KEYS);
     for prefix in prefixes_of(obsolete) {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::prepare::access::{email, required_text};
 use crate::prepare::body::{into_object, unknown_keys};
 
-/// Who wants to sign in.
+/// The email and password of somebody who wants to sign in.
 pub(crate) struct SignIn {
     pub(crate) email: String,
     pub(crate) password: String,
@@ -77,7 +77,7 @@ pub(crate) fn acceptance(body: &[u8]) -> Result<Acceptance> {
 }
 
 impl Acceptance {
-    /// The rest of the body. The first owner's link makes a member, and so needs a name and an email.
+    /// Returns the rest of the body. The first owner's link makes a member, and so needs a name and an email.
     ///
     /// # Errors
     /// `VALIDATION_FAILED`.

@@ -168,7 +168,7 @@ pub(crate) fn copy_of(
     CopyDraft { variant, extent, values, columns, errors: checked.errors, sanitized: checked.sanitized }
 }
 
-/// The errors for keys of a body that are neither known nor ignored.
+/// Returns the errors for keys of a body that are neither known nor ignored.
 pub(crate) fn unknown_keys(body: &Map<String, Value>, known: &[&str], ignored: &[&str]) -> FieldErrors {
     let is_known = |key: &str| known.contains(&key) || ignored.contains(&key);
     let mut unknown = body.keys().filter(|key| !is_known(key));
@@ -185,7 +185,7 @@ pub(crate) fn quoted(names: &[&str]) -> String {
     names.join(", ")
 }
 
-/// The kind of a JSON value, for messages.
+/// Returns the kind of a JSON value, for messages.
 pub(crate) fn kind_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -30,7 +30,7 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// The ability that a token needs for it.
+    /// Returns the ability that a token needs for the operation.
     pub fn ability(self) -> Ability {
         match self {
             Operation::Create => Ability::Create,
@@ -40,7 +40,7 @@ impl Operation {
         }
     }
 
-    /// The name of the list of successes in the answer.
+    /// Returns the name of the list of successes in the answer.
     pub fn list_name(self) -> &'static str {
         match self {
             Operation::Create => "created",
@@ -51,7 +51,7 @@ impl Operation {
         }
     }
 
-    /// The key of the body that holds the items.
+    /// Returns the key of the body that holds the items.
     fn items_key(self) -> &'static str {
         match self {
             Operation::Create => "resources",

@@ -12,19 +12,20 @@ use serde_json::{Map, Value};
 use crate::command::{CopyDraft, Extent, ImportItem, Item};
 use crate::prepare::body::{self, Preparation, into_object, kind_of, unknown_keys};
 
-/// Checks lines of an import without a place to import them to.
+/// Checks lines of an import without a server.
 pub struct ImportCheck {
     blueprint: Blueprint,
     sanitizer: Sanitizer,
 }
 
 impl ImportCheck {
-    /// For items of this blueprint.
+    /// Creates a check of items of this blueprint.
     pub fn new(blueprint: Blueprint, video_hosts: Vec<String>) -> ImportCheck {
         ImportCheck { blueprint, sanitizer: Sanitizer::new(video_hosts) }
     }
 
-    /// Tests whether a line is valid, but for relations and unique values, which depend on other resources.
+    /// Checks that a line is valid. Relations and unique values are not checked, because they depend on other
+    /// resources.
     ///
     /// # Errors
     /// `MALFORMED_JSON`, `VALIDATION_FAILED`.
@@ -48,7 +49,7 @@ pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
 
 fn read_item(preparation: Preparation<'_>, mut object: Map<String, Value>) -> Result<ImportItem> {
     let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
-    // `errors` is what `bindery import` adds to an item that failed.
+    // `bindery import` adds `errors` to failed items, so that key is ignored.
     let mut errors = unknown_keys(&object, &known, &["type", "relationships", "errors"]);
     let key = read_key(object.get("key"), &mut errors);
     let id = read_id(object.get("id"), &mut errors);

@@ -10,26 +10,27 @@ use crate::command::ImportItem;
 
 /// The names that order an item among others: the names of its resource, and the names that it relates to.
 pub(crate) struct Relations {
-    /// As of [`given_names`].
+    /// The names by which items identify resources, see [`given_names`].
     pub(crate) names: Vec<String>,
-    /// As of [`targets_of`].
+    /// The ids and keys that items reference, see [`targets_of`].
     pub(crate) targets: Vec<String>,
 }
 
 impl Relations {
-    /// Those of an item.
+    /// Returns the names of an item.
     pub(crate) fn of(blueprint: &Blueprint, item: &ImportItem) -> Relations {
         let targets = targets_of(blueprint, item).map(str::to_owned).collect();
         Relations { names: given_names(blueprint, item), targets }
     }
 
-    /// About how many bytes of memory they take.
+    /// Returns the approximate number of bytes of memory that they take.
     pub(crate) fn bytes(&self) -> usize {
         self.names.iter().chain(&self.targets).map(|name| size_of::<String>() + name.len()).sum()
     }
 }
 
-/// The names by which an item identifies its resource: key and id. Items that share a name describe the same resource.
+/// Returns the names by which an item identifies its resource: key and id. Items that share a name describe the same
+/// resource.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
     if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];
@@ -37,7 +38,7 @@ pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<Strin
     item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()
 }
 
-/// The ids and keys of resources of the same blueprint that an item references.
+/// Returns the ids and keys of resources of the same blueprint that an item references.
 pub(crate) fn targets_of<'a>(blueprint: &Blueprint, item: &'a ImportItem) -> impl Iterator<Item = &'a str> {
     let values = item.copies.iter().flat_map(|copy| &copy.values);
     let related = values.filter(|written| {
@@ -49,13 +50,14 @@ pub(crate) fn targets_of<'a>(blueprint: &Blueprint, item: &'a ImportItem) -> imp
     })
 }
 
-/// The positions of the items, in groups. The items of a group reference only items of the same or an earlier group.
+/// Returns the positions of the items, in groups. The items of a group reference only items of the same or an earlier
+/// group.
 pub(crate) fn in_order(items: &[&Relations]) -> Vec<Vec<usize>> {
     components(&edges(items))
 }
 
-/// For each item, the items that must be written before it or together with it: those that it references, and the
-/// previous item with each of its names.
+/// Returns, for each item, the items that must be written before it or together with it: those that it references, and
+/// the previous item with each of its names.
 fn edges(items: &[&Relations]) -> Vec<Vec<usize>> {
     let mut edges = vec![Vec::new(); items.len()];
     let mut last: HashMap<&str, usize> = HashMap::new();
@@ -70,8 +72,8 @@ fn edges(items: &[&Relations]) -> Vec<Vec<usize>> {
     edges
 }
 
-/// The strongly connected components of a graph, by Tarjan's algorithm. A component comes after those that its edges
-/// lead to.
+/// Returns the strongly connected components of a graph, by Tarjan's algorithm. A component comes after those that its
+/// edges lead to.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
     let mut search = Search {
         edges,

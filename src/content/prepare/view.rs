@@ -8,7 +8,7 @@ use crate::data::saved_view::{NewView, ViewPatch};
 use crate::prepare::access::required_text;
 use crate::prepare::body::{into_object, unknown_keys};
 
-/// The longest query of a view. An address of that length is one that every server takes.
+/// The longest query of a view, in bytes. Every server accepts an address of that length.
 const MAX_QUERY_BYTES: usize = 8_192;
 
 /// Keys of a view that the server answers, and ignores in a body.

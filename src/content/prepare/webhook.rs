@@ -73,7 +73,7 @@ fn is_address(sent: &str) -> bool {
     sent.len() <= MAX_URL_BYTES && url.is_some_and(is_plain)
 }
 
-/// The operations in the documented order.
+/// Returns the operations in the documented order.
 fn events(value: &Value) -> Option<Vec<ChangeOp>> {
     let sent = value.as_array().filter(|items| (1..=ChangeOp::ALL.len()).contains(&items.len()))?;
     let all = ChangeOp::ALL.into_iter().filter(|op| sent.iter().any(|item| item.as_str() == Some(op.as_str())));

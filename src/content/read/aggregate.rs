@@ -1,5 +1,5 @@
-//! Facets and statistics as they are answered (`API.md` 4.2.7). They are made of what was found, whatever found it. Must not
-//! know how resources are searched for.
+//! Facets and statistics of an answer (`API.md` 4.2.7), computed from the resources found. Must not know how resources
+//! are searched for.
 
 use bindery_index::{self as index, Aggregates, FacetValue};
 use bindery_model::error::{Code, Error};
@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use crate::data::state::Collection;
 use crate::read::resolve::{Resolver, Result, StopReason, stopped};
 
-/// All values of the facets of an answer may have so many bytes.
+/// The most bytes that all facet values of an answer may take.
 const MAX_VALUE_BYTES: usize = 8 << 20;
-/// A facet by days may have so many.
+/// The most periods of a facet by dates.
 const MAX_PERIODS: usize = 100_000;
 
-/// The keys `facets` and `stats` of `meta`, those that were asked for.
+/// Returns the keys `facets` and `stats` of `meta`, if they were asked for.
 ///
 /// # Errors
 /// If a search fails or is interrupted, or the values are too large.
@@ -98,7 +98,7 @@ fn facet_json(facet: index::Facet) -> Value {
     json!({ "values": values.collect::<Vec<_>>(), "distinct": facet.distinct, "null": facet.null })
 }
 
-/// `total` is how many resources there are, with a number or without.
+/// Returns the statistics as JSON. `total` counts all resources found, with and without a number in the field.
 fn stats_json(
     aggregates: &mut Aggregates<'_>,
     of_field: &Stats,

@@ -1,5 +1,5 @@
-//! Who wrote a resource, and which of its translations are outdated, as it is answered to members (`API.md` 5.8.6). Answers to
-//! tokens do not have it.
+//! The authors of a resource and its outdated translations, as answered to members (`API.md` 5.8.6). Answers to tokens
+//! omit them.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use crate::data::state::State;
 pub(crate) struct AuthorNames(Arc<State>);
 
 impl AuthorNames {
-    /// The names, if the answer is for a member.
+    /// Returns the names if the answer is for a member.
     pub(crate) fn shown_to(access: &Access, state: &Arc<State>) -> Option<AuthorNames> {
         access.is_session().then(|| AuthorNames(Arc::clone(state)))
     }
 
-    /// The `meta` of a resource; of one that is not known, as if nobody had written it.
+    /// Returns the `meta` of a resource. Without `meta` its authors are null.
     pub(crate) fn to_json(&self, blueprint: &Blueprint, meta: Option<&Meta>) -> Value {
         let Authors { created_by, updated_by } = meta.map(|meta| meta.authors.clone()).unwrap_or_default();
         json!({
@@ -30,7 +30,7 @@ impl AuthorNames {
         })
     }
 
-    /// Names are null of members and tokens that are gone.
+    /// Returns an author as JSON. The name is null if the member or token no longer exists.
     fn of(&self, actor: Option<&Actor>) -> Value {
         match actor {
             None => Value::Null,
@@ -39,7 +39,7 @@ impl AuthorNames {
                 json!({ "member": { "id": id, "name": name } })
             }
             Some(Actor::Token(id)) => {
-                // Tokens that are not stored have names in the place of ids.
+                // A token that is not stored, like the admin token, has its name as its id.
                 let is_stored = id.len() == uuid::fmt::Hyphenated::LENGTH;
                 let name =
                     self.0.tokens.get(id).map(|token| token.name.as_str()).or((!is_stored).then_some(id.as_str()));
@@ -49,7 +49,8 @@ impl AuthorNames {
     }
 }
 
-/// The slugs of the variants that were last written before the default variant was: they translate what it said earlier.
+/// Returns the slugs of the variants whose last write is older than that of the default variant: they translate an
+/// older text.
 fn outdated_variants<'a>(blueprint: &'a Blueprint, meta: &Meta) -> Vec<&'a str> {
     let Some(source) = meta.copy(blueprint.default_variant()) else { return Vec::new() };
     let is_outdated = |number| meta.copy(number).is_some_and(|translation| translation.number < source.number);

@@ -15,7 +15,7 @@ use crate::data::changes::{ChangeGroup, ChangeOp, RecordedChange};
 use crate::data::feed::{Feed, FeedEnd};
 use crate::handle::Content;
 
-/// The number of readers that may look for changes in the store at once. Others wait their turn.
+/// The number of readers that may read changes from the store at once. Others wait.
 static READING: Semaphore = Semaphore::const_new(2);
 
 /// One change as a token sees it.
@@ -23,7 +23,7 @@ static READING: Semaphore = Semaphore::const_new(2);
 pub struct Change {
     /// Its number. The changes after it have greater ones.
     pub number: u64,
-    /// When it happened.
+    /// The time of the change.
     pub at: Millis,
     /// The kind of change.
     pub op: ChangeOp,
@@ -36,19 +36,19 @@ pub struct Change {
 /// Changes after a number.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
-    /// Those that the token sees, in order.
+    /// The changes that the token sees, in order.
     pub found: Vec<Change>,
-    /// The number to go on from: everything up to it was looked at.
+    /// The number to continue from: all changes up to it were checked.
     pub through: u64,
 }
 
 impl Content {
-    /// Where the change feed ends, and notice when that changes.
+    /// Returns a receiver of the end of the change feed and of every later one.
     pub fn watch_changes(&self) -> watch::Receiver<FeedEnd> {
         self.shared.feed.watch()
     }
 
-    /// The first changes after `since` that the token sees, at most `limit`.
+    /// Returns the first changes after `since` that the token sees, at most `limit`.
     ///
     /// # Errors
     /// `FORBIDDEN` without `view`. `GONE` if changes after `since` are no longer kept, or it is no number of this
@@ -77,7 +77,8 @@ impl Content {
         reading.await.map_err(Error::internal)?
     }
 
-    /// After `GONE` for the changes behind `since`: the number to go on from, behind which are the oldest changes that are kept.
+    /// Returns the number from which the oldest changes after a gap can be read, for a reader that got `GONE` at
+    /// `since`.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -89,7 +90,7 @@ impl Content {
     }
 }
 
-/// The number in front of the first group that does not follow on what is kept behind `since`; the last one if there is none.
+/// Returns the number before the first group after a gap behind `since`; `last` if there is no gap.
 fn end_of_gap(store: &Store, since: u64, last: u64) -> Result<u64> {
     let mut through = since;
     for entry in store.scan_after(Prefix::Changes, &Key::Changes(since)) {
@@ -119,17 +120,17 @@ impl Reader {
                 break;
             }
         }
-        // If nothing at all was found behind the number, everything behind it was removed.
+        // If the loop found no group behind the number, all of them were removed.
         match self.changes.through < last && self.changes.found.len() < self.limit {
             true => Err(gone()),
             false => Ok(self.changes),
         }
     }
 
-    /// Reads a group that ends behind what was read before. Returns whether the limit is reached.
+    /// Reads the next group. Returns whether the limit is reached.
     fn read(&mut self, group: &ChangeGroup) -> Result<bool> {
         let (first, through) = (group.first(), self.changes.through);
-        // Between that and the group, numbers are missing, or belong to another history.
+        // The numbers between `through` and the group are missing or belong to another history.
         if through != group.previous && through < first {
             return Err(gone());
         }
@@ -151,7 +152,8 @@ impl Reader {
         Ok(false)
     }
 
-    /// Tests whether the token sees a change: with `preview` all of its blueprints, otherwise what a site sees.
+    /// Returns whether the token sees a change: with `preview` every change of its blueprints, otherwise those that the
+    /// public sees.
     fn sees(&self, slug: &str, change: &RecordedChange) -> bool {
         self.access.sees(slug) && (self.access.may(Ability::Preview) || change.was_public || change.is_public)
     }

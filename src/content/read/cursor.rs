@@ -1,8 +1,9 @@
-//! Cursors: the place of a resource in an order, as a text that clients send back (`API.md` 4.2.8). Must not know how a place is
-//! found.
+//! Cursors: the position of a resource in an order, as a text that clients send back (`API.md` 4.2.8). Must not know
+//! how a position is found.
 //!
-//! A cursor is authenticated with a key that is made from the epoch of the content, which outlives restarts, and from what the
-//! cursor belongs to. So one that is damaged, made up, or of another list is told apart, and nobody has to keep cursors.
+//! A cursor is authenticated with a key derived from the list that it belongs to and from the epoch of the content,
+//! which outlives restarts. So a cursor that is damaged, invented, or of another list is rejected, and the server
+//! stores no cursors.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -13,16 +14,16 @@ use bindery_query::Query;
 
 use crate::data::sight::Sight;
 
-/// The form of cursors. Those of another one are refused.
+/// The format of cursors. Cursors in another format are rejected.
 const FORM: u8 = 1;
 const TAG_BYTES: usize = 16;
 const ID_BYTES: usize = 16;
 
-/// The list that a cursor belongs to.
+/// The key that authenticates the cursors of one list.
 pub(super) struct CursorKey([u8; blake3::KEY_LEN]);
 
 impl CursorKey {
-    /// That of the cursors of a blueprint's lists in one order, variant and visibility.
+    /// Derives the key for the lists of a blueprint in one order, variant and visibility.
     pub(super) fn new(epoch: u64, blueprint: &Blueprint, query: &Query, sight: Sight) -> CursorKey {
         let mut hasher = blake3::Hasher::new_derive_key("Bindery cursor");
         hasher.update(&epoch.to_le_bytes());
@@ -50,7 +51,7 @@ impl CursorKey {
         CursorKey(*hasher.finalize().as_bytes())
     }
 
-    /// The cursor of a position.
+    /// Returns the cursor of a position.
     pub(super) fn seal(&self, position: &Position) -> String {
         let mut bytes = vec![FORM];
         bytes.extend_from_slice(&position.id.to_be_bytes());
@@ -63,7 +64,7 @@ impl CursorKey {
                 }
                 PositionKey::Text(text) => {
                     bytes.push(2);
-                    // At most 1 KiB: only the beginning of a text is sorted by.
+                    // At most 1 KiB: texts are sorted only by their beginning.
                     bytes.extend_from_slice(&(text.len() as u32).to_be_bytes());
                     bytes.extend_from_slice(text.as_bytes());
                 }
@@ -73,7 +74,7 @@ impl CursorKey {
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
-    /// The position of a cursor.
+    /// Returns the position of a cursor.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if it is damaged, or belongs to something else.

@@ -1,5 +1,5 @@
-//! The resources that the answered ones relate to, as they are answered beside them (`API.md` 4.2.9). Must not know how
-//! resources are searched for.
+//! The related resources that are answered beside a resource or a page (`API.md` 4.2.9). Must not know how resources
+//! are searched for.
 
 use std::collections::HashSet;
 
@@ -14,12 +14,12 @@ use crate::data::state::Collection;
 use crate::read::resolve::{Resolver, Result, StopReason};
 use crate::read::resource::{Presentation, write_hit};
 
-/// More related resources in an answer are refused.
+/// The most related resources of an answer; more are an error.
 const MAX_INCLUDED: usize = 1_000;
-/// So are more bytes of them.
+/// The most bytes of related resources; more are an error.
 const MAX_BYTES: usize = 32 << 20;
 
-/// The related resources of an answer in the making.
+/// The related resources of an answer, while they are collected.
 pub(super) struct IncludedResources<'a> {
     resolver: &'a Resolver<'a>,
     lookup: &'a dyn Lookup,
@@ -27,9 +27,9 @@ pub(super) struct IncludedResources<'a> {
     /// The resource objects as JSON text, separated by commas.
     json: String,
     count: usize,
-    /// The resources that are in it: by the slug of their blueprint.
+    /// The resources in `json`, by blueprint slug and id.
     known: HashSet<(&'a str, u128)>,
-    /// The resources whose relations were followed: by path, and how far along it.
+    /// The resources whose relations were followed, with the number of the path and the step on it.
     followed: HashSet<(usize, usize, u128)>,
 }
 
@@ -42,7 +42,7 @@ struct RelationSource<'a> {
 }
 
 impl<'a> IncludedResources<'a> {
-    /// Without any.
+    /// Creates an empty collection.
     pub(super) fn new(
         resolver: &'a Resolver<'a>,
         lookup: &'a dyn Lookup,
@@ -52,7 +52,7 @@ impl<'a> IncludedResources<'a> {
         IncludedResources { resolver, lookup, expansion, json: String::new(), count: 0, known, followed }
     }
 
-    /// Adds those that a resource relates to, path by path. `copies` are those of it that are answered.
+    /// Adds the resources that a resource relates to, path by path. `copies` are the copies whose values are answered.
     ///
     /// # Errors
     /// If there are too many, the store fails, or it is interrupted.
@@ -63,12 +63,12 @@ impl<'a> IncludedResources<'a> {
         Ok(())
     }
 
-    /// The number of them.
+    /// Returns the number of related resources.
     pub(super) fn len(&self) -> u64 {
         self.count as u64
     }
 
-    /// A JSON array of all of them.
+    /// Returns all of them as a JSON array.
     pub(super) fn finish(self) -> String {
         format!("[{}]", self.json)
     }
@@ -127,7 +127,7 @@ impl<'a> IncludedResources<'a> {
 }
 
 impl RelationSource<'_> {
-    /// The ids that the answered value of the relation names.
+    /// Returns the ids in the relation's value as it is answered.
     fn related_ids(self, step: &ExpansionStep) -> Vec<u128> {
         let (snapshot, column) = (&self.collection.snapshot, step.relation.column);
         let Copies { variant, fallback } = self.copies;

@@ -1,5 +1,5 @@
-//! `explain=true`: the steps of a search as they are answered (`API.md` 4.18), with the names of fields in place of the numbers
-//! of columns. Must not know how resources are searched for.
+//! `explain=true`: the steps of a search as JSON (`API.md` 4.18), with field names instead of column numbers. Must not
+//! know how resources are searched for.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::data::state::Collection;
 
-/// More steps are not answered.
+/// The most steps of an answer; further ones are left out.
 const MAX_STEPS: usize = 500;
 
 /// The steps of a search, and the times that they took.
@@ -20,15 +20,15 @@ pub struct Explanation {
     pub steps: Vec<Value>,
     /// The time that the search waited for a thread.
     pub queued: Duration,
-    /// The time that it took.
+    /// The time that it ran.
     pub searched: Duration,
-    /// The time of reading the resources that are shown; `None` if they are read while they are sent.
+    /// The time that reading the answered resources took; `None` if they are read while they are sent.
     pub documents: Option<Duration>,
 }
 
-/// An explanation that is being written, while the search runs.
+/// Collects the explanation while the search runs.
 pub(super) struct ExplanationBuilder {
-    /// The slug of the blueprint that is asked for.
+    /// The slug of the requested blueprint.
     blueprint: String,
     trace: Trace,
     steps: RefCell<Vec<Value>>,
@@ -37,7 +37,7 @@ pub(super) struct ExplanationBuilder {
 }
 
 impl Explanation {
-    /// One explanation of this search and of the one after it.
+    /// Joins the explanations of this search and the next one.
     pub fn and(mut self, next: Explanation) -> Explanation {
         self.steps.extend(next.steps);
         self.queued += next.queued;
@@ -46,7 +46,7 @@ impl Explanation {
         Explanation { documents, ..self }
     }
 
-    /// The explanation with how long reading this many resources took.
+    /// Adds the step of reading `count` resources and its duration.
     pub(super) fn with_documents(mut self, collection: &Collection, count: usize, took: Duration) -> Explanation {
         let blueprint = &collection.blueprint.slug;
         self.steps.push(json!({ "step": "documents", "blueprint": blueprint, "count": count, "ms": millis(took) }));
@@ -55,7 +55,7 @@ impl Explanation {
 }
 
 impl ExplanationBuilder {
-    /// For a search that waited this long before it began.
+    /// Begins the explanation of a search that waited for `queued`.
     pub(super) fn begin(collection: &Collection, queued: Duration) -> ExplanationBuilder {
         let blueprint = collection.blueprint.slug.clone();
         let waiting = json!({ "step": "queue", "blueprint": blueprint, "ms": millis(queued) });
@@ -68,23 +68,23 @@ impl ExplanationBuilder {
         }
     }
 
-    /// Where the index notes its steps.
+    /// Returns the trace in which the index records its steps.
     pub(super) fn trace(&self) -> &Trace {
         &self.trace
     }
 
-    /// Takes over what was noted by a search in the index of this collection.
+    /// Moves the steps that a search in the index of this collection recorded into the explanation.
     pub(super) fn searched(&self, collection: &Collection) {
         self.trace.take().into_iter().for_each(|step| self.add(step_json(collection, &step)));
     }
 
-    /// Adds a step that is no search in an index.
+    /// Adds a step that is not a search in an index.
     pub(super) fn note(&self, step: &str, what: &str, count: u64, took: Duration) {
         let blueprint = &self.blueprint;
         self.add(json!({ "step": step, "blueprint": blueprint, "what": what, "count": count, "ms": millis(took) }));
     }
 
-    /// The whole explanation, once the search is done.
+    /// Returns the complete explanation once the search is done.
     pub(super) fn end(self) -> Explanation {
         let searched = self.started.elapsed();
         Explanation { steps: self.steps.into_inner(), queued: self.queued, searched, documents: None }

@@ -26,7 +26,7 @@ const CHUNK_RESOURCES: usize = 256;
 /// The minimum size of a chunk, except for the last one and those that take longer than [`CHUNK_TIME`].
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// A chunk ends after this time: searching long texts for what is highlighted may take a second for one resource.
+/// The time after which a chunk ends. Searching long texts for highlights may take a second for one resource.
 const CHUNK_TIME: Duration = Duration::from_millis(200);
 
 /// An export in progress. Dropping it ends the export.
@@ -34,7 +34,7 @@ pub struct Export {
     view: View,
     params: Arc<ExportParams>,
     stream: bindery_index::Stream,
-    /// The text behind the resources in JSON: other keys, each after a comma.
+    /// The JSON text after the resources: other keys, each after a comma.
     end: String,
     explained: Option<Explanation>,
     /// Hits that are not written yet, in reverse order.
@@ -60,20 +60,20 @@ struct FoundExport {
 }
 
 impl Export {
-    /// Starts an export of what a query matches. `accept` is the `Accept` header.
+    /// Starts an export of the resources that a query matches. `accept` is the `Accept` header.
     ///
     /// # Errors
-    /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
+    /// The errors of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn begin(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let params = parameters(&view, &RawParams::parse(raw_query), accept)?;
         let found = view.search_at_length(&params.query, |searching| find(searching, &params, &view.store))?;
         Ok(Export::of(view, params, found, None))
     }
 
-    /// The same within the time that a request may take.
+    /// Like [`Export::begin`], but limited to the time that a request may take.
     ///
     /// # Errors
-    /// As [`Export::begin`], and `OVERLOADED` if it takes too long or too many searches wait.
+    /// The errors of [`Export::begin`], and `OVERLOADED` if it takes too long or too many searches wait.
     pub async fn begin_in_time(view: View, raw_query: &str, accept: Option<&str>) -> Result<Export> {
         let raw = RawParams::parse(raw_query);
         let is_explained = view.explains(&raw)?;
@@ -97,17 +97,17 @@ impl Export {
         Export { view, params, stream, end, explained, pending: Vec::new(), position: Position::Begin }
     }
 
-    /// The explanation of how the resources were found, if that was asked for.
+    /// Returns the explanation of the search, if it was asked for.
     pub fn explained(&self) -> Option<&Explanation> {
         self.explained.as_ref()
     }
 
-    /// The format of the export.
+    /// Returns the format of the export.
     pub fn format(&self) -> Format {
         self.params.format
     }
 
-    /// The next chunk, or `None` at the end.
+    /// Returns the next chunk, or `None` at the end.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -122,7 +122,7 @@ impl Export {
         }
         let started = Instant::now();
         while out.len() < CHUNK_BYTES {
-            // Between chunks it ends if its client has left.
+            // The server ends an export whose client has left, but only between chunks.
             if !out.is_empty() && started.elapsed() > CHUNK_TIME {
                 break;
             }
@@ -182,7 +182,7 @@ impl Export {
     }
 
     fn presentation(&self, variant: u16) -> Presentation {
-        // What an export writes can be imported again, so it is the same for everybody.
+        // No author names: an export can be imported again, so it is the same for every reader.
         let ExportParams { fallback, selection, highlights, .. } = &*self.params;
         let (selection, highlights) = (selection.clone(), highlights.clone());
         Presentation { variant, fallback: *fallback, selection, highlights, names: None }
@@ -221,13 +221,13 @@ impl Export {
         write!(out, "{}", Value::Object(object)).map_err(Error::internal)
     }
 
-    /// The selected keys that are CSV columns: `id`, `type` and the three dates, if selected.
+    /// Returns the selected keys that are CSV columns: `id`, `type` and the three dates, if selected.
     fn csv_keys(&self) -> impl Iterator<Item = &str> {
         let is_column = |key: &&ResultSet| !matches!(key, ResultSet::Attributes | ResultSet::Relationships);
         self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
     }
 
-    /// The slugs of the selected attributes, which are CSV columns.
+    /// Returns the slugs of the selected attributes, which are CSV columns.
     fn csv_slugs(&self) -> impl Iterator<Item = &str> {
         let fields = self.view.collection.blueprint.fields.iter();
         fields.filter(|field| self.params.selection.has_attribute(field.number)).map(|field| field.slug.as_str())
@@ -250,7 +250,7 @@ fn parameters(view: &View, raw: &RawParams, accept: Option<&str>) -> Result<Arc<
     ExportParams::parse(raw, accept, &view.collection.blueprint, &related, view.now).map(Arc::new)
 }
 
-/// Finds what an export writes, with what is answered beside the resources.
+/// Finds the resources of an export, and the data answered beside them.
 fn find(searching: &ViewSearch<'_>, params: &ExportParams, store: &Store) -> SearchResult<FoundExport> {
     let ExportParams { query, fallback, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);
@@ -277,8 +277,8 @@ fn find(searching: &ViewSearch<'_>, params: &ExportParams, store: &Store) -> Sea
     Ok(FoundExport { stream, included: written, meta })
 }
 
-/// Formats a value as a CSV cell: text unchanged, numbers as filters see them, objects and arrays as JSON, and null as
-/// the empty string.
+/// Formats a value as a CSV cell: text unchanged, numbers as in filters, objects and arrays as JSON, and null as the
+/// empty string.
 fn csv_cell(value: &Value) -> Cow<'_, str> {
     match value {
         Value::Null => Cow::Borrowed(""),
@@ -291,14 +291,14 @@ fn csv_cell(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// A cell that no spreadsheet runs as a formula: `'` makes a text of one that begins like a formula. Numbers and amounts
-/// of money stay as they are, since `-5` and `-5.00 EUR` run nothing.
+/// Protects a cell from being run as a formula by a spreadsheet: prefixes `'` if it begins like a formula. Numbers and
+/// amounts of money are left unchanged, because `-5` and `-5.00 EUR` run nothing.
 pub fn spreadsheet_cell(cell: Cow<'_, str>) -> Cow<'_, str> {
     let begins_formula = cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n']);
     if begins_formula && !is_amount(&cell) { Cow::Owned(format!("'{cell}")) } else { cell }
 }
 
-/// True if a text is a number, with or without a currency behind it.
+/// Is true if a text is a number, with or without a currency behind it.
 fn is_amount(text: &str) -> bool {
     let text = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (number, currency) = text.split_once(' ').unwrap_or((text, ""));
@@ -307,7 +307,7 @@ fn is_amount(text: &str) -> bool {
         && (currency.is_empty() || currency.len() == 3 && currency.bytes().all(|byte| byte.is_ascii_uppercase()))
 }
 
-/// True if a text that begins with a digit is a number such as `1e-7`.
+/// Is true if a text that begins with a digit is a number such as `1e-7`.
 fn is_double(text: &str) -> bool {
     text.parse::<f64>().is_ok()
 }

@@ -1,7 +1,7 @@
-//! Where the resources of an answer become JSON, and where what they need is read. Must not know what is shown of a resource.
+//! Reads the resources of an answer and writes them as JSON. Must not know which parts of a resource are shown.
 //!
-//! If all of it is in memory, that takes microseconds and happens at once. Otherwise the store is asked first, for several
-//! resources beside each other.
+//! If everything needed is in memory, this takes microseconds and runs at once. Otherwise the store is read first, for
+//! several resources in parallel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,14 +18,14 @@ use crate::read::resource::{Presentation, copies_shown, write_hit};
 use crate::read::view::View;
 use crate::thread_pool::Class;
 
-/// A thread reads at least so many resources: handing one over takes as long as reading it when the disk is fast.
+/// The fewest resources that a thread reads: on a fast disk, handing a read to a thread takes as long as the read.
 const AT_LEAST: usize = 2;
 
-/// Searching the texts of a page for what is highlighted usually takes so long. With many words and long texts it takes minutes,
-/// so it waits in line as searches do, and ends as they do: when its time is up, or its client has left.
+/// The estimated time of searching a page's texts for highlights. With many words and long texts it can take minutes.
+/// So it is scheduled like a search, and ends when its time is up or its client has left.
 const HIGHLIGHTED: Duration = Duration::from_millis(2);
 
-/// Hits that are to be shown, and what with.
+/// The data needed to write hits as JSON.
 #[derive(Clone)]
 struct HitPresenter {
     /// Held so that the versions of the copies stay in the store.
@@ -36,7 +36,7 @@ struct HitPresenter {
 }
 
 impl View {
-    /// The resource objects of hits as JSON text, separated by commas.
+    /// Returns the resource objects of hits as JSON text, separated by commas.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails; `OVERLOADED` if highlighting takes too long.
@@ -63,7 +63,7 @@ impl View {
         Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","))
     }
 
-    /// The same on this thread, however long it takes.
+    /// Like [`View::objects`], but on this thread and without a time limit.
     pub(super) fn objects_here(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
         self.shown(presentation).write(hits, &Interrupt::never())
     }
@@ -75,7 +75,7 @@ impl View {
 }
 
 impl HitPresenter {
-    /// Tests whether writing these takes microseconds: nothing is read from the store, and no text is searched.
+    /// Returns whether writing these hits takes microseconds: no read from the store, and no text to search.
     fn is_at_hand(&self, hits: &[Hit]) -> bool {
         let Presentation { highlights, names, .. } = &*self.presentation;
         highlights.is_none() && names.is_none() && hits.iter().all(|hit| self.missing(hit).next().is_none())
@@ -87,7 +87,8 @@ impl HitPresenter {
             .filter(move |version| !self.documents.keep(blueprint, id, *version))
     }
 
-    /// Reads what is missing, so that it is in memory when these are written. What fails here fails again then.
+    /// Reads the missing copies, so that they are in memory when these hits are written. Errors are ignored: the write
+    /// meets them again.
     fn read_ahead(&self, hits: &[Hit]) {
         let blueprint = self.collection.blueprint.number;
         for hit in hits {

@@ -1,17 +1,17 @@
-//! Excerpts of texts with what was found in them marked, as HTML (`API.md` 4.6.17). Must not know resources.
+//! HTML excerpts of texts in which matches are marked (`API.md` 4.6.17). Must not know resources.
 
 use std::collections::HashMap;
 
 use bindery_index::{Error, Interrupt, Mark, Words};
 
-/// An excerpt has at most so many characters of the text.
+/// The greatest number of characters of an excerpt.
 const MAX_CHARACTERS: usize = 200;
-/// So many characters before the best place are shown.
+/// The number of characters shown before the first match of the excerpt.
 const CONTEXT: usize = 40;
-/// Of a longer text, only so many bytes at its beginning are searched: a page may have a thousand texts.
+/// The number of bytes of a text that are searched. The limit is needed because a page may have a thousand texts.
 const SEARCHED_BYTES: usize = 64 << 10;
 
-/// The best place of a text: at most 200 characters, HTML-escaped, what was found in `<mark>`.
+/// Returns the excerpt of a text with the most matches: at most 200 characters, HTML-escaped, matches in `<mark>`.
 ///
 /// # Errors
 /// If it is interrupted.
@@ -26,7 +26,7 @@ pub(super) fn excerpt(words: &Words, text: &str, interrupt: &Interrupt<'_>) -> R
         true => 0,
         false => first_character(&marks, &character, starts.len()),
     };
-    // Begins after a space, if there is one before what was found.
+    // The excerpt begins after a space, if there is one before the first match.
     let start = match first {
         0 => 0,
         first => {
@@ -41,13 +41,13 @@ pub(super) fn excerpt(words: &Words, text: &str, interrupt: &Interrupt<'_>) -> R
     Ok(marked(text, start, end, &marks))
 }
 
-/// Where the excerpt begins that has the most different words, and of those the most marks.
+/// Returns the start of the excerpt that contains the most different words, and of those the one with the most marks.
 fn first_character(marks: &[Mark], character: &dyn Fn(usize) -> usize, length: usize) -> usize {
     let places: Vec<(usize, usize, usize)> =
         marks.iter().map(|mark| (character(mark.range.start), character(mark.range.end), mark.word)).collect();
     let mut best: Option<((usize, usize), usize)> = None;
-    // The marks `first..end` lie within the excerpt that begins with `first`. A text may have a hundred marks at each word, so
-    // both only move on.
+    // The marks `first..end` lie within the excerpt that begins with `first`. Both positions only move forward, because
+    // a text may have a hundred marks at each word.
     let (mut counts, mut different, mut end) = (HashMap::new(), 0, 0);
     for (first, &(start, _, word)) in places.iter().enumerate() {
         while let Some(&(_, _, word)) = places.get(end).filter(|(_, end, _)| *end <= start + MAX_CHARACTERS - CONTEXT) {
@@ -60,7 +60,7 @@ fn first_character(marks: &[Mark], character: &dyn Fn(usize) -> usize, length: u
         if best.is_none_or(|(known, _)| value > known) {
             best = Some((value, start));
         }
-        // A mark that is longer than the excerpt was never counted.
+        // A mark longer than the excerpt was never counted.
         if end == first {
             end += 1;
         } else if let Some(count) = counts.get_mut(&word) {
@@ -72,7 +72,7 @@ fn first_character(marks: &[Mark], character: &dyn Fn(usize) -> usize, length: u
     start.min(length - MAX_CHARACTERS)
 }
 
-/// The part of a text with its marks, as HTML. Marks that touch or overlap become one.
+/// Returns a part of a text as HTML. Marks that touch or overlap become one.
 fn marked(text: &str, start: usize, end: usize, marks: &[Mark]) -> String {
     let mut html = String::with_capacity(end - start + 64);
     let mut at = start;

@@ -1,4 +1,5 @@
-//! Lists: a page of what matches, with what is answered beside it (`API.md` 4.2). Must not know how resources are searched for.
+//! Lists: a page of the matching resources, and the data answered beside it (`API.md` 4.2). Must not know how resources
+//! are searched for.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -22,19 +23,19 @@ use crate::read::view::{View, ViewSearch};
 pub struct ListPage {
     /// The resource objects as JSON text: an array.
     pub resources: String,
-    /// The related resources that were asked for, likewise.
+    /// The related resources, if they were asked for: also a JSON array.
     pub included: Option<String>,
-    /// Which page it is.
+    /// The position of the page.
     pub place: PagePosition,
     /// The number of resources that match.
     pub total: u64,
     /// The keys `facets` and `stats` of `meta`, if they were asked for.
     pub aggregates: Map<String, Value>,
-    /// The explanation of how the page was found and read, if that was asked for.
+    /// The explanation of the search, if it was asked for.
     pub explained: Option<Explanation>,
 }
 
-/// Which page of a list it is.
+/// The position of a page in its list.
 #[derive(Debug)]
 pub enum PagePosition {
     /// The page of this number.
@@ -48,28 +49,28 @@ pub enum PagePosition {
     },
 }
 
-/// A page that was found and not read yet.
+/// A page whose resources were found but not read yet.
 struct FoundPage {
     hits: Hits,
-    /// In a walk that goes on: the cursor of the next page.
+    /// The cursor of the next page, in a walk that continues.
     next: Option<String>,
     included: Option<String>,
     aggregates: Map<String, Value>,
 }
 
-/// A list that is asked for. Its parameters are valid, and its cursor is opened.
+/// A list request with valid parameters and a verified cursor.
 pub struct ListRequest {
     params: ListParams,
     start: PageStart,
-    /// True if it is to be explained how the list was found.
+    /// True if the request asks for an explanation.
     pub is_explained: bool,
 }
 
-/// Where a page begins.
+/// The start of a page.
 enum PageStart {
-    /// At the number of the page.
+    /// Computed from the number of the page.
     Numbered,
-    /// Behind the last resource of the page before it; at the beginning of the walk if there is none.
+    /// After the last resource of the previous page; at the beginning of the walk if there is none.
     Walk { cursors: CursorKey, behind: Option<Position> },
 }
 
@@ -80,17 +81,17 @@ impl AsRef<Query> for ListRequest {
 }
 
 impl ListRequest {
-    /// The slugs of the other blueprints that the list depends on; see [`ListParams::depends_on`].
+    /// Returns the slugs of the other blueprints that the list depends on; see [`ListParams::depends_on`].
     pub fn depends_on(&self) -> Vec<String> {
         self.params.depends_on()
     }
 }
 
 impl View {
-    /// A page of the list, however long it takes.
+    /// Returns a page of the list, without a time limit.
     ///
     /// # Errors
-    /// Those of the parameters, `OVERLOADED` while the index is being rebuilt.
+    /// The errors of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let request = self.list_request(raw_query)?;
         let (query, documents) = (&request.params.query, &self.documents);
@@ -99,7 +100,7 @@ impl View {
         Ok(list_page(&request.params, found, objects, None))
     }
 
-    /// A page of the list, searched for within the time that a request may take.
+    /// Returns a page of the list, searched for within the time that a request may take.
     ///
     /// # Errors
     /// `OVERLOADED` if it takes too long, too many searches wait, or the index is being rebuilt.
@@ -123,12 +124,12 @@ impl View {
     /// Reads the query string of a list.
     ///
     /// # Errors
-    /// Those of the parameters.
+    /// The errors of the parameters.
     pub fn list_request(&self, raw_query: &str) -> Result<Arc<ListRequest>> {
         let raw = RawParams::parse(raw_query);
         let is_explained = self.explains(&raw)?;
         let params = ListParams::parse(&raw, &self.collection.blueprint, &|slug| self.related(slug), self.now)?;
-        // Before an entity tag is compared: an invalid cursor must never be answered with 304.
+        // Must come before the entity tag is compared: an invalid cursor must never be answered with 304.
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
             Some(cursor) => {
@@ -140,7 +141,8 @@ impl View {
         Ok(Arc::new(ListRequest { params, start, is_explained }))
     }
 
-    /// Where a page begins that may be anywhere, for the estimate of a search: it needs an order of everything.
+    /// Returns an offset for the estimate of a search whose result may be anywhere in the list: such a search sorts
+    /// everything.
     pub(super) fn anywhere(&self) -> u64 {
         self.collection.snapshot.total() / 2
     }
@@ -152,7 +154,7 @@ impl View {
     }
 }
 
-/// The page of these resource objects, which are separated by commas.
+/// Returns the page of these resource objects, which are separated by commas.
 fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explanation>) -> ListPage {
     let FoundPage { hits, next, included, aggregates } = found;
     let place = match params.cursor {
@@ -169,7 +171,7 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
     let is_walk = matches!(request.start, PageStart::Walk { .. });
-    // Without either, the search may end as soon as the page is found.
+    // Without a walk and aggregates, the search may end as soon as the page is found.
     let found = (is_walk || !aggregation.is_empty()).then(|| searching.find()).transpose()?;
     let aggregates = match &found {
         Some(found) if !aggregation.is_empty() => aggregate(resolver, collection, query, aggregation, found)?,
@@ -200,7 +202,7 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
     Ok(FoundPage { hits, next, included, aggregates })
 }
 
-/// A page of a walk, and the cursor of the next one.
+/// Returns a page of a walk, and the cursor of the next one.
 fn walk(
     searching: &ViewSearch<'_>,
     found: &MatchSet,
@@ -209,7 +211,7 @@ fn walk(
     per_page: usize,
 ) -> SearchResult<(Hits, Option<String>)> {
     let query = searching.query;
-    // One more than the page has tells whether there is a next one.
+    // Asks for one more resource than the page has, to learn whether there is a next page.
     let mut hits = match behind {
         Some(position) => {
             let behind = || {
@@ -228,6 +230,6 @@ fn walk(
 }
 
 fn per_page(page: Page) -> usize {
-    // At most 100.
+    // The page size is at most 100.
     usize::try_from(page.per_page).unwrap_or(usize::MAX)
 }

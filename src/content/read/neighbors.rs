@@ -1,4 +1,4 @@
-//! The resources beside one in a list (`API.md` 4.3.2). Must not know how a list is ordered.
+//! The previous and next resource in a list (`API.md` 4.3.2). Must not know how a list is ordered.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,32 +11,32 @@ use crate::read::explain::Explanation;
 use crate::read::resource::Presentation;
 use crate::read::view::{LocatedResource, View, ViewSearch};
 
-/// The resources beside one.
+/// The neighbors of a resource in a list.
 #[derive(Debug)]
 pub struct NeighborsAnswer {
-    /// The resource object before it as JSON text.
+    /// The resource object of the previous one as JSON text.
     pub previous: Option<String>,
-    /// The one after it.
+    /// The resource object of the next one.
     pub next: Option<String>,
-    /// Its position in the list, from 1.
+    /// The position of the resource in the list, from 1.
     pub position: u64,
     /// The number of resources the list has.
     pub total: u64,
-    /// The explanation of how they were found and read, if that was asked for.
+    /// The explanation of the search, if it was asked for.
     pub explained: Option<Explanation>,
 }
 
 impl View {
-    /// The parameters of a read of neighbors.
+    /// Parses the parameters of a request for neighbors.
     ///
     /// # Errors
-    /// Those of the parameters.
+    /// The errors of the parameters.
     pub fn neighbors_params(&self, params: &RawParams) -> Result<Arc<NeighborsParams>> {
         let related = |slug: &str| self.related(slug);
         NeighborsParams::parse(params, &self.collection.blueprint, &related, self.now).map(Arc::new)
     }
 
-    /// The resources beside one in a list.
+    /// Finds the neighbors of a resource in a list.
     ///
     /// # Errors
     /// `NOT_FOUND` if the list does not have the resource; `OVERLOADED` as for a list.

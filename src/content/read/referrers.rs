@@ -1,4 +1,4 @@
-//! Where a resource is used: which resources refer to it, as a token sees them (`API.md` 4.3.1).
+//! Referrers: the resources that refer to a resource, as a token sees them (`API.md` 4.3.1).
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::data::sight::Sight;
 use crate::data::state::State;
 use crate::handle::Content;
 
-/// The number of ids that are named for each field.
+/// The number of ids answered for each field.
 const NAMED: usize = 10;
 
-/// Posting lists of an id: it takes longer than a thread of requests should be held up, and is soon done.
+/// The estimated time of reading the posting lists of an id: too long for a thread that serves connections.
 const ESTIMATE: Duration = Duration::from_millis(2);
 
 /// The resources that refer to a resource by one field, in any variant.
@@ -26,15 +26,15 @@ pub struct FieldReferrers {
     pub blueprint: String,
     /// The slug of the field.
     pub field: String,
-    /// The number of them; at least one.
+    /// The number of referrers; at least one.
     pub total: u64,
-    /// The first ten, by id.
+    /// The first ten referrers, by id.
     pub ids: Vec<ResourceId>,
 }
 
 impl Content {
-    /// Which resources refer to a resource, of those that the token sees. Blueprints in the order of their slugs, fields in
-    /// that of their blueprint.
+    /// Returns the resources that refer to a resource, limited to those that the token sees. Blueprints are in the
+    /// order of their slugs, fields in the order of their blueprint.
     ///
     /// # Errors
     /// `FORBIDDEN` without `view`, `NOT_FOUND`, `OVERLOADED` if it takes too long or an index is being rebuilt.
@@ -50,7 +50,7 @@ impl Content {
     }
 }
 
-/// `None` if the interrupt ended it. `sights` are those of the blueprints that relate to this one, in their order.
+/// Returns `None` if it was interrupted. `sights` are the visibilities of the referring blueprints, in their order.
 fn referrers(
     state: &State,
     sights: &[Sight],

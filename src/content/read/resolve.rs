@@ -1,8 +1,8 @@
-//! Makes queries that the index of one blueprint can answer of queries that also ask about related resources, and about
-//! values of a fallback (`API.md` 2.5.6, 4.6.14).
+//! Resolves queries that also ask about related resources or fallback values into queries that the index of one
+//! blueprint can answer (`API.md` 2.5.6, 4.6.14).
 //!
-//! A condition on related resources is a search in the index of their blueprint, in the same state. The ids of what it finds,
-//! of all that the token sees, become a condition on the column of the relation.
+//! A condition on related resources is a search in the index of their blueprint, in the same state. The ids of the
+//! matches that the token sees become a condition on the relation's column.
 
 use std::time::Instant;
 
@@ -16,11 +16,11 @@ use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
 use crate::read::explain::ExplanationBuilder;
 
-/// A condition with more ids is evaluated at once, and only what it finds is kept: ids take 16 bytes each, and a request may
-/// have a hundred conditions. Of fewer ids, the index evaluates it when that is cheapest.
+/// A condition with more ids than this is evaluated at once, and only its matches are kept: ids take 16 bytes each, and
+/// a request may have a hundred conditions. With fewer ids, the index chooses when to evaluate it.
 const MAX_KEPT_IDS: usize = 10_000;
 
-/// Why there is no result.
+/// The reason why there is no result.
 pub(super) enum StopReason {
     Interrupted,
     Failed(Error),
@@ -38,7 +38,7 @@ pub(super) struct Resolver<'a> {
     pub(super) explanation: Option<&'a ExplanationBuilder>,
 }
 
-/// The resources of a blueprint that a filter is about.
+/// The resources that a filter applies to.
 #[derive(Clone, Copy)]
 struct FilterTarget<'a> {
     collection: &'a Collection,
@@ -46,7 +46,7 @@ struct FilterTarget<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// The query for the index of `collection`, restricted to what the token may see.
+    /// Returns the query for the index of `collection`, restricted to what the token may see.
     ///
     /// # Errors
     /// If a search of related resources fails, or is interrupted.
@@ -59,13 +59,13 @@ impl<'a> Resolver<'a> {
     /// Finds the resources that match a filter and that the token may see.
     ///
     /// # Errors
-    /// As [`Resolver::query`].
+    /// The errors of [`Resolver::query`].
     pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<MatchSet> {
         let place = FilterTarget { collection, copies };
         self.find(place, copies.variant, &self.visible(place, filter)?)
     }
 
-    /// Roughly how long resolving the query and searching take, in nanoseconds. `offset` is where the page begins.
+    /// Returns roughly how many nanoseconds resolving the query and searching take. `offset` is the start of the page.
     pub(super) fn estimate(&self, collection: &Collection, query: &Query, offset: u64) -> u64 {
         let Query { copies, filter, sort } = query;
         let (own, rest) = match filter {
@@ -98,7 +98,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The filter, restricted to what the token may see of the place.
+    /// Resolves a filter and restricts it to the resources that the token sees.
     fn visible(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
         let sight = Sight::of(self.access, &place.collection.blueprint, self.state.released);
         Ok(sight.restrict(self.filter(place, filter)?))
@@ -140,18 +140,19 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    /// The resources that a relation leads to; `None` if the token does not have their blueprint.
+    /// Returns the target blueprint of a relation; `None` if the token does not have it.
     fn related(&self, relation: &Relation, copies: Copies) -> Option<(FilterTarget<'a>, Sight)> {
         let collection = self.state.visible(self.access, &relation.blueprint).ok()?;
         Some((FilterTarget { collection, copies }, Sight::of(self.access, &collection.blueprint, self.state.released)))
     }
 
-    /// That a relation has at least one of these ids.
+    /// Returns the filter for resources whose relation holds at least one of these ids.
     fn any_id(&self, place: FilterTarget<'_>, relation: &Relation, ids: IdSet) -> Result<index::Filter> {
         self.own(place, &index::Filter::Column(relation.column, Predicate::AnyId(ids)))
     }
 
-    /// A filter on the values that count: those of the variant or, where an attribute is null, of the fallback.
+    /// Resolves a filter on a resource's own values: those of the variant or, where an attribute is null, of the
+    /// fallback.
     fn own(&self, place: FilterTarget<'_>, filter: &index::Filter) -> Result<index::Filter> {
         let each = |filters: &[index::Filter]| -> Result<Vec<index::Filter>> {
             filters.iter().map(|filter| self.own(place, filter)).collect()
@@ -183,17 +184,17 @@ impl<'a> Resolver<'a> {
         found.map_err(|error| stopped(place.collection, error))
     }
 
-    /// Explains what the index of this collection did.
+    /// Adds the steps of a search in this collection's index to the explanation.
     pub(super) fn searched(&self, collection: &Collection) {
         if let Some(explanation) = self.explanation {
             explanation.searched(collection);
         }
     }
 
-    /// Takes a step that is no search in an index, and explains it.
+    /// Runs a step that is not a search in an index, and explains it.
     ///
     /// # Errors
-    /// Those of the step.
+    /// The errors of the step.
     pub(super) fn step<T, E>(
         &self,
         name: &str,
@@ -214,7 +215,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Why a search in a blueprint's index has no result.
+/// Returns why a search in a blueprint's index has no result.
 pub(super) fn stopped(collection: &Collection, error: index::Error) -> StopReason {
     match error {
         index::Error::Interrupted => StopReason::Interrupted,

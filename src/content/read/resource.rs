@@ -29,14 +29,14 @@ pub(crate) struct Presentation {
     pub(crate) fallback: Option<u16>,
     /// The keys and attributes that are answered.
     pub(crate) selection: Selection,
-    /// The excerpts of texts around what was found.
+    /// The excerpts of texts around the matches.
     pub(crate) highlights: Option<Arc<Highlights>>,
-    /// Set if it is answered who wrote the resource, and which translations are outdated.
+    /// The names of authors; set if authors and outdated translations are answered.
     pub(crate) names: Option<AuthorNames>,
 }
 
 impl Presentation {
-    /// The variant that replaces nulls, if it is another one.
+    /// Returns the variant that replaces nulls, if it is another one.
     fn other_variant(&self) -> Option<u16> {
         self.fallback.filter(|fallback| *fallback != self.variant)
     }
@@ -49,11 +49,11 @@ pub struct ResourceAnswer {
     pub json: String,
     /// Its entity tag.
     pub tag: EntityTag,
-    /// The parts that sanitizing removed from what was sent.
+    /// The parts that sanitizing removed from the sent values.
     pub sanitized: FieldRemovals,
 }
 
-/// A resource as a write left it.
+/// Returns a resource as a write left it.
 ///
 /// # Errors
 /// `INTERNAL` if the store fails.
@@ -89,12 +89,12 @@ pub(crate) fn write_hit(
     renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| version_of(collection, hit, variant))?;
     renderer.write_meta(out, || {
         let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
-        // A later write may be in the store already, whose author is not that of what is shown.
+        // If a later write is already in the store, its author is not the author of the shown values.
         Ok(meta.filter(|meta| meta.version == hit.stamps.version))
     })
 }
 
-/// The copies of a hit that [`write_hit`] reads.
+/// Returns the copies of a hit that [`write_hit`] reads.
 pub(crate) fn copies_shown(
     collection: &Collection,
     hit: &bindery_index::Hit,
@@ -105,7 +105,7 @@ pub(crate) fn copies_shown(
     variants.filter(move |_| are_read).filter_map(|variant| version_of(collection, hit, variant))
 }
 
-/// Which version of a copy a hit has.
+/// Returns the version of a copy in a hit.
 fn version_of(collection: &Collection, hit: &bindery_index::Hit, variant: u16) -> Option<CopyVersion> {
     let number = collection.snapshot.copy(hit.slot, variant)?;
     Some(CopyVersion { variant, number })
@@ -115,7 +115,7 @@ struct Renderer<'a> {
     lookup: &'a dyn Lookup,
     blueprint: &'a Blueprint,
     presentation: &'a Presentation,
-    /// Asked while texts are searched for what is highlighted.
+    /// Checked while texts are searched for highlights.
     interrupt: &'a Interrupt<'a>,
 }
 
@@ -170,7 +170,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// The `highlights` object: an excerpt of each field, or null where the field is null.
+    /// Returns the `highlights` object: an excerpt of each field, or null where the field is null.
     fn highlights(
         &self,
         Highlights { words, fields }: &Highlights,
@@ -197,7 +197,7 @@ impl Renderer<'_> {
         Ok(Value::Object(shown).to_string())
     }
 
-    /// Adds the `meta` of the resource to its object, if that is answered.
+    /// Adds the `meta` of the resource to its object, if it is selected.
     fn write_meta(&self, out: &mut String, meta: impl FnOnce() -> Result<Option<Meta>>) -> Result<()> {
         let Some(names) = &self.presentation.names else { return Ok(()) };
         let meta = names.to_json(self.blueprint, meta()?.as_ref()).to_string();
@@ -212,7 +212,7 @@ impl Renderer<'_> {
         Ok(())
     }
 
-    /// The `attributes` object; empty if it is not selected.
+    /// Returns the `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<Arc<str>> {
         let Presentation { variant, selection, .. } = self.presentation;
         if !selection.has(ResultSet::Attributes) {

@@ -29,38 +29,38 @@ use crate::thread_pool::ThreadPool;
 
 pub(super) type IndexQuery = bindery_index::Query;
 
-/// Counting takes so many nanoseconds for each resource of the blueprint.
+/// The estimated nanoseconds per resource of a blueprint for one facet or statistic.
 const AGGREGATED: u64 = 4;
-/// Reading related resources takes longer than a thread of requests should be held up, and is soon done.
+/// The estimated time of reading related resources: too long for a thread that serves connections.
 const EXPANDED: Duration = Duration::from_millis(2);
 
 /// One blueprint at one moment, as one token sees it.
 pub struct View {
-    /// Held also so that the versions that the snapshot names stay in the store.
+    /// The state. It also keeps the versions that the snapshot refers to in the store.
     pub(super) state: Arc<State>,
     pub(super) access: Arc<Access>,
     pub(super) collection: Arc<Collection>,
-    /// For what is read once.
+    /// The store, for data that is read only once and should not fill the cache.
     pub(super) store: Store,
     pub(super) documents: Documents,
     pub(super) sight: Sight,
     pub(super) searches: Arc<SearchScheduler>,
     pub(super) pool: Arc<ThreadPool>,
-    /// When it was taken: "today" for `filter[published]` and for the version of lists.
+    /// The time at which the view was taken. It decides "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
 
-/// A search that is going to run: what it is made for, and what is known before it runs.
+/// A search that is going to run: its parameters, and its estimated duration.
 pub(super) struct SearchPlan<P> {
     params: Arc<P>,
     estimate: Duration,
     is_explained: bool,
 }
 
-/// A resource that a token may see, found and not read yet.
+/// A resource that the token may see, found but not read yet.
 pub struct LocatedResource(pub(super) Hit);
 
-/// A search of a view: what it runs with.
+/// A running search of a view.
 #[derive(Clone, Copy)]
 pub(super) struct ViewSearch<'a> {
     pub(super) resolver: &'a Resolver<'a>,
@@ -79,7 +79,7 @@ impl ViewSearch<'_> {
         self.of(|snapshot, interrupt| snapshot.find(*variant, filter, interrupt))
     }
 
-    /// The result of a search in the index.
+    /// Runs a search in the index.
     ///
     /// # Errors
     /// As [`ViewSearch::find`].
@@ -94,7 +94,7 @@ impl ViewSearch<'_> {
 }
 
 impl Content {
-    /// The blueprint of that slug as the token sees it now.
+    /// Returns the blueprint of that slug as the token sees it now.
     ///
     /// # Errors
     /// `FORBIDDEN` without `view`, `NOT_FOUND`.
@@ -102,10 +102,10 @@ impl Content {
         self.view_at(access, slug, self.shared.time.now())
     }
 
-    /// The same, with a given time as "now". It decides what "today" is.
+    /// Like [`Content::view`], with a given time as "now", which decides what "today" is.
     ///
     /// # Errors
-    /// As [`Content::view`].
+    /// The errors of [`Content::view`].
     pub fn view_at(&self, access: &Arc<Access>, slug: &str, now: Millis) -> Result<View> {
         access.require(&[Ability::View])?;
         let state = self.state();
@@ -118,14 +118,14 @@ impl Content {
 }
 
 impl LocatedResource {
-    /// Its id.
+    /// Returns its id.
     pub(super) fn id(&self) -> ResourceId {
         ResourceId::from_u128(self.0.id)
     }
 }
 
 impl View {
-    /// The resource with this id.
+    /// Returns the resource with this id.
     ///
     /// # Errors
     /// `NOT_FOUND` if it does not exist or the token may not see it.
@@ -135,10 +135,11 @@ impl View {
         hit.map(LocatedResource).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
-    /// Tests whether a request asks how it is answered.
+    /// Returns whether a request asks for an explanation of its search.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`, and `FORBIDDEN` without `manage`: times and counts tell of what a token may not see.
+    /// `INVALID_PARAMETER`, and `FORBIDDEN` without `manage`: times and counts would reveal resources that the token
+    /// may not see.
     pub fn explains(&self, params: &RawParams) -> Result<bool> {
         let is_asked = params.flag("explain")?;
         if is_asked {
@@ -147,22 +148,22 @@ impl View {
         Ok(is_asked)
     }
 
-    /// The parameters of a read of one resource.
+    /// Returns the parameters of a read of one resource.
     ///
     /// # Errors
-    /// Those of the parameters.
+    /// The errors of the parameters.
     pub fn get_params(&self, raw_query: &str) -> Result<GetParams> {
         GetParams::parse(raw_query, &self.collection.blueprint, &|slug| self.related(slug))
     }
 
-    /// The version of a resource, and of the resources of these other blueprints, by their slugs, in order. It changes with
-    /// everything that could change what [`View::read`] returns.
+    /// Returns the version of a resource and of the resources of the blueprints `depends_on`, by slug, in order. It
+    /// changes with everything that could change the result of [`View::read`].
     pub fn resource_version(&self, resource: &LocatedResource, depends_on: &[String]) -> AnswerVersion {
         let own = self.collection.version_of(&resource.0);
         AnswerVersion::of_resource(self.state.epoch, own, self.related_versions(depends_on))
     }
 
-    /// The resource object as JSON text.
+    /// Reads the resource object as JSON text.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -173,7 +174,7 @@ impl View {
         self.objects(&[resource.0], presentation).await
     }
 
-    /// The resources that the parameters say are answered with a resource, as JSON text: an array.
+    /// Returns the related resources that the parameters ask for, as a JSON array.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if there are too many; `OVERLOADED` if it takes too long; `INTERNAL` if the store fails.
@@ -194,14 +195,14 @@ impl View {
         self.searches.run(EXPANDED, search).await
     }
 
-    /// Tests whether the token sees drafts. Of two tokens that both do, or both do not, each sees what the other sees.
+    /// Returns whether the token sees drafts. Two tokens with the same result see the same resources of this blueprint.
     pub fn sees_drafts(&self) -> bool {
         self.sight == Sight::Drafts
     }
 
-    /// The version of those lists of the blueprint that also depend on the resources of these other blueprints, by their
-    /// slugs, in order. It changes with every write that the token may see something of, and with every sight or day that
-    /// could change an answer.
+    /// Returns the version of the blueprint's lists that also depend on the blueprints `depends_on`, by slug, in order.
+    /// It changes with every write of which the token may see something, and with every change of visibility or day
+    /// that could change an answer.
     pub fn list_version(&self, depends_on: &[String]) -> AnswerVersion {
         let own = self.collection.seen_version(self.sight);
         let related = self.related_versions(depends_on);
@@ -215,7 +216,7 @@ impl View {
         })
     }
 
-    /// Plans a search. `offset` is where the page begins that it looks for.
+    /// Plans a search. `offset` is the start of the page that it looks for.
     pub(super) fn plan<P: AsRef<Query>>(
         &self,
         params: &Arc<P>,
@@ -231,7 +232,7 @@ impl View {
         SearchPlan { params: Arc::clone(params), estimate, is_explained }
     }
 
-    /// Runs a search within the time that a request may take. Also returns how it was done, if it is to be explained.
+    /// Runs a search within the time that a request may take. Also returns its explanation, if it was asked for.
     pub(super) async fn search<P: AsRef<Query> + Send + Sync + 'static, T: Send + 'static>(
         &self,
         plan: SearchPlan<P>,
@@ -262,7 +263,7 @@ impl View {
         Resolver { state: &self.state, access: &self.access, interrupt, explanation: None }
     }
 
-    /// Runs a search, however long it takes.
+    /// Runs a search without a time limit.
     pub(super) fn search_at_length<T>(
         &self,
         query: &Query,
@@ -279,12 +280,12 @@ impl View {
         })
     }
 
-    /// The blueprint that a relation names, if the token has it.
+    /// Returns the blueprint that a relation names, if the token has it.
     pub(super) fn related(&self, slug: &str) -> Option<&Blueprint> {
         self.state.visible(&self.access, slug).ok().map(|collection| &*collection.blueprint)
     }
 
-    /// Who wrote the resources, if the sender is told.
+    /// Returns the names of authors, if the sender may see them.
     pub(super) fn names(&self) -> Option<AuthorNames> {
         AuthorNames::shown_to(&self.access, &self.state)
     }

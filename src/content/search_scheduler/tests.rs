@@ -10,7 +10,7 @@ fn scheduler(timeout: Duration) -> SearchScheduler {
     SearchScheduler::new(Arc::new(ThreadPool::new().unwrap()), timeout)
 }
 
-/// Searches for ever, and counts how many searches are at it.
+/// Returns a search that runs until it is interrupted. `running` counts such searches.
 fn endless(running: &Arc<AtomicUsize>) -> impl FnMut(&Interrupt<'_>) -> Option<Result<()>> + Send + 'static {
     let running = Arc::clone(running);
     move |interrupt| {
@@ -59,7 +59,7 @@ async fn slow_searches_do_not_hold_up_quick_ones_even_if_they_seemed_quick() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let took = quickly(&searches).await;
     assert!(took < Duration::from_millis(500), "{took:?}");
-    // Their callers leave: the work stops, whether it has begun or not.
+    // Their callers leave: all searches stop, running or not.
     tasks.iter().for_each(tokio::task::JoinHandle::abort);
     let end = Instant::now() + Duration::from_secs(10);
     while running.load(Ordering::SeqCst) > 0 {

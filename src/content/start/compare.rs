@@ -11,15 +11,14 @@ use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::state::{Collection, State};
 use crate::start::findings::Findings;
 
-/// A store and what readers see of it.
+/// A store, and the state that readers see of it.
 pub(crate) struct Comparison<'a> {
     pub(crate) store: &'a Store,
     pub(crate) state: &'a State,
 }
 
 impl Comparison<'_> {
-    /// Checks what the values of the store say about each other, and the index against them. Nothing may be written
-    /// meanwhile.
+    /// Compares the values of the store with each other and with the index. Nothing may be written meanwhile.
     pub(crate) fn run(&self, findings: &mut Findings) {
         if self.read_records(findings) {
             for collection in self.state.blueprints.values() {
@@ -57,7 +56,7 @@ impl Comparison<'_> {
         true
     }
 
-    /// Tests whether a resource references a version of a copy.
+    /// Returns whether a resource references a version of a copy.
     fn references(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         let meta = self.store.meta(blueprint, id).ok().flatten();
         meta.is_some_and(|meta| meta.copies.contains(&version))
@@ -75,7 +74,7 @@ impl Comparison<'_> {
                 findings.report(format!("`{slug}` {id}: {issue}"));
             }
         }
-        // Then what was compared may have been read from damaged files.
+        // The compared values may then come from damaged files.
         if collection.index.is_damaged() {
             findings.report(format!("the index of `{slug}` is damaged"));
         }
@@ -123,7 +122,7 @@ impl Comparison<'_> {
     }
 }
 
-/// The issue of a copy whose values differ from those in the index. It names the fields.
+/// Returns the issue of a copy whose values differ from those in the index. It names the fields.
 fn index_mismatch(collection: &Collection, slot: u32, variant: u16, values: &[Value]) -> Option<String> {
     let blueprint = &collection.blueprint;
     let projected = projection::project(blueprint, values.iter().enumerate());

@@ -1,7 +1,7 @@
-//! The epoch of the content: which history the numbers of its versions belong to (see `data/version.rs`).
+//! The epoch of the content: it identifies the history that the numbers of versions belong to (see `data/version.rs`).
 //!
-//! It is a value of the store that a transaction of the log sets, like every other. So it is the same on each machine
-//! that follows the log, and a backup holds that of the content it was made of.
+//! The epoch is a value of the store that a transaction of the log sets. So it is the same on each machine that follows
+//! the log, and a backup contains the epoch of its original.
 
 use std::path::Path;
 
@@ -18,8 +18,8 @@ use crate::start::error::StartError;
 use crate::start::recovery::load_epoch;
 
 /// Begins an epoch if the content has none, or after a restore. The store must be at the end of the log, and is
-/// afterwards. After a restore it also switches webhooks off, unless they are kept: a copy must not send to the receivers
-/// of the original unasked. Returns how many that were.
+/// afterwards. After a restore it also switches webhooks off unless they are kept, because a copy must not send to the
+/// receivers of the original. Returns the number of webhooks that were switched off.
 ///
 /// # Errors
 /// [`StartError`] if log or store fail. A full disk is no error in a folder that has no epoch yet: the next start tries
@@ -31,8 +31,9 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
     }
     let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
     let random = || getrandom::u64().map_err(StartError::content);
-    // A new folder counts its changes from 1. After a restore, numbers must differ from those of the history that the
-    // backup was taken from, whose readers may come here: nobody makes a million changes a second for long.
+    // A new folder counts its changes from 1. After a restore, the numbers must be greater than any of the original's
+    // history, because its readers may now read here. No content makes a million changes a second for long, so
+    // milliseconds times 1000 is greater.
     let first_change = if log.last() == 0 { 1 } else { now_millis().cast_unsigned().saturating_mul(1_000) };
     let (mut writes, mut switched_off) = (Vec::new(), 0);
     if is_restoring && !restoring::keeps_webhooks(folder).map_err(|error| fail(&error))? {
@@ -55,11 +56,11 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
     Ok(switched_off)
 }
 
-/// Switches off all webhooks, and has them begin with the first change of the new history once they are switched on:
-/// what the backup had left to send is for the original to send. Returns how many were on, too.
+/// Switches off all webhooks. Once they are switched on again, they begin with the first change of the new history: the
+/// original sends the changes before that. Also returns the number of webhooks that were on.
 fn switch_off_webhooks(store: &Store, first_change: u64) -> Result<(Vec<StoreWrite>, usize), StartError> {
     let (mut writes, mut count) = (Vec::new(), 0);
-    // What the backup has of the feed goes on under its own numbers: the first change that is made names the last of them.
+    // The restored part of the feed keeps its numbers. The first new change names the last of them as its predecessor.
     let since = match store.last(Prefix::Changes).map_err(StartError::content)? {
         Some((_, bytes)) => ChangeGroup::decode(&bytes).map_err(StartError::content)?.last,
         None => first_change.saturating_sub(1),

@@ -1,11 +1,11 @@
-//! Why a data folder cannot be used.
+//! The reasons why a data folder cannot be used.
 
 use std::path::Path;
 
 use bindery_base::BaseError;
 use bindery_store::KEPT_FREE_BYTES;
 
-/// Why the server cannot start.
+/// The reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The data folder cannot be used.
@@ -13,15 +13,15 @@ pub enum StartError {
     Folder {
         /// The folder.
         folder: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
-    /// The backup cannot be read, or is not whole.
+    /// The backup cannot be read, or is incomplete.
     #[error("the backup {file} cannot be used: {cause}")]
     Backup {
         /// The file.
         file: String,
-        /// Why.
+        /// The reason.
         cause: String,
     },
     /// Another server has the folder open.
@@ -33,7 +33,7 @@ pub enum StartError {
 }
 
 impl StartError {
-    /// The data folder cannot be used, because of an error of the system.
+    /// Returns the error for a data folder that cannot be used because of an error of the system.
     pub fn folder(folder: &Path, cause: &dyn std::fmt::Display) -> StartError {
         let cause = cause.to_string();
         let advice = match is_disk_full(&cause) {
@@ -43,7 +43,7 @@ impl StartError {
         StartError::Folder { folder: folder.display().to_string(), cause: cause + &advice }
     }
 
-    /// For an error of reading a backup. A backup is a base, perhaps with more behind it, but its owner knows no bases.
+    /// Returns the error for a backup that cannot be read. The text says "backup", because users do not know bases.
     pub(crate) fn backup(file: &Path, error: &BaseError) -> StartError {
         let cause = match error {
             BaseError::Io { source, .. } => source.to_string(),
@@ -61,7 +61,7 @@ impl StartError {
     }
 }
 
-/// The number of the system's error in the text of an error.
+/// Extracts the system's error number from the text of an error.
 fn number(cause: &str) -> Option<u32> {
     let (_, rest) = cause.rsplit_once("(os error ")?;
     rest.split_once(')')?.0.parse().ok()
@@ -71,7 +71,7 @@ fn is_disk_full(cause: &str) -> bool {
     matches!(number(cause), Some(28 | 122))
 }
 
-/// Says how much to free: what the store keeps free, and room for what the log may still have to be applied.
+/// Returns advice about how much space to free: the reserve of the store, and room for applying the rest of the log.
 fn free_space(folder: &Path) -> String {
     let files = std::fs::read_dir(folder.join(bindery_base::LOG)).into_iter().flatten().flatten();
     let log: u64 = files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum();
@@ -79,7 +79,7 @@ fn free_space(folder: &Path) -> String {
     format!("free at least {needed} MiB on its disk and start again: nothing that was acknowledged is lost")
 }
 
-/// Names what may be deleted to free space: stores that an earlier start, or this one, has moved aside.
+/// Returns the paths of stores that a start has moved aside, which may be deleted to free space.
 fn earlier_stores(folder: &Path) -> String {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut stores: Vec<String> = entries
@@ -94,7 +94,7 @@ fn earlier_stores(folder: &Path) -> String {
     }
 }
 
-/// The advice about an error of the system, by its number in the text of an error.
+/// Returns the advice about an error of the system, by its number in the text of an error.
 fn advice(cause: &str) -> Option<&'static str> {
     match number(cause)? {
         23 | 24 => Some("raise the limit of open files (`ulimit -n`, `LimitNOFILE` of systemd) and start again"),

@@ -16,7 +16,7 @@ pub struct Findings {
     pub resources: u64,
     /// The number of copies that no resource references. A kill may leave some; they are not an issue.
     pub unnamed_copies: u64,
-    /// Facts that are no issues but may interest, as text.
+    /// Facts that are no issues but may be of interest, as text.
     pub notes: Vec<String>,
     /// The number of issues.
     pub issue_count: u64,

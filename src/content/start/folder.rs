@@ -13,7 +13,7 @@ use crate::start::findings::Findings;
 const INDEX: &str = "index";
 const LOCK: &str = "LOCK";
 
-/// The files of a data folder by folder. Those of index and analytics are known to their owners.
+/// The known files of a data folder, by subfolder. The files of index and analytics are listed in their own crates.
 const KNOWN: [(&str, &[&str]); 6] = [
     ("", &[LOCK, INDEX, bindery_base::LOG, bindery_base::STORE, "base", "analytics", "backups", restoring::RESTORING]),
     (bindery_base::LOG, &[LOCK, "*.log", "next.zeros", "torn-*"]),
@@ -26,7 +26,7 @@ const KNOWN: [(&str, &[&str]); 6] = [
 /// The files of a database of sled.
 const SLED: &[&str] = &["conf", "db", "blobs", "snap.*", "damaged-snapshot"];
 
-/// Where the index is within a data folder.
+/// Returns where the index is within a data folder.
 pub(crate) fn index_of(folder: &Path) -> PathBuf {
     folder.join(INDEX)
 }
@@ -62,12 +62,12 @@ pub fn verify_backup(file: &Path) -> Result<Header, StartError> {
     bindery_base::verify(file).map_err(|error| StartError::backup(file, &error))
 }
 
-/// The beginning of a backup that holds content of this many bytes, and more behind it.
+/// Returns the beginning of a backup that holds this many bytes of content, followed by more.
 pub fn backup_envelope(content_bytes: u64) -> Vec<u8> {
     bindery_base::envelope(content_bytes)
 }
 
-/// Where the part of a backup begins that is not content; `None` if it holds only content.
+/// Returns the offset of the part of a backup that is not content; `None` if there is none.
 ///
 /// # Errors
 /// [`StartError`] if it cannot be read.
@@ -75,8 +75,8 @@ pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
     bindery_base::rest_of(file).map_err(|error| StartError::backup(file, &error))
 }
 
-/// Fills an empty data folder with what a backup holds. Changes nothing if the folder holds anything, or the backup is
-/// incomplete. Unless `keeps_webhooks`, all webhooks are switched off. Returns how many that were.
+/// Fills an empty data folder from a backup. Changes nothing if the folder holds anything, or the backup is incomplete.
+/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off.
 ///
 /// # Errors
 /// [`StartError`].
@@ -87,12 +87,12 @@ pub(crate) fn restore_backup(
     keeps_webhooks: bool,
 ) -> Result<usize, StartError> {
     let header = verify_backup(file)?;
-    // Into what was never a data folder, not even a lock is written.
+    // A folder that was never a data folder gets not even a lock file.
     if folder.exists() && !folder.join(LOCK).exists() {
         require_empty(folder)?;
     }
     let _lock = lock(folder)?;
-    // A start may finish the content, but not the analytics, which are restored after it.
+    // A start may finish restoring the content, but not the analytics, which are restored after it.
     if restoring::is_restoring(folder) {
         return Err(StartError::folder(folder, &BaseError::NotRestored));
     }
@@ -155,7 +155,7 @@ pub(crate) fn require_empty(folder: &Path) -> Result<(), StartError> {
     }
 }
 
-/// Reports what is in a data folder and none of a server's.
+/// Reports files of a data folder that are not known.
 pub(crate) fn name_unknown_files(folder: &Path, findings: &mut Findings) -> std::io::Result<()> {
     for (within, known) in KNOWN {
         let path = folder.join(within);
@@ -178,7 +178,7 @@ pub(crate) fn name_unknown_files(folder: &Path, findings: &mut Findings) -> std:
     Ok(())
 }
 
-/// Tests whether a name is a known one, in which `*` stands for anything.
+/// Returns whether a name is a known one, in which `*` stands for anything.
 fn is_named(name: &str, known: &str) -> bool {
     match known.split_once('*') {
         Some((begin, end)) => name.len() >= begin.len() + end.len() && name.starts_with(begin) && name.ends_with(end),
@@ -186,7 +186,7 @@ fn is_named(name: &str, known: &str) -> bool {
     }
 }
 
-/// Something within a data folder, apart from its lock.
+/// Returns the first entry of a data folder except its lock.
 ///
 /// # Errors
 /// The folder cannot be read.

@@ -1,8 +1,8 @@
-//! Bringing state and index up from the store and the log.
+//! Brings state and index up from the store and the log.
 //!
-//! An index that stands at a number of the log gets the resources that the log touched since. One that is missing,
-//! damaged or ahead of the log is rebuilt from the store. This is `apply` for many transactions at once: the store has
-//! replayed all of them, so the operation for each touched resource is made once, from what the store holds now.
+//! An index at some number of the log gets the resources that the log touched since. An index that is missing, damaged
+//! or ahead of the log is rebuilt from the store. This equals `apply` for many transactions at once: the store has
+//! replayed all of them, so one operation per touched resource is made from the stored data.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) type Changes = BTreeMap<u32, Arc<BlueprintChange>>;
 /// The number of operations the index is given at once.
 const BATCH_OPS: usize = 512;
 
-/// The blueprints that the store holds.
+/// Returns the blueprints that the store holds.
 pub(crate) fn load_blueprints(store: &Store) -> Result<Vec<Arc<Blueprint>>, StartError> {
     let mut blueprints = Vec::new();
     for entry in store.scan(Prefix::Blueprints) {
@@ -44,7 +44,7 @@ pub(crate) fn load_blueprints(store: &Store) -> Result<Vec<Arc<Blueprint>>, Star
     Ok(blueprints)
 }
 
-/// The blueprint changes that have begun.
+/// Returns the blueprint changes that have begun.
 pub(crate) fn load_changes(store: &Store, blueprints: &[Arc<Blueprint>]) -> Result<Changes, StartError> {
     let mut changes = BTreeMap::new();
     for entry in store.scan(Prefix::BlueprintChanges) {
@@ -58,7 +58,7 @@ pub(crate) fn load_changes(store: &Store, blueprints: &[Arc<Blueprint>]) -> Resu
     Ok(changes)
 }
 
-/// The state that readers see first.
+/// Returns the state that readers see first.
 pub(crate) fn load_state(
     store: &Store,
     indexes: &bindery_index::Indexes,
@@ -133,13 +133,13 @@ fn load_accounts(store: &Store) -> Result<Accounts, StartError> {
     Ok(accounts)
 }
 
-/// The epoch of the content; `None` in a new folder.
+/// Returns the epoch of the content; `None` in a new folder.
 pub(crate) fn load_epoch(store: &Store) -> Result<Option<u64>, StartError> {
     let epoch = store.get(&Key::Counter(Counter::Epoch)).map_err(StartError::content)?;
     epoch.map(|bytes| decode_epoch(&bytes)).transpose().map_err(StartError::content)
 }
 
-/// The id and the time that were given last.
+/// Returns the id and the time that were given last.
 pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
     let id = store.get(&Key::Counter(Counter::Resource)).map_err(StartError::content)?;
     let last_id = id.map(|bytes| decode_id(&bytes)).transpose().map_err(StartError::content)?;
@@ -148,7 +148,7 @@ pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
     Ok(Clock { last_id, last_time, released: last_time })
 }
 
-/// The numbers that were given to changes, and how many of those changes are no longer stored.
+/// Returns the numbers given to changes, and how many of those changes are no longer stored.
 pub(crate) fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64), StartError> {
     let first = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
     let first = first.map(|bytes| decode_first_change(&bytes)).transpose().map_err(StartError::content)?;
@@ -164,19 +164,19 @@ pub(crate) fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64),
     Ok((numbers, removed))
 }
 
-/// Removes the superseded versions that the last run did not come to remove.
+/// Removes the superseded versions that the last run did not remove.
 pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartError> {
     for entry in store.scan(Prefix::Superseded) {
         let (list, bytes) = entry.map_err(StartError::content)?;
         let mut removals = decode_writes(&bytes).map_err(StartError::content)?;
         removals.push(StoreWrite::delete(list));
-        // A kill may have come after the removal of such a version and before that of its chunks.
+        // A kill may have come between removing such a version and removing its chunks.
         store.replay(number, &removals).map_err(StartError::content)?;
     }
     Ok(())
 }
 
-/// Finds what the store still holds of deleted blueprints, and of claims that nothing makes any more.
+/// Finds data of deleted blueprints, and claims of fields that are no longer unique.
 pub(crate) fn obsolete(
     store: &Store,
     blueprints: &[Arc<Blueprint>],
@@ -201,11 +201,12 @@ pub(crate) fn obsolete(
     Ok(obsolete)
 }
 
-/// The work that it took to bring the indexes up.
+/// The work of bringing up the indexes.
 pub(crate) struct IndexStart {
     /// The number of resources that were indexed.
     pub(crate) resources: u64,
-    /// The number that store and index are on disk for; 0 if an index was rebuilt, which is on disk nowhere yet.
+    /// The log number up to which store and index are on disk; 0 if an index was rebuilt, because a rebuilt index is
+    /// not on disk yet.
     pub(crate) checkpoint: u64,
 }
 
@@ -268,7 +269,7 @@ fn rebuild(
     Ok(count)
 }
 
-/// The resources that the log touched after a number, by blueprint.
+/// Returns the resources that the log touched after a number, by blueprint.
 fn touched_since(log: &dyn CommitLog, number: u64) -> Result<BTreeMap<u32, BTreeSet<ResourceId>>, StartError> {
     let mut touched: BTreeMap<u32, BTreeSet<ResourceId>> = BTreeMap::new();
     if number >= log.last() {

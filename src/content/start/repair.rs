@@ -1,7 +1,7 @@
-//! Repairs a store of which something was lost, so that what is left fits together: resources without their meta record
-//! or without a copy, claims and import keys without their resource, counters that are behind.
+//! Repairs a store that lost data, so that the rest is consistent: resources without their meta record or without a
+//! copy, claims and import keys without their resource, counters that are too low.
 //!
-//! It drops what cannot be used, and never invents a value.
+//! It drops unusable data and never invents a value.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -18,20 +18,20 @@ use crate::start::error::StartError;
 /// The number of writes that are applied at once.
 const BATCH: usize = 512;
 
-/// The numbers of resources of a blueprint that were kept.
+/// The numbers of resources of a blueprint that were kept and lost.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct SalvagedBlueprint {
-    /// Its slug; of a lost blueprint its number.
+    /// The slug of the blueprint; its number if the blueprint is lost.
     pub name: String,
-    /// Complete, as far as anyone can tell.
+    /// The number of resources that were kept, and are complete as far as is known.
     pub kept: u64,
-    /// Kept, but a variant is of an older version or missing.
+    /// The number of resources that were kept, but of which a variant is missing or has an older version.
     pub incomplete: u64,
-    /// Known to have existed, and not kept.
+    /// The number of resources that are known to have existed, and were not kept.
     pub lost: u64,
 }
 
-/// The data that was left, and what had to be dropped.
+/// The result of a repair: the remaining data, and the losses.
 #[derive(Debug, Default)]
 pub(crate) struct RepairReport {
     pub(crate) blueprints: Vec<SalvagedBlueprint>,
@@ -57,7 +57,7 @@ pub(crate) fn repair(store: &Store, number: u64) -> Result<RepairReport, StartEr
     }
     repair.counters(&blueprints, last_id)?;
     repair.flush()?;
-    // The last transaction, even if nothing had to be repaired: the store stands at this number.
+    // Written even if nothing had to be repaired, so that the store stands at this number.
     store.apply(number, &[]).map_err(StartError::content)?;
     Ok(repair.repaired)
 }
@@ -80,7 +80,7 @@ impl Repair<'_> {
         self.store.replay(self.number, &writes).map_err(StartError::content)
     }
 
-    /// The blueprints that can be read.
+    /// Returns the blueprints that can be read.
     fn blueprints(&mut self) -> Result<BTreeMap<u32, Blueprint>, StartError> {
         let mut blueprints = BTreeMap::new();
         for entry in self.store.scan(Prefix::Blueprints) {
@@ -112,8 +112,8 @@ impl Repair<'_> {
         Ok(named)
     }
 
-    /// Drops what belongs to no blueprint, and what is made again from the resources or the blueprints. Returns how many
-    /// resources of unknown blueprints were dropped.
+    /// Drops data that belongs to no blueprint, and data that is rebuilt from the resources or the blueprints. Returns
+    /// the number of dropped resources of unknown blueprints.
     fn sort_out(&mut self, blueprints: &BTreeMap<u32, Blueprint>) -> Result<BTreeMap<u32, u64>, StartError> {
         let mut lost: BTreeMap<u32, u64> = BTreeMap::new();
         for entry in self.store.scan(Prefix::All) {
@@ -125,7 +125,8 @@ impl Repair<'_> {
                 Key::BlueprintChange(blueprint) | Key::Singular(blueprint) => (blueprint, false),
                 Key::ImportKey { blueprint, .. } | Key::FormerImportKey { blueprint, .. } => (blueprint, false),
                 Key::Unique { blueprint, .. } => (blueprint, false),
-                // What was lost is in none of them, so readers of the change feed have to read everything again.
+                // The feed does not contain the losses. Without its groups, readers of the feed have to read everything
+                // again.
                 Key::Changes(_) => {
                     self.write(StoreWrite::delete(key))?;
                     continue;
@@ -185,7 +186,8 @@ impl Repair<'_> {
         Ok(last_id)
     }
 
-    /// The meta record with the newest readable copy of each variant. `None` if there were copies and none can be read.
+    /// Returns the meta record with the newest readable copy of each variant. `None` if there were copies and none can
+    /// be read.
     fn with_readable_copies(&self, blueprint: &Blueprint, id: ResourceId, meta: &Meta) -> Option<Meta> {
         let is_readable = |version: &CopyVersion| {
             self.store.copy(blueprint.number, id, *version).is_ok_and(|copy| copy.values(blueprint).is_ok())
@@ -210,8 +212,8 @@ impl Repair<'_> {
         (meta.copies.is_empty() || !repaired.copies.is_empty()).then_some(repaired)
     }
 
-    /// Writes the claims and the import key of a resource, and its meta record if it was changed. What another resource
-    /// holds already is left to it.
+    /// Writes the claims and the import key of a resource, and its meta record if it was changed. Claims and keys that
+    /// another resource already holds stay with it.
     fn keep(
         &mut self,
         blueprint: &Blueprint,
@@ -253,7 +255,7 @@ impl Repair<'_> {
     fn claim(&mut self, key: Key, id: ResourceId) -> Result<bool, StartError> {
         let holder = self.store.get(&key).map_err(StartError::content)?;
         if holder.is_none() {
-            // At once: the next resource looks for it.
+            // Written at once, because the next resource looks it up.
             let write = StoreWrite::put(key, encode_id(id));
             self.store.apply(self.number, &[write]).map_err(StartError::content)?;
         }
@@ -282,7 +284,7 @@ impl Repair<'_> {
         self.flush()
     }
 
-    /// A singular blueprint always has its resource. One that is lost is replaced by an empty one.
+    /// Replaces the lost resource of a singular blueprint by an empty one: such a blueprint always has its resource.
     fn singular(
         &mut self,
         blueprint: &Blueprint,
@@ -305,7 +307,7 @@ impl Repair<'_> {
         Ok(id)
     }
 
-    /// Has members sign in again, since it is not known which sessions were ended, and makes links invalid.
+    /// Ends all sessions, because it is not known which ones had been ended, and makes invitations invalid.
     fn end_sessions(&mut self) -> Result<(), StartError> {
         for prefix in [Prefix::Sessions, Prefix::Invitations] {
             for (key, _) in self.store.scan(prefix).filter_map(Result::ok) {
@@ -315,14 +317,14 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Sees to it that no number and no id is given out twice.
+    /// Raises the counters so that no number and no id is given out twice.
     fn counters(
         &mut self,
         blueprints: &BTreeMap<u32, Blueprint>,
         last_id: Option<ResourceId>,
     ) -> Result<(), StartError> {
         self.end_sessions()?;
-        // A password may be left of a member that is lost: the next member must not get it with the number.
+        // The password of a lost member may be left. The next member must not get its number, and the password with it.
         let known = [Prefix::Members, Prefix::Passwords].map(|prefix| self.store.scan(prefix).filter_map(Result::ok));
         let numbers = known.into_iter().flatten().filter_map(|(key, _)| match key {
             Key::Member(id) | Key::Password(id) => Some(id),

@@ -1,4 +1,5 @@
-//! Makes a new data folder of what is left of a damaged one, and says what is lost. The old folder is only read.
+//! Creates a new data folder from the readable parts of a damaged one, and reports the losses. Only reads the old
+//! folder.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,7 @@ use crate::start::repair::{RepairReport, SalvagedBlueprint, repair};
 use crate::start::scratch::{Scratch, copy_folder};
 use crate::start::{epoch, folder, verify};
 
-/// The folder of the analytics, which are copied as they are.
+/// The analytics folder, which is copied unchanged.
 const ANALYTICS: &str = "analytics";
 
 /// The result of a salvage.

@@ -17,7 +17,7 @@ impl Scratch {
         Ok(Scratch(folder))
     }
 
-    /// A path within the folder.
+    /// Returns a path within the folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }

@@ -1,8 +1,8 @@
-//! Checks a data folder and changes nothing in it: every checksum of log, bases and store, what they say about each
-//! other, and the index against the store.
+//! Checks a data folder and changes nothing in it: every checksum of log, bases and store, their consistency, and the
+//! index against the store.
 //!
-//! Neither sled nor the index can be opened without writing. So both are copied to a temporary folder, brought up there
-//! to the end of the log as a start would do it, and compared.
+//! Neither sled nor the index can be opened without writing. So both are copied to a temporary folder, brought to the
+//! end of the log there as at a start, and compared.
 
 use std::fs;
 use std::path::Path;
@@ -67,7 +67,7 @@ fn verify_log(folder: &Path, findings: &mut Findings) -> Result<Inspection, Star
     Ok(log)
 }
 
-/// Checks the bases, and that what the log does not hold any more is in one of them.
+/// Checks the bases, and that every record that is no longer in the log is in one of them.
 fn verify_bases(folder: &Path, log: &Inspection, findings: &mut Findings) -> Result<(), StartError> {
     let mut newest = 0;
     for path in bindery_base::all(folder).map_err(|error| StartError::folder(folder, &error))? {
@@ -86,7 +86,7 @@ fn verify_bases(folder: &Path, log: &Inspection, findings: &mut Findings) -> Res
     Ok(())
 }
 
-/// Checks the store in a copy, which is returned at the end of the log if it is usable.
+/// Checks a copy of the store. Returns the copy, at the end of the log, if it is usable.
 fn verify_store(
     folder: &Path,
     log: &Inspection,
@@ -194,7 +194,7 @@ fn verify_index(
         return Ok(());
     };
     let indexes = Indexes::open(&copy, options.clone()).map_err(|error| StartError::folder(folder, &error))?;
-    // Compared as the next start would rebuild them.
+    // Damaged indexes are removed from the copy, so that they are rebuilt as at the next start.
     problems.iter().filter_map(|problem| problem.index).for_each(|name| indexes.remove(name));
     let compare = |findings: &mut Findings| -> Result<(), StartError> {
         let blueprints = recovery::load_blueprints(store)?;
@@ -236,7 +236,7 @@ fn report_missing_indexes(
     let (at, names) = (indexes.number(), indexes.names());
     let is_reported = |name: u32| problems.iter().any(|problem| problem.index.is_none_or(|index| index == name));
     for blueprint in blueprints.iter().filter(|blueprint| !is_reported(blueprint.number)) {
-        // One that was created after the index was written is not in it.
+        // A blueprint that is newer than the index on disk is not in it.
         let written = store.written_at(&Key::Blueprint(blueprint.number).encode()).map_err(StartError::content)?;
         if at > 0 && written.is_some_and(|written| written <= at) && !names.contains(&blueprint.number) {
             let slug = &blueprint.slug;
@@ -246,7 +246,7 @@ fn report_missing_indexes(
     Ok(())
 }
 
-/// A log that nobody has open, for reading.
+/// A log that no process has open, for reading.
 struct ClosedLog {
     first: u64,
     last: u64,
@@ -287,7 +287,7 @@ impl CommitLog for ClosedLog {
     }
 }
 
-/// Tests whether a folder holds anything of a server's.
+/// Returns whether a folder holds anything of a server's.
 pub fn is_data_folder(folder: &Path) -> bool {
     [bindery_base::LOG, bindery_base::STORE, "base", "analytics"]
         .iter()

@@ -9,7 +9,7 @@ use parking_lot::{Condvar, Mutex};
 
 use super::random::Random;
 
-/// The writer of records that belong to no content of a test.
+/// The writer id of records that belong to no content of the test.
 const STRANGER: u64 = 0;
 
 /// The records of a log.
@@ -51,7 +51,7 @@ impl CommitLog for MemoryLog {
         }
         let mut log = self.shared.records.lock();
         if self.random.one_in(6) {
-            // Somebody else appends a transaction that changes nothing that readers see.
+            // Another process appends a transaction that changes nothing readers see.
             let write = StoreWrite::put(Key::Counter(Counter::Time), 1i64.to_le_bytes());
             log.extend(encode_transaction(STRANGER, &[write]));
         }

@@ -1,4 +1,4 @@
-//! Random choices that a seed repeats.
+//! Random choices that are repeatable by their seed.
 
 /// A small generator (splitmix64).
 #[derive(Debug, Clone)]
@@ -17,7 +17,7 @@ impl Random {
         value ^ (value >> 31)
     }
 
-    /// A number below `bound`.
+    /// Returns a number below `bound`.
     pub(super) fn below(&mut self, bound: u64) -> u64 {
         self.next() % bound.max(1)
     }

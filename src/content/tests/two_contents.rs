@@ -1,7 +1,7 @@
-//! Two contents over one log: what one of them writes, the other applies, and both answer the same.
+//! Two contents over one log: each applies the writes of the other, and both must answer the same.
 //!
-//! Random histories of writes, bulks, imports and blueprint changes, sent to either of them, with conflicts, unknown
-//! outcomes and delays injected, while both are read.
+//! The test sends random histories of writes, bulks, imports and blueprint changes to either of them, injects
+//! conflicts, unknown outcomes and delays, and reads from both meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,12 +24,13 @@ use crate::read::view::View;
 use crate::start::folder;
 use crate::{Content, Export, IfMatch, Operation, Parts, Progress};
 
-/// The number of histories that are tried.
+/// The number of histories.
 const HISTORIES: u64 = 200;
 /// The number of steps each has.
 const STEPS: u64 = 24;
 
-/// A content of its own folder over a shared log, which applies what others append as soon as it is there.
+/// A content with its own folder over a shared log. It applies the records of the other content soon after they are
+/// appended.
 struct Node {
     content: Content,
     folder: tempfile::TempDir,
@@ -84,7 +85,7 @@ fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
-/// The fields that a blueprint may have, each in forms that a change may turn into each other.
+/// Returns random fields of a blueprint, in forms that changes may turn into each other.
 fn fields(random: &mut Random) -> Value {
     let mut fields = vec![json!({ "name": "round", "slug": "round", "type": "number" })];
     let title = *random.pick(&["text", "slug", "rich-text"]);
@@ -129,7 +130,7 @@ fn ids(content: &Content) -> Vec<String> {
     resources.iter().map(|resource| resource["id"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Makes one random step. What the server refuses is refused; anything but a refusal is a failure of the test.
+/// Makes one random step. Refusals of the server are expected; any other error fails the test.
 async fn step(content: &Content, random: &mut Random, round: u64) {
     let result = try_step(content, random, round).await;
     if let Err(error) = result {
@@ -138,7 +139,7 @@ async fn step(content: &Content, random: &mut Random, round: u64) {
             Code::ValidationFailed,
             Code::Conflict,
             Code::InvalidVariant,
-            // A bulk of all resources, where there are none.
+            // The error of a bulk of all resources when there are none.
             Code::BulkLimitExceeded,
         ];
         assert!(refusals.contains(&error.code), "{error:?}");
@@ -167,8 +168,8 @@ async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<
             writing.delete(id, IfMatch::Any).await?;
         }
         6 if !known.is_empty() => {
-            // All resources get the same number in one transaction: readers never see two numbers in one answer. All
-            // means those of both contents.
+            // All resources of both contents get the same number in one transaction: readers must never see two numbers
+            // in one answer.
             catch_up(content).await;
             let updates: Vec<Value> =
                 ids(content).iter().map(|id| json!({ "id": id, "attributes": { "round": round } })).collect();
@@ -204,7 +205,7 @@ async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<
     Ok(())
 }
 
-/// Everything that a content answers, as text.
+/// Returns everything that a content answers, as text.
 fn answers(content: &Content) -> Vec<String> {
     let access = access();
     let blueprints = content.list_blueprints(&access).unwrap();
@@ -241,8 +242,8 @@ fn read(view: &View, id: &str) -> String {
     runtime().block_on(view.read(&resource, &params)).unwrap()
 }
 
-/// Reads a content until `stop` is set. Of the resources that one bulk numbered, no answer shows some with the new
-/// number and others with an older one: numbers differ only where a resource came later, which then has none.
+/// Reads a content until `stop` is set. No answer may show some resources with the number of the last bulk and others
+/// with an older number. A resource created after a bulk has no number.
 fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
     let mut n_reads = 0;
     while !stop.load(Ordering::SeqCst) {
@@ -253,7 +254,7 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
         rounds.dedup();
         assert!(rounds.len() <= 1, "half of a bulk is visible: {}", page.resources);
         for resource in &resources {
-            // What a list shows, a read of the same view finds.
+            // Every listed resource must be readable in the same view.
             read(&view, resource["id"].as_str().unwrap());
         }
         n_reads += 1;
@@ -279,7 +280,7 @@ fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
         nodes[0].content.create_blueprint(&access(), &body, None).await.unwrap();
         catch_up(&nodes[1].content).await;
         for round in 1..=STEPS {
-            // Sometimes both at once, mostly one of them.
+            // Sometimes both contents write at once; mostly one of them.
             let first = random.below(2) as usize;
             let mut other = Random::new(random.below(u64::MAX));
             if random.one_in(3) {

@@ -1,9 +1,9 @@
-//! Getting transactions into the log, whatever else is appended to it meanwhile.
+//! Appends transactions to the log, even if other processes append to it meanwhile.
 //!
-//! A transaction is decided against everything before it, so it is appended only behind exactly that. If another process
-//! got ahead, what it appended is read, and what was decided in vain comes back to be decided again. If it is not known
-//! what became of an append, the same records are appended again with the same expectation: they end up in the log once
-//! or not at all, and what stands there tells which.
+//! A transaction is decided against all transactions before it, so it is appended only directly behind those. If
+//! another process appended first, its records are read, and the decisions that they outdated are made again. If the
+//! outcome of an append is unknown, the same records are appended again with the same expected position. So they are in
+//! the log once or not at all, and reading that position tells which.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,22 +20,22 @@ use crate::queue::stopped_writing;
 /// The pause before an append with an unknown outcome is tried again.
 const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);
 
-/// About how many bytes a group may have: bounds the memory that it takes, the space that the log reserves for it, and how
-/// long a small write waits behind large ones.
+/// The approximate limit of a group in bytes. It limits the memory of a group, the space that the log reserves for it,
+/// and the time that a small write waits behind large ones.
 const GROUP_BYTES: usize = 4 << 20;
 
-/// About how many bytes of other processes' transactions are applied at once.
+/// The approximate number of bytes of other processes' transactions that are applied at once.
 const READ_BYTES: usize = 8 << 20;
 
-/// The log, and how far this process has read it.
+/// The log, and the position up to which this process has read it.
 pub(crate) struct Appender {
     log: Box<dyn CommitLog>,
     follow: Arc<dyn FollowLog>,
     /// The number of the last record that was read or appended.
     position: u64,
     assembler: Assembler,
-    /// A random number that tells this process's records from those of others: two processes may write the same bytes
-    /// at the same time, but only one of them wrote what stands in the log.
+    /// A random number that identifies this process's records: two processes may write the same bytes at the same time,
+    /// but only one of them wrote the bytes that are in the log.
     writer: u64,
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// Tests whether no transaction is in it yet.
+    /// Returns whether the group has no transactions yet.
     pub(crate) fn is_empty(&self) -> bool {
         self.transactions.is_empty()
     }
@@ -57,7 +57,7 @@ impl Group {
 struct PendingTransaction {
     decided: DecidedTransaction,
     n_records: usize,
-    /// The number of jobs of the group that were decided up to this transaction, its own included.
+    /// The number of jobs of the group that were decided up to this transaction, including its own job.
     jobs_decided: usize,
 }
 
@@ -65,22 +65,24 @@ struct PendingTransaction {
 pub(crate) struct AppendResult {
     /// The transactions that are in the log, in order.
     pub(crate) transactions: Vec<CommittedTransaction>,
-    /// If another process got ahead: how many jobs, from the first on, can be answered. The others are decided again.
+    /// The number of jobs, from the first on, that can be answered, if another process appended first. The others are
+    /// decided again.
     pub(crate) jobs_answerable: Option<usize>,
 }
 
-/// Why a group was not appended.
+/// The reason why a group was not appended.
 pub(crate) enum Failure {
-    /// Nothing was applied, and later groups may succeed. With the reason for the log of the server.
+    /// The group was refused. Nothing was applied, and later groups may succeed. The second value is the reason for the
+    /// log of the server.
     Refused(Error, Box<LogError>),
-    /// The log takes no more records. The error says whether the outcome of this group is known.
+    /// The log accepts no more records. The error says whether the outcome of this group is known.
     Stopped(Error),
-    /// As `Stopped`, because of a failed sync: the disk may have lost more than these records.
+    /// The log accepts no more records because of a failed sync: the disk may have lost more than these records.
     Unsynced(Error),
 }
 
 impl Appender {
-    /// For a log whose records up to `position` are applied.
+    /// Creates the appender of a log whose records up to `position` are applied.
     ///
     /// # Errors
     /// `INTERNAL` if the system's generator fails.
@@ -90,27 +92,28 @@ impl Appender {
         Ok(Appender { log, follow, position, assembler: Assembler::default(), writer })
     }
 
-    /// The log, for checkpoints.
+    /// Returns the log, for checkpoints.
     pub(crate) fn log(&mut self) -> &mut dyn CommitLog {
         &mut *self.log
     }
 
-    /// The number that the next record gets, unless another process appends first.
+    /// Returns the number that the next record gets, unless another process appends first.
     pub(crate) fn next_number(&self) -> u64 {
         self.position + 1
     }
 
-    /// Tests whether a group is large enough to be appended before more jobs are decided.
+    /// Returns whether a group is large enough to be appended before more jobs are decided.
     pub(crate) fn is_full(&self, group: &Group) -> bool {
         group.bytes > GROUP_BYTES
     }
 
-    /// The number of bytes a group has.
+    /// Returns the number of bytes a group has.
     pub(crate) fn bytes_of(&self, group: &Group) -> u64 {
         group.bytes as u64
     }
 
-    /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns how many records it takes.
+    /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns the number of records of
+    /// the transaction.
     pub(crate) fn add(&self, group: &mut Group, decided: DecidedTransaction, jobs_decided: usize) -> u64 {
         let records = encode_transaction(self.writer, &decided.writes);
         let n_records = records.len();
@@ -151,7 +154,7 @@ impl Appender {
                     };
                     return Err(Failure::Refused(Error::new(Code::Overloaded, text), Box::new(cause)));
                 }
-                // Whether an earlier try of this group succeeded shows at the next start.
+                // It is not known before the next start whether an earlier try of this group succeeded.
                 Err(AppendError::Closed(cause)) if may_be_appended => {
                     return Err(Failure::Stopped(Error::internal(cause)));
                 }
@@ -199,7 +202,7 @@ impl Appender {
         appended
     }
 
-    /// Reads the next transactions that other processes appended; none if there are none.
+    /// Returns the next transactions that other processes appended; `None` if there are none.
     ///
     /// # Errors
     /// `INTERNAL` if the log cannot be read.

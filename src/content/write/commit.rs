@@ -9,7 +9,7 @@ use super::committer::Committer;
 use super::room::UNKNOWN;
 
 impl Committer {
-    /// Appends a group, unless the disk has no room for what the store makes of it.
+    /// Appends a group, unless the disk has no room for the store's copy of it.
     pub(super) fn commit(&mut self, group: Group) -> Result<AppendResult> {
         let bytes = self.appender.bytes_of(&group);
         if bytes > 0
@@ -36,7 +36,7 @@ impl Committer {
         committed
     }
 
-    /// Looks whether the disk has room, also while nobody writes.
+    /// Checks whether the disk has room. Also called while nothing is written.
     pub(super) fn look_for_room(&mut self) {
         if self.is_broken() || self.room.short_of() == Some(UNKNOWN) {
             return;

@@ -1,12 +1,12 @@
-//! The one thread that changes anything.
+//! The only thread that changes anything.
 //!
-//! It takes what is queued (there is no timer: commands that arrive during a sync form the next group), decides each
-//! command against what the commands before it leave, appends the transactions of the group to the log with one sync,
-//! has them applied, and only then answers. Another process may append to the same log: then its transactions are
-//! applied first, and what was decided in vain is decided again.
+//! It takes all queued commands (there is no timer: commands that arrive during a sync form the next group) and decides
+//! each command against the state that the commands before it leave. Then it appends the transactions of the group to
+//! the log with one sync, has them applied, and only then answers. Another process may append to the same log. Then the
+//! committer applies those transactions first, and decides again where they outdated a decision.
 //!
-//! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and later
-//! groups must not build on it.
+//! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and
+//! later groups must not build on it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,32 +37,32 @@ use crate::maintain::checkpoint::Checkpointer;
 use crate::maintain::sweep::STEP_PAUSE;
 use crate::queue::{Job, Jobs, Reply, stopped_writing};
 
-/// The most commands of one group: bounds how long the first of them waits.
+/// The maximum number of commands of a group. It limits the time that the first of them waits.
 const GROUP_COMMANDS: usize = 256;
 
-/// The time after which an idle committer looks whether a checkpoint is due, or the log has grown.
+/// The time after which an idle committer checks whether a checkpoint is due, or the log has grown.
 const IDLE_TICK: Duration = Duration::from_secs(1);
 
-/// The time for which a rebuild of an index leaves the committer to its callers after each piece.
+/// The pause after each piece of an index rebuild, in which the committer serves its callers.
 const REBUILD_PAUSE: Duration = Duration::from_millis(1);
 
-/// Called when a blueprint change has begun, with the way back to its caller.
+/// The function that is called when a blueprint change has begun, with the channel to its caller.
 pub(crate) type ChangeStartCallback = Box<dyn Fn(Arc<BlueprintChange>, Reply) + Send>;
 
-/// Owns the log, and everything that transactions are applied to.
+/// The committer. It owns the log, and everything to which transactions are applied.
 pub(crate) struct Committer {
     pub(crate) appender: Appender,
     pub(crate) applier: Applier,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) sanitizer: Arc<Sanitizer>,
     pub(crate) change_begun: ChangeStartCallback,
-    /// Set when a failure of the disk has ended all writing.
+    /// True if a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) room: Room,
     pub(crate) counters: Arc<Counters>,
-    /// The time as reads know it.
+    /// The time that reads use.
     pub(crate) time: Arc<ContentClock>,
-    /// The last id that was handed out, even if its transaction was not committed.
+    /// The last id that was assigned, even if its transaction was not committed.
     pub(crate) last_id: Option<ResourceId>,
 }
 
@@ -144,8 +144,9 @@ impl Committer {
         }
     }
 
-    /// Decides jobs and commits what they write. Returns the results of the first jobs: of all, of as many as make a full
-    /// group, or, if another process appended first, of those before the first one whose transaction is not in the log.
+    /// Decides jobs and commits their transactions. Returns the results of the first jobs: all jobs, or as many as make
+    /// a full group, or, if another process appended first, the jobs before the first one whose transaction is not in
+    /// the log.
     fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome>>> {
         self.check_writable()?;
         self.catch_up()?;
@@ -172,7 +173,7 @@ impl Committer {
             }
         }
         self.last_id = overlay.last_id();
-        // What they hold of the group is in the records now.
+        // Frees memory before the commit: the records now hold the group's writes.
         drop(overlay);
         drop(state);
         failure::point("committer::decided").map_err(Error::internal)?;
@@ -188,7 +189,7 @@ impl Committer {
         Ok(results)
     }
 
-    /// Applies what other processes appended to the log.
+    /// Applies transactions that other processes appended to the log.
     pub(super) fn catch_up(&mut self) -> Result<()> {
         while let Some(transactions) = self.appender.read_others().map_err(|error| self.stop(error))? {
             self.applier.apply(transactions).map_err(|error| self.stop(error))?;
@@ -196,7 +197,7 @@ impl Committer {
         Ok(())
     }
 
-    /// Applies what other processes appended, also while nobody writes here.
+    /// Applies transactions that other processes appended while this one writes nothing.
     fn follow(&mut self) {
         if !self.is_broken()
             && let Err(error) = self.catch_up()
@@ -205,8 +206,8 @@ impl Committer {
         }
     }
 
-    /// Removes what nobody needs any more, as much of it as one step may. Decided against everything that is applied, so
-    /// [`Committer::follow`] goes before it.
+    /// Removes one step of obsolete data. The step is decided against everything that is applied, so
+    /// [`Committer::follow`] runs before it.
     fn sweep(&mut self) {
         if self.is_broken() {
             return;
@@ -229,15 +230,16 @@ impl Committer {
         }
     }
 
-    /// Carries the rebuilding of damaged indexes on. Goes on after a failure of the disk, as reads do.
+    /// Rebuilds one more piece of the damaged indexes. Continues even after a failure of the disk, because reads
+    /// continue too.
     fn rebuild(&mut self) {
         if let Err(error) = self.applier.rebuild_damaged() {
             tracing::warn!(%error, "a damaged index could not be rebuilt; this is tried again");
         }
     }
 
-    /// Commits a transaction that no caller asked for, decided against everything that is applied. If another process gets
-    /// ahead of it, it is left for later.
+    /// Commits a transaction of the server itself, decided against everything that is applied. If another process
+    /// appends first, the caller tries again later.
     fn commit_own(&mut self, writes: Vec<StoreWrite>) -> Result<()> {
         if writes.is_empty() {
             return Ok(());
@@ -293,8 +295,8 @@ impl Committer {
     }
 
     fn check_writable(&self) -> Result<()> {
-        // What the store could not write is still in the log, and nothing more is added to it: a write that is refused now is
-        // certain not to be stored.
+        // The log still has the writes that the store could not make. From now on nothing is added to the log, so a
+        // write that is refused now is certain not to be stored.
         if has_failed_write() && !self.is_broken() {
             return Err(self.stop(stopped_writing()));
         }
@@ -307,7 +309,7 @@ impl Committer {
             Failure::Refused(error, _) => error,
             Failure::Stopped(error) => self.stop(error),
             Failure::Unsynced(error) => {
-                // One sync of a disk covers all its files, so with it the disk may have dropped what sled wrote.
+                // A sync covers all files of a disk, so the disk may also have dropped writes of sled.
                 self.applier.store.condemn("a sync failed, and what was not on disk by then may be lost");
                 self.stop(error)
             }
@@ -329,7 +331,7 @@ impl Committer {
         error
     }
 
-    /// The time, which never goes back.
+    /// Returns the time, which never goes back.
     pub(super) fn now(&mut self) -> Millis {
         let clock = &mut self.applier.clock;
         clock.last_time = self.time.decide(clock.last_time);
@@ -352,7 +354,7 @@ fn is_write(job: &Job) -> bool {
     matches!(job.command, Command::Write(_))
 }
 
-/// Decides a job, unless its answer is kept already. What it writes is in the overlay, the answer to keep included.
+/// Decides a job, unless its answer is kept already. Its writes go to the overlay, including the answer to keep.
 fn decide_job(context: &Context<'_>, overlay: &mut Overlay<'_>, job: &Job) -> Result<Outcome> {
     if let Some(keep) = &job.keep
         && let Some(answer) = find_kept(keep, overlay)?
@@ -370,14 +372,14 @@ fn decide_job(context: &Context<'_>, overlay: &mut Overlay<'_>, job: &Job) -> Re
     }
 }
 
-/// The answer that is kept for a request.
+/// Returns the answer that is kept for a request.
 fn find_kept(keep: &KeepAnswer, overlay: &Overlay<'_>) -> Result<Option<Vec<u8>>> {
     let stored = overlay.get(&keep.request.key().store_key())?;
     let Some(kept) = stored.map(|bytes| KeptAnswer::decode(&bytes)).transpose()? else { return Ok(None) };
     kept.answer_to(Some(&keep.request), overlay.now)
 }
 
-/// Makes the answer a part of the transaction, if it is one that is kept.
+/// Adds the answer to the transaction, if it is to be kept.
 fn keep_answer(keep: &KeepAnswer, overlay: &mut Overlay<'_>, result: Result<Outcome>) -> Result<Outcome> {
     let Some(answer) = (keep.encode)(&result, &*overlay) else { return result };
     let kept = KeptAnswer::new(&keep.request, overlay.now, answer);
@@ -386,6 +388,6 @@ fn keep_answer(keep: &KeepAnswer, overlay: &mut Overlay<'_>, result: Result<Outc
 }
 
 fn answer(reply: Reply, outcome: Result<Outcome>) {
-    // The caller may have left. What it asked for is done all the same.
+    // The caller may have left; its command is carried out anyway.
     let _ = reply.send(outcome);
 }

@@ -1,4 +1,4 @@
-//! Decides commands against the state: what a command writes, and what it is answered.
+//! Decides commands against the state: their writes and their outcomes.
 //!
 //! Runs on the committer's thread, so nothing here can race. Makes nothing durable and publishes nothing: its result is
 //! the writes in the overlay, from which `apply` derives everything else.
@@ -86,7 +86,7 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
     }
 }
 
-/// Tests whether the blueprint that a write was prepared against is still in force.
+/// Returns whether the blueprint that a write was prepared against is still in force.
 fn is_current(state: &State, write: &Write) -> bool {
     let prepared = &write.blueprint;
     let current = state.blueprints.get(&prepared.slug).map(|collection| &collection.blueprint);

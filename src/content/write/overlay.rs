@@ -1,5 +1,4 @@
-//! The state that commands are decided against: the store, under the writes of the transactions of the group that are not
-//! applied yet.
+//! The state that commands are decided against: the store plus the group's transactions that are not applied yet.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +20,7 @@ use crate::data::version::encode_list_version;
 /// A group of commands that are decided one after another and made durable together.
 pub(crate) struct Overlay<'a> {
     store: &'a Store,
-    /// The values that the group has written, by key; `None` is removed.
+    /// The values that the group has written, by key; `None` for a removed key.
     values: HashMap<Key, Option<Vec<u8>>>,
     /// The writes of the transaction that is being decided, in order.
     writes: Vec<StoreWrite>,
@@ -37,11 +36,11 @@ pub(crate) struct Overlay<'a> {
     change_numbers: ChangeNumbers,
     /// The number of the blueprint of each of the slugs in `changes`.
     blueprints: Vec<u32>,
-    /// The number of the log record that the transaction begins with.
+    /// The number of the first log record of the transaction.
     pub(crate) number: u64,
     /// The time of the group; never earlier than that of a transaction before it.
     pub(crate) now: Millis,
-    /// Who asked for the transaction; nobody for what the server does itself.
+    /// The actor who asked for the transaction; `None` for the server itself.
     pub(crate) actor: Option<Actor>,
     last_id: Option<ResourceId>,
 }
@@ -62,15 +61,15 @@ pub(crate) struct Savepoint {
 
 /// A decided transaction.
 pub(crate) struct DecidedTransaction {
-    /// Its writes. Superseded versions are deleted at its end.
+    /// The writes. Superseded versions are deleted at the end of the transaction.
     pub(crate) writes: Vec<StoreWrite>,
     /// The results that were computed from these writes already.
     pub(crate) prepared: PreparedResults,
 }
 
 impl<'a> Overlay<'a> {
-    /// A group whose first transaction begins at log record `number`, after the id `last_id` and the numbers of changes
-    /// were given.
+    /// Makes a group whose first transaction begins at log record `number`, after the id `last_id` and the numbers of
+    /// changes were given.
     pub(crate) fn new(
         store: &'a Store,
         number: u64,
@@ -96,7 +95,7 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// The current values of a variant's copy, if it was ever written.
+    /// Returns the current values of a variant's copy, if it was ever written.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -110,7 +109,7 @@ impl<'a> Overlay<'a> {
         meta.copy(variant).map(|version| self.values(blueprint, id, version)).transpose()
     }
 
-    /// The id that was given last.
+    /// Returns the id that was given last.
     pub(crate) fn last_id(&self) -> Option<ResourceId> {
         self.last_id
     }
@@ -127,12 +126,12 @@ impl<'a> Overlay<'a> {
         self.writes.push(StoreWrite::delete(key));
     }
 
-    /// Tests whether the group has written the key (true) or removed it; none if it did neither.
+    /// Returns true if the group has written the key, and false if the group has removed it; `None` otherwise.
     pub(crate) fn writes_of(&self, key: &Key) -> Option<bool> {
         self.values.get(key).map(Option::is_some)
     }
 
-    /// The resources of a blueprint that the group has written or removed.
+    /// Returns the resources of a blueprint that the group has written or removed.
     pub(crate) fn resources_of(&self, blueprint: u32) -> impl Iterator<Item = ResourceId> {
         self.values.keys().filter_map(move |key| match key {
             Key::Resource { blueprint: of, id } if *of == blueprint => Some(*id),
@@ -140,7 +139,7 @@ impl<'a> Overlay<'a> {
         })
     }
 
-    /// Has the index read a resource again once the transaction is applied. `index_op` is the operation for that.
+    /// Makes the index read a resource again once the transaction is applied, with the operation `index_op`.
     pub(crate) fn reindex(&mut self, blueprint: u32, id: ResourceId, index_op: bindery_index::IndexOp) {
         let key = Key::Resource { blueprint, id };
         let value = self.values.get(&key).cloned();
@@ -154,7 +153,7 @@ impl<'a> Overlay<'a> {
         self.undo.push(before.map_or(Undo::Nothing, Undo::Value));
     }
 
-    /// Notes a stored version that no snapshot needs from this transaction on.
+    /// Notes a stored version that snapshots from this transaction on no longer need.
     pub(crate) fn supersede(&mut self, blueprint: u32, id: ResourceId, version: CopyVersion) {
         self.superseded.push(version.key(blueprint, id));
     }
@@ -164,8 +163,8 @@ impl<'a> Overlay<'a> {
         self.prepared.copies.push(PreparedColumns { id, variant, columns });
     }
 
-    /// Records a change of a resource for the change feed. The flags say whether readers without `preview` see it before
-    /// and afterwards.
+    /// Records a change of a resource for the change feed. The flags say whether readers without `preview` see it
+    /// before and after.
     pub(crate) fn note_change(
         &mut self,
         blueprint: &Blueprint,
@@ -188,17 +187,17 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// The number of the last change before this transaction.
+    /// Returns the number of the last change before this transaction.
     pub(crate) fn last_change(&self) -> u64 {
         self.change_numbers.last
     }
 
-    /// Has the change feed begin anew with this transaction: its readers are told to read everything again.
+    /// Makes the change feed begin anew with this transaction: its readers must read everything again.
     pub(crate) fn begin_changes_anew(&mut self) {
         self.begins_changes = true;
     }
 
-    /// A new id, greater than every one before it.
+    /// Makes a new id, greater than every one before it.
     ///
     /// # Errors
     /// `INTERNAL` if the system's generator fails.
@@ -226,14 +225,14 @@ impl<'a> Overlay<'a> {
         Ok(last + 1)
     }
 
-    /// Where the transaction stands.
+    /// Returns the current point of the transaction.
     pub(crate) fn savepoint(&self) -> Savepoint {
         let (writes, superseded) = (self.writes.len(), self.superseded.len());
         let (prepared, changes) = (self.prepared.copies.len(), self.changes.changes.len());
         Savepoint { writes, superseded, prepared, changes }
     }
 
-    /// Takes back what the transaction wrote since then. (Ids that it was given are not given again.)
+    /// Undoes the writes of the transaction since then. (Ids that it was given are not given again.)
     pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
         let writes = self.writes.drain(savepoint.writes..);
         for (write, before) in writes.zip(self.undo.drain(savepoint.writes..)).rev() {
@@ -247,15 +246,16 @@ impl<'a> Overlay<'a> {
         self.changes.changes.truncate(savepoint.changes);
     }
 
-    /// Takes back everything that the transaction wrote.
+    /// Undoes all writes of the transaction.
     pub(crate) fn roll_back(&mut self) {
         self.roll_back_to(&Savepoint { writes: 0, superseded: 0, prepared: 0, changes: 0 });
         self.prepared = PreparedResults::default();
         self.begins_changes = false;
     }
 
-    /// Ends the transaction; none if it wrote nothing. The id and the time that were given last are part of it, so that
-    /// neither ever goes back, and so is who asked for it. The next transaction begins at [`Overlay::number`], which the caller moves on.
+    /// Ends the transaction; returns `None` if it wrote nothing. The transaction includes its author, and the last id
+    /// and time that were given, so that neither ever goes back. The next transaction begins at [`Overlay::number`],
+    /// which the caller advances.
     pub(crate) fn finish(&mut self) -> Option<DecidedTransaction> {
         let superseded = std::mem::take(&mut self.superseded);
         let prepared = std::mem::take(&mut self.prepared);
@@ -298,7 +298,7 @@ impl Overlay<'_> {
         }
     }
 
-    /// Gives the changes of the transaction their numbers, and makes them a part of it.
+    /// Numbers the changes of the transaction and adds them to it.
     fn record(&mut self, mut changes: ChangeGroup) {
         changes.at = self.now;
         match (std::mem::take(&mut self.begins_changes), changes.changes.is_empty()) {
@@ -319,8 +319,8 @@ impl Lookup for Overlay<'_> {
     }
 }
 
-/// The last write of each key, in order: a reader of the store sees each value as it was or as it will be, never as it
-/// was for a moment within the transaction.
+/// Returns the last write of each key, in order. So a reader of the store sees each value as it was before or after the
+/// transaction, and no value in between.
 fn last_of_each(writes: Vec<StoreWrite>) -> Vec<StoreWrite> {
     let mut seen = HashSet::with_capacity(writes.len());
     let is_value = |write: &StoreWrite| write.op != WriteOp::Reindex;

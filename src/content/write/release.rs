@@ -35,7 +35,7 @@ struct DuePublication<'a> {
 }
 
 impl Committer {
-    /// Records what is due, while nobody writes.
+    /// Records due publications while nothing is written.
     pub(crate) fn release(&mut self) {
         if self.is_broken() {
             return;
@@ -48,7 +48,7 @@ impl Committer {
         }
     }
 
-    /// The time until the next publication becomes due.
+    /// Returns the time until the next publication becomes due.
     pub(super) fn until_next_release(&mut self) -> Duration {
         let state = self.applier.cell.load();
         let after = self.applier.clock.released;
@@ -56,14 +56,14 @@ impl Committer {
         let moments =
             scheduled(&state).filter_map(|collection| first_after(collection, store, after).unwrap_or_default());
         let Some(next) = moments.min() else { return Duration::MAX };
-        // Not in a row without a pause if the disk is full.
+        // The time is at least a millisecond, so that there is a pause between attempts while the disk is full.
         Duration::from_millis((next - self.now()).max(1).cast_unsigned())
     }
 
     /// Records the publications that became due between the last transaction and `now`.
     ///
     /// # Errors
-    /// Those of a write.
+    /// The errors of a write.
     pub(super) fn release_due(&mut self, now: Millis) -> Result<()> {
         loop {
             let state = self.applier.cell.load();
@@ -89,7 +89,7 @@ impl Committer {
             let committed = self.commit(group)?;
             self.applier.apply(committed.transactions).map_err(|error| self.stop(error))?;
             if committed.jobs_answerable.is_some() {
-                // Another process got ahead, and may have recorded them.
+                // Another process appended first, and may have recorded the publications.
                 self.catch_up()?;
             }
         }
@@ -103,8 +103,8 @@ fn scheduled(state: &State) -> impl Iterator<Item = &Collection> {
     })
 }
 
-/// The first moment after `after` at which something may become due. An index that is damaged is not waited for: all
-/// moments are read from the store, once.
+/// Returns the first moment after `after` at which something may become due. If the index is damaged, all moments are
+/// read from the store, once.
 fn first_after(collection: &Collection, store: &Store, after: Millis) -> Result<Option<Millis>> {
     let Collection { releases, snapshot, blueprint, .. } = collection;
     if let Ok(first) = releases.first_after(after, snapshot) {
@@ -115,7 +115,7 @@ fn first_after(collection: &Collection, store: &Store, after: Millis) -> Result<
     releases.first_after(after, snapshot).map_err(Error::internal)
 }
 
-/// The publications that became due after `after` and until `until`, in that order.
+/// Returns the publications that became due after `after` and until `until`, in that order.
 fn due_between<'a>(state: &'a State, store: &Store, after: Millis, until: Millis) -> Result<Vec<DuePublication<'a>>> {
     let mut due = Vec::new();
     for collection in scheduled(state) {

@@ -1,27 +1,27 @@
-//! Says in the log when writes begin to be refused for want of room, and when that ends: one line each, however many writes
-//! are refused between them. Must not know what is written.
+//! Logs when writes begin to be refused because the disk is full, and when they are accepted again: one line each, even
+//! if many writes are refused in between. Must not know the writes.
 
 use std::fmt::Display;
 
-/// Stands for the size of a write that the log refused. How much room the log needs is not known, so only a write that
-/// succeeds ends such a shortage.
+/// Stands for the size of a write that the log refused. The room that the log needs is unknown, so only a successful
+/// write ends such a shortage.
 pub(super) const UNKNOWN: u64 = u64::MAX;
 
-/// Whether the disk lacks room.
+/// The state of the disk: enough room, or a shortage.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
-    /// The size of the first write that was refused. The shortage ends when there is room for as much, so that smaller writes
-    /// that succeed meanwhile do not end it, and the next large one does not begin another.
+    /// The size of the first refused write. The shortage ends when there is room for this size. So smaller writes that
+    /// succeed meanwhile do not end it, and the next large one does not begin another.
     short_of: Option<u64>,
 }
 
 impl Room {
-    /// Whether writes are refused, which the log says already.
+    /// Is true if writes are refused. The refusal is then logged already.
     pub(super) fn is_short(&self) -> bool {
         self.short_of.is_some()
     }
 
-    /// The size of the first write that was refused, if writes are.
+    /// Returns the size of the first write that was refused, if writes are.
     pub(super) fn short_of(&self) -> Option<u64> {
         self.short_of
     }

@@ -1,4 +1,5 @@
-//! Whole answers to reads, so that a repeated request costs one look-up instead of a search and a page of documents.
+//! The cache of whole answers to reads: a repeated request costs one look-up instead of a search and a page of
+//! documents.
 //!
 //! An answer is kept under everything that its request asks for ([`RequestKey`]), and is valid for one version
 //! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints that are is kept with
@@ -6,9 +7,8 @@
 //! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
 //! the same while the answer is being made wait for it.
 //!
-//! Bounded in bytes for all blueprints together; answers that were not asked for again leave first. Must not know what an answer
-//! holds. An encoded form of an answer (`Content-Encoding`) belongs here too, as an entry of its own whose key ends with
-//! the encoding: its bytes are counted then, and it leaves like all others.
+//! The cache is bounded in bytes for all blueprints together. Answers that were not requested again are evicted first.
+//! Must not know what an answer holds. Compressed forms have their own cache, see `encoding`.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -31,28 +31,29 @@ use crate::answer::bounded::bounded;
 use crate::answer::respond::{cacheable, not_modified};
 use crate::error::Failure;
 
-/// How many bytes of answers are kept.
+/// The greatest number of bytes of cached answers.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Larger answers are not kept: each would push out thousands of small ones.
+/// Larger answers are not cached: each would push out thousands of small ones.
 const MAX_ANSWER_BYTES: usize = 1 << 20;
 
-/// What an answer takes beside its key and its body: the entries of tables, the counts of references.
+/// The memory of an answer in addition to its key and body: table entries and reference counts.
 const ENTRY_BYTES: u64 = 256;
 
-/// So many that requests on several cores rarely meet, and so few that the largest answers fit into one.
+/// The number of parts, each with its own lock: enough that cores rarely wait for each other, few enough that the
+/// largest answer fits into one part.
 const PARTS: usize = 16;
 
-/// What a read asks for, as the client sent it.
+/// The request of a read, as the client sent it.
 pub(crate) struct RequestKey {
     host: Option<HeaderValue>,
     uri: Uri,
 }
 
-/// A key of the cache. Two requests that ask for different things never have the same.
+/// A key of the cache. Requests that ask for different things have different keys.
 pub(crate) type Key = Vec<u8>;
 
-/// An answer with what its headers say.
+/// An answer with the values of its headers.
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAnswer {
     pub(crate) version: AnswerVersion,
@@ -64,11 +65,11 @@ pub(crate) struct CachedAnswer {
     pub(crate) body: Bytes,
 }
 
-/// The answers that are kept.
+/// The cache of answers.
 pub(crate) struct AnswerCache {
     answers: Cache<Arc<[u8]>, CachedAnswer, Weight>,
-    /// Answers that are being made. The receiver gets the answer, or nothing if its maker was dropped. The cache's own
-    /// placeholders do not do this: they have no version, and hand on no errors.
+    /// The answers that are being made. The receiver gets the answer, or an error if its maker was dropped. (The
+    /// placeholders of the cache library cannot do this: they have no version, and do not pass on errors.)
     making: Mutex<HashMap<ExactKey, AnswerReceiver>>,
     hits: AtomicU64,
     misses: AtomicU64,
@@ -83,20 +84,20 @@ impl Weighter<Arc<[u8]>, CachedAnswer> for Weight {
     }
 }
 
-/// Tells an answer from those of other versions, too.
+/// A key that also contains the version.
 type ExactKey = (Arc<[u8]>, AnswerVersion);
 
 type AnswerResult = Result<CachedAnswer, Failure>;
 type AnswerReceiver = watch::Receiver<Option<AnswerResult>>;
 
-/// What a request for an answer is to do.
+/// The next step of a request for an answer.
 enum NextAction<'a> {
     Use(CachedAnswer),
     Make(Turn<'a>),
     WaitFor(AnswerReceiver),
 }
 
-/// The turn to make an answer that others may wait for.
+/// The task of making an answer, for which other requests may wait.
 struct Turn<'a> {
     cache: &'a AnswerCache,
     key: ExactKey,
@@ -112,13 +113,14 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestKey {
 }
 
 impl RequestKey {
-    /// What a request with this head asks for.
+    /// Returns the part of a request's head that determines its answer.
     pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> RequestKey {
         RequestKey { host: headers.get(HOST).cloned(), uri: uri.clone() }
     }
 
-    /// The key of a list. If its links follow the address that the client used, that is part of it. So is whether drafts are
-    /// seen: it is part of the version too, but lists with and without drafts are asked for in turn.
+    /// Returns the key of a list. It includes the host if the links of the list use the client's host. It also includes
+    /// whether drafts are visible. That is part of the version too, but otherwise readers with and without drafts would
+    /// replace each other's answers.
     pub(crate) fn list(&self, follows_host: bool, sees_drafts: bool) -> Key {
         let (mut host, mut authority): (&[u8], &[u8]) = (b"", b"");
         if follows_host {
@@ -128,12 +130,12 @@ impl RequestKey {
         self.key([host, authority, if sees_drafts { b"drafts" } else { b"published" }])
     }
 
-    /// The key of a resource.
+    /// Returns the key of a resource.
     pub(crate) fn resource(&self) -> Key {
         self.key([b"", b"", b"resource"])
     }
 
-    /// None of the parts can hold a line break.
+    /// Joins the parts by line breaks, which none of them can contain.
     fn key(&self, parts: [&[u8]; 3]) -> Key {
         let target = self.uri.path_and_query().map_or("", |target| target.as_str()).as_bytes();
         let [host, authority, kind] = parts;
@@ -142,7 +144,7 @@ impl RequestKey {
 }
 
 impl CachedAnswer {
-    /// The answer as it is sent: 304 if the client has it already.
+    /// Returns the response; 304 if the client has the answer already.
     pub(crate) fn respond(self, is_known: bool) -> Response {
         match is_known {
             true => not_modified(self.etag, self.vary),
@@ -158,7 +160,7 @@ impl Default for AnswerCache {
 }
 
 impl AnswerCache {
-    /// How many answers are kept, and their size in bytes.
+    /// Returns the number of cached answers and their size in bytes.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.answers.len(), self.answers.weight() as usize)
     }
@@ -172,21 +174,21 @@ impl AnswerCache {
         }
     }
 
-    /// The answer to what `key` asks for, if it is kept and valid for the version that is made from the blueprints that it
-    /// depends on.
+    /// Returns the cached answer for `key` if it has the version that `version` returns for the blueprints it depends
+    /// on.
     pub(crate) fn get(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
-        // Not counted if there is none: it is asked for once more, to be made.
+        // A miss is not counted here: the request asks once more, to have the answer made.
         let answer = self.kept(key, version)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(answer)
     }
 
-    /// How many requests were answered with what was kept or made for another one, and how many were not.
+    /// Returns the number of requests answered from the cache or by another request's answer, and of all others.
     pub(crate) fn uses(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
     }
 
-    /// Keeps the answer to what `key` asks for, which was made because none was kept.
+    /// Caches the answer for `key`, which was made because none was cached.
     pub(crate) fn keep(&self, key: &[u8], answer: &CachedAnswer) {
         self.misses.fetch_add(1, Ordering::Relaxed);
         if answer.body.len() <= MAX_ANSWER_BYTES {
@@ -194,11 +196,11 @@ impl AnswerCache {
         }
     }
 
-    /// The answer to what `key` asks for: the one that is kept, or the one that another request makes at the moment, or
-    /// the one that `make` makes, which is then kept.
+    /// Returns the answer for `key`: from the cache, or from another request that is making it, or by calling `make`
+    /// and caching the result.
     ///
     /// # Errors
-    /// Those of `make`, also if another request called its own.
+    /// The errors of `make`, even if another request called it.
     pub(crate) async fn get_or_make<F: Future<Output = AnswerResult>>(
         &self,
         key: &[u8],
@@ -217,7 +219,7 @@ impl AnswerCache {
                     return made;
                 }
                 NextAction::WaitFor(mut making) => {
-                    // An error means that the client of the request that made it has left: somebody else has to.
+                    // An error means that the request that made the answer was cancelled: another one has to make it.
                     if let Ok(made) = making.wait_for(Option::is_some).await
                         && let Some(made) = made.clone()
                     {
@@ -230,7 +232,7 @@ impl AnswerCache {
     }
 
     fn next(&self, key: &[u8], version: AnswerVersion) -> NextAction<'_> {
-        // An answer is kept before its turn ends, so under this lock it is either kept or being made.
+        // An answer is cached before its turn ends. So under this lock it is cached or being made.
         let mut all = self.making.lock();
         if let Some(answer) = self.kept(key, |_| version) {
             return NextAction::Use(answer);
@@ -249,14 +251,15 @@ impl AnswerCache {
         if answer.version == version(&answer.depends_on) {
             return Some(answer);
         }
-        // Nobody asks for it again, except a request that took its view before the last write.
+        // It is outdated: only a request that took its view before the last write could still ask for it.
         self.answers.remove_if(key, |kept| kept.version == answer.version);
         None
     }
 }
 
 impl Turn<'_> {
-    /// Keeps the answer and hands it to those that wait, and also an error: the same request would fail again.
+    /// Caches the answer and passes it to the waiting requests. An error is passed on too: the same request would fail
+    /// again.
     fn end(self, made: &AnswerResult) {
         if let Ok(answer) = made {
             self.cache.keep(&self.key.0, answer);

@@ -1,16 +1,17 @@
-//! Caches that are bounded in bytes. What was not asked for again leaves first. Must not know what they keep.
+//! Caches that are bounded in bytes. Entries that were not requested again are evicted first. Must not know what they
+//! hold.
 
 use std::hash::{Hash, RandomState};
 
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 
-/// What an entry usually takes: only the size of tables at the beginning depends on it.
+/// The assumed size of an entry. It only determines the initial size of tables.
 const USUAL_BYTES: u64 = 4 << 10;
 
-/// A cache of `max_bytes` in this many parts. Each part has a lock and an equal share of the bytes, which its largest entry
-/// must fit into: by default there would be as many parts as the machine has cores, so that large entries were kept on small
-/// machines only.
+/// Creates a cache of `max_bytes` with this many parts. Each part has a lock and an equal share of the bytes, so an
+/// entry must fit into one part. The default is one part per core, which would make the largest possible entry depend
+/// on the machine.
 pub(crate) fn bounded<K: Eq + Hash, V: Clone, W: Weighter<K, V> + Clone>(
     max_bytes: u64,
     parts: usize,

@@ -1,7 +1,7 @@
-//! Compressed answers, and bodies of requests that are compressed. Must not know what they hold.
+//! Compression of answers, and decompression of request bodies. Must not know what they hold.
 //!
-//! Compressing and unpacking take long, and their windows take memory, so more than a little runs on other threads
-//! ([`offload`]), and what a stream holds is charged to its connection.
+//! Compressing takes long and needs memory for its window. So all but small pieces run on other threads ([`offload`]),
+//! and the memory of a stream is charged to its connection.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -22,39 +22,40 @@ use crate::answer::offload::offload;
 use crate::answer::recode::{Codec, HeldResources, RecodedBody};
 use crate::transport::budget::{Account, Charge};
 
-/// Smaller answers are sent as they are: compressed they would fit into no fewer packets.
+/// Smaller answers are not compressed: they would not need fewer packets.
 const LEAST_BYTES: u64 = 1_024;
 
-/// Larger answers, and pieces of answers, are compressed on a thread that may block.
+/// Larger answers and pieces are compressed on a thread that may block.
 const QUICK_BYTES: usize = 16 << 10;
 
-/// How many streams are compressed at a time. Those beyond are sent as they are, which clients must understand as well.
+/// The number of streams that are compressed at once. Further ones are sent uncompressed, which every client
+/// understands.
 const MAX_STREAMS: usize = 64;
 static STREAMS: Semaphore = Semaphore::const_new(MAX_STREAMS);
 
-/// How far back a compressor of a stream finds repetitions, as a power of two: the records of a list repeat each other's
-/// keys at a much shorter distance, and a larger window would take that memory for each stream.
+/// The window of a stream's compressor in bytes, as a power of two. The records of a list repeat each other's keys at a
+/// much shorter distance, and each stream would need the memory of a larger window.
 const WINDOW_LOG: u32 = 18;
 
-/// How many bytes of compressed answers are kept.
+/// The greatest number of bytes of cached compressed answers.
 const MAX_KEPT_BYTES: u64 = 16 << 20;
 
-/// So few that the largest answers fit into one.
+/// The number of parts of the cache: few enough that the largest answers fit into one.
 const PARTS: usize = 4;
 
-/// Larger answers are not kept: each would push out many small ones, and is hashed each time that it is sent.
+/// Larger answers are not cached: each would push out many small ones, and would be hashed each time it is sent.
 const MAX_KEPT_ANSWER_BYTES: usize = 2 << 20;
 
-/// How much of a compressed body is unpacked at a time: it may become a thousand times as large.
+/// The number of compressed bytes that are unpacked at a time. They may become a thousand times as many.
 const UNPACKED_AT_ONCE: usize = 512;
 
-/// Once a stream has unpacked this much, it hands it on before it unpacks more.
+/// A stream that has unpacked this many bytes passes them on before it unpacks more.
 const UNPACKED_PIECE_BYTES: usize = 256 << 10;
 
-/// What unpacking a stream takes: its window, and what one step may unpack at most beyond a piece.
+/// The memory of unpacking a stream: its window, and the most that one step may unpack beyond a piece.
 const UNPACKING_BYTES: usize = 64 << 10;
 
-/// A form in which an answer is sent.
+/// An encoding of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Encoding {
     Zstd,
@@ -71,7 +72,8 @@ impl Encoding {
         }
     }
 
-    /// The one that a client prefers; of equal preferences, the one that packs best for its cost.
+    /// Returns the encoding that a client prefers; among equal preferences, the one with the best compression for its
+    /// cost.
     pub(crate) fn accepted(headers: &HeaderMap) -> Option<Encoding> {
         let mut best: Option<(Encoding, f32)> = None;
         for encoding in [Encoding::Zstd, Encoding::Brotli, Encoding::Gzip] {
@@ -83,12 +85,12 @@ impl Encoding {
         best.map(|(encoding, _)| encoding)
     }
 
-    /// Whether a client accepts it.
+    /// Returns whether a client accepts the encoding.
     pub(crate) fn is_accepted(self, headers: &HeaderMap) -> bool {
         self.weight(headers) > 0.0
     }
 
-    /// How much a client prefers it; 0 if it does not accept it, as with `gzip;q=0`.
+    /// Returns the client's preference for the encoding; 0 if it does not accept it, as in `gzip;q=0`.
     fn weight(self, headers: &HeaderMap) -> f32 {
         let sent = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
         let entries: Vec<&str> = sent.flat_map(|value| value.split(',')).collect();
@@ -102,7 +104,8 @@ impl Encoding {
         weight_of(self.name()).or_else(|| weight_of("*")).unwrap_or(0.0)
     }
 
-    /// What compressing a stream takes: the window, the tables to find repetitions, and the output that is not taken yet.
+    /// Returns the memory of compressing a stream in bytes: the window, the tables for finding repetitions, and the
+    /// pending output.
     fn stream_bytes(self) -> usize {
         match self {
             Encoding::Zstd => 1_200 << 10,
@@ -118,7 +121,7 @@ impl Encoding {
     }
 }
 
-/// A compressor whose output is taken from time to time.
+/// A compressor whose output is taken out piece by piece.
 enum Encoder {
     Zstd(zstd::stream::write::Encoder<'static, Vec<u8>>),
     Brotli(Box<brotli::CompressorWriter<Vec<u8>>>),
@@ -148,7 +151,7 @@ impl Encoder {
         }
     }
 
-    /// Everything that was written, so that its receiver can unpack it.
+    /// Returns the output for everything written so far, which the receiver can unpack at once.
     fn flush(&mut self) -> io::Result<Vec<u8>> {
         match self {
             Encoder::Zstd(encoder) => encoder.flush().map(|()| std::mem::take(encoder.get_mut())),
@@ -166,8 +169,9 @@ impl Encoder {
     }
 }
 
-/// Compressed answers, kept by the hash of what was compressed. An address and an entity tag are no key: they are the same
-/// for answers to clients that may see different things, as `PATCH` with `update` only and `GET` with `view`.
+/// The cache of compressed answers, by the hash of the uncompressed bytes. An address with an entity tag would not do
+/// as a key: answers to clients with different rights can share both, such as `PATCH` with `update` only and `GET` with
+/// `view`.
 pub(crate) struct EncodedAnswers(Cache<Key, Bytes, Weight>);
 
 type Key = (blake3::Hash, Encoding);
@@ -188,7 +192,7 @@ impl Default for EncodedAnswers {
 }
 
 impl EncodedAnswers {
-    /// The answer as the client accepts it.
+    /// Returns the response in an encoding that the client accepts.
     pub(crate) async fn encode(
         &self,
         response: Response,
@@ -199,7 +203,7 @@ impl EncodedAnswers {
             return response;
         }
         let (mut parts, body) = response.into_parts();
-        // A line of its own: other parts of the answer have theirs.
+        // Appended as a header line of its own, because the response may have a `Vary` already.
         parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         let Some(encoding) = encoding else { return Response::from_parts(parts, body) };
         let Some(length) = body.size_hint().exact().and_then(|length| usize::try_from(length).ok()) else {
@@ -225,7 +229,7 @@ impl EncodedAnswers {
         }
     }
 
-    /// The compressed bytes; `None` if they are not fewer.
+    /// Returns the compressed bytes; `None` if they are not fewer.
     async fn encoded(&self, key: Option<Key>, bytes: &Bytes, encoding: Encoding) -> Option<Bytes> {
         if let Some(kept) = key.as_ref().and_then(|key| self.0.get(key)) {
             return Some(kept);
@@ -252,7 +256,8 @@ fn note(headers: &mut HeaderMap, encoding: Encoding) {
     headers.remove(CONTENT_LENGTH);
 }
 
-/// Whether an answer is text that is worth it. Events must reach their client one by one.
+/// Returns whether an answer is text that is worth compressing. Server-sent events are not: they must reach their
+/// client one by one.
 fn is_compressible(response: &Response) -> bool {
     let headers = response.headers();
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -263,7 +268,7 @@ fn is_compressible(response: &Response) -> bool {
         && response.body().size_hint().exact().is_none_or(|length| length >= LEAST_BYTES)
 }
 
-/// The compressor of a stream; `None` if too many streams are compressed already, or there is no memory for one more.
+/// Returns the compressor of a stream; `None` if too many streams are compressed already, or there is no memory for it.
 fn begin_stream(encoding: Encoding, account: Option<Arc<Account>>) -> Option<(Encoder, HeldResources)> {
     let permit = STREAMS.try_acquire().ok()?;
     let mut charge = Charge::to(account);
@@ -276,7 +281,7 @@ fn begin_stream(encoding: Encoding, account: Option<Arc<Account>>) -> Option<(En
 impl Codec for Encoder {
     const QUICK_BYTES: usize = QUICK_BYTES;
 
-    /// Everything, so that the client can unpack it at once.
+    /// Compresses and flushes everything that arrived, so that the client can unpack it at once.
     fn push(&mut self, arrived: &mut Bytes) -> io::Result<Vec<u8>> {
         self.write(&std::mem::take(arrived))?;
         self.flush()
@@ -290,7 +295,7 @@ impl Codec for Encoder {
 impl Codec for GzDecoder<Vec<u8>> {
     const QUICK_BYTES: usize = UNPACKED_AT_ONCE;
 
-    /// As much as becomes a piece.
+    /// Unpacks until there is enough for a piece.
     fn push(&mut self, arrived: &mut Bytes) -> io::Result<Vec<u8>> {
         while !arrived.is_empty() && self.get_ref().len() < UNPACKED_PIECE_BYTES {
             let packed = arrived.split_to(arrived.len().min(UNPACKED_AT_ONCE));
@@ -304,19 +309,19 @@ impl Codec for GzDecoder<Vec<u8>> {
     }
 }
 
-/// What became of a compressed body.
+/// The outcome of unpacking a body.
 #[derive(Debug, PartialEq)]
 pub(crate) enum UnpackResult {
     Done(Vec<u8>),
-    /// It has more bytes than it may have.
+    /// The body is larger than `max_bytes`.
     TooLarge,
     NoMemory,
 }
 
-/// Unpacks a body of at most `max_bytes`, which are charged as they are unpacked.
+/// Unpacks a body of at most `max_bytes`, and charges the bytes as they are unpacked.
 ///
 /// # Errors
-/// If it is not valid gzip.
+/// If the body is not valid gzip.
 pub(crate) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io::Result<UnpackResult> {
     let mut decoder = GzDecoder::new(Vec::new());
     for piece in packed.chunks(UNPACKED_AT_ONCE) {
@@ -336,7 +341,7 @@ pub(crate) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io
     Ok(if charge.try_set(unpacked.capacity()) { UnpackResult::Done(unpacked) } else { UnpackResult::NoMemory })
 }
 
-/// A body that is unpacked while it arrives.
+/// Returns a body that is unpacked while it arrives.
 pub(crate) fn unpacked(body: BodyDataStream, account: Option<Arc<Account>>) -> Body {
     let mut charge = Charge::to(account);
     charge.add(UNPACKING_BYTES);

@@ -16,8 +16,8 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// The links of a page of a list with `total` items. `base` is the list's absolute address without a query string,
-    /// `raw` the query string as it was sent.
+    /// Returns the links of a page of a list with `total` items. `base` is the list's absolute address without a query
+    /// string, `raw` the query string as it was sent.
     pub(crate) fn new(base: &str, raw: &str, page: Page, total: u64) -> Links {
         let last = page.last(total);
         let prefix = prefix(base, raw, "page");
@@ -30,7 +30,7 @@ impl Links {
         }
     }
 
-    /// The links of a page of a walk. `next` is the cursor of the next page.
+    /// Returns the links of a page of a walk. `next` is the cursor of the next page.
     pub(crate) fn of_walk(base: &str, raw: &str, next: Option<&str>) -> Links {
         let prefix = prefix(base, raw, "cursor");
         let link = |cursor: &str| format!("{prefix}cursor={cursor}");
@@ -38,7 +38,7 @@ impl Links {
     }
 }
 
-/// The address of the list with all parameters but one.
+/// Returns the address of the list with all parameters but one.
 fn prefix(base: &str, raw: &str, without: &str) -> String {
     let mut prefix = format!("{base}?");
     for part in raw.split('&').filter(|part| !part.is_empty()) {

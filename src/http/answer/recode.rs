@@ -1,4 +1,4 @@
-//! Bodies that are compressed or unpacked while they arrive. Must not know into what.
+//! Bodies that are compressed or unpacked while they arrive. Must not know the encodings.
 
 use std::io;
 use std::pin::Pin;
@@ -19,10 +19,10 @@ pub(crate) trait Codec: Sized + Send + Unpin + 'static {
     /// Pieces up to this size are recoded at once, larger ones on a thread that may block.
     const QUICK_BYTES: usize;
 
-    /// Takes something from the front of what has arrived, and returns what it becomes.
+    /// Consumes bytes from the front of `arrived`, and returns the recoded bytes.
     fn push(&mut self, arrived: &mut Bytes) -> io::Result<Vec<u8>>;
 
-    /// The rest, once nothing more arrives.
+    /// Returns the remaining output, once no more bytes arrive.
     fn finish(self) -> io::Result<Vec<u8>>;
 }
 
@@ -43,7 +43,7 @@ enum RecodeStep<C> {
 }
 
 struct StepEnd<C> {
-    /// `None` at the end of the body.
+    /// The codec; `None` at the end of the body.
     codec: Option<C>,
     arrived: Bytes,
     recoded: Vec<u8>,
@@ -55,7 +55,7 @@ impl<C: Codec> RecodedBody<C> {
     }
 }
 
-/// Recodes what has arrived; at the end of the body, nothing has.
+/// Recodes the bytes that arrived. At the end of the body, `arrived` is empty.
 async fn recode<C: Codec>(mut codec: C, mut arrived: Bytes) -> io::Result<StepEnd<C>> {
     let length = arrived.len();
     let work = move || {

@@ -34,7 +34,7 @@ pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> O
         Ok(access) => access,
         Err(failure) => return Some(failure.into_response()),
     };
-    // Answers to members say who wrote what, and are not kept.
+    // Answers to members contain authors, and are not cached.
     let answer = if access.is_session() { None } else { kept(app, &access, request) };
     if answer.is_none() {
         request.extensions_mut().insert(AuthorizedAccess(access));
@@ -42,7 +42,8 @@ pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> O
     answer
 }
 
-/// The answer that is kept. It was made for the same parameters and the same blueprint, so they are valid.
+/// Returns the cached answer. The parameters need no check: an earlier request with the same ones and the same
+/// blueprint was valid.
 fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> {
     let mut segments = request.uri().path().split('/').skip(3);
     let (blueprint, id) = (segments.next()?, segments.next());

@@ -6,7 +6,7 @@ use bindery_model::blueprint::render;
 use bindery_model::time::{Millis, format_millis};
 use serde_json::{Map, Value, json};
 
-/// A token without its secret (`API.md` 5.5).
+/// Returns a token without its secret (`API.md` 5.5).
 pub fn token(token: &Token) -> Value {
     json!({
         "id": token.id,
@@ -20,14 +20,14 @@ pub fn token(token: &Token) -> Value {
     })
 }
 
-/// A new token with its secret.
+/// Returns a new token with its secret.
 pub fn issued_token(issued: &IssuedToken) -> Value {
     let mut value = token(&issued.token);
     value["secret"] = Value::from(issued.secret.as_str());
     value
 }
 
-/// A member (`API.md` 4.10). `invited_until` is when the link of the member ends that is still to be used.
+/// Returns a member (`API.md` 4.10). `invited_until` is the end of the member's unused invitation.
 pub(crate) fn member(member: &Member, invited_until: Option<Millis>) -> Value {
     json!({
         "id": member.id,
@@ -41,7 +41,7 @@ pub(crate) fn member(member: &Member, invited_until: Option<Millis>) -> Value {
     })
 }
 
-/// The answer to a write of a member, with what there is to say of it.
+/// Returns the answer to a write of a member, with warnings if there are any.
 pub(crate) fn written_member(member: &Member, invited_until: Option<Millis>) -> Value {
     let mut body = json!({ "data": self::member(member, invited_until) });
     let warnings = member.warnings();
@@ -51,12 +51,12 @@ pub(crate) fn written_member(member: &Member, invited_until: Option<Millis>) -> 
     body
 }
 
-/// A member as others see them who may not manage members.
+/// Returns a member as seen by other members that do not have `manage`.
 pub(crate) fn colleague(member: &Member) -> Value {
     json!({ "id": member.id, "type": "member", "name": member.name, "role": member.role })
 }
 
-/// What became of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
+/// Returns the outcome of a replacement: the blueprint, or the plan of a dry run (`API.md` 4.9).
 pub fn replaced(replaced: &ReplacementOutcome) -> Value {
     match replaced {
         ReplacementOutcome::Applied(blueprint) => render::to_json(blueprint),

@@ -10,7 +10,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json as json_value};
 
-/// A response whose body is this JSON text.
+/// Returns a response whose body is this JSON text.
 pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
@@ -18,22 +18,22 @@ pub(crate) fn json(status: StatusCode, body: impl Into<Body>) -> Response {
     response
 }
 
-/// A response with this JSON value as its `data`.
+/// Returns a response with this JSON value as its `data`.
 pub(crate) fn data_value(status: StatusCode, value: Value) -> Response {
     json(status, json_value!({ "data": value }).to_string())
 }
 
-/// An object that holds this JSON text as its `data`.
+/// Returns an object with this JSON text as its `data`.
 pub(crate) fn with_data(text: &str) -> String {
     format!("{{\"data\":{text}}}")
 }
 
-/// 204, without a body.
+/// Returns 204, without a body.
 pub(crate) fn no_content() -> Response {
     StatusCode::NO_CONTENT.into_response()
 }
 
-/// The `Vary` of what depends on the token and on no other header.
+/// The `Vary` of answers that depend on the token and on no other header.
 pub(crate) const VARY_BY_TOKEN: &str = "Authorization";
 
 /// The entity tags that the client has, from `If-None-Match`.
@@ -49,18 +49,18 @@ impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
 }
 
 impl IfNoneMatch {
-    /// Whether the client has what this tag stands for.
+    /// Returns whether the client has the representation with this tag.
     pub(crate) fn names(&self, tag: &HeaderValue) -> bool {
         self.0.iter().any(|value| is_named(value, tag.as_bytes()))
     }
 }
 
-/// A JSON text that the client may cache under an entity tag. `vary` lists the headers that the text depends on.
+/// Returns a JSON response that the client may cache under an entity tag. `vary` lists the headers that it depends on.
 pub(crate) fn cacheable(etag: HeaderValue, vary: &'static str, body: Bytes) -> Response {
     with_validators(json(StatusCode::OK, body), etag, vary)
 }
 
-/// 304: the client has what this tag stands for.
+/// Returns 304: the client has the representation with this tag.
 pub(crate) fn not_modified(etag: HeaderValue, vary: &'static str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -73,12 +73,12 @@ fn with_validators(mut response: Response, etag: HeaderValue, vary: &'static str
     response
 }
 
-/// Whether `If-None-Match` names the entity tag.
+/// Returns whether `If-None-Match` contains the entity tag.
 pub(crate) fn is_unmodified(request: &HeaderMap, tag: &HeaderValue) -> bool {
     request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag.as_bytes()))
 }
 
-/// Whether a list of tags names this one. The comparison is weak, as RFC 9110 requires of `If-None-Match`.
+/// Returns whether a list of tags contains this one. The comparison is weak, as RFC 9110 requires for `If-None-Match`.
 fn is_named(list: &HeaderValue, tag: &[u8]) -> bool {
     let mut tags = list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
     tags.any(|sent| sent == b"*" || sent.strip_prefix(b"W/").unwrap_or(sent) == tag)

@@ -1,4 +1,4 @@
-//! The header `Server-Timing` of explained answers (`API.md` 4.18). Must not know what took the time.
+//! The header `Server-Timing` of explained answers (`API.md` 4.18). Must not know the steps that took the time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bindery_content::Explanation;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// The answer with the header. It is made anew for each request, so nobody keeps it.
+/// Adds the header to an answer, and marks it as not cacheable, because its times belong to this request only.
 pub(crate) fn explained(mut response: Response, explained: &Explanation) -> Response {
     let Explanation { queued, searched, documents, .. } = explained;
     let parts = [("queue", Some(queued)), ("search", Some(searched)), ("documents", documents.as_ref())];
@@ -22,12 +22,12 @@ pub(crate) fn explained(mut response: Response, explained: &Explanation) -> Resp
     response
 }
 
-/// Whether an answer has the header.
+/// Returns whether an answer has the header.
 pub(crate) fn is_timed(response: &Response) -> bool {
     response.headers().contains_key(SERVER_TIMING)
 }
 
-/// Adds how long a part of the answer took.
+/// Adds the duration of one part of the answer.
 pub(crate) fn add(response: &mut Response, name: &str, took: Duration) {
     let entry = format!("{name};dur={:.3}", took.as_secs_f64() * 1_000.0);
     let before = response.headers().get(SERVER_TIMING).and_then(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! Blueprints, members and tokens (`API.md` 4.9, 4.10 and 5.5). Must not know what makes one of them valid.
+//! Blueprints, members and tokens (`API.md` 4.9, 4.10 and 5.5). Must not know the rules for valid ones.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ fn created(body: &Value, location: &str) -> RenderedResponse {
 pub(crate) async fn replace_blueprint(call: Call<String>, body: JsonBody) -> Answer {
     let replacement = call.app.content.replace_blueprint(&call.access, &call.path, &call.query)?;
     let body = body.read(call.max_body_bytes()).await?;
-    // A task of its own, so that the change goes on if the client disconnects (`API.md` 4.9.7).
+    // Spawned as its own task, so that the change continues if the client disconnects (`API.md` 4.9.7).
     let change = tokio::spawn(async move { replacement.run(&body).await });
     let replaced = change.await.map_err(Error::internal)??;
     Ok(data_value(StatusCode::OK, represent::replaced(&replaced)))
@@ -89,7 +89,7 @@ pub(crate) async fn list_members(call: Call) -> Answer {
 
 pub(crate) async fn find_member(call: Call<String>) -> Answer {
     call.access.require(&[Ability::Manage])?;
-    // Before the member is looked for (`API.md` 1.7).
+    // Checked before the member is looked up (`API.md` 1.7).
     call.takes_no_parameters()?;
     let member = call.app.content.find_member(&call.access, &call.path)?;
     let invited_until = call.app.content.invited_until(member.id);
@@ -98,7 +98,7 @@ pub(crate) async fn find_member(call: Call<String>) -> Answer {
 
 pub(crate) async fn create_member(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let render = move |member: &Member| {
-        // Nobody has made a link for a new member.
+        // A new member has no invitation yet.
         created(&represent::written_member(member, None), &format!("{base}/v2/members/{}", member.id))
     };
     let create = async |body: JsonBody, idempotent| {

@@ -39,13 +39,13 @@ pub use events::delete_figures;
 pub use import::ImportBody;
 pub use report::Report;
 
-/// Names the first days of which filters did not see every visit.
+/// The header with the first days for which filters did not see every visit.
 const CUT_DAYS: HeaderName = HeaderName::from_static("bindery-incomplete-days");
 const MAX_CUT_DAYS: usize = 10;
 const PAGES: &str = "/v2/analytics/pages/";
 const CUSTOM_EVENTS: &str = "/v2/analytics/custom-events/";
 
-/// The routes for readers and administrators.
+/// Returns the routes for readers and administrators.
 pub(crate) fn reports() -> Vec<Route> {
     let page = || report_of_rest(PAGES, Report::Page);
     let routes = [
@@ -84,7 +84,7 @@ pub(crate) fn reports() -> Vec<Route> {
     reports.chain(others).collect()
 }
 
-/// The routes for the pages that are counted.
+/// Returns the routes that the pages of sites use.
 pub(crate) fn intake(config: &Config) -> Vec<Route> {
     let rate = Rate::per_minute(config.analytics.events_per_minute);
     let limit = rate.map(|rate| Arc::new(RateLimit::<IpAddr>::new(rate)));
@@ -95,9 +95,9 @@ pub(crate) fn intake(config: &Config) -> Vec<Route> {
     ]
 }
 
-/// The same in a router. Scripts of the configured sites may call them.
+/// Returns the intake routes as a router. Scripts of the configured sites may call them.
 pub(crate) fn intake_router(config: &Config) -> Router<App> {
-    // Before the CORS layer, which answers the `OPTIONS` requests of browsers.
+    // Comes before the CORS layer, which answers the `OPTIONS` requests of browsers.
     let routes = into_router(intake(config)).method_not_allowed_fallback(frame::no_method);
     let (sites, origins) = (config.analytics.sites.clone(), config.cors_origins.clone());
     if sites.is_empty() && origins.is_empty() {
@@ -119,7 +119,7 @@ fn report(which: Report) -> MethodRouter<App> {
     get(move |app: State<App>, bearer: Bearer, query: RawQuery| answer(which.clone(), app, bearer, query))
 }
 
-/// A report that the rest of the URL's path has the name of.
+/// Returns the handler of a report whose name is the rest of the URL's path.
 fn report_of_rest(prefix: &'static str, which: fn(String) -> Report) -> MethodRouter<App> {
     get(move |uri: Uri, app: State<App>, bearer: Bearer, query: RawQuery| {
         let rest = uri.path().strip_prefix(prefix).unwrap_or_default().to_owned();

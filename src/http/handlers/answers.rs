@@ -1,8 +1,9 @@
-//! Answers to lines of a body that is still arriving. Must not know what they say.
+//! Answers to the lines of a body that is still arriving. Must not know their content.
 //!
-//! Most clients read nothing before they have sent everything, and many proxies pass on nothing more once an answer has begun.
-//! So answers wait in memory until the body has been read. They begin earlier if they are too many, or if the client pauses: it
-//! may be waiting for them. A client that goes on sending then may still leave some unread.
+//! Most clients read nothing before they have sent everything, and many proxies stop passing on the request once the
+//! response has begun. So answers wait in memory until the whole body was read. The response begins earlier if too many
+//! answers wait, or if the client pauses, since it may be waiting for them. Such a client may leave some answers unread
+//! if it continues to send.
 
 use std::io;
 use std::pin::pin;
@@ -16,28 +17,29 @@ use tokio_stream::wrappers::UnboundedReceiverStream;
 
 use crate::transport::budget::Charge;
 
-/// The number of bytes of answers that wait for their client. Beyond, no more of the body is read until it reads some.
+/// The number of bytes of answers that may wait for the client. At this limit, no more of the body is read until it
+/// reads some.
 const MAX_WAITING_BYTES: u32 = 16 << 20;
 
-/// The pause of a client before it is answered.
+/// The pause of a client after which the response begins.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// The end that answers are put in.
+/// The end into which answers are written.
 pub(crate) struct Answers {
-    /// `None` once the response has begun.
+    /// The channel that begins the response; `None` once the response has begun.
     begin: Option<oneshot::Sender<()>>,
     pieces: mpsc::UnboundedSender<Bytes>,
     room: Arc<Semaphore>,
     charge: Charge,
 }
 
-/// The end that the response is made of.
+/// The end that becomes the response.
 pub(crate) struct AnswersReceiver {
     begun: oneshot::Receiver<()>,
     pieces: mpsc::UnboundedReceiver<Bytes>,
 }
 
-/// Both ends. What waits is charged to the account of this charge.
+/// Creates both ends. Waiting answers are charged to the account of `charge`.
 pub(crate) fn answers(charge: Charge) -> (Answers, AnswersReceiver) {
     let (begin, begun) = oneshot::channel();
     let (pieces, received) = mpsc::unbounded_channel();
@@ -46,14 +48,14 @@ pub(crate) fn answers(charge: Charge) -> (Answers, AnswersReceiver) {
 }
 
 impl Answers {
-    /// Has the response begin, if it has not.
+    /// Begins the response, if it has not begun.
     pub(crate) fn begin(&mut self) {
         if let Some(begin) = self.begin.take() {
             let _ = begin.send(());
         }
     }
 
-    /// Waits for more of the body. If that takes long, the response begins.
+    /// Waits for more of the body. If that takes longer than [`PAUSE`], the response begins.
     pub(crate) async fn unless_silent<T>(&mut self, next: impl Future<Output = T>) -> T {
         let mut next = pin!(next);
         if self.begin.is_some() {
@@ -88,15 +90,15 @@ impl Answers {
 }
 
 impl AnswersReceiver {
-    /// The body of the response, once it is to begin.
+    /// Returns the body of the response, once it is to begin.
     pub(crate) async fn body(self) -> Body {
-        // An error means that there will be no more answers, which also is a reason to begin.
+        // An error means that the sender is dropped: no more answers follow, so the response may begin too.
         let _ = self.begun.await;
         Body::from_stream(UnboundedReceiverStream::new(self.pieces).map(Ok::<Bytes, io::Error>))
     }
 }
 
-/// Lines that wait. Their room is free again once they were handed over to be written, or dropped.
+/// Lines that wait to be sent. Their room is free again once they were handed over or dropped.
 struct LinesPiece {
     text: String,
     _room: OwnedSemaphorePermit,

@@ -18,7 +18,7 @@ use crate::transport::stream;
 
 const PIECE_BYTES: u64 = 256 << 10;
 
-/// A backup that is ready to be sent. Its files have no names: they are gone when they are closed.
+/// A backup that is ready to be sent. Its files have no names, so they are deleted when they are closed.
 struct PreparedBackup {
     parts: Box<dyn Read + Send>,
     bytes: u64,
@@ -43,7 +43,7 @@ pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
 fn prepare(app: &App) -> Result<PreparedBackup> {
     let (content, head) = app.content.backup_to_send()?;
     if !app.analytics.is_open() {
-        // The command that asked for it says that the analytics are missing.
+        // The client (`bindery backup`) reports that the analytics are missing.
         return Ok(PreparedBackup { parts: Box::new(content), bytes: head.bytes, number: head.number });
     }
     let analytics = app.content.unnamed_file(|path| app.analytics.backup(path))?;

@@ -34,7 +34,7 @@ async fn post(call: Call<String>, operation: Operation, request: Post) -> Answer
     request.answer(&call, operation.ability(), render, run).await
 }
 
-/// `idempotent` is for requests with an `Idempotency-Key`.
+/// Runs a bulk request. `idempotent` is set for a request with an `Idempotency-Key`.
 async fn run(
     call: &Call<String>,
     operation: Operation,

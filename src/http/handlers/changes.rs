@@ -1,5 +1,5 @@
-//! The change feed: as lines, at once or once there are some, and as server-sent events (`API.md` 6.1). Must not know
-//! which changes a token sees.
+//! The change feed: as lines, at once or by long polling, and as server-sent events (`API.md` 6.1). Must not know which
+//! changes a token sees.
 
 use std::io;
 use std::sync::Arc;
@@ -23,19 +23,19 @@ use crate::transport::connection::Connection;
 use crate::transport::stream::{PieceSender, streamed};
 use crate::transport::watchers::Watch;
 
-/// The number that a client goes on from.
+/// The header with the number from which a client continues.
 pub(crate) const X_LAST_CHANGE: HeaderName = HeaderName::from_static("x-last-change");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// How long a client that waits is left alone after it was looked at: so a thousand clients cost little while much is
-/// written. The first change after a quiet time is answered at once.
+/// The time after a check of a waiting client in which it is not checked again. So a thousand clients cost little while
+/// much is written. The first change after a quiet time is still answered at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often a stream without events sends a comment, which keeps proxies from closing it.
+/// The interval of comments in a stream without events, which keep proxies from closing it.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Where a client stands in the feed.
+/// The position of a client in the feed.
 struct Position {
     call: Call,
     extensions: Extensions,
@@ -70,7 +70,7 @@ pub(crate) async fn changes(call: Call, extensions: Extensions, headers: HeaderM
     Ok(with_number((StatusCode::OK, headers, body).into_response(), position.since))
 }
 
-/// Counts a request that waits; none without a server, as in tests.
+/// Counts a waiting request; `None` without a server, as in tests.
 fn watch(call: &Call, extensions: &Extensions, headers: &HeaderMap) -> Result<Option<Watch>, Error> {
     let Some(connection) = extensions.get::<Arc<Connection>>() else { return Ok(None) };
     let address = Client::of(extensions, headers, &call.app.config.analytics).address;
@@ -87,7 +87,7 @@ fn with_number(mut response: Response, number: u64) -> Response {
     response
 }
 
-/// A change as JSON.
+/// Returns a change as JSON.
 pub(crate) fn line(change: &Change) -> String {
     let Change { number, at, op, blueprint, id } = change;
     json!({ "number": number, "at": format_millis(*at), "op": op.as_str(), "blueprint": &**blueprint, "id": id.to_string() })
@@ -95,7 +95,7 @@ pub(crate) fn line(change: &Change) -> String {
 }
 
 impl Position {
-    /// The next changes that the token sees, and moves behind them.
+    /// Returns the next changes that the token sees, and moves the position behind them.
     async fn advance(&mut self) -> Result<Vec<Change>, Error> {
         let Call { app, access, .. } = &self.call;
         let Changes { found, through } = app.content.changes(access, self.since, self.limit).await?;
@@ -103,7 +103,7 @@ impl Position {
         Ok(found)
     }
 
-    /// Finds out what the sender may do by now.
+    /// Looks up the access that the sender has now.
     ///
     /// # Errors
     /// `UNAUTHENTICATED`, `FORBIDDEN` if the token was revoked, the session has ended, or the member has no rights left.
@@ -112,8 +112,8 @@ impl Position {
         Ok(())
     }
 
-    /// The next changes, as soon as there are some; none if there are none by the deadline, or the server stops. A token
-    /// that was revoked meanwhile gets none.
+    /// Returns the next changes as soon as there are some; none at the deadline or if the server stops. Fails if the
+    /// token was revoked meanwhile.
     async fn wait(&mut self, deadline: Instant) -> Result<Vec<Change>, Failure> {
         let mut end = self.call.app.content.watch_changes();
         while Instant::now() < deadline {
@@ -136,7 +136,8 @@ impl Position {
     }
 }
 
-/// A stream that sends changes until its client leaves, the token or session is no longer valid, or the server stops.
+/// Returns a stream of changes that ends when its client leaves, the token or session becomes invalid, or the server
+/// stops.
 fn events(position: Position, first: Vec<Change>, watch: Option<Watch>) -> Response {
     let (pieces, body) = streamed();
     tokio::spawn(async move {
@@ -150,7 +151,7 @@ fn events(position: Position, first: Vec<Change>, watch: Option<Watch>) -> Respo
 async fn send_events(mut position: Position, first: Vec<Change>, pieces: PieceSender) {
     let mut end = position.call.app.content.watch_changes();
     let mut found = first;
-    // Sent at once, so that the client knows that the stream is open.
+    // Sent at once to tell the client that the stream is open.
     let mut text = ":\n\n".to_owned();
     loop {
         for change in &found {
@@ -174,7 +175,7 @@ async fn send_events(mut position: Position, first: Vec<Change>, pieces: PieceSe
         if position.look_again().is_err() {
             return;
         }
-        // A client that fell behind what is kept connects again, and is told so.
+        // If the client is behind the oldest kept change, the stream ends. When it connects again, it gets the error.
         let Ok(next) = position.advance().await else { return };
         found = next;
         if text.is_empty() {

@@ -1,5 +1,5 @@
-//! `/admin`: the files of the dashboard (`API.md` 4.15), with the headers that keep foreign scripts out of it. Must not know
-//! what the dashboard shows.
+//! `/admin`: the files of the dashboard (`API.md` 4.15), with headers that block scripts of other origins. Must not
+//! know the content of the dashboard.
 
 use axum::body::Body;
 use axum::http::header::{
@@ -15,13 +15,14 @@ use crate::answer::encoding::Encoding;
 use crate::answer::respond::is_unmodified;
 use crate::error::Answer;
 
-/// What a page of the dashboard may load and do: only what this server sends, nothing inline, in no foreign frame. Pictures may
-/// come from anywhere: fields of the types `image` and `file` hold addresses, and editors want to see what is there.
+/// The content security policy of the dashboard: only resources of this server, nothing inline, no framing by other
+/// sites. Images may come from anywhere, because fields of the types `image` and `file` hold addresses whose images
+/// editors want to see.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob: http: https:; \
     media-src http: https:; font-src 'self'; connect-src 'self'; frame-src 'self' blob: data:; form-action 'self'; \
     base-uri 'none'; frame-ancestors 'none'";
 
-/// For files whose names change with their content.
+/// The `Cache-Control` of files whose names change with their content.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
 
 pub(crate) async fn serve(uri: Uri, headers: HeaderMap) -> Answer {
@@ -34,7 +35,7 @@ pub(crate) async fn serve(uri: Uri, headers: HeaderMap) -> Answer {
 
 fn respond(file: &'static DashboardFile, request: &HeaderMap) -> Result<Response, Error> {
     let gzip = Encoding::Gzip.is_accepted(request).then(|| file.gzip()).flatten();
-    // Two encodings are two representations, and need two strong tags.
+    // Each encoding is its own representation, and needs its own strong tag.
     let tag = format!("\"{}{}\"", file.tag, if gzip.is_some() { "-gzip" } else { "" });
     let tag = HeaderValue::from_str(&tag).map_err(Error::internal)?;
     let is_known = is_unmodified(request, &tag);

@@ -1,4 +1,5 @@
-//! `/docs`: a viewer of the server's description (`API.md` 4.12), from this binary alone. Must not know the description.
+//! `/docs`: a viewer of the OpenAPI description (`API.md` 4.12), embedded in this binary. Must not know the
+//! description.
 
 use std::sync::LazyLock;
 
@@ -14,7 +15,7 @@ use crate::answer::respond::is_unmodified;
 use crate::error::Answer;
 use crate::request::head::{Path, takes_no_parameters};
 
-/// Nothing of another host, no inline script. The viewer sets styles inline.
+/// The content security policy: nothing from other hosts, no inline scripts. The viewer sets styles inline.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
@@ -24,7 +25,7 @@ const FILES: [(&str, &str, &[u8]); 5] = [
     ("start.js", "text/javascript; charset=utf-8", include_bytes!("docs/start.js")),
     ("swagger-ui-bundle.js", "text/javascript; charset=utf-8", include_bytes!("docs/swagger-ui-bundle.js")),
     ("swagger-ui.css", "text/css; charset=utf-8", include_bytes!("docs/swagger-ui.css")),
-    // Of the page at `/`.
+    // Used by the page at `/`.
     ("welcome.css", "text/css; charset=utf-8", include_bytes!("docs/welcome.css")),
 ];
 

@@ -1,4 +1,5 @@
-//! Imports (`API.md` 4.11): lines of a body in, lines of a response out. Must not know what a line holds.
+//! Imports (`API.md` 4.11): reads lines from the body and answers each with a line. Must not know the content of a
+//! line.
 
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -20,11 +21,11 @@ use crate::transport::lines::{Line, Lines};
 /// The accepted types of the body; the first is also the type of the response.
 const LINE_TYPES: [&str; 3] = ["application/x-ndjson", "application/ndjson", "application/json"];
 
-/// Which lines are answered.
+/// The lines that are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LineSelection {
     All,
-    /// Those that failed. A summary at the end counts all.
+    /// The answers to failed lines only. A summary at the end counts all.
     Failures,
 }
 
@@ -41,7 +42,7 @@ impl LineSelection {
     }
 }
 
-/// What is answered of lines, and what the last lines of the response sum up.
+/// The selection of answered lines, and the counts for the last lines of the response.
 struct Report {
     wanted: LineSelection,
     created: u64,
@@ -50,7 +51,8 @@ struct Report {
     sanitized: FieldRemovals,
 }
 
-/// With an `Idempotency-Key` the body is read whole, since the key stands for all of it; without one it is streamed.
+/// Handles an import. With an `Idempotency-Key` the body is read completely, since the key stands for all of it.
+/// Without one it is streamed.
 pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
     let wanted = LineSelection::parse(&call.query);
     if !request.has_key() {
@@ -81,12 +83,12 @@ async fn stream(import: Import, report: Report, body: JsonBody, max_line_bytes: 
     Ok(([(header::CONTENT_TYPE, LINE_TYPES[0])], Response::new(body)).into_response())
 }
 
-/// Imports line by line. The status may have been sent by then, so an error that ends the import early is reported in a line
+/// Imports line by line. The status may already be sent, so an error that ends the import early is reported in a line
 /// of the response.
 async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answers) {
     if let Err(error) = import_lines(import, lines, &mut report, &mut answers).await {
         answers.push(format!("{}\n", json!({ "errors": error_object(&error) }))).await;
-        // What sanitizing removed is not known in full.
+        // The import ended early, so the list of sanitized parts would be incomplete.
         report.sanitized = FieldRemovals::default();
     }
     answers.push(report.end()).await;
@@ -114,7 +116,7 @@ impl Report {
         Report { wanted, created: 0, updated: 0, failed: 0, sanitized: FieldRemovals::default() }
     }
 
-    /// The answers to lines that are wanted.
+    /// Returns the answers to the selected lines.
     fn lines(&mut self, results: &[ImportLine]) -> String {
         let mut out = String::new();
         for ImportLine { index, result } in results {
@@ -138,7 +140,7 @@ impl Report {
         out
     }
 
-    /// The last lines: what sanitizing removed of all lines, if it removed something, and the summary if it is wanted.
+    /// Returns the last lines: the parts that sanitizing removed, if any, and the summary, if it was asked for.
     fn end(&self) -> String {
         let mut out = String::new();
         if !self.sanitized.is_empty() {

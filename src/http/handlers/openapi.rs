@@ -1,5 +1,5 @@
-//! The description of the API in OpenAPI 3.1 (`API.md` 4.12): every route, and the schemas of the blueprints that a token sees.
-//! A test compares it with the router. Must not answer anything else.
+//! The OpenAPI 3.1 description of the API (`API.md` 4.12): every route, and the schemas of the blueprints that a token
+//! sees. A test compares it with the router.
 
 mod by_blueprint;
 mod fields;
@@ -31,28 +31,29 @@ use crate::observe::operation::{Body, Operation, Request};
 use crate::observe::operations;
 use crate::request::head::{authorize, is_by_session};
 
-/// How many bytes of descriptions are kept, beyond the last one.
+/// The greatest number of bytes of kept descriptions, in addition to the last one.
 const MAX_KEPT_BYTES: usize = 16 << 20;
 
-/// About what the list of the blueprints of one takes: a server has some thousands at most.
+/// The approximate memory of a description's list of blueprints. A server has some thousands of blueprints at most.
 const ENTRY_BYTES: usize = 16 << 10;
 
-/// The descriptions that were asked for last.
+/// The most recently requested descriptions.
 static KEPT: Mutex<Vec<Description>> = Mutex::new(Vec::new());
 
-/// Descriptions are made one at a time.
+/// The permit for making a description, one at a time.
 static MAKING: Semaphore = Semaphore::const_new(1);
 
-/// A description, and the blueprints that it shows.
+/// A description, and its blueprints.
 struct Description {
     blueprints: Vec<Arc<Blueprint>>,
     text: Arc<OnceCell<Bytes>>,
 }
 
-/// Descriptions of more blueprints have general paths only: with those of 2,000 they would be ten times as large.
+/// Descriptions of more blueprints have only the general paths: with paths for 2,000 blueprints they would be ten times
+/// as large.
 const MAX_WITH_PATHS: usize = 200;
 
-/// What each status of an error means, beside the codes of `API.md` 7.
+/// The descriptions of error statuses, in addition to the codes of `API.md` 7.
 const ERRORS: [(u16, &str); 13] = [
     (400, "The body is not JSON."),
     (401, "The token is missing, unknown, expired or revoked."),
@@ -91,10 +92,10 @@ pub(crate) async fn describe(
     Ok(([(VARY, VARY_BY_TOKEN)], respond::json(StatusCode::OK, description)).into_response())
 }
 
-/// Those of the blueprints that are asked for.
+/// Returns the requested blueprints.
 ///
 /// # Errors
-/// `INVALID_PARAMETER` for one that the token does not see, with the same message whether or not it exists.
+/// `INVALID_PARAMETER` for a blueprint that the token does not see, with the same message whether or not it exists.
 fn chosen(asked: &str, blueprints: &[Arc<Blueprint>]) -> Result<Vec<Arc<Blueprint>>, Error> {
     let asked: BTreeSet<&str> = asked.split(',').collect();
     let find = |slug: &&str| {
@@ -106,8 +107,9 @@ fn chosen(asked: &str, blueprints: &[Arc<Blueprint>]) -> Result<Vec<Arc<Blueprin
     asked.iter().map(find).collect()
 }
 
-/// The description for those who see these blueprints: a kept one, or one that is made on a thread that may block, once for
-/// all who ask meanwhile. With thousands of blueprints that takes a good part of a second.
+/// Returns the description with these blueprints: a kept one, or a new one, made on a thread that may block. Making it
+/// takes a good part of a second with thousands of blueprints, so requests that arrive meanwhile wait for the same
+/// result.
 async fn description_of(blueprints: Vec<Arc<Blueprint>>) -> Result<Bytes, Error> {
     let text = kept(&blueprints);
     let make = async || {
@@ -118,7 +120,8 @@ async fn description_of(blueprints: Vec<Arc<Blueprint>>) -> Result<Bytes, Error>
     text.get_or_try_init(make).await.cloned()
 }
 
-/// The place of the description for these blueprints, the last used first. A blueprint that is changed is another one in memory.
+/// Returns the cell of the description for these blueprints. The most recently used is first. Blueprints are compared
+/// by address, so a changed one is another one.
 fn kept(blueprints: &[Arc<Blueprint>]) -> Arc<OnceCell<Bytes>> {
     let is_for_them = |kept: &Description| {
         let mut pairs = kept.blueprints.iter().zip(blueprints);
@@ -149,12 +152,12 @@ fn make(blueprints: &[Arc<Blueprint>]) -> String {
     document(schemas, blueprints).to_string()
 }
 
-/// The schemas that do not depend on blueprints, by name.
+/// Returns the schemas that do not depend on blueprints, by name.
 pub fn general_schemas() -> Map<String, Value> {
     schemas::general()
 }
 
-/// True if each of these blueprints has paths of its own in a description of them.
+/// Is true if a description of these blueprints has paths for each.
 fn have_paths(blueprints: &[Arc<Blueprint>]) -> bool {
     (1..=MAX_WITH_PATHS).contains(&blueprints.len())
 }
@@ -170,7 +173,7 @@ fn document(schemas: Map<String, Value>, blueprints: &[Arc<Blueprint>]) -> Value
         paths.extend(blueprints.iter().zip(&names).flat_map(|(blueprint, name)| by_blueprint::paths(blueprint, name)));
     }
     for operation in operations::all() {
-        // An address that ends with a slash is another form of the one without, which linters refuse.
+        // An address with a slash at its end is a second form of the one without, which linters report.
         let is_other_form = operation.path.ends_with('/') && operation.path.len() > 1;
         let is_replaced = has_own_paths && by_blueprint::is_replaced(operation.path);
         if !(is_other_form || is_replaced) {
@@ -205,7 +208,8 @@ fn document(schemas: Map<String, Value>, blueprints: &[Arc<Blueprint>]) -> Value
     document
 }
 
-/// Removes the general components that no path leads to. The schemas of blueprints stay: without paths they are all there is.
+/// Removes the general components that no path refers to. The schemas of blueprints stay, because without paths nothing
+/// refers to them.
 fn remove_unused(document: &mut Value) {
     let mut used = BTreeSet::new();
     let mut open = vec![&document["paths"]];
@@ -251,7 +255,7 @@ fn parameter(name: &str) -> Value {
 }
 
 impl Operation {
-    /// Its own parameters, and `strict` on every read.
+    /// Returns the operation's own parameters, and `strict` on every read.
     fn parameters(&self) -> impl Iterator<Item = &'static str> {
         self.parameters.iter().copied().chain((self.method == "get").then_some("strict"))
     }

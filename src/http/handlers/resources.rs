@@ -32,11 +32,11 @@ type Resource = (String, String);
 
 pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
     let view = call.app.content.view(&call.access, &call.path)?;
-    // Read before the tag is compared: an invalid parameter must never be answered with 304.
+    // Parsed before the tag is compared: an invalid parameter must never be answered with 304.
     let request = view.list_request(&call.query)?;
     let url = format!("{base}/v2/resources/{}", call.path);
     if call.access.is_session() || request.is_explained {
-        // Says who wrote what, or how long it took, so it is neither kept nor compared with what is.
+        // An answer with authors or times is neither cached nor compared with a cached one.
         let mut list = view.list_in_time(&request).await?;
         let how = list.explained.take();
         let response = json_response(StatusCode::OK, list_body(list, how.as_ref(), &url, &call.query));
@@ -62,7 +62,7 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
 }
 
-/// The body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
+/// Returns the body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
 fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
     let ListPage { resources, included, place, total, aggregates, .. } = list;
     let (links, mut meta) = match &place {
@@ -85,7 +85,7 @@ fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: 
     }
     let included = included.map_or_else(String::new, |included| format!(",\"included\":{included}"));
     let end = format!(",\"links\":{links},\"meta\":{meta}}}");
-    // Reserved at once: `format!` would copy the resources again whenever its buffer grows.
+    // Reserves the whole length: otherwise `format!` would copy the resources whenever its buffer grows.
     let mut body = String::with_capacity(8 + resources.len() + included.len() + end.len());
     body.push_str("{\"data\":");
     body.push_str(&resources);
@@ -103,7 +103,8 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     let version = view.resource_version(&resource, &depends_on);
     let etag = etag(version.tag(""));
     if call.access.is_session() {
-        // The tag is for `If-Match`. Nothing is compared with it, since a member may have another name by now.
+        // The tag is only for `If-Match`. It is not compared with `If-None-Match`, because the name of an author may
+        // have changed.
         let body = with_data(&view.read(&resource, &params).await?);
         return Ok(([(header::ETAG, etag)], json_response(StatusCode::OK, body)).into_response());
     }
@@ -174,7 +175,7 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
     request.answer(&call, Ability::Create, render, create).await
 }
 
-/// `PUT` replaces a copy, `PATCH` changes parts of it.
+/// Handles `PUT`, which replaces a copy, and `PATCH`, which changes parts of it.
 pub(crate) async fn update(call: Call<Resource>, method: Method, headers: HeaderMap, body: JsonBody) -> Answer {
     let (blueprint, id) = &call.path;
     let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
@@ -188,7 +189,8 @@ pub(crate) async fn update(call: Call<Resource>, method: Method, headers: Header
     Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, written_body(&resource))).into_response())
 }
 
-/// The body of the answer to a write of one resource. Says what sanitizing removed, if it removed anything (`API.md` 4.4.8).
+/// Returns the body of the answer to a write of one resource. Lists the parts that sanitizing removed, if any (`API.md`
+/// 4.4.8).
 fn written_body(answer: &ResourceAnswer) -> String {
     if answer.sanitized.is_empty() {
         return with_data(&answer.json);
@@ -225,7 +227,7 @@ pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: 
     })
 }
 
-/// An entity tag as a header has it.
+/// Returns an entity tag in the form of a header.
 fn quoted(tag: EntityTag) -> String {
     format!("\"{tag}\"")
 }
@@ -234,7 +236,7 @@ fn etag(tag: EntityTag) -> HeaderValue {
     HeaderValue::from_str(&quoted(tag)).expect("a tag is visible ASCII")
 }
 
-/// What an `If-Match` asks for. Weak tags and tags of another form match nothing.
+/// Returns the condition of the `If-Match` header. Weak tags and malformed tags match nothing.
 fn if_match(headers: &HeaderMap) -> IfMatch {
     let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
     if values.peek().is_none() {

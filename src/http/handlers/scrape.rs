@@ -1,4 +1,4 @@
-//! `GET /metrics` for Prometheus (`API.md` 4.12): what was counted, and what is looked up when somebody asks.
+//! `GET /metrics` for Prometheus (`API.md` 4.12): the counters, and gauges that are read when they are requested.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,10 +25,10 @@ use crate::observe::sizes::{FOLDERS, Process, Sizes};
 use crate::request::client::Client;
 use crate::request::head::{secret, takes_no_parameters};
 
-/// The format of those who ask for it, as Prometheus does.
+/// The format for clients that accept it, such as Prometheus.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The format of everybody else, `promtool check metrics` among them.
+/// The format for all other clients, such as `promtool check metrics`.
 const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -64,8 +64,8 @@ fn asks_for_open_metrics(headers: &HeaderMap) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|range| range.trim().starts_with("application/openmetrics-text"))
 }
 
-/// The same metrics in the older format, which names counters as their samples are named, and knows neither units nor an
-/// end.
+/// Converts the metrics to the older format, which names counters like their samples, and has neither units nor an end
+/// mark.
 fn to_prometheus_text(open_metrics: &str) -> String {
     let counters: HashSet<&str> =
         open_metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter")).collect();
@@ -85,14 +85,14 @@ fn to_prometheus_text(open_metrics: &str) -> String {
     text
 }
 
-/// Refuses whoever may not read the metrics: they name no content, but they tell how much of everything there is.
+/// Refuses clients that may not read the metrics: these name no content, but reveal how much of everything there is.
 fn check_reader(config: &Config, extensions: &Extensions, headers: &HeaderMap) -> Result<(), Error> {
     let Some(expected) = &config.metrics_token else {
         let is_here = Client::of(extensions, headers, &config.analytics).address.is_loopback();
         let refused = "without the setting `metrics_token`, /metrics is for loopback addresses only";
         return if is_here { Ok(()) } else { Err(Error::new(Code::Forbidden, refused)) };
     };
-    // Hashes, so that the time of the comparison says nothing about the token.
+    // Compares hashes, so that the duration of the comparison reveals nothing about the token.
     let is_expected = |sent: &str| blake3::hash(sent.as_bytes()) == blake3::hash(expected.secret().as_bytes());
     match secret(headers).is_some_and(is_expected) {
         true => Ok(()),
@@ -161,7 +161,7 @@ fn register_sizes(registry: &mut Registry, data: &Path) {
     gauge(registry, "index_runs", "Parts of the indexes on disk", sizes.runs);
 }
 
-/// Durations that the content counted, as a metric.
+/// A histogram of the content, as a metric.
 #[derive(Debug)]
 struct Histogram(DurationFigures);
 

@@ -1,5 +1,5 @@
-//! `GET /v2/search` (`API.md` 4.17): one search over all blueprints, by text or by words, as a list of each would answer it. Must not know what
-//! matches.
+//! `GET /v2/search` (`API.md` 4.17): searches all blueprints at once, by text or by words, with the results of each as
+//! its list would have them. Must not know the rules of matching.
 
 use std::time::Duration;
 
@@ -17,10 +17,10 @@ use crate::answer::server_timing::explained;
 use crate::error::Answer;
 use crate::request::head::Call;
 
-/// The most resources that are shown of each blueprint.
+/// The most resources that are answered for each blueprint.
 const MOST: usize = 20;
 
-/// How many are shown unless it is said.
+/// The default number of them.
 const DEFAULT: usize = 5;
 
 pub(crate) async fn search(call: Call) -> Answer {
@@ -46,14 +46,14 @@ fn limit(sent: Option<&str>) -> Result<usize> {
     limit.ok_or_else(|| Error::new(Code::InvalidParameter, format!("`limit` must be a number from 1 to {MOST}")))
 }
 
-/// What is asked for.
+/// The parsed request.
 struct Search {
     asked: SearchParams,
     limit: usize,
     is_explained: bool,
 }
 
-/// What is looked for: parameters of each list.
+/// The search parameters, which are passed to each list.
 struct SearchParams(String);
 
 impl SearchParams {
@@ -77,18 +77,18 @@ impl SearchParams {
 }
 
 impl Search {
-    /// Blueprints are searched one after another, so that one request is never more than one search at a time.
+    /// Searches the blueprints one after another, so that a request never runs more than one search at a time.
     async fn all(&self, call: &Call) -> Answer {
         let (mut found, mut total) = (Vec::new(), 0);
         let mut how: Option<Explanation> = None;
         for blueprint in call.app.content.list_blueprints(&call.access)? {
-            // Without fields that are searched, a list would ignore what is looked for, and show everything.
+            // Skipped: a list without searchable fields would ignore the words and return everything.
             if !has_ranked_fields(&blueprint) {
                 continue;
             }
             let view = match call.app.content.view(&call.access, &blueprint.slug) {
                 Ok(view) => view,
-                // Deleted since the list was made.
+                // The blueprint was deleted after the list of blueprints was read.
                 Err(error) if error.code == Code::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
@@ -114,7 +114,7 @@ impl Search {
         })
     }
 
-    /// The list of a blueprint that is asked for: of each resource what labels it.
+    /// Returns the query of a blueprint's list. Only the fields that label a resource are selected.
     fn query(&self, blueprint: &Blueprint) -> String {
         let Search { asked, limit, is_explained } = self;
         let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);

@@ -1,4 +1,4 @@
-//! Signing in and out, sessions and invitations (`API.md` 5.8). Must not know what makes a password right.
+//! Signing in and out, sessions and invitations (`API.md` 5.8). Must not know how passwords are checked.
 
 use axum::extract::{FromRequestParts, RawQuery, State};
 use axum::http::header::{SET_COOKIE, USER_AGENT};
@@ -23,7 +23,7 @@ use crate::transport::body::JsonBody;
 /// Bodies here hold an email, a name and a password.
 const MAX_BODY_BYTES: usize = 16 << 10;
 
-/// How much of a user agent is kept.
+/// The number of characters of a user agent that are kept.
 const MAX_AGENT_CHARS: usize = 256;
 
 /// The header that holds the secret of an invitation: a path or a query string would be logged.
@@ -43,7 +43,7 @@ impl FromRequestParts<App> for SignInHead {
         let signing_in =
             SignInHead { app: app.clone(), extensions: parts.extensions.clone(), headers: parts.headers.clone() };
         app.limits.take_address(signing_in.client().address)?;
-        // A foreign page must not sign its visitors in as somebody else.
+        // Prevents a page of another site from signing its visitors in as somebody else.
         check_origin(&app.config, &parts.headers)?;
         Ok(signing_in)
     }
@@ -67,7 +67,7 @@ impl SignInHead {
         CookieKind::of(&self.app, &self.extensions, &self.headers)
     }
 
-    /// The answer that signs the browser in.
+    /// Returns the response that sets the session's cookie.
     fn answer(&self, new: &NewSession) -> Answer {
         signed_in(self.cookie(), &new.signed_in, &new.secret)
     }
@@ -113,7 +113,7 @@ pub(crate) async fn find(State(app): State<App>, extensions: Extensions, headers
     signed_in(CookieKind::of(&app, &extensions, &headers), &now, &secret)
 }
 
-/// Also for a member whose role carries no rights any more.
+/// Signs a member out. This also works for a member whose role carries no rights any more.
 pub(crate) async fn sign_out(
     State(app): State<App>,
     method: Method,
@@ -125,7 +125,8 @@ pub(crate) async fn sign_out(
     Ok(with_cookie(no_content(), CookieKind::of(&app, &extensions, &headers).clear()?))
 }
 
-/// A wrong password is not 401, which would mean that the session has ended. It counts as a failed attempt to sign in.
+/// Changes the password. A wrong present password is not answered with 401, which would mean that the session has
+/// ended. It counts as a failed sign-in.
 pub(crate) async fn change_password(signing_in: SignInHead, body: JsonBody) -> Answer {
     let SignInHead { app, extensions, headers } = &signing_in;
     let (known, _) = known_session(app, &Method::PUT, extensions, headers)?;
@@ -180,7 +181,7 @@ pub(crate) async fn invite(call: Call<String>, BaseUrl(base): BaseUrl) -> Answer
     Ok(data_value(StatusCode::CREATED, value))
 }
 
-/// The link to an invitation. Browsers do not send what is behind `#`, so its secret is in no log.
+/// Returns the link of an invitation. Browsers do not send the part behind `#`, so the secret appears in no log.
 pub fn invitation_url(base: &str, secret: &str) -> String {
     format!("{base}/admin/invitation#{secret}")
 }

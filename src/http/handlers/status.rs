@@ -1,4 +1,4 @@
-//! `GET /v2/status` (`API.md` 4.16): what whoever runs the server wants to see. Must not find out anything itself.
+//! `GET /v2/status` (`API.md` 4.16): the state of the server, for its operator. Must not compute anything itself.
 
 use axum::http::StatusCode;
 use bindery_model::ability::Ability;
@@ -15,7 +15,7 @@ pub(crate) async fn find(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
     let app = call.app.clone();
-    // Reads every name in the data folder.
+    // Blocks, because it reads every name in the data folder.
     let value = tokio::task::spawn_blocking(move || {
         let (sizes, process) = (Sizes::kept(&app.config.data), Process::of_this());
         let content = app.content.status();

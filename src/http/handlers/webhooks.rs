@@ -14,7 +14,7 @@ use crate::request::head::{BaseUrl, Call};
 use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 
-/// A webhook without its secret, with what failed last.
+/// Returns a webhook without its secret, with its last error.
 fn shown(app: &App, webhook: &Webhook) -> Value {
     json!({
         "id": webhook.id,
@@ -61,7 +61,7 @@ pub(crate) async fn list(call: Call) -> Answer {
 
 pub(crate) async fn find(call: Call<String>) -> Answer {
     call.access.require(&[Ability::Manage])?;
-    // Before the webhook is looked for (`API.md` 1.7).
+    // Checked before the webhook is looked up (`API.md` 1.7).
     call.takes_no_parameters()?;
     let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
     Ok(data_value(StatusCode::OK, shown(&call.app, &webhook)))
@@ -104,7 +104,7 @@ pub(crate) async fn deliveries(call: Call<String>) -> Answer {
     Ok(data_value(StatusCode::OK, deliveries.iter().map(delivery).collect()))
 }
 
-/// Sends a message at once, and answers what became of it.
+/// Sends a test message at once, and answers its outcome.
 pub(crate) async fn test(call: Call<String>) -> Answer {
     let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
     let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;

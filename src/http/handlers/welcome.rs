@@ -1,25 +1,25 @@
-//! `GET /` in a browser: where to go from here. Programs get the error that every unknown path gets. Must not know what the
-//! pages show that it links to.
+//! `GET /` in a browser: links to the dashboard and the documentation. Other clients get the error of an unknown path.
+//! Must not know the content of the linked pages.
 
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, VARY};
 use axum::http::{HeaderMap, HeaderValue, Method};
 use axum::response::Response;
 
-/// One stylesheet of this server, and nothing else.
+/// The content security policy: one stylesheet of this server, and nothing else.
 const POLICY: &str =
     "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const PAGE: &str = include_str!("docs/welcome.html");
 
-/// The mark in the page where a first start is explained.
+/// The place in the page for the explanation of a first start.
 const FIRST_STEPS: &str = "<!-- first steps -->";
 
 /// Shown until somebody can sign in.
 const NOBODY_YET: &str = "<p>Nobody can sign in yet. Open the link that the server printed when it started, or make one: \
     <code>bindery member invite EMAIL --role owner</code>.</p>";
 
-/// True if a browser asks for the page.
+/// Returns whether a browser requests the page.
 pub(crate) fn is_asked_for(method: &Method, path: &str, headers: &HeaderMap) -> bool {
     let accepted = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
     let mut types =
@@ -29,7 +29,7 @@ pub(crate) fn is_asked_for(method: &Method, path: &str, headers: &HeaderMap) -> 
         && types.any(|media_type| media_type.trim().eq_ignore_ascii_case("text/html"))
 }
 
-/// The page.
+/// Returns the page.
 pub(crate) fn page(somebody_can_sign_in: bool) -> Response {
     let page = PAGE.replace(FIRST_STEPS, if somebody_can_sign_in { "" } else { NOBODY_YET });
     let mut response = Response::new(Body::from(page));

@@ -1,5 +1,5 @@
-//! A line of the access log, for people or as JSON (`API.md` 1.11). It holds no secret, whatever a client sends, and its length is
-//! bounded. Must not know how lines are written.
+//! A line of the access log, as text or as JSON (`API.md` 1.11). It contains no secrets, wherever the client put them,
+//! and its length is bounded. Must not know how lines are written.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -14,37 +14,37 @@ const MAX_METHOD_CHARS: usize = 16;
 const MAX_PATH_CHARS: usize = 1_024;
 const MAX_QUERY_CHARS: usize = 2_048;
 
-/// What the secrets of tokens, sessions and invitations begin with.
+/// The prefixes of the secrets of tokens, sessions and invitations.
 const SECRETS: [&str; 3] = ["bnd_", "bns_", "bni_"];
 
-/// Parameters that clients put secrets into, although the server has no such parameter.
+/// Names of parameters that often hold secrets. The server has no such parameters, but clients send them.
 const SECRET_NAMES: [&str; 6] = ["token", "access_token", "api_key", "authorization", "password", "secret"];
 
-/// What stands in place of a secret.
+/// The replacement of a secret.
 const REDACTED: &str = "[redacted]";
 
 /// A request that was answered.
 #[derive(Debug, Clone)]
 pub(crate) struct AccessLine {
-    /// When the request arrived.
+    /// The time at which the request arrived.
     pub(crate) at: Millis,
     pub(crate) id: String,
     pub(crate) method: String,
     pub(crate) path: String,
     pub(crate) query: Option<String>,
     pub(crate) status: u16,
-    /// Of the body, as it was sent.
+    /// The number of bytes of the body, as it was sent.
     pub(crate) bytes: u64,
     pub(crate) took: Duration,
-    /// Who sent it, if the token or session is valid.
+    /// The sender, if its token or session is valid.
     pub(crate) sender: Option<Actor>,
-    /// `None` for visitors of sites.
+    /// The address of the client; `None` for visitors of sites.
     pub(crate) client: Option<IpAddr>,
-    /// Whether the whole answer was sent.
+    /// True if the whole answer was sent.
     pub(crate) is_complete: bool,
 }
 
-/// A path without the secrets that it may have in places where they do not belong, and not longer than lines show.
+/// Returns a path with secrets replaced, cut to the length that lines show.
 pub(crate) fn redacted_path(path: &str, admin: Option<&str>) -> String {
     let parts: Vec<String> = path.split('/').map(|part| redacted_part(part, admin)).collect();
     shortened(&parts.join("/"), MAX_PATH_CHARS)
@@ -55,14 +55,13 @@ fn redacted_part(part: &str, admin: Option<&str>) -> String {
 }
 
 fn has_secret(text: &str, admin: Option<&str>) -> bool {
-    // In a query string, `+` stands for a space.
+    // `+` stands for a space, as in query strings.
     let text = percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
     SECRETS.iter().any(|secret| text.contains(secret)) || admin.is_some_and(|admin| text.contains(admin))
 }
 
 impl AccessLine {
-    /// The line without the secrets that its request may have had in places where they do not belong. `admin` is the token of the
-    /// environment, which may be any text.
+    /// Replaces the secrets that the request had in wrong places. `admin` is the admin token, which may be any text.
     pub(crate) fn redacted(self, admin: Option<&str>) -> AccessLine {
         let is_secret = |text: &str| has_secret(text, admin);
         let names_secret = |name: &str| {
@@ -87,7 +86,7 @@ impl AccessLine {
         }
     }
 
-    /// For people: time, client, sender, method, path with query string, status, bytes, milliseconds, id.
+    /// Formats the line as text: time, client, sender, method, path with query string, status, bytes, milliseconds, id.
     pub(crate) fn to_text(&self) -> String {
         let client = self.client.map_or_else(|| "-".to_owned(), |client| client.to_string());
         let sender = match &self.sender {
@@ -103,7 +102,7 @@ impl AccessLine {
         format!("{at} {client} {sender} {method} {path}{query} {status} {bytes} {ms:.3}ms {id}{aborted}\n")
     }
 
-    /// As a JSON object.
+    /// Formats the line as a JSON object.
     pub(crate) fn to_json(&self) -> String {
         let (token, member) = match &self.sender {
             None => (None, None),
@@ -139,7 +138,7 @@ fn shortened(text: &str, most: usize) -> String {
     }
 }
 
-/// What could be mistaken for the end of a line or of a part of it, or steer a terminal, as an escape.
+/// Escapes characters that could be mistaken for the end of a line or of one of its parts, or that control a terminal.
 fn escaped(text: &str) -> String {
     let escape = |c: char| match c {
         '…' => c.to_string(),

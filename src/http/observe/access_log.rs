@@ -1,5 +1,5 @@
-//! The access log: a line for each request, written once the last byte of its answer was sent, or its client has left
-//! (`API.md` 1.11). Must not know how a line looks.
+//! The access log: a line for each request, written after the last byte of its answer was sent, or its client has left
+//! (`API.md` 1.11). Must not know the format of a line.
 
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -21,7 +21,7 @@ use crate::observe::access_line::AccessLine;
 use crate::observe::line_writer::LineWriter;
 use crate::request::client::Client;
 
-/// What the pages of sites ask for. Who visits them is not logged (`API.md` 4.8.4).
+/// The paths that visitors of sites request. Their addresses are not logged (`API.md` 4.8.4).
 const OF_VISITORS: [&str; 2] = ["/v2/analytics/events", "/v2/analytics/script.js"];
 
 /// The access log; `None` if it is off.
@@ -29,12 +29,12 @@ pub(crate) struct AccessLog(Option<Arc<Log>>);
 
 struct Log {
     format: LogFormat,
-    /// The token of the environment, which must not be logged.
+    /// The admin token, which must not be logged.
     admin: Option<String>,
     lines: LineWriter,
 }
 
-/// Who sent a request, once that is known.
+/// The sender of a request, once it is known.
 #[derive(Clone, Default)]
 pub(crate) struct Sender(Arc<OnceLock<Actor>>);
 
@@ -47,7 +47,7 @@ pub(crate) struct AccessLogEntry {
 }
 
 impl AccessLog {
-    /// The log that the settings ask for.
+    /// Creates the log according to the settings.
     pub(crate) fn new(config: &Config) -> AccessLog {
         let format = config.log_format;
         AccessLog((format != LogFormat::Off).then(|| {
@@ -56,7 +56,7 @@ impl AccessLog {
         }))
     }
 
-    /// Begins the line of a request, if there is a log. The request gets a place for its sender.
+    /// Begins the line of a request, if the log is on. Adds a [`Sender`] to the request, to be filled later.
     pub(crate) fn begin(&self, request: &mut Request, id: &HeaderValue, config: &Config) -> Option<AccessLogEntry> {
         let log = Arc::clone(self.0.as_ref()?);
         let sender = Sender::default();
@@ -92,7 +92,7 @@ impl Sender {
 }
 
 impl AccessLogEntry {
-    /// The answer, which writes the line when its last byte was sent or will not be sent any more.
+    /// Returns a response that writes the line once its last byte was sent, or will never be sent.
     pub(crate) fn attach(mut self, response: Response) -> Response {
         self.line.status = response.status().as_u16();
         let sending = AnswerTransfer { entry: self, bytes: AtomicU64::new(0), is_complete: AtomicBool::new(false) };
@@ -100,8 +100,8 @@ impl AccessLogEntry {
     }
 }
 
-/// An answer that is being sent. Its body has it, and so has each piece of the body until it was sent: the last one that is
-/// dropped writes the line.
+/// An answer that is being sent. Its body holds a reference, and so does each piece of the body until it was sent.
+/// Dropping the last reference writes the line.
 struct AnswerTransfer {
     entry: AccessLogEntry,
     bytes: AtomicU64,
@@ -168,7 +168,7 @@ impl HttpBody for LoggedBody {
 
 impl Drop for LoggedBody {
     fn drop(&mut self) {
-        // Nobody asks a body for more that says that it is at its end.
+        // A body that reports its end is not polled again, so its end is noted here.
         if self.body.is_end_stream() {
             self.note_end();
         }

@@ -1,5 +1,5 @@
-//! Lines that are written to standard output by a thread of their own, so that nobody who has one waits for whoever reads them.
-//! Lines that do not fit into the queue are dropped and counted. Must not know what they say.
+//! Writes lines to standard output on its own thread, so that no request waits for a slow reader of the log. Lines that
+//! do not fit into the queue are dropped and counted. Must not know the content of lines.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -9,25 +9,25 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-/// How many lines may wait.
+/// The number of lines that may wait.
 const QUEUE: usize = 4_096;
 
-/// How many lines are written at once.
+/// The number of lines that are written at once.
 const BATCH: usize = 256;
 
-/// How long the end of the server waits for the lines that are left: nobody may be reading.
+/// The time that a stopping server waits for the remaining lines. It is bounded because nothing may be reading them.
 const END_TIME: Duration = Duration::from_secs(1);
 
-/// Dropping it writes what is left.
+/// The writer. Dropping it writes the remaining lines.
 pub(crate) struct LineWriter {
     lines: Option<SyncSender<String>>,
     dropped: Arc<AtomicU64>,
-    /// Disconnected when the thread has ended. Only its end uses the lock, which makes it shareable.
+    /// Disconnected when the thread has ended. The lock only makes it shareable; it is used once, at the end.
     ended: Mutex<Receiver<()>>,
 }
 
 impl LineWriter {
-    /// A writer with a thread. Without one, all lines are dropped.
+    /// Starts the thread of the writer. If that fails, all lines are dropped.
     pub(crate) fn start(mut out: impl Write + Send + 'static) -> LineWriter {
         let (lines, received) = sync_channel::<String>(QUEUE);
         let (alive, ended) = sync_channel(0);
@@ -37,7 +37,7 @@ impl LineWriter {
             let _alive = alive;
             while let Ok(mut batch) = received.recv() {
                 received.try_iter().take(BATCH).for_each(|line| batch.push_str(&line));
-                // If nobody reads any more, the lines are lost, and the server goes on.
+                // If standard output is closed, the lines are lost, and the server continues.
                 let _ = out.write_all(batch.as_bytes()).and_then(|()| out.flush());
                 let dropped = counted.swap(0, Ordering::Relaxed);
                 if dropped > 0 {
@@ -51,7 +51,7 @@ impl LineWriter {
         LineWriter { lines: Some(lines), dropped, ended: Mutex::new(ended) }
     }
 
-    /// Writes a line soon, or drops it. Never waits.
+    /// Queues a line, or drops it. Never waits.
     pub(crate) fn write(&self, line: String) {
         if self.lines.as_ref().is_none_or(|lines| lines.try_send(line).is_err()) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -75,7 +75,7 @@ mod tests {
 
     use super::*;
 
-    /// Writes into memory as long as it may.
+    /// Writes into memory while it is allowed to.
     #[derive(Clone, Default)]
     struct Sink(Arc<Mutex<Vec<u8>>>);
 

@@ -1,4 +1,4 @@
-//! Requests, counted as they are answered (`API.md` 4.12). Must not name a blueprint, a token or an address: whoever asks needs
+//! Counters of requests (`API.md` 4.12). Must not name a blueprint, a token or an address, because reading them needs
 //! no token.
 
 use std::collections::HashMap;
@@ -11,17 +11,17 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::observe::operations;
 
-/// In seconds.
+/// The upper bounds of the buckets, in seconds.
 const BUCKETS: [f64; 14] = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
-/// Stands for paths that no route has.
+/// The label of paths that match no route.
 const NO_ROUTE: &str = "other";
 
 /// The counts since the start.
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Counter>,
     durations: Family<RouteLabels, Histogram>,
-    /// Those of `durations`, to be found without a lock.
+    /// The histograms of `durations`, found without a lock.
     by_route: HashMap<&'static str, Histogram>,
 }
 
@@ -37,7 +37,7 @@ struct RouteLabels {
     route: &'static str,
 }
 
-/// A method. All that the server does not know are one.
+/// A method. All unknown methods count as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 #[allow(clippy::upper_case_acronyms)]
 enum MethodLabel {

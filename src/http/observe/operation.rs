@@ -1,4 +1,4 @@
-//! What an entry in the table of operations says, and the parameters that several have. Must not know the entries.
+//! An entry in the table of operations, and shared lists of parameters. Must not know the entries.
 
 /// The parameters of lists, exports and reports.
 pub(crate) const LIST: &[&str] = &[
@@ -76,11 +76,11 @@ pub(crate) struct Operation {
     pub(crate) summary: &'static str,
     /// The ability that it needs; empty if it needs no token.
     pub(crate) ability: &'static str,
-    /// Names of shared parameters.
+    /// The names of shared parameters.
     pub(crate) parameters: &'static [&'static str],
     pub(crate) request: Request,
     pub(crate) answers: &'static [(u16, Body)],
-    /// Errors beside those that every operation of its kind may have.
+    /// Errors in addition to those that every operation of its kind may have.
     pub(crate) errors: &'static [u16],
 }
 
@@ -100,19 +100,19 @@ pub(crate) enum Request {
 #[derive(Clone, Copy)]
 pub(crate) enum Body {
     None,
-    /// An envelope with one thing of this schema.
+    /// An envelope with one item of this schema.
     Data(&'static str),
-    /// An envelope with several.
+    /// An envelope with several items of this schema.
     DataList(&'static str),
     /// JSON of this schema.
     Json(&'static str),
-    /// An array of it.
+    /// An array of this schema.
     JsonList(&'static str),
     /// A text of this type.
     Text(&'static str),
 }
 
-/// One with these facts and nothing else.
+/// Creates an operation with these values and defaults for the rest.
 pub(crate) const fn operation(
     method: &'static str,
     path: &'static str,

@@ -368,24 +368,25 @@ static OPERATIONS: [Operation; 72] = [
     operation("get", "/readyz", "Server", "isReady", "Whether writes are accepted.", "").answers(&[(200, Body::None)]),
 ];
 
-/// All operations.
+/// Returns all operations.
 pub(crate) fn all() -> impl Iterator<Item = &'static Operation> {
     OPERATIONS.iter().chain(&accounts::OPERATIONS).chain(&webhooks::OPERATIONS)
 }
 
-/// The paths of all routes as the description has them, some of them several times.
+/// Returns the paths of all operations in OpenAPI notation; a path with several methods is repeated.
 pub(crate) fn paths() -> impl Iterator<Item = &'static str> {
     all().map(|operation| operation.path)
 }
 
-/// The route that a path belongs to, as the description has it.
+/// Returns the route that matches a path, in OpenAPI notation.
 pub(crate) fn route_of(path: &str) -> Option<&'static str> {
     static ROUTES: LazyLock<matchit::Router<&'static str>> = LazyLock::new(|| {
         let mut routes = matchit::Router::new();
         for path in paths() {
             // The path of a page, or the name of an event, may have more segments.
             let pattern = path.replace("{path}", "{*path}").replace("{event}", "{*event}");
-            // An error says that it is there already, since several operations have the same path. A test asks for each.
+            // Several operations have the same path, so an error (already inserted) is expected. A test looks up each
+            // path.
             let _ = routes.insert(pattern, path);
         }
         routes

@@ -1,4 +1,4 @@
-//! How large the data folder and the process are. Must not know who asks.
+//! The sizes of the data folder and the process. Must not know who asks.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,25 +6,26 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// How long sizes of folders stand: finding them out reads every name in the data folder, and needs no token.
+/// The time for which folder sizes are cached: measuring reads every name in the data folder, and requests for it need
+/// no token.
 const SIZES_KEPT: Duration = Duration::from_secs(10);
 
-/// The parts of the data folder whose sizes are told.
+/// The parts of the data folder whose sizes are reported.
 pub(crate) const FOLDERS: [&str; 5] = ["log", "store", "base", "index", "analytics"];
 
-/// The sizes that were found last, of which data folder, and when.
+/// The last measured sizes, with their data folder and time.
 static SIZES: Mutex<Option<(PathBuf, Instant, Arc<Sizes>)>> = Mutex::new(None);
 
-/// What the data folder holds.
+/// The sizes of the data folder.
 #[derive(Debug, Default)]
 pub(crate) struct Sizes {
-    /// In the order of [`FOLDERS`].
+    /// The bytes of each folder, in the order of [`FOLDERS`].
     pub(crate) bytes: [u64; FOLDERS.len()],
-    /// Parts of indexes on disk.
+    /// The number of index runs on disk.
     pub(crate) runs: u64,
 }
 
-/// What Linux says of this process; zeros elsewhere.
+/// The process figures of Linux; zeros on other systems.
 #[derive(Default)]
 pub(crate) struct Process {
     pub(crate) resident_bytes: u64,
@@ -33,7 +34,7 @@ pub(crate) struct Process {
 }
 
 impl Sizes {
-    /// The sizes, at most [`SIZES_KEPT`] old.
+    /// Returns the sizes, at most [`SIZES_KEPT`] old.
     pub(crate) fn kept(data: &Path) -> Arc<Sizes> {
         let mut kept = SIZES.lock();
         match &*kept {
@@ -51,13 +52,13 @@ impl Sizes {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
         };
-        // One folder for each index, and in it one for each run.
+        // Each index has a folder, which has a folder for each run.
         let runs = folders(&data.join("index")).iter().map(|index| folders(index).len() as u64).sum();
         Sizes { bytes: FOLDERS.map(|folder| bytes_in(&data.join(folder))), runs }
     }
 }
 
-/// The size of all files in a folder. Files that go away meanwhile are not counted.
+/// Returns the size of all files in a folder. Files that are deleted meanwhile are not counted.
 fn bytes_in(folder: &Path) -> u64 {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let sizes = entries.map(|entry| match entry.metadata() {

@@ -1,4 +1,4 @@
-//! The client behind a request, according to the connection or to trusted proxies.
+//! The client behind a request, taken from the connection or from trusted proxies.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -13,14 +13,14 @@ const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto
 /// The client that sent a request.
 pub(crate) struct Client {
     pub(crate) address: IpAddr,
-    /// Whether a trusted proxy says that the client speaks TLS.
+    /// True if a trusted proxy reports that the client uses TLS.
     pub(crate) has_tls: bool,
-    /// The country that a trusted proxy names.
+    /// The country reported by a trusted proxy.
     pub(crate) country: Option<String>,
 }
 
 impl Client {
-    /// The client of a request. Its headers count only if it arrived from a trusted proxy.
+    /// Returns the client of a request. Its headers count only if it arrived from a trusted proxy.
     pub(crate) fn of(extensions: &Extensions, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
         Client::behind(peer(extensions), headers, settings)
     }
@@ -34,8 +34,8 @@ impl Client {
         let values = headers.get_all(&settings.forwarded_header).iter();
         let named: Vec<&str> =
             values.filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).collect();
-        // Each proxy appends the address that it got the request from, so the last one that is not a proxy is the
-        // client.
+        // Each proxy appends the address that it got the request from. So the last address that is not a trusted proxy
+        // is the client.
         let mut address = peer;
         for named in named.into_iter().rev() {
             let Some(next) = parse_address(named.trim()) else { break };
@@ -47,14 +47,14 @@ impl Client {
         let country =
             settings.country_header.as_ref().and_then(|name| headers.get(name)?.to_str().ok().map(str::to_owned));
         let protocols = headers.get_all(X_FORWARDED_PROTO).iter().filter_map(|value| value.to_str().ok());
-        // The nearest proxy wrote the last one.
+        // The nearest proxy wrote the last value.
         let protocol = protocols.flat_map(|value| value.split(',')).last();
         let has_tls = protocol.is_some_and(|protocol| protocol.trim().eq_ignore_ascii_case("https"));
         Client { address, has_tls, country }
     }
 }
 
-/// The other end of the connection; unspecified for a request that did not come through one, as in tests.
+/// Returns the other end of the connection; unspecified without a connection, as in tests.
 fn peer(extensions: &Extensions) -> IpAddr {
     let connection = extensions.get::<Arc<Connection>>();
     connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |connection| connection.peer.ip())

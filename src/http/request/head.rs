@@ -1,4 +1,5 @@
-//! What handlers extract from the head of a request: path, query string, base URL, token or session. Must not read bodies.
+//! The arguments that handlers extract from the head of a request: path, query string, base URL, token or session. Must
+//! not read bodies.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -39,7 +40,7 @@ impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Path<T>
     }
 }
 
-/// The absolute URL that the client addressed, without a path: the configured one, otherwise from the `Host` header.
+/// The absolute URL of the server without a path: the configured one, otherwise from the `Host` header.
 #[derive(Debug)]
 pub(crate) struct BaseUrl(pub(crate) String);
 
@@ -56,17 +57,17 @@ impl FromRequestParts<App> for BaseUrl {
     }
 }
 
-/// The host that the client addressed, if it is a valid one without user information.
+/// Returns the host that the client addressed, if it is valid and has no user information.
 fn host(headers: &HeaderMap, uri: &Uri) -> Option<Authority> {
     let header = headers.get(HOST).and_then(|value| Authority::try_from(value.as_bytes()).ok());
     header.or_else(|| uri.authority().cloned()).filter(|authority| !authority.as_str().contains('@'))
 }
 
-/// What the token of a request may do, noted in the request once it was looked at.
+/// The access of a request's sender, stored in the request after it was checked.
 #[derive(Debug, Clone)]
 pub(crate) struct AuthorizedAccess(pub(crate) Arc<Access>);
 
-/// What the request's token may do. Without a valid token: 401.
+/// The access of the request's sender. Without a valid token or session: 401.
 #[derive(Debug)]
 pub(crate) struct Bearer(pub(crate) Arc<Access>);
 
@@ -82,12 +83,12 @@ impl FromRequestParts<App> for Bearer {
     }
 }
 
-/// What the sender of a request with this head may do: its token, or, without the header `Authorization`, the member of its
-/// session. Counts the request against the rate limits of its address, before the token is looked at, and of its sender
-/// (`API.md` 8.1): to be called once for a request.
+/// Returns the access of a request's sender: its token, or, without the header `Authorization`, the member of its
+/// session. Counts the request against the rate limit of its address before the token is checked, and then against that
+/// of its sender (`API.md` 8.1). So it must be called only once for a request.
 ///
 /// # Errors
-/// `RATE_LIMITED`, `UNAUTHENTICATED`; of a session also `FORBIDDEN`.
+/// `RATE_LIMITED`, `UNAUTHENTICATED`; for a session also `FORBIDDEN`.
 pub(crate) fn authorize(
     app: &App,
     method: &Method,
@@ -103,10 +104,11 @@ pub(crate) fn authorize(
     Ok(access)
 }
 
-/// The same for a request that was counted: also for one that goes on, to find out what its sender may do by now.
+/// Like [`authorize`], but does not count the request. Also used while a long request runs, to look up the sender's
+/// current access.
 ///
 /// # Errors
-/// `UNAUTHENTICATED`; of a session also `FORBIDDEN`.
+/// `UNAUTHENTICATED`; for a session also `FORBIDDEN`.
 pub(crate) fn access_of_sender(
     app: &App,
     method: &Method,
@@ -120,12 +122,12 @@ pub(crate) fn access_of_sender(
     Ok(app.content.authenticate(secret(headers))?)
 }
 
-/// Whether a request has a session and no token. A token that is sent counts alone, valid or not.
+/// Returns whether a request has a session and no token. If it has a token, valid or not, the session is ignored.
 pub(crate) fn is_by_session(headers: &HeaderMap) -> bool {
     !headers.contains_key(AUTHORIZATION) && has_session_cookie(headers)
 }
 
-/// The session of a request, with its secret. Counts the request against the rate limit of its address.
+/// Returns the session of a request, with its secret. Counts the request against the rate limit of its address.
 ///
 /// # Errors
 /// `RATE_LIMITED`, `UNAUTHENTICATED`, `FORBIDDEN` for a request that a foreign page may have sent.
@@ -139,7 +141,7 @@ pub(crate) fn session_of(
     known_session(app, method, extensions, headers)
 }
 
-/// The same for a request that was counted.
+/// Like [`session_of`], but does not count the request.
 ///
 /// # Errors
 /// `UNAUTHENTICATED`, `FORBIDDEN`.
@@ -163,7 +165,7 @@ pub(crate) fn known_session(
     Err(unauthenticated("nobody is signed in, or the session has ended; sign in with `POST /v2/session`").into())
 }
 
-/// The secret that a request names as its token.
+/// Returns the secret of the request's token.
 pub(crate) fn secret(headers: &HeaderMap) -> Option<&str> {
     let header = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let (scheme, secret) = header?.split_once(' ')?;
@@ -171,12 +173,12 @@ pub(crate) fn secret(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// # Errors
-/// `INVALID_PARAMETER` if a query string has parameters and asks for errors about those that are ignored.
+/// `INVALID_PARAMETER` if a query string has parameters and is strict, which makes ignored parameters errors.
 pub(crate) fn takes_no_parameters(raw_query: &str) -> Result<(), Error> {
     strict::check(&RawParams::parse(raw_query), &[]).map(|_| ())
 }
 
-/// What nearly every handler needs: the services, the token's access, the path's variable segments and the query
+/// The arguments of nearly every handler: the services, the sender's access, the path's variable segments and the query
 /// string.
 ///
 /// An invalid token is reported before an invalid path.
@@ -184,7 +186,7 @@ pub(crate) struct Call<P = ()> {
     pub(crate) app: App,
     pub(crate) access: Arc<Access>,
     pub(crate) path: P,
-    /// As it was sent, without `?`; empty if there is none.
+    /// The query string as it was sent, without `?`; empty if there is none.
     pub(crate) query: String,
 }
 
@@ -200,7 +202,7 @@ impl<P: DeserializeOwned + Send> FromRequestParts<App> for Call<P> {
 }
 
 impl<P> Call<P> {
-    /// For a read that takes no parameters.
+    /// Checks that a read that takes no parameters got none.
     ///
     /// # Errors
     /// `INVALID_PARAMETER` if the request is strict and has some.
@@ -208,7 +210,7 @@ impl<P> Call<P> {
         takes_no_parameters(&self.query)
     }
 
-    /// The largest body that the server accepts.
+    /// Returns the largest body that the server accepts.
     pub(crate) fn max_body_bytes(&self) -> usize {
         self.app.config.max_body_bytes
     }

@@ -1,7 +1,7 @@
 //! `POST` requests, which may carry an `Idempotency-Key` (`API.md` 4.13).
 //!
-//! Reads the header, looks for a kept response where the order of errors puts it, and renders responses so that they
-//! can be kept. Must not decide whether a request was made before: `content` does.
+//! Reads the header, looks for a kept response at the right place in the order of errors, and renders responses so that
+//! they can be kept. Must not decide whether a request was made before: `content` does.
 
 use std::convert::Infallible;
 
@@ -43,28 +43,28 @@ impl<S: Send + Sync> FromRequest<S> for Post {
     }
 }
 
-/// The key, if one was sent. Several keys are joined, which makes an invalid one.
+/// Returns the key, if one was sent. Several keys are joined, which makes an invalid one.
 fn sent_key(headers: &HeaderMap) -> Option<Vec<u8>> {
     let keys: Vec<&[u8]> = headers.get_all(IDEMPOTENCY_KEY).iter().map(HeaderValue::as_bytes).collect();
     (!keys.is_empty()).then(|| keys.join(&b", "[..]))
 }
 
 impl Post {
-    /// Whether the request has a key, valid or not.
+    /// Returns whether the request has a key, valid or not.
     pub(crate) fn has_key(&self) -> bool {
         self.key.is_some()
     }
 
-    /// The body, for a handler that ignores the key.
+    /// Returns the body, for a handler that ignores the key.
     pub(crate) fn into_body(self) -> JsonBody {
         self.body
     }
 
-    /// Answers the request: with the kept response if it was made before, otherwise with what `run` returns. To be
+    /// Answers the request: with the kept response if it was made before, otherwise with the result of `run`. Must be
     /// called before anything else in the request is checked.
     ///
-    /// `run` gets the body and, for a request with a key, what the committer needs to keep the response with the
-    /// change. `render` makes the response; the committer calls it if the response is to be kept.
+    /// `run` gets the body and, for a request with a key, the data that the committer needs to keep the response with
+    /// the change. `render` makes the response; the committer calls it if the response is to be kept.
     ///
     /// # Errors
     /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key, `IDEMPOTENCY_KEY_REUSED`, those of
@@ -84,7 +84,8 @@ impl Post {
             let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
             key.clone().request(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
         });
-        // A member may have been limited to other blueprints since the request was made: then it is checked like a new one.
+        // The member may have been limited to other blueprints since then. In that case the request is checked like a
+        // new one.
         let is_seen = blueprint_of(&self.uri).is_none_or(|slug| call.access.sees(slug));
         let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
         if let Some(kept) = kept.filter(|_| is_seen) {
@@ -98,12 +99,12 @@ impl Post {
     }
 }
 
-/// The slug that the path of a request for resources has, as it was sent.
+/// Returns the blueprint's slug in the path of a request for resources, as it was sent.
 fn blueprint_of(uri: &Uri) -> Option<&str> {
     uri.path().strip_prefix("/v2/resources/")?.split('/').next()
 }
 
-/// The response to a request that is done.
+/// Returns the response to a completed request.
 pub(crate) fn respond_to<T>(answered: IdempotentAnswer<T>, render: impl Fn(&T) -> RenderedResponse) -> Answer {
     Ok(match answered {
         IdempotentAnswer::Fresh(value) => render(&value).into_response(),
@@ -111,8 +112,8 @@ pub(crate) fn respond_to<T>(answered: IdempotentAnswer<T>, render: impl Fn(&T) -
     })
 }
 
-/// The bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the request
-/// may be made again with the same key.
+/// Returns the bytes of a response that is to be kept: a success or a conflict. Other errors changed nothing, so the
+/// client may repeat the request with the same key.
 fn render_to_keep<T>(result: &Result<T>, render: impl Fn(&T) -> RenderedResponse) -> Option<Vec<u8>> {
     match result {
         Ok(value) => Some(render(value).encode()),
@@ -133,12 +134,12 @@ pub(crate) struct RenderedResponse {
 }
 
 impl RenderedResponse {
-    /// A response with this text, which is JSON unless a header says otherwise.
+    /// Creates a response with this text, which is JSON unless a header says otherwise.
     pub(crate) fn new(status: StatusCode, body: String) -> RenderedResponse {
         RenderedResponse { status, headers: Vec::new(), body }
     }
 
-    /// The same with a header of [`KEPT_HEADERS`]. A value that HTTP does not allow is left out.
+    /// Adds a header of [`KEPT_HEADERS`]. A value that HTTP does not allow is left out.
     pub(crate) fn with(mut self, name: HeaderName, value: &str) -> RenderedResponse {
         if let Ok(value) = HeaderValue::from_str(value) {
             self.headers.push((name, value));
@@ -146,7 +147,7 @@ impl RenderedResponse {
         self
     }
 
-    /// The kept form: a line with the status, a line for each header, an empty line, the body.
+    /// Encodes the response: a line with the status, a line for each header, an empty line, the body.
     fn encode(&self) -> Vec<u8> {
         let mut out = format!("{}\n", self.status.as_u16()).into_bytes();
         for (name, value) in &self.headers {

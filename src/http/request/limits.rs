@@ -1,4 +1,4 @@
-//! The rate limits of requests that need a token (`API.md` 8.1). Must not know what they ask for.
+//! The rate limits of requests that need a token (`API.md` 8.1). Must not know what the requests ask for.
 
 use std::net::IpAddr;
 
@@ -17,7 +17,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Those of a configuration. Nothing is counted for a limit that it does not have.
+    /// Creates the configured limits. A limit that is not configured counts nothing.
     pub(crate) fn of(config: &Config) -> Limits {
         Limits {
             addresses: config.rate_limit_per_address.map(|rate| (rate, RateLimit::new(rate))),

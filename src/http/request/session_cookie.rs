@@ -1,4 +1,4 @@
-//! The cookie of a session, and what else a request of a browser must show (`API.md` 5.8.3): the value against CSRF, and an
+//! The session cookie, and the other requirements for a browser's request (`API.md` 5.8.3): the CSRF value, and an
 //! `Origin` that is this server's. Must not know who is signed in.
 
 use axum::http::header::{COOKIE, HOST, ORIGIN};
@@ -12,25 +12,27 @@ use url::Url;
 use crate::app::App;
 use crate::request::client::Client;
 
-/// The header that holds the value against CSRF.
+/// The header with the CSRF value.
 const X_CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 
 const NAME: &str = "bindery_session";
 
-/// The name where TLS is in front. Browsers let nobody else set it: no page of another host, and nobody on the way.
+/// The name behind TLS. The prefix `__Host-` makes browsers refuse this cookie from other hosts and over unencrypted
+/// connections.
 const NAME_WITH_TLS: &str = "__Host-bindery_session";
 
-/// How many cookies of the name are looked at. Servers on other ports of a host share its cookies.
+/// The number of cookies of this name that are checked. There may be several, because servers on other ports of the
+/// same host share its cookies.
 const MAX_CANDIDATES: usize = 4;
 
-/// How the cookie of a request is named.
+/// The kind of cookie that a request uses, which determines its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CookieKind {
     has_tls: bool,
 }
 
 impl CookieKind {
-    /// TLS is in front if the public address says so, or a trusted proxy does.
+    /// Returns the kind for a request. TLS is in use if the public address says so, or a trusted proxy does.
     pub(crate) fn of(app: &App, extensions: &Extensions, headers: &HeaderMap) -> CookieKind {
         let has_tls = app.config.public_url.as_deref().is_some_and(|url| url.starts_with("https://"))
             || Client::of(extensions, headers, &app.config.analytics).has_tls;
@@ -41,17 +43,17 @@ impl CookieKind {
         if self.has_tls { NAME_WITH_TLS } else { NAME }
     }
 
-    /// The secrets that a request has in cookies of this name, a few at most.
+    /// Returns the secrets in the request's cookies of this name, at most [`MAX_CANDIDATES`].
     pub(crate) fn secrets(self, headers: &HeaderMap) -> impl Iterator<Item = &str> {
         cookies(headers).filter(move |(name, _)| *name == self.name()).map(|(_, secret)| secret).take(MAX_CANDIDATES)
     }
 
-    /// The `Set-Cookie` that keeps a secret until then.
+    /// Returns the `Set-Cookie` that stores a secret for `lasts` milliseconds.
     pub(crate) fn keep(self, secret: &str, lasts: Millis) -> Result<HeaderValue, Error> {
         self.set(secret, (lasts + 999) / 1000)
     }
 
-    /// The `Set-Cookie` that removes the cookie.
+    /// Returns the `Set-Cookie` that removes the cookie.
     pub(crate) fn clear(self) -> Result<HeaderValue, Error> {
         self.set("", 0)
     }
@@ -63,7 +65,7 @@ impl CookieKind {
     }
 }
 
-/// Whether the request has a cookie of a session, of either name.
+/// Returns whether the request has a session cookie of either name.
 pub(crate) fn has_session_cookie(headers: &HeaderMap) -> bool {
     cookies(headers).any(|(name, _)| [NAME, NAME_WITH_TLS].contains(&name))
 }
@@ -73,7 +75,7 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
 }
 
-/// Checks that a page of this server sent the request, and nobody in its name.
+/// Checks that a page of this server sent the request, not a page of another site (CSRF).
 ///
 /// # Errors
 /// `FORBIDDEN`.
@@ -90,7 +92,7 @@ pub(crate) fn check_sender(config: &Config, method: &Method, headers: &HeaderMap
     Err(Error::new(Code::Forbidden, text))
 }
 
-/// Checks that the page that sent the request, if a browser names one, is this server's.
+/// Checks that the `Origin` of the request, if the browser sent one, is this server.
 ///
 /// # Errors
 /// `FORBIDDEN`.
@@ -103,7 +105,7 @@ pub(crate) fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), E
     Err(Error::new(Code::Forbidden, text))
 }
 
-/// Whether an origin is the public address of this server, or the host that the request was sent to.
+/// Returns whether an origin is the public address of this server, or the host that the request was sent to.
 fn is_own(config: &Config, headers: &HeaderMap, origin: &HeaderValue) -> bool {
     let Ok(origin) = origin.to_str() else { return false };
     let public = config.public_url.as_deref().and_then(|url| Url::parse(url).ok());

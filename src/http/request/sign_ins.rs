@@ -1,5 +1,5 @@
-//! How often somebody may fail to sign in (`API.md` 5.8.2): five times a minute from one address, and as one member. Must not
-//! know passwords.
+//! Limits failed sign-ins (`API.md` 5.8.2): five a minute from one address, and for one member. Must not know
+//! passwords.
 
 use std::net::IpAddr;
 
@@ -9,21 +9,21 @@ use bindery_model::error::{Code, Error};
 use crate::error::Failure;
 use crate::transport::rate::{RateLimit, Wait, network};
 
-/// How many failures a minute.
+/// The number of failures that are allowed in a minute.
 const FAILURES: u32 = 5;
 
-/// Tells emails apart, known or not. Letter case does not matter when members sign in, either.
+/// A hash that identifies an email, known or not. Letter case is ignored, as in sign-ins.
 type EmailHash = [u8; 32];
 
-/// What addresses and members have left.
+/// The failures that addresses and members have left.
 #[derive(Debug)]
 pub(crate) struct SignIns {
     addresses: RateLimit<IpAddr>,
     emails: RateLimit<EmailHash>,
 }
 
-/// An attempt, which is counted as a failure from its beginning on: many at once are not checked before they are counted,
-/// and one whose client leaves has failed.
+/// An attempt. It counts as a failure from its beginning: otherwise many simultaneous attempts would be checked before
+/// any is counted. If its client leaves, it stays counted.
 pub(crate) struct Attempt<'a> {
     sign_ins: &'a SignIns,
     address: IpAddr,
@@ -39,13 +39,13 @@ impl SignIns {
     /// Begins an attempt.
     ///
     /// # Errors
-    /// `RATE_LIMITED`, for unknown emails as for known ones.
+    /// `RATE_LIMITED`, for unknown emails just as for known ones.
     pub(crate) fn begin(&self, address: IpAddr, email: &str) -> Result<Attempt<'_>, Failure> {
         let (address, email) =
             (network(address), *blake3::hash(email.trim().to_ascii_lowercase().as_bytes()).as_bytes());
         self.addresses.take(address).map_err(|wait| too_many(&wait))?;
         if let Err(wait) = self.emails.take(email) {
-            // Nothing was tried from this address.
+            // The address must not lose an attempt when the limit of the member refuses this one.
             self.addresses.give_back(address);
             return Err(too_many(&wait));
         }
@@ -54,7 +54,7 @@ impl SignIns {
 }
 
 impl Attempt<'_> {
-    /// Takes the attempt back: the password was right, or was not looked at.
+    /// Takes the attempt back: the password was right, or was not checked.
     pub(crate) fn did_not_fail(self) {
         self.sign_ins.addresses.give_back(self.address);
         self.sign_ins.emails.give_back(self.email);

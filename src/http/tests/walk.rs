@@ -1,4 +1,4 @@
-//! A walk over every route and method of the server.
+//! A test that visits every route and method of the server.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::observe::operations;
 const METHODS: [Method; 7] =
     [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::OPTIONS];
 
-/// The methods of a path, according to `Allow`.
+/// Returns the methods of a path, according to `Allow`.
 async fn methods_of(router: &HttpService, path: &str) -> Vec<Method> {
     let unknown = Method::from_bytes(b"BREW").unwrap();
     let (status, headers, _) = send_to(router.clone(), request(unknown, path)).await;
@@ -26,7 +26,7 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
     let mut open = BTreeSet::new();
     let mut n_closed = 0;
     for route in table {
-        // Files that do not exist are 404.
+        // Replaced by an existing file, since missing ones are answered with 404.
         let path = route.path.replace("/docs/{file}", "/docs/swagger-ui.css");
         let path = path.replace('{', "x").replace(['}', '*'], "");
         let methods = methods_of(&router, &path).await;
@@ -38,7 +38,7 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
                     request.headers_mut().insert("authorization", token.parse().unwrap());
                 }
                 let (status, headers, _) = send_to(router.clone(), request).await;
-                // The description shows a token what it may see, so it has to be a valid one.
+                // The description depends on the token, so it requires a valid one if there is one.
                 let is_open = route.open.contains(&method) && (token.is_none() || path != "/v2/openapi.json");
                 let case = format!("{method} {path} with {token:?}: {status}");
                 assert_eq!(status != StatusCode::UNAUTHORIZED, is_open, "{case}");
@@ -49,7 +49,7 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
                 false => n_closed += 1,
             }
         }
-        // Methods that are not listed do nothing either.
+        // Unlisted methods must not have an effect either.
         for method in METHODS {
             let (status, ..) = send_to(router.clone(), request(method, &path)).await;
             assert_ne!(status, StatusCode::NOT_FOUND, "{path}");
@@ -114,7 +114,7 @@ async fn the_page_on_security_names_each_open_route_and_no_other() {
     let mut table = crate::routes();
     table.extend(analytics::intake(&app.config));
     let open = table.into_iter().filter(|route| !route.open.is_empty()).map(|route| route.path.replace('*', ""));
-    // The address with a slash at its end is another form of the one without, which the description leaves out.
+    // The description omits the address with a slash at its end, because it is another form of the one without.
     let open: BTreeSet<String> = open.filter(|path| !path.ends_with('/')).collect();
     let (_, _, text) = send_to(router(app), request(Method::GET, "/v2/openapi.json")).await;
     let document: Value = serde_json::from_str(&text).unwrap();
@@ -150,7 +150,7 @@ fn samples_of_proxies_do_not_publish_the_metrics() {
     }
 }
 
-/// Each `$ref` names something that the document has.
+/// Checks that each `$ref` names something in the document.
 fn assert_every_reference_resolves(document: &Value, part: &Value) {
     match part {
         Value::Object(object) => {

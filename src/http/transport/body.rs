@@ -18,17 +18,17 @@ use crate::error::Failure;
 use crate::transport::budget::{Account, Charge};
 use crate::transport::connection::Connection;
 
-/// How much memory is reserved for a body before any of it has arrived.
+/// The memory that is reserved for a body before any of it has arrived.
 const RESERVED_BYTES: usize = 16 << 10;
 
-/// A body that is still to be read. Errors in it rank behind errors in the rest of the request (`API.md` 1.7), so the
+/// A body that was not read yet. Errors in it rank behind errors in the rest of the request (`API.md` 1.7), so the
 /// handler decides when to read it.
 #[derive(Debug)]
 pub(crate) struct JsonBody {
     content_type: Option<String>,
     /// The value of `Content-Encoding`.
     packed_as: Option<String>,
-    /// As announced by `Content-Length`; 0 without one.
+    /// The length announced by `Content-Length`; 0 without one.
     announced_bytes: usize,
     account: Option<Arc<Account>>,
     source: Source,
@@ -37,7 +37,7 @@ pub(crate) struct JsonBody {
 #[derive(Debug)]
 enum Source {
     Unread(Body),
-    /// Read early; an error in it is reported when the body is asked for.
+    /// Read early. An error is reported only when the handler asks for the body.
     ReadAhead(Result<Bytes, Failure>),
 }
 
@@ -60,7 +60,7 @@ impl<S: Send + Sync> FromRequest<S> for JsonBody {
 }
 
 impl JsonBody {
-    /// The bytes of a body of the type `application/json`.
+    /// Returns the bytes of a body of the type `application/json`.
     ///
     /// # Errors
     /// In this order: `MALFORMED_JSON` for a body that is cut off, `PAYLOAD_TOO_LARGE`, `OVERLOADED` if other bodies
@@ -69,11 +69,11 @@ impl JsonBody {
         self.read_as(max_bytes, &["application/json"]).await
     }
 
-    /// The bytes of a body of one of these types; the first is the one that messages recommend. The type of an empty
-    /// body does not matter: it is not valid JSON, which the parser reports.
+    /// Returns the bytes of a body of one of these types; messages recommend the first one. The type of an empty body
+    /// is not checked: it is not valid JSON, which the parser reports.
     ///
     /// # Errors
-    /// As [`JsonBody::read`].
+    /// The errors of [`JsonBody::read`].
     pub(crate) async fn read_as(self, max_bytes: usize, types: &[&str]) -> Result<Bytes, Failure> {
         let is_packed = is_packed(self.packed_as.as_deref());
         let account = self.account.clone();
@@ -90,7 +90,7 @@ impl JsonBody {
         }
     }
 
-    /// The body as it arrives, of one of these types, and the charge for what of it is kept.
+    /// Returns the body as a stream of one of these types, and the charge for the parts of it that are kept.
     ///
     /// # Errors
     /// `UNSUPPORTED_MEDIA_TYPE`.
@@ -107,7 +107,7 @@ impl JsonBody {
         Ok((body.into_data_stream(), Charge::to(self.account)))
     }
 
-    /// The same body, read before its errors may be reported. [`JsonBody::read`] reports them.
+    /// Reads the body before its errors may be reported. [`JsonBody::read`] reports them.
     pub(crate) async fn read_ahead(self, max_bytes: usize) -> JsonBody {
         let read = match self.source {
             Source::Unread(body) => read(body, self.announced_bytes, max_bytes, Charge::to(self.account.clone())).await,
@@ -116,7 +116,7 @@ impl JsonBody {
         JsonBody { source: Source::ReadAhead(read), ..self }
     }
 
-    /// The bytes that were read ahead; `None` if reading failed.
+    /// Returns the bytes that were read ahead; `None` if reading failed.
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         match &self.source {
             Source::ReadAhead(Ok(bytes)) => Some(bytes),
@@ -125,7 +125,7 @@ impl JsonBody {
     }
 }
 
-/// The error for a body that ended with an error: its sender stopped before its end, or sent it too slowly.
+/// Returns the error for a body that broke off: its sender stopped, or sent it too slowly.
 pub(crate) fn cut_off(error: &axum::Error) -> Error {
     let mut source = error.source();
     while let Some(cause) = source {
@@ -137,7 +137,7 @@ pub(crate) fn cut_off(error: &axum::Error) -> Error {
     Error::new(Code::MalformedJson, "the body was cut off before its end")
 }
 
-/// The error for a body that does not fit into memory with those that are there already.
+/// Returns the error for a body for which there is no memory left.
 pub(crate) fn no_memory() -> Error {
     Error::new(Code::Overloaded, "the server holds too many large requests and answers; try again")
 }
@@ -157,7 +157,7 @@ async fn read(body: Body, announced_bytes: usize, max_bytes: usize, mut charge: 
             return Err(too_large().into());
         }
         if bytes > read.capacity() {
-            // At least doubled, so that copying stays cheap, but not beyond what was announced.
+            // Grows to at least double the size, so that copying stays cheap, but not beyond the announced length.
             let most = if announced_bytes >= bytes { announced_bytes } else { max_bytes };
             let capacity = (read.capacity() * 2).max(bytes).min(most);
             read.reserve_exact(capacity - read.len());
@@ -170,7 +170,7 @@ async fn read(body: Body, announced_bytes: usize, max_bytes: usize, mut charge: 
     Ok(charge.attach(read))
 }
 
-/// Whether a body is compressed.
+/// Returns whether a body is compressed.
 fn is_packed(encoding: Option<&str>) -> Result<bool, Failure> {
     match encoding {
         None | Some("identity") => Ok(false),

@@ -1,16 +1,17 @@
 //! The memory that the bodies of requests and answers may hold together. Must not know connections or HTTP.
 //!
-//! A body is charged as it is read, and refused if it does not fit. So is the large answer to a read, before it is sent.
-//! Any other answer is charged once it is made, whether it fits or not: what it reports has already happened. While the
-//! budget is exhausted, no request is begun, so that answers exceed it by no more than the requests that were running.
+//! A body is charged as it is read, and refused if it does not fit. A large answer to a read is charged and refused in
+//! the same way before it is sent. Any other answer is charged once it is made, even if it does not fit: the change
+//! that it reports has already happened. While the budget is exhausted, no request is begun. So answers exceed it only
+//! by those of the requests that were running.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Bytes;
 
-/// Bodies and answers of this size may use the whole budget, larger ones three quarters of it: clients that leave large
-/// answers unread cannot keep out ordinary requests.
+/// Bodies and answers up to this size may use the whole budget, larger ones three quarters of it. So clients that leave
+/// large answers unread cannot block ordinary requests.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// The budget of a server.
@@ -25,7 +26,7 @@ impl Budget {
         Budget { limit, used: AtomicUsize::new(0) }
     }
 
-    /// By how many bytes more than half of the budget is in use. From here on, clients that keep the server waiting
+    /// Returns the number of bytes in use beyond half of the budget. From then on, clients that keep the server waiting
     /// are disconnected.
     pub(crate) fn over_half(&self) -> usize {
         self.used.load(Ordering::Relaxed).saturating_sub(self.limit / 2)
@@ -35,7 +36,7 @@ impl Budget {
         self.used.load(Ordering::Relaxed) >= self.limit
     }
 
-    /// How much of the budget may be in use with something of this size.
+    /// Returns how many bytes may be in use after adding something of this size.
     fn limit_for(&self, bytes: usize) -> usize {
         if bytes <= SMALL_BYTES { self.limit } else { self.limit / 4 * 3 }
     }
@@ -48,7 +49,7 @@ impl Budget {
     }
 }
 
-/// What one connection holds of the budget.
+/// The share of the budget that one connection holds.
 #[derive(Debug)]
 pub(crate) struct Account {
     budget: Arc<Budget>,
@@ -60,24 +61,24 @@ impl Account {
         Arc::new(Account { budget, held: AtomicUsize::new(0) })
     }
 
-    /// How many bytes are held.
+    /// Returns the number of bytes held.
     pub(crate) fn held(&self) -> usize {
         self.held.load(Ordering::Relaxed)
     }
 
-    /// Whether an answer of this size fits. It is charged a moment later, so answers that are made at the same time may
-    /// exceed the limit by one for each thread.
+    /// Returns whether an answer of this size fits. It is charged a moment later, so answers that are made at the same
+    /// time may exceed the limit by one for each thread.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         self.budget.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.budget.limit_for(bytes)
     }
 
-    /// Whether the budget of the server is used up.
+    /// Returns whether the budget of the server is used up.
     pub(crate) fn is_exhausted(&self) -> bool {
         self.budget.is_exhausted()
     }
 }
 
-/// Bytes that are charged until this is dropped. Without an account, as in a router without a server, nothing is.
+/// Bytes that are charged until this is dropped. Without an account, as in tests without a server, nothing is charged.
 #[derive(Debug, Default)]
 pub(crate) struct Charge {
     account: Option<Arc<Account>>,
@@ -85,17 +86,17 @@ pub(crate) struct Charge {
 }
 
 impl Charge {
-    /// A charge of nothing yet.
+    /// Creates an empty charge.
     pub(crate) fn to(account: Option<Arc<Account>>) -> Charge {
         Charge { account, bytes: 0 }
     }
 
-    /// A charge of nothing yet to the same account.
+    /// Creates an empty charge to the same account.
     pub(crate) fn another(&self) -> Charge {
         Charge::to(self.account.clone())
     }
 
-    /// Changes the charge to this many bytes. Returns whether they fit; if not, the charge is as before.
+    /// Changes the charge to this many bytes. Returns whether they fit; if not, the charge is unchanged.
     #[must_use]
     pub(crate) fn try_set(&mut self, bytes: usize) -> bool {
         let Some(account) = &self.account else { return true };
@@ -112,7 +113,7 @@ impl Charge {
         true
     }
 
-    /// Charges this many bytes more, whether they fit or not.
+    /// Charges this many bytes more, even if they do not fit.
     pub(crate) fn add(&mut self, bytes: usize) {
         let Some(account) = &self.account else { return };
         account.budget.used.fetch_add(bytes, Ordering::Relaxed);
@@ -120,7 +121,7 @@ impl Charge {
         self.bytes += bytes;
     }
 
-    /// These bytes, charged until the last clone of them is dropped.
+    /// Returns these bytes, charged until their last clone is dropped.
     pub(crate) fn attach<T: AsRef<[u8]> + Send + 'static>(self, bytes: T) -> Bytes {
         Bytes::from_owner(ChargedBytes { bytes, _charge: self })
     }

@@ -1,4 +1,4 @@
-//! One connection as the server sees it: for what it waits, since when, and how much memory it holds. Must not read,
+//! The server's record of one connection: what it waits for, since when, and how much memory it holds. Must not read,
 //! write or close anything: [`crate::transport::connections`] decides, and the connection's own task closes.
 
 use std::net::SocketAddr;
@@ -14,61 +14,63 @@ use crate::transport::budget::{Account, Charge};
 use crate::transport::refusal::MAX_HEAD_BYTES;
 use crate::transport::watchers::Watchers;
 
-/// What a client must at least send or accept within each `client_timeout`, unless it ends sooner.
+/// The number of bytes that a client must send or accept within each `client_timeout`, unless it finishes sooner.
 pub(crate) const MIN_PROGRESS_BYTES: usize = 16 << 10;
 
-/// How much of a head is not charged to the budget: what the parser reserves for every connection.
+/// The part of a head that is not charged to the budget: the parser reserves it for every connection.
 const FREE_HEAD_BYTES: usize = 8 << 10;
 
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     pub(crate) account: Arc<Account>,
-    /// Those of the whole server.
+    /// The watchers of the whole server.
     pub(crate) watchers: Arc<Watchers>,
     waits: Mutex<Waits>,
     is_cut: AtomicBool,
     is_stopping: AtomicBool,
-    /// Wakes the connection's task when one of the two was set.
+    /// Wakes the connection's task when `is_cut` or `is_stopping` was set.
     signal: Notify,
 }
 
 #[derive(Debug)]
 struct Waits {
-    /// Since when no request is running; once its head begins to arrive, since then.
+    /// The time since when no request is running, or since when the next head is arriving.
     head: Option<Instant>,
     head_bytes: usize,
-    /// Whether the head's first line has arrived, within the limit of a head.
+    /// True if the head's first line has arrived, within the limit of a head.
     is_line_complete: bool,
     head_charge: Charge,
     has_served: bool,
-    /// How many requests are running: the next one may begin while the answer before it is still being dropped.
+    /// The number of running requests. It may be two: the next one may begin while the previous answer is still being
+    /// dropped.
     running: usize,
-    /// Since when a handler waits for more of its request's body.
+    /// The time since when a handler waits for more of its request's body.
     body: Option<Instant>,
-    /// Since when the client has not accepted [`MIN_PROGRESS_BYTES`].
+    /// The time since when the client has not accepted [`MIN_PROGRESS_BYTES`].
     write: Option<Instant>,
     written: usize,
 }
 
-/// How long the server waits for clients.
+/// The times that the server waits for clients.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Patience {
-    /// For an answer to be accepted.
+    /// The time for an answer to be accepted.
     pub(crate) client: Duration,
-    /// For the head of a request, and for the first request of a connection.
+    /// The time for the head of a request, and for the first request of a connection.
     pub(crate) head: Duration,
-    /// For the next request.
+    /// The time for the next request.
     pub(crate) keepalive: Duration,
-    /// For more of a body. `None` leaves it to the body's own timer, so that its request is answered.
+    /// The time for more of a body. `None` leaves this to the body's own timer, which answers the request with an
+    /// error.
     pub(crate) body: Option<Duration>,
 }
 
-/// A request that is running on a connection. It has ended when this is dropped.
+/// A request that is running on a connection. Dropping this ends it.
 pub(crate) struct RunningRequest(Arc<Connection>);
 
 impl RunningRequest {
-    /// The head of a request has arrived.
+    /// Notes that the head of a request has arrived.
     pub(crate) fn begin(connection: &Arc<Connection>) -> RunningRequest {
         connection.request_begins();
         RunningRequest(Arc::clone(connection))
@@ -82,7 +84,7 @@ impl Drop for RunningRequest {
 }
 
 impl Connection {
-    /// The account of the connection of a request; none without a server, as in tests.
+    /// Returns the account of the request's connection; `None` without a server, as in tests.
     pub(crate) fn account_of(extensions: &Extensions) -> Option<Arc<Account>> {
         extensions.get().map(|connection: &Arc<Connection>| Arc::clone(&connection.account))
     }
@@ -110,7 +112,7 @@ impl Connection {
         }
     }
 
-    /// Asks the connection's task to drop it.
+    /// Asks the connection's task to close it at once.
     pub(crate) fn cut(&self) {
         self.is_cut.store(true, Ordering::Relaxed);
         self.signal.notify_one();
@@ -130,7 +132,7 @@ impl Connection {
         self.is_stopping.load(Ordering::Relaxed)
     }
 
-    /// Completes when the connection was asked for one of the two since the last time.
+    /// Completes when [`Connection::cut`] or [`Connection::stop`] was called since the last time.
     pub(crate) async fn signalled(&self) {
         self.signal.notified().await;
     }
@@ -141,7 +143,7 @@ impl Connection {
         waits.head = None;
     }
 
-    /// The answer was handed over to be sent, or will not be sent.
+    /// Notes that the answer was handed over to be sent, or will not be sent.
     fn request_ends(&self) {
         let mut waits = self.waits.lock();
         waits.running = waits.running.saturating_sub(1);
@@ -155,7 +157,7 @@ impl Connection {
         waits.head_charge = Charge::to(Some(Arc::clone(&self.account)));
     }
 
-    /// Bytes have arrived.
+    /// Notes that bytes have arrived.
     pub(crate) fn arrived(&self, bytes: &[u8]) {
         let mut waits = self.waits.lock();
         if waits.head.is_none() || bytes.is_empty() {
@@ -165,7 +167,7 @@ impl Connection {
             waits.head = Some(Instant::now());
         }
         let charged = waits.head_bytes.max(FREE_HEAD_BYTES);
-        // A line that ends behind the limit is too long, however much of it arrived at once.
+        // A line that ends beyond the limit is too long, even if all of it arrived at once.
         let within_limit = bytes.len().min(MAX_HEAD_BYTES.saturating_sub(waits.head_bytes));
         waits.is_line_complete |= bytes[..within_limit].contains(&b'\n');
         waits.head_bytes += bytes.len();
@@ -174,33 +176,34 @@ impl Connection {
         }
     }
 
-    /// Whether no request is running: what is written now, only the parser can have made.
+    /// Is true if no request is running. Bytes that are written then can only come from the parser.
     pub(crate) fn is_between_requests(&self) -> bool {
         self.waits.lock().head.is_some()
     }
 
-    /// Whether the first line of the head that is arriving is complete.
+    /// Is true if the first line of the arriving head is complete.
     pub(crate) fn is_line_complete(&self) -> bool {
         self.waits.lock().is_line_complete
     }
 
-    /// A handler waits for the body, or does no longer.
+    /// Notes since when a handler waits for the body; `None` if it no longer waits.
     pub(crate) fn awaits_body(&self, since: Option<Instant>) {
         self.waits.lock().body = since;
     }
 
-    /// More of a body has arrived that is read while it is answered: its client is busy sending.
+    /// Notes that more of a body arrived while it is answered. The client is busy sending, so its time for reading
+    /// starts over.
     pub(crate) fn is_sending(&self) {
         let mut waits = self.waits.lock();
         waits.write = waits.write.map(|_| Instant::now());
     }
 
-    /// The client accepts nothing more for now.
+    /// Notes that the client accepts no more bytes for now.
     pub(crate) fn write_blocked(&self) {
         self.waits.lock().write.get_or_insert_with(Instant::now);
     }
 
-    /// The client accepted bytes.
+    /// Notes that the client accepted bytes.
     pub(crate) fn wrote(&self, bytes: usize) {
         let mut waits = self.waits.lock();
         if waits.write.is_some() {
@@ -211,7 +214,7 @@ impl Connection {
         }
     }
 
-    /// The client accepted everything.
+    /// Notes that the client accepted everything.
     pub(crate) fn flushed(&self) {
         let mut waits = self.waits.lock();
         if waits.write.is_some() {
@@ -220,15 +223,15 @@ impl Connection {
         }
     }
 
-    /// Since when the server waits for this client, if it does, and whether it waits for a request: then nothing is lost
-    /// if the connection is closed.
+    /// Returns since when the server waits for this client, and whether it waits for a new request. In that case
+    /// nothing is lost if the connection is closed.
     pub(crate) fn yields_since(&self) -> Option<(Instant, bool)> {
         let waits = self.waits.lock();
         let since = waits.write.or(waits.body).or(waits.head).filter(|_| !self.is_cut())?;
         Some((since, waits.head.is_some() && waits.write.is_none()))
     }
 
-    /// For what the server has waited too long.
+    /// Returns what the server has waited for too long.
     pub(crate) fn overdue(&self, now: Instant, patience: Patience) -> Option<&'static str> {
         let waits = self.waits.lock();
         let exceeds = |since: Instant, patience| now.saturating_duration_since(since) > patience;

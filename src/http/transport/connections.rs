@@ -1,7 +1,7 @@
-//! All connections of a server: how many there may be, and which are closed for the sake of others. Must not do I/O.
+//! All connections of a server: their limit, and which ones are closed to make room. Must not do I/O.
 //!
-//! The server never waits long for a client: a connection that waits longest is closed when another one needs its place
-//! or the memory that it holds, and every connection is closed when its time is over.
+//! When a new connection needs a place or memory, the connection that waits longest is closed. Every connection is
+//! closed when its time is over.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -18,38 +18,40 @@ use crate::transport::connection::{Connection, Patience};
 use crate::transport::rate::network;
 use crate::transport::watchers::Watchers;
 
-/// How many connections beyond the limit may exist for the moment that closing others takes.
+/// The number of connections that may exist beyond the limit while others are being closed.
 const BEYOND: usize = 64;
 
-/// How long a connection may at least wait for its request: it may have arrived, and only not been read yet.
+/// The time for which an idle connection is never closed: its request may have arrived without having been read yet.
 const LEAST_IDLE: Duration = Duration::from_millis(100);
 
-/// How long the server waits for a body or for an answer to be read before others may have the place.
+/// The time for which the server waits for a body, or for an answer to be read, before the connection may be closed to
+/// make room.
 const LEAST_BUSY: Duration = Duration::from_secs(1);
 
-/// When memory is short, connections yield that hold this much and have kept the server waiting for this long.
+/// When memory is short, connections are closed that hold at least this much and have kept the server waiting for this
+/// long.
 const YIELDING_BYTES: usize = 64 << 10;
 const YIELDING_TIME: Duration = Duration::from_secs(1);
 
-/// How long a stopping server waits for a head, and for a client that does not send or read.
+/// The times that a stopping server waits for a head, and for a client that does not send or read.
 const STOPPING_HEAD: Duration = Duration::from_secs(1);
 const STOPPING_CLIENT: Duration = Duration::from_secs(5);
 
-/// At most one log line about refused connections in this time.
+/// The minimum time between two log lines about refused connections.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
-/// What clients may use of a server.
+/// The limits for clients of a server.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// How many connections may be open.
+    /// The number of connections that may be open.
     pub max_connections: usize,
-    /// How much memory bodies of requests and answers may use, in bytes.
+    /// The memory that bodies of requests and answers may use, in bytes.
     pub max_buffer_bytes: usize,
-    /// How long to wait for a client that sends or reads nothing.
+    /// The time to wait for a client that sends or reads nothing.
     pub client_timeout: Duration,
-    /// How long to keep a connection open for the next request.
+    /// The time to keep a connection open for the next request.
     pub keepalive_timeout: Duration,
-    /// How long a stopping server gives running requests.
+    /// The time that a stopping server gives running requests.
     pub stop_timeout: Duration,
 }
 
@@ -65,19 +67,19 @@ pub(crate) struct Connections {
     logged: Mutex<Option<Instant>>,
 }
 
-/// A connection's place among the open ones. It is free again when this is dropped.
+/// A connection's place among the open ones. Dropping it frees the place.
 pub(crate) struct ConnectionSlot {
     connections: Arc<Connections>,
     number: u64,
     connection: Arc<Connection>,
 }
 
-/// Whether there is a place for a connection.
+/// The outcome of looking for a place for a connection.
 pub(crate) enum Admission {
     Now(ConnectionSlot),
-    /// There will be one in a moment.
+    /// A place will be free in a moment.
     Later,
-    /// All connections have a request.
+    /// No connection can be closed, because all are busy with a request.
     Refused,
 }
 
@@ -90,7 +92,7 @@ impl Deref for ConnectionSlot {
 }
 
 impl ConnectionSlot {
-    /// The limits of the server.
+    /// Returns the limits of the server.
     pub(crate) fn limits(&self) -> Limits {
         self.connections.limits
     }
@@ -103,9 +105,9 @@ impl Drop for ConnectionSlot {
     }
 }
 
-/// The one that yields to a new one, and since when it keeps the server waiting: of the address with most of them one that
-/// waits for a request, else the one that waits longest. So a client that opens many displaces its own first, and where all
-/// have one address, as behind a proxy, only their times count.
+/// Returns the connection to close for a new one, and since when it keeps the server waiting. It belongs to the address
+/// with the most waiting connections, and is its longest idle one; if none is idle, the longest waiting. So a client
+/// that opens many connections displaces its own. If all share one address, as behind a proxy, only the times matter.
 fn yielding<'a>(open: impl Iterator<Item = &'a Arc<Connection>>) -> Option<(Instant, &'a Arc<Connection>)> {
     let mut counts: HashMap<IpAddr, usize> = HashMap::new();
     let mut waiting = Vec::new();
@@ -136,7 +138,7 @@ impl Connections {
         })
     }
 
-    /// Looks for a place for a new connection. If all are taken, closes one that keeps the server waiting.
+    /// Looks for a place for a new connection. If all are taken, closes a connection that keeps the server waiting.
     pub(crate) fn admit(self: &Arc<Self>, peer: SocketAddr) -> Admission {
         let mut open = self.open.lock();
         if open.len() >= self.limits.max_connections {
@@ -151,7 +153,7 @@ impl Connections {
         Admission::Now(self.place(&mut open, peer))
     }
 
-    /// A place beyond the limit, for a probe.
+    /// Returns a place beyond the limit, for a probe.
     pub(crate) fn admit_probe(self: &Arc<Self>, peer: SocketAddr) -> ConnectionSlot {
         self.place(&mut self.open.lock(), peer)
     }
@@ -173,7 +175,7 @@ impl Connections {
         }
     }
 
-    /// Closes what has taken too long, and what must yield because memory is short. To be called a few times a second.
+    /// Closes connections whose time is over, and others while memory is short. Must be called a few times a second.
     pub(crate) fn sweep(&self, now: Instant) {
         let open: Vec<Arc<Connection>> = self.open.lock().values().cloned().collect();
         let patience = self.patience();
@@ -196,14 +198,14 @@ impl Connections {
         Patience { client: client_timeout, head: client_timeout, keepalive: keepalive_timeout, body: None }
     }
 
-    /// If more than half of the memory for bodies is in use, closes connections that hold some and have kept the server
-    /// waiting, the longest waiting ones first.
+    /// Closes connections if more than half of the memory for bodies is in use: those that hold some and keep the
+    /// server waiting, the longest waiting ones first.
     fn relieve(&self, open: &[Arc<Connection>], now: Instant) {
         let mut excess = self.budget.over_half();
         if excess == 0 {
             return;
         }
-        // What is being closed already will give back what it holds.
+        // Connections that are already being closed will give back their memory.
         let closing = open.iter().filter(|connection| connection.is_cut()).map(|connection| connection.account.held());
         excess = excess.saturating_sub(closing.sum());
         let holding = open.iter().filter(|connection| connection.account.held() >= YIELDING_BYTES);
@@ -225,8 +227,8 @@ impl Connections {
         }
     }
 
-    /// From here on, connections serve no more requests, and wait for clients only as long as a stopping server does. To be
-    /// called when no more connections are accepted.
+    /// Makes all connections serve no more requests, and use the shorter times of a stopping server. Must be called
+    /// when no more connections are accepted.
     pub(crate) fn stop(&self) {
         self.is_stopping.store(true, Ordering::Relaxed);
         self.open.lock().values().for_each(|connection| connection.stop());
@@ -243,7 +245,7 @@ impl Connections {
         }
     }
 
-    /// Closes all connections, whatever they do.
+    /// Closes all connections, even busy ones.
     pub(crate) fn cut_all(&self) {
         self.open.lock().values().for_each(|connection| connection.cut());
     }

@@ -1,8 +1,8 @@
 //! Reads the rest of a request body that a handler left unread, before the response is sent.
 //!
-//! A client may never see the response if its connection is closed while it still sends. A kept-alive connection would
-//! be closed just as the client sends its next request. Owns the limits of this reading; must not know why the handler
-//! stopped. A body that a task still reads, as a streamed import does, is left to that task.
+//! If a connection is closed while its client still sends, the client may never see the response. A kept-alive
+//! connection would be closed just when the client sends its next request. Owns the limits of this reading; must not
+//! know why the handler stopped. If a task still reads the body, as in a streamed import, it is left to that task.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use axum::response::Response;
 use parking_lot::Mutex;
 use tokio_stream::{Stream, StreamExt};
 
-/// How much of a body is drained: enough for any body near the usual limits, bounded so that a client cannot send
-/// forever.
+/// The number of bytes of a body that are drained: enough for any body near the usual limits, and bounded so that a
+/// client cannot send forever.
 const MAX_BYTES: usize = 64 << 20;
 const MAX_TIME: Duration = Duration::from_secs(5);
 
-/// Answers a request with `next`, and drains what is left of its body. Every body that a handler may refuse unread passes
-/// through it.
+/// Answers a request with `next`, and drains the rest of its body. Every request with a body that a handler may refuse
+/// unread must pass through this.
 pub(crate) async fn drain<F: Future<Output = Response>>(request: Request, next: impl FnOnce(Request) -> F) -> Response {
     // A client that sent `Expect: 100-continue` has not sent its body yet.
     if request.body().is_end_stream() || request.headers().contains_key(EXPECT) {
@@ -33,7 +33,7 @@ pub(crate) async fn drain<F: Future<Output = Response>>(request: Request, next: 
     let mut unread = for_handler.clone();
     let response = next(Request::from_parts(parts, Body::from_stream(for_handler))).await;
     if Arc::strong_count(&unread.0) == 1 {
-        // The response is sent whether or not the rest arrives.
+        // The response is sent even if the rest does not arrive.
         let _ = tokio::time::timeout(MAX_TIME, unread.drain()).await;
     }
     response

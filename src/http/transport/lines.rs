@@ -12,11 +12,11 @@ use crate::transport::budget::Charge;
 pub(crate) struct Lines {
     chunks: BodyDataStream,
     unread: BytesMut,
-    /// For `unread`.
+    /// The charge for `unread`.
     charge: Charge,
-    /// How many bytes of `unread` are known to hold no line end.
+    /// The number of bytes of `unread` that are known to contain no line end.
     searched: usize,
-    /// Whether the bytes that arrive belong to a line that is already too long.
+    /// True if the arriving bytes belong to a line that is already too long.
     is_skipping: bool,
     is_over: bool,
     max_bytes: usize,
@@ -26,17 +26,17 @@ pub(crate) struct Lines {
 pub(crate) enum Line {
     /// A line within the limit.
     Whole(BytesMut),
-    /// A line beyond the limit. It was skipped; the error says so.
+    /// A line beyond the limit, which was skipped, as an error.
     TooLong(Error),
 }
 
 impl Lines {
-    /// The lines of a body, each of at most `max_bytes`.
+    /// Splits a body into lines of at most `max_bytes`.
     pub(crate) fn new((chunks, charge): (BodyDataStream, Charge), max_bytes: usize) -> Lines {
         Lines { chunks, unread: BytesMut::new(), charge, searched: 0, is_skipping: false, is_over: false, max_bytes }
     }
 
-    /// The next line; `None` at the end of the body.
+    /// Returns the next line; `None` at the end of the body.
     ///
     /// # Errors
     /// `MALFORMED_JSON` for a body that is cut off; `OVERLOADED` if other bodies have left too little memory.

@@ -1,7 +1,7 @@
-//! Answers while the data folder is opened: `/healthz` is 200, everything else 503, `/readyz` with the progress. Must not know
-//! how a folder is opened.
+//! Answers requests while the data folder is being opened: `/healthz` with 200, all others with 503, `/readyz` with the
+//! progress. Must not know how a folder is opened.
 //!
-//! There is no router yet, and nothing to answer from. So a connection gets one answer and is closed.
+//! There is no router and no content yet, so each connection gets one answer and is closed.
 
 use std::future::Future;
 use std::io;
@@ -15,13 +15,13 @@ use tokio::sync::Semaphore;
 
 use crate::transport::refusal;
 
-/// More connections at once wait in the system's queue.
+/// The number of connections at once. More wait in the system's queue.
 const PLACES: usize = 256;
 
-/// A client must send its head and read the answer within this time.
+/// The time in which a client must send its head and read the answer.
 const TIME: Duration = Duration::from_secs(2);
 
-/// The time to accept nothing after the system has refused a connection.
+/// The pause after the system has refused a connection.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Answers on the listener until `opening` completes. `progress` is from 0 to 1.
@@ -54,7 +54,8 @@ pub async fn serve_while<T>(
     }
 }
 
-/// Answers the first request of a connection, and reads what else it sends: closing it unread would reset it.
+/// Answers the first request of a connection, and reads the rest of its bytes: closing a socket with unread bytes
+/// resets it.
 async fn answer(mut stream: TcpStream, progress: &(impl Fn() -> f64 + Sync)) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.windows(4).any(|bytes| bytes == b"\r\n\r\n") && head.len() <= refusal::MAX_HEAD_BYTES {

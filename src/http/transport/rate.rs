@@ -8,20 +8,20 @@ use std::time::Instant;
 use bindery_config::Rate;
 use parking_lot::Mutex;
 
-/// How many clients are remembered at least. Twice as many are remembered at most: those seen last.
+/// The number of most recent clients that are remembered. Up to twice as many may be.
 const MIN_CLIENTS: usize = 50_000;
 
-/// A limit, and what each client has left of it.
+/// A rate limit, with the remaining requests of each client.
 #[derive(Debug)]
 pub(crate) struct RateLimit<C> {
-    /// How many may come at once: the size of a bucket.
+    /// The number of requests that may come at once: the size of a bucket.
     burst: f64,
     per_second: f64,
     buckets: Mutex<Buckets<C>>,
 }
 
-/// The buckets of the clients seen last. When the younger ones are many, the older ones are forgotten, as if they were
-/// full again. So each client that is remembered costs the same, and no request has to look through all of them.
+/// The buckets of the clients seen last, in two generations. When the young one is full, it becomes the old one, and
+/// the former old one is dropped, as if its buckets were full. So no request has to look through all clients.
 #[derive(Debug)]
 struct Buckets<C> {
     young: HashMap<C, Bucket>,
@@ -34,14 +34,14 @@ struct Bucket {
     refilled: Instant,
 }
 
-/// How long to wait for the next request.
+/// The time to wait for the next request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wait {
     pub(crate) seconds: u64,
 }
 
 impl<C: Eq + Hash> RateLimit<C> {
-    /// A limit for each client.
+    /// Creates a limit that applies to each client.
     pub(crate) fn new(rate: Rate) -> RateLimit<C> {
         let Rate { requests, seconds } = rate;
         let burst = f64::from(requests.get());
@@ -49,12 +49,12 @@ impl<C: Eq + Hash> RateLimit<C> {
         RateLimit { burst, per_second: burst / f64::from(seconds.get()), buckets }
     }
 
-    /// Counts a request of a client, or says how long to wait for the next one.
+    /// Counts a request of a client; the error is the time to wait for the next one.
     pub(crate) fn take(&self, client: C) -> Result<(), Wait> {
         self.take_at(client, Instant::now())
     }
 
-    /// Takes back that a request was counted.
+    /// Undoes the counting of one request.
     pub(crate) fn give_back(&self, client: C) {
         let mut buckets = self.buckets.lock();
         if let Some(mut bucket) = buckets.remove(&client) {
@@ -92,7 +92,8 @@ impl<C: Eq + Hash> Buckets<C> {
     }
 }
 
-/// The owner of an address: in IPv6, one owner has 2^64 addresses.
+/// Returns the address that is counted. In IPv6 it is a /64 network, because one client usually has that many
+/// addresses.
 pub(crate) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V4(_) => address,

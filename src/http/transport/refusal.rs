@@ -1,4 +1,4 @@
-//! Answers to what never becomes a request, as the bytes that are sent. Must not know sockets.
+//! The raw bytes of answers to connections that never become requests of the router. Must not know sockets.
 
 use axum::http::{HeaderValue, StatusCode};
 use bindery_model::error::{Code, Error};
@@ -13,11 +13,11 @@ pub(crate) const MAX_HEAD_BYTES: usize = 64 << 10;
 /// The most headers of a request, which is hyper's limit.
 const MAX_HEADERS: usize = 100;
 
-/// The statuses of the parser's answers.
+/// The statuses with which the parser answers.
 pub(crate) const PARSER_STATUSES: [&str; 3] = ["400", "414", "431"];
 
-/// The answer in place of one that the parser gives with this status; `None` for a status that it does not use.
-/// `is_line_complete` tells a long URL from long headers, and `date` is a header line.
+/// Returns the replacement of the parser's answer with this status; `None` for a status that it does not use.
+/// `is_line_complete` distinguishes a too long URL from too long headers. `date` is a header line.
 pub(crate) fn of_the_parser(status: &str, is_line_complete: bool, date: Option<&str>) -> Option<Vec<u8>> {
     let (status, error) = match status {
         "400" => {
@@ -34,13 +34,13 @@ pub(crate) fn of_the_parser(status: &str, is_line_complete: bool, date: Option<&
     Some(answer(status, &error, date))
 }
 
-/// The answer to a connection that exceeds the limit.
+/// Returns the answer to a connection beyond the limit.
 pub(crate) fn no_place() -> Vec<u8> {
     let message = "all connections of the server are in use; try again";
     answer(StatusCode::SERVICE_UNAVAILABLE, &Error::new(Code::Overloaded, message), Some("retry-after: 1"))
 }
 
-/// The answer of `/healthz` while the data folder is opened.
+/// Returns the answer of `/healthz` while the data folder is opened.
 pub(crate) fn alive() -> Vec<u8> {
     let id = request_id::random();
     let lines = [
@@ -53,7 +53,7 @@ pub(crate) fn alive() -> Vec<u8> {
     format!("{}\r\n\r\n", lines.join("\r\n")).into_bytes()
 }
 
-/// The answer to everything else meanwhile; that of `/readyz` has the progress.
+/// Returns the answer to all other requests meanwhile; for `/readyz` with the progress.
 pub(crate) fn opening(progress: Option<f64>, is_head: bool) -> Vec<u8> {
     let error =
         Error::new(Code::Overloaded, "the server is starting: its data folder is being opened; try again in a moment");
@@ -61,7 +61,7 @@ pub(crate) fn opening(progress: Option<f64>, is_head: bool) -> Vec<u8> {
     if let Some(progress) = progress {
         body["progress"] = progress.into();
     }
-    // Not logged: whoever waits for a start asks many times a second.
+    // The refusal is not logged, because clients that wait for a start send many requests a second.
     let id = request_id::random();
     let mut bytes = with_body(&id, StatusCode::SERVICE_UNAVAILABLE, &body, Some("retry-after: 1"));
     if is_head {
@@ -75,7 +75,7 @@ fn too_large(what: &str) -> Error {
     Error::new(Code::PayloadTooLarge, message)
 }
 
-/// The answer with an error, which is logged under a new id.
+/// Returns an error as an answer, and logs it under a new id.
 fn answer(status: StatusCode, error: &Error, header: Option<&str>) -> Vec<u8> {
     let (id, (_, code)) = (request_id::random(), wire(error.code));
     tracing::info!(id = id.to_str().unwrap_or_default(), status = status.as_u16(), code, "refused");

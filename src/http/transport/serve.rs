@@ -1,4 +1,4 @@
-//! The listener: accepting and serving connections, and stopping gracefully. Must not know what is served.
+//! The listener: accepts and serves connections, and stops gracefully. Must not know the meaning of requests.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -29,55 +29,54 @@ use crate::transport::refusal;
 use crate::transport::socket::Socket;
 use crate::transport::transfer::{AnswerBody, RequestBody};
 
-/// How often connections are checked.
+/// The interval of checking connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
 
-/// How many connections may wait in the system's queue to be accepted. If it is full, the system drops the request to connect,
-/// and clients repeat it only after a second. The system's own limit (`somaxconn`) may be lower.
+/// The number of connections that may wait in the system's queue. If it is full, the system drops further ones, and
+/// clients try again only after a second. The system's own limit (`somaxconn`) may be lower.
 const BACKLOG: u32 = 4096;
 
-/// How often to look for a place when there is none.
+/// The interval of looking for a place when there is none.
 const ADMISSION_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long to accept nothing after the system has refused a connection, for lack of descriptors or memory.
+/// The pause in accepting after the system refused a connection for lack of descriptors or memory.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// What the system may hold of an answer that the client has not received: enough for some megabytes a second to
-/// another continent.
+/// The size of the system's send buffer of a connection: enough for some megabytes a second to another continent.
 const SEND_BUFFER_BYTES: usize = 256 << 10;
 
-/// How many connections without a place may be open while it is found out whether they probe, and until they have their
-/// answer. The oldest yields to a new one.
+/// The number of connections without a place that may be open, until it is known whether they are probes, and until
+/// they have their answer. A new one replaces the oldest.
 const MAX_REFUSED: usize = 32;
 const REFUSING_TIME: Duration = Duration::from_secs(1);
 
-/// How much of a connection without a place is read at once: the usual head of a probe arrives whole.
+/// The number of bytes read at once from a connection without a place. The usual head of a probe fits.
 const EARLY_BYTES: usize = 2 << 10;
 
-/// How a probe begins.
+/// The beginnings of probe requests.
 const PROBES: [&[u8]; 4] = [b"GET /healthz", b"GET /readyz", b"HEAD /healthz", b"HEAD /readyz"];
 
 /// Listens on an address.
 ///
 /// # Errors
-/// Those of the system: the address is in use, or not one of this machine.
+/// The errors of the system: the address is in use, or not one of this machine.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-    // Otherwise the port cannot be used again until the connections of the server before are forgotten.
+    // Without this, the port could not be used again until the system forgets the connections of the previous server.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
 
-/// Serves until `stop` completes. Then it accepts no more connections, and gives running requests `stop_timeout`
-/// to finish, and clients that send or read nothing a few seconds.
+/// Serves until `stop` completes. Then it accepts no more connections. Running requests get `stop_timeout` to finish,
+/// and clients that send or read nothing get a few seconds.
 pub async fn serve(
     listener: TcpListener,
     router: HttpService,
     stop: impl Future<Output = ()> + Send + 'static,
     limits: Limits,
 ) {
-    // Connections inherit it. The system would take up to some megabytes for each client that does not read.
+    // Connections inherit this size. By default the system may take some megabytes for each client that does not read.
     if let Err(error) = SockRef::from(&listener).set_send_buffer_size(SEND_BUFFER_BYTES) {
         tracing::debug!(%error, "the size of send buffers could not be set");
     }
@@ -106,7 +105,7 @@ pub async fn serve(
     if tokio::time::timeout(limits.stop_timeout, finish(&connections, &mut ticks)).await.is_err() {
         tracing::warn!(stop_timeout = ?limits.stop_timeout, "dropping requests that are still running");
         connections.cut_all();
-        // A task is dropped when it next waits for something, so this takes no time unless a handler computes.
+        // A task is dropped the next time it waits, so this takes no time unless a handler computes.
         let _ = tokio::time::timeout(Duration::from_secs(1), connections.all_closed()).await;
     }
 }
@@ -122,7 +121,7 @@ async fn finish(connections: &Connections, ticks: &mut tokio::time::Interval) {
     }
 }
 
-/// Whether accepting failed because of this one connection, so that the next one may be accepted at once.
+/// Is true if accepting failed because of this connection only, so that the next one may be accepted at once.
 fn is_of_the_client(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset)
 }
@@ -134,11 +133,12 @@ async fn accept(
     router: &HttpService,
     refused: &mut VecDeque<AbortHandle>,
 ) {
-    // Responses are small and clients wait for them: none may be held back to be sent with the next one.
+    // Responses are small and clients wait for them, so the system must not hold them back to send them with the next
+    // one.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "TCP_NODELAY could not be set");
     }
-    // Meanwhile other connections wait in the system's queue.
+    // While this waits, other connections wait in the system's queue.
     let admission = loop {
         match connections.admit(peer) {
             Admission::Later => tokio::time::sleep(ADMISSION_INTERVAL).await,
@@ -166,7 +166,7 @@ async fn accept(
     }
 }
 
-/// Answers a connection that has no place: a probe as always, anything else with an error.
+/// Answers a connection that has no place: a probe as usual, all others with an error.
 async fn refuse(
     mut stream: TcpStream,
     peer: SocketAddr,
@@ -195,13 +195,13 @@ async fn refuse(
     }
     stream.write_all(&refusal::no_place()).await?;
     stream.shutdown().await?;
-    // Closing it unread would reset it.
+    // Closing a socket with unread bytes would reset it.
     let mut bytes = [0; 4096];
     while stream.read(&mut bytes).await? > 0 {}
     Ok(())
 }
 
-/// How many requests a connection may have.
+/// The number of requests that a connection may send.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectionUse {
     Once,
@@ -230,12 +230,12 @@ async fn run(place: ConnectionSlot, socket: Socket, router: HttpService, connect
         }
     });
     let mut parser = http1::Builder::new();
-    // Its own timer for heads closes connections that are merely idle; `Connections::sweep` tells them apart.
+    // Not hyper's own timer: it would also close idle connections, which `Connections::sweep` treats differently.
     parser.header_read_timeout(None).max_buf_size(refusal::MAX_HEAD_BYTES);
     parser.max_header_size(refusal::MAX_HEAD_BYTES);
     let mut serving = pin!(parser.serve_connection(TokioIo::new(socket), service));
     loop {
-        // The connection comes first: it is woken for each request, the signal at most twice.
+        // The connection is polled first, because it is woken for each request, and the signal at most twice.
         tokio::select! {
             biased;
             result = serving.as_mut() => {

@@ -1,9 +1,9 @@
-//! The TCP connection below the HTTP parser: notes what arrives and what the client accepts, and replaces the parser's
-//! own answers. Must not know requests.
+//! The TCP connection below the HTTP parser: records which bytes arrive and are accepted, and replaces the parser's own
+//! answers. Must not know requests.
 //!
-//! The parser (hyper) answers what is not HTTP, and heads that are too large, with a status and an empty body. Nothing
-//! can change these answers before they are written, so they are recognized here: only the parser writes while no
-//! request is running, and exactly these bytes.
+//! The parser (hyper) answers requests that are not HTTP, and heads that are too large, with a status and an empty
+//! body. These answers cannot be configured, so they are recognized here: while no request is running, only the parser
+//! writes, and always the same bytes.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -18,8 +18,8 @@ use tokio::time::Sleep;
 use crate::transport::connection::Connection;
 use crate::transport::refusal;
 
-/// How much is read, and for how long, from a client that still sends although its answer is complete. If its bytes were
-/// left unread, the system would reset the connection, and the client might never see the answer.
+/// The limits of reading from a client that still sends although its answer is complete. If its bytes were left unread,
+/// the system would reset the connection, and the client might never see the answer.
 const LINGER_BYTES: usize = 1 << 20;
 const LINGER_TIME: Duration = Duration::from_secs(2);
 
@@ -29,11 +29,11 @@ const PARSER_ANSWER_BYTES: usize = 200;
 pub(crate) struct Socket {
     stream: TcpStream,
     connection: Arc<Connection>,
-    /// What was read to find out whether the client probes, and how much of it the parser has read since.
+    /// The bytes read to detect a probe, and the number of them that the parser has read since.
     early: Option<(Vec<u8>, usize)>,
-    /// What is written in place of bytes that the parser is writing, and how much of it is written already.
+    /// The bytes written in place of the parser's answer, and the number of them already written.
     replacement: Option<(Vec<u8>, usize)>,
-    /// Set once the parser has refused the request.
+    /// The wait before the close. It is set once the parser has refused the request.
     linger: Option<Linger>,
 }
 
@@ -47,7 +47,7 @@ impl Socket {
         Socket { stream, connection, early: None, replacement: None, linger: None }
     }
 
-    /// A connection of which this was read before.
+    /// Creates a socket from which these bytes were already read.
     pub(crate) fn with_early(stream: TcpStream, connection: Arc<Connection>, early: Vec<u8>) -> Socket {
         connection.arrived(&early);
         let mut socket = Socket::new(stream, connection);
@@ -146,14 +146,14 @@ impl AsyncWrite for Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        // Without this the system would keep what the client did not read, possibly for many minutes.
+        // Without this the system would keep the unread bytes, possibly for many minutes.
         if self.connection.is_cut() {
             let _ = self.stream.set_zero_linger();
         }
     }
 }
 
-/// Notes what the client accepted.
+/// Records the bytes that the client accepted.
 fn note(connection: &Connection, polled: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
     match &polled {
         Poll::Pending => connection.write_blocked(),
@@ -163,14 +163,15 @@ fn note(connection: &Connection, polled: Poll<io::Result<usize>>) -> Poll<io::Re
     polled
 }
 
-/// The bytes with an error object in the parser's answer at their end; `None` if they do not end with one.
+/// Returns the bytes with an error object in place of the parser's answer at their end; `None` if they do not end with
+/// one.
 fn replace(bytes: &[u8], is_line_complete: bool) -> Option<Vec<u8>> {
     let from = bytes.len().saturating_sub(PARSER_ANSWER_BYTES);
     let start = from + bytes[from..].windows(7).rposition(|window| window == b"HTTP/1.")?;
     let head = std::str::from_utf8(&bytes[start..]).ok()?;
     let mut lines = head.split("\r\n");
     let status = lines.next()?.split(' ').nth(1)?;
-    // The rest is for what is seldom: answers without a body, such as 304, also come here.
+    // Answers without a body, such as 304, also get here. They are sorted out first, because the rest is slower.
     if !refusal::PARSER_STATUSES.contains(&status) {
         return None;
     }

@@ -1,4 +1,4 @@
-//! Response bodies that are sent while they are made. Must not know what they hold.
+//! Response bodies that are sent while they are produced. Must not know what they hold.
 
 use std::io;
 use std::pin::Pin;
@@ -13,32 +13,32 @@ use tokio_stream::wrappers::ReceiverStream;
 
 use crate::transport::budget::Account;
 
-/// The number of pieces that may wait for a slow client before the producer has to wait. They are charged to nobody yet, and may be
-/// as large as what is read at a time.
+/// The number of pieces that may wait for a slow client before the producer has to wait. They are not charged yet, and
+/// may be as large as one read.
 const PIECES_IN_FLIGHT: usize = 1;
 
-/// As much memory must be left for answers before one more piece is made.
+/// The memory that must be left for answers before another piece is made.
 const ROOM_BYTES: usize = 256 << 10;
 
-/// The time between two looks at whether memory is left.
+/// The interval of checking for memory.
 const ROOM_INTERVAL: Duration = Duration::from_millis(20);
 
-/// How many pieces are made at once. More would only wait for each other, and keep threads from everything else.
+/// The number of pieces that are made at once. More would only wait for each other, and occupy threads.
 static MAKING: Semaphore = Semaphore::const_new(8);
 
 /// The producer's end of a streamed body. Sending fails once the client has disconnected.
 pub(crate) type PieceSender = mpsc::Sender<io::Result<Bytes>>;
 
-/// A body and the sender that fills it. The body ends when the sender is dropped.
+/// Creates a body and the sender that fills it. The body ends when the sender is dropped.
 pub(crate) fn streamed() -> (PieceSender, Body) {
     let (pieces, received) = mpsc::channel(PIECES_IN_FLIGHT);
     (pieces, Body::from_stream(ReceiverStream::new(received)))
 }
 
-/// A body whose pieces come from `next`, until it returns `None`. Each piece is made on a blocking thread, once the
-/// client has accepted most of those before it, so a client that does not read holds no thread. An error breaks off the
-/// response, so the client cannot mistake it for a complete one. While the memory that `account` belongs to is used up, no
-/// more pieces are made.
+/// Returns a body whose pieces come from `next`, until that returns `None`. Each piece is made on a blocking thread,
+/// once the client has accepted most of the earlier ones, so a client that does not read holds no thread. An error
+/// breaks off the response, so the client cannot mistake it for a complete one. No more pieces are made while the
+/// memory of `account` is used up.
 pub(crate) fn produced<F: PieceSource>(account: Option<Arc<Account>>, next: F) -> Body {
     Body::from_stream(PieceStream { account, idle: Some(next), making: None })
 }
@@ -47,12 +47,12 @@ pub(crate) fn produced<F: PieceSource>(account: Option<Arc<Account>>, next: F) -
 pub(crate) trait PieceSource: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static {}
 impl<F: FnMut() -> io::Result<Option<Bytes>> + Send + Unpin + 'static> PieceSource for F {}
 
-/// A piece, and the function that makes those after it; `None` at the end.
+/// A piece, and the function that makes the next ones; `None` at the end.
 type PieceResult<F> = io::Result<Option<(Bytes, F)>>;
 
 struct PieceStream<F> {
     account: Option<Arc<Account>>,
-    /// `None` while a piece is being made, and at the end.
+    /// The function that makes pieces; `None` while a piece is being made, and at the end.
     idle: Option<F>,
     making: Option<Pin<Box<dyn Future<Output = PieceResult<F>> + Send>>>,
 }
@@ -80,8 +80,8 @@ impl<F: PieceSource> Stream for PieceStream<F> {
 
 async fn make<F: PieceSource>(account: Option<Arc<Account>>, mut next: F) -> PieceResult<F> {
     let permit = MAKING.acquire().await.map_err(io::Error::other)?;
-    // The permit is kept meanwhile: those behind this one would wait for the same memory. Clients that leave what they were
-    // sent unread are disconnected, so it ends.
+    // Keeps the permit while it waits, since other pieces would wait for the same memory. The wait ends, because
+    // clients that do not read are disconnected.
     while account.as_ref().is_some_and(|account| !account.has_room_for(ROOM_BYTES)) {
         tokio::time::sleep(ROOM_INTERVAL).await;
     }

@@ -1,5 +1,5 @@
-//! Bodies between hyper and the router: those of requests are given up if their client does not send them, those of
-//! answers are charged to the budget until they are written. Must not know what they hold.
+//! Bodies between hyper and the router. A request body fails if its client does not send it in time. An answer is
+//! charged to the budget until it is written. Must not know what they hold.
 
 use std::io;
 use std::pin::Pin;
@@ -16,10 +16,10 @@ use tokio::time::Sleep;
 use crate::transport::budget::Charge;
 use crate::transport::connection::{Connection, MIN_PROGRESS_BYTES, RunningRequest};
 
-/// A body that is read whole may keep the server waiting for this many timeouts, however steadily it arrives.
+/// The limit of waiting for a body that is read whole, in timeouts, even if it arrives steadily.
 const TIMEOUTS_PER_BODY: u32 = 10;
 
-/// Answers of fewer bytes are not charged, unless they are pieces of a stream: there is at most one for each connection.
+/// Smaller answers are not charged, unless they are pieces of a stream: a connection has only one of them at a time.
 const FREE_BYTES: usize = 4 << 10;
 
 /// The body of a request. Only the time in which the server waits for the client counts.
@@ -27,10 +27,11 @@ pub(crate) struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,
     timeout: Duration,
-    /// How many bytes must arrive in `timeout`; `None` for a stream, of which any byte is enough, however long it lasts.
+    /// The number of bytes that must arrive in `timeout`. `None` for a stream: any byte is enough, and it may last any
+    /// time.
     min_bytes: Option<usize>,
     waiting: Option<Instant>,
-    /// How long the server has waited since `arrived` began to count, and since the beginning.
+    /// The time the server has waited since `arrived` was last reset.
     waited: Duration,
     waited_in_all: Duration,
     arrived: usize,
@@ -38,7 +39,7 @@ pub(crate) struct RequestBody {
 }
 
 impl RequestBody {
-    /// A body that is read whole, or a stream of lines.
+    /// Creates the body of a request: read whole, or a stream of lines.
     pub(crate) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody {
         RequestBody {
             body,
@@ -53,12 +54,12 @@ impl RequestBody {
         }
     }
 
-    /// Starts to wait, or goes on waiting. Ready when the client has had its time.
+    /// Starts or continues to wait. Ready when the client's time is over.
     fn poll_overdue(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if self.waiting.is_none() {
             let now = Instant::now();
             self.waiting = Some(now);
-            // A client that sends a byte now and then still keeps the server waiting.
+            // A client that sends a byte now and then still keeps the server waiting, so the earlier waits count too.
             self.connection.awaits_body(now.checked_sub(self.waited).or(self.waiting));
             let mut left = self.timeout.saturating_sub(self.waited);
             if self.min_bytes.is_some() {
@@ -128,15 +129,16 @@ impl Drop for RequestBody {
 pub(crate) struct AnswerBody {
     body: Body,
     connection: Arc<Connection>,
-    /// For all of a body of known size, until its first piece is handed over.
+    /// The charge for a body of known size, until its first piece is handed over.
     charge: Option<Charge>,
-    /// Whether its size is not known: many small pieces of it may wait to be written.
+    /// True if its size is not known: many small pieces of it may wait to be written.
     is_stream: bool,
     _running: RunningRequest,
 }
 
 impl AnswerBody {
-    /// The body of the answer on this connection to a request that runs until the body is dropped.
+    /// Creates the body of the answer to a request on this connection. The request counts as running until the body is
+    /// dropped.
     pub(crate) fn new(body: Body, connection: Arc<Connection>, running: RunningRequest) -> AnswerBody {
         let bytes = body.size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
         let charge = bytes.and_then(|bytes| charge_of(&connection, bytes, FREE_BYTES));
@@ -172,7 +174,7 @@ impl HttpBody for AnswerBody {
     }
 }
 
-/// The charge for a piece of an answer, unless it has fewer than `least` bytes.
+/// Returns the charge for a piece of an answer; `None` if it has fewer than `least` bytes.
 fn charge_of(connection: &Connection, bytes: usize, least: usize) -> Option<Charge> {
     (bytes >= least).then(|| {
         let mut charge = Charge::to(Some(Arc::clone(&connection.account)));

@@ -1,5 +1,5 @@
-//! The number of requests that may wait for changes at once: each has a connection for as long as it likes, so no client, and not
-//! all of them together, may take every place. Must not know what they wait for.
+//! Limits the number of requests that wait for changes. Each holds a connection for a long time, so neither one client
+//! nor all together may take every place. Must not know what they wait for.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 
 use crate::transport::rate::network;
 
-/// The requests that wait for changes.
+/// The waiting requests.
 #[derive(Debug)]
 pub(crate) struct Watchers {
     max_connections: usize,
     counts: Mutex<HashMap<Owner, usize>>,
 }
 
-/// Whom a request that waits counts for.
+/// The owners to which a waiting request is counted.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Owner {
     Everybody,
@@ -26,14 +26,14 @@ enum Owner {
     Sender(Actor),
 }
 
-/// A request that waits. It counts until this is dropped.
+/// A waiting request. It counts until this is dropped.
 pub(crate) struct Watch {
     watchers: Arc<Watchers>,
     owners: [Owner; 3],
 }
 
 impl Watchers {
-    /// Those of a server that may have this many connections.
+    /// Creates the limits of a server that may have this many connections.
     pub(crate) fn new(max_connections: usize) -> Arc<Watchers> {
         Arc::new(Watchers { max_connections, counts: Mutex::default() })
     }

@@ -15,7 +15,7 @@ fn only_segment(folder: &TempDir) -> PathBuf {
     paths.remove(0)
 }
 
-/// A closed log that was synced after each of these groups of records, and was not synced after the last ones.
+/// Makes a closed log that was synced after each of these groups of records, and was not synced after the last ones.
 fn grouped(groups: &[u64], unsynced: u64) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let mut log = Log::open(folder.path(), LARGE).unwrap();
@@ -31,7 +31,7 @@ fn append_next(log: &mut Log) {
     log.append(&payload(log.last() + 1)).unwrap();
 }
 
-/// Where each of the records `1..=count` of the first segment begins, and where the last one ends.
+/// Returns the beginning of each of the records `1..=count` of the first segment, and the end of the last one.
 fn positions(count: u64) -> Vec<usize> {
     let mut at = HEADER_BYTES as usize;
     let mut positions = vec![at];
@@ -47,7 +47,7 @@ fn torn_files(folder: &TempDir) -> Vec<PathBuf> {
     names.filter(|path| path.to_str().unwrap().contains("torn-")).collect()
 }
 
-/// The image of the log when its power was cut: a segment with these bytes.
+/// Returns the image of the log when its power was cut: a segment with these bytes.
 fn image(path: &Path, bytes: &[u8]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join(path.file_name().unwrap()), bytes).unwrap();
@@ -67,7 +67,7 @@ fn a_log_torn_at_any_byte_keeps_the_records_before_it_and_accepts_new_ones() {
         let folder = image(&path, &torn);
         let mut log = Log::open(folder.path(), LARGE).unwrap();
         let last = positions[1..].iter().filter(|end| **end <= torn_at).count() as u64;
-        // The count is exact because no payload ends with zeros, which would survive the cut.
+        // The count is exact because no payload ends with zeros: the cut would not change those.
         assert_eq!(log.last(), last, "torn at {torn_at}");
         while log.last() < COUNT {
             append_next(&mut log);
@@ -84,7 +84,7 @@ fn complete_records_behind_a_torn_one_never_become_valid_again_and_are_kept_asid
     let folder = grouped(&[3], 3);
     let path = only_segment(&folder);
     let mut bytes = std::fs::read(&path).unwrap();
-    // Record 4's page never reached the disk, those of 5 and 6 did.
+    // The page of record 4 never reached the disk, the pages of records 5 and 6 did.
     let at = positions(3)[3];
     bytes[at..at + 30].fill(0);
     std::fs::write(&path, &bytes).unwrap();
@@ -122,7 +122,7 @@ fn only_the_newest_torn_tails_are_kept() {
 
 #[test]
 fn every_flipped_bit_of_a_synced_record_is_refused_and_nothing_is_changed() {
-    // Groups of one and of several; the last group has nothing behind it but its mark.
+    // The groups have one record or several. Behind the last group there is only its mark.
     for groups in [&[1, 2, 1][..], &[1, 3], &[4]] {
         let folder = grouped(groups, 0);
         let path = only_segment(&folder);
@@ -142,7 +142,7 @@ fn every_flipped_bit_of_a_synced_record_is_refused_and_nothing_is_changed() {
                 assert_eq!(std::fs::read(file).unwrap(), flipped, "bit {bit}");
                 assert!(torn_files(&folder).is_empty());
             } else {
-                // The mark itself. Nothing else is lost with it.
+                // The mark itself is damaged. Nothing else is lost with it.
                 assert_eq!(records(&opened.unwrap()), expected(1..=4), "bit {bit}");
             }
         }
@@ -185,7 +185,7 @@ fn records_without_proof_of_a_sync_are_written_again_before_they_are_trusted() {
         append_next(&mut log);
         log.sync().unwrap();
         drop(log);
-        // What the disk had of the records that were written again does not matter any more.
+        // After the rewrite, the old copies of the rewritten records are no longer needed and may be lost.
         if segments == 2 {
             let first = segment_paths(folder.path()).remove(0);
             let synced = positions(count)[groups.iter().sum::<u64>() as usize];
@@ -271,7 +271,7 @@ fn a_look_at_a_log_tells_a_torn_tail_from_damage_and_misses_no_segment() {
     assert_eq!(look(&folder, 0), (6, false, vec![]));
     flip(&only_segment(&folder), positions(6)[4] as u64 + 3);
     assert_eq!(look(&folder, 0), (4, true, vec![]));
-    // Whoever knows better: record 5 was synced, so it is lost.
+    // The caller knows that record 5 was synced, so it is lost.
     assert_eq!(look(&folder, 6), (6, false, vec![5..=5]));
     assert_eq!(look(&folder, 8).2, vec![5..=5, 7..=8]);
     let folder = filled(60, SMALL);
@@ -308,8 +308,8 @@ fn flip(path: &Path, at: u64) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// The power is cut while the last group is on its way: of each sector, the disk has what was there before or what
-    /// was written, in any combination.
+    /// The power is cut while the last group is being written. Each sector of the disk has its old contents or the new
+    /// ones, in any combination.
     #[test]
     fn a_power_cut_keeps_all_that_was_synced_and_of_the_rest_what_is_complete(
         groups in prop::collection::vec(1..6u64, 0..5),
@@ -373,7 +373,7 @@ proptest! {
         let end = positions(synced)[synced as usize];
         bytes[at.index(end)] ^= 1 << bit;
         std::fs::write(&path, &bytes).unwrap();
-        // The last synced group has no proof but the record behind it, or its mark.
+        // The only proof for the last synced group is the record behind it, or its mark.
         let is_refused = matches!(Log::open(folder.path(), LARGE), Err(LogError::Corrupt { .. }));
         prop_assert!(is_refused);
         prop_assert_eq!(std::fs::read(&path).unwrap(), bytes);

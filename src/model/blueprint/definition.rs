@@ -5,29 +5,30 @@ use serde::{Deserialize, Serialize};
 use super::field::{Field, FieldType};
 use super::types::{BlueprintKind, SearchSettings, Seo, Variant};
 
-/// A blueprint as a request body describes it. It is valid on its own; whether it fits the blueprint in force and the
-/// stored resources is decided elsewhere.
+/// A blueprint as a request body describes it. It is valid on its own. Elsewhere it is decided whether it fits the
+/// blueprint in force and the stored resources.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// From the body, derived from the name, or from the path.
+    /// The slug. It comes from the body, from the path, or is derived from the name.
     pub slug: String,
-    /// Label.
+    /// The label.
     pub name: String,
-    /// `None` if the body leaves it out: a new blueprint is then a resource, and an existing one keeps its kind.
+    /// The kind. `None` if the body leaves it out: a new blueprint is then a resource, and an existing one keeps its
+    /// kind.
     pub kind: Option<BlueprintKind>,
     /// True if readers see a publication only once its date has come.
     pub scheduled: bool,
-    /// Label in the dashboard.
+    /// The label in the dashboard.
     pub icon: Option<String>,
-    /// Slug of one of the fields.
+    /// The slug of the field that labels a resource.
     pub record_title: Option<String>,
-    /// Empty, or exactly one of them is the default.
+    /// The variants. Empty, or exactly one of them is the default.
     pub variants: Vec<VariantDefinition>,
-    /// Slugs of fields.
+    /// The slugs of the fields that the dashboard's SEO checks read.
     pub seo: Option<Seo>,
-    /// The fields that ranked search looks at.
+    /// The fields that ranked search searches.
     pub search: Option<SearchSettings>,
-    /// In order, with distinct slugs.
+    /// The fields in order, with distinct slugs.
     pub fields: Vec<FieldDefinition>,
 }
 
@@ -72,7 +73,7 @@ pub(super) struct FieldNumbers {
 }
 
 impl Definition {
-    /// The fields that refer to blueprints.
+    /// Returns the fields that refer to blueprints.
     pub fn relations(&self) -> impl Iterator<Item = RelationDefinition<'_>> {
         self.fields.iter().enumerate().filter_map(|(position, field)| {
             let blueprint = field.field_type.related_blueprint()?;
@@ -82,14 +83,14 @@ impl Definition {
 }
 
 impl FieldNumbers {
-    /// The numbers of a field.
+    /// Returns the numbers of a field.
     pub(super) fn of(field: &Field) -> FieldNumbers {
         FieldNumbers { number: field.number, since: field.since, claims: field.claims }
     }
 }
 
 impl FieldDefinition {
-    /// The field with its numbers.
+    /// Turns the definition into a field with these numbers.
     pub(super) fn numbered(self, numbers: FieldNumbers) -> Field {
         let FieldNumbers { number, since, claims } = numbers;
         Field {
@@ -106,7 +107,7 @@ impl FieldDefinition {
 }
 
 impl VariantDefinition {
-    /// The variant with its number.
+    /// Turns the definition into a variant with this number.
     pub(super) fn numbered(self, number: u16) -> Variant {
         Variant { number, name: self.name, slug: self.slug, default: self.default }
     }

@@ -31,7 +31,7 @@ pub enum DifferenceOp {
 }
 
 impl DifferenceOp {
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             DifferenceOp::Add => "add",
@@ -44,7 +44,8 @@ impl DifferenceOp {
     }
 }
 
-/// Removed fields, then added and changed fields in the order of the new fields, then the order, then the other parts.
+/// Returns the differences: removed fields, then added and changed fields in the order of the new fields, then the
+/// order, then the other parts.
 pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
     let mut differences = Vec::new();
     let mut add = |op: DifferenceOp, field: &str| differences.push(Difference { op, field: field.to_owned() });
@@ -79,7 +80,7 @@ pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
     differences
 }
 
-/// The slugs of the fields that both have, in the order of `one`.
+/// Returns the slugs of the fields that both blueprints have, in the order of `one`.
 fn common_slugs<'a>(one: &'a Blueprint, other: &Blueprint) -> Vec<&'a str> {
     let others: HashSet<&str> = other.fields.iter().map(|field| field.slug.as_str()).collect();
     one.fields.iter().map(|field| field.slug.as_str()).filter(|slug| others.contains(slug)).collect()

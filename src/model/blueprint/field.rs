@@ -19,7 +19,7 @@ pub struct Field {
     pub number: u32,
     /// The blueprint revision that added the field. Stored copies of older revisions have no value for it.
     pub since: u64,
-    /// Label.
+    /// The label.
     pub name: String,
     /// Key in `attributes`.
     pub slug: String,
@@ -27,16 +27,16 @@ pub struct Field {
     pub description: Option<String>,
     /// True if a written copy must have a value.
     pub required: bool,
-    /// If the field is unique (no two resources may have the same value in the same variant): the number under which its
-    /// values are claimed, from the same sequence as field numbers. A field that becomes unique again gets a new number,
-    /// so claims of an earlier time cannot be mistaken for current ones.
+    /// The number under which the values of the field are claimed, from the same sequence as field numbers; `None` if
+    /// the field is not unique (no two resources may have the same value of a unique field in the same variant). A
+    /// field that becomes unique again gets a new number, so older claims cannot be mistaken for current ones.
     pub claims: Option<u32>,
     /// The type with its settings.
     pub field_type: FieldType,
 }
 
 impl Field {
-    /// The slug of the blueprint that the field's values refer to, if the field is a relation.
+    /// Returns the slug of the blueprint that the field's values refer to, if the field is a relation.
     pub fn related_blueprint(&self) -> Option<&str> {
         self.field_type.related_blueprint()
     }
@@ -80,18 +80,18 @@ pub struct Relation {
     pub on_delete: OnDelete,
 }
 
-/// The effect on the values of a relation when the resource that they name is deleted (`API.md` 2.4.9).
+/// The effect on the values of a relation when the resource that they refer to is deleted (`API.md` 2.4.9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnDelete {
-    /// They stay, and name nothing.
+    /// The values stay. They then refer to no resource.
     Keep,
-    /// They go with the resource, in the same transaction.
+    /// The values are removed with the resource, in the same transaction.
     Nullify,
     /// The resource cannot be deleted.
     Restrict,
 }
 
-/// The allowed values of a choice, in order. Looking one up costs the same however many there are.
+/// The allowed values of a choice, in order. The time of a look-up does not depend on their number.
 #[derive(Debug, Clone)]
 pub struct Choices {
     values: Vec<String>,
@@ -99,18 +99,18 @@ pub struct Choices {
 }
 
 impl Choices {
-    /// These values.
+    /// Makes the choices with these values.
     pub fn new(values: Vec<String>) -> Choices {
         let known = values.iter().cloned().collect();
         Choices { values, known }
     }
 
-    /// The values in order.
+    /// Returns the values in order.
     pub fn values(&self) -> &[String] {
         &self.values
     }
 
-    /// Tests whether the value is allowed.
+    /// Returns whether the value is allowed.
     pub fn contains(&self, value: &str) -> bool {
         self.known.contains(value)
     }
@@ -132,10 +132,10 @@ pub enum DurationUnit {
 }
 
 impl OnDelete {
-    /// All of them.
+    /// All effects.
     pub const ALL: [OnDelete; 3] = [OnDelete::Keep, OnDelete::Nullify, OnDelete::Restrict];
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             OnDelete::Keep => "keep",
@@ -144,7 +144,7 @@ impl OnDelete {
         }
     }
 
-    /// The one with this name.
+    /// Returns the effect with this name.
     pub fn parse(name: &str) -> Option<OnDelete> {
         OnDelete::ALL.into_iter().find(|on_delete| on_delete.as_str() == name)
     }
@@ -154,7 +154,7 @@ impl DurationUnit {
     /// All units.
     pub const ALL: [DurationUnit; 3] = [DurationUnit::Minutes, DurationUnit::Hours, DurationUnit::Days];
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             DurationUnit::Minutes => "minutes",
@@ -163,7 +163,7 @@ impl DurationUnit {
         }
     }
 
-    /// The unit with this name.
+    /// Reads the unit with this name.
     pub fn parse(name: &str) -> Option<DurationUnit> {
         DurationUnit::ALL.into_iter().find(|unit| unit.as_str() == name)
     }
@@ -195,7 +195,7 @@ impl FieldType {
         "address",
     ];
 
-    /// The type's name in JSON.
+    /// Returns the type's name in JSON.
     pub fn name(&self) -> &'static str {
         match self {
             FieldType::Text => "text",
@@ -222,17 +222,17 @@ impl FieldType {
         }
     }
 
-    /// Tests whether a field of this type may be unique.
+    /// Returns whether a field of this type may be unique.
     pub fn may_be_unique(&self) -> bool {
         matches!(self, FieldType::Text | FieldType::Slug | FieldType::Email | FieldType::Link | FieldType::Number)
     }
 
-    /// The slug of the blueprint that values refer to, if the type is a relation.
+    /// Returns the slug of the blueprint that values refer to, if the type is a relation.
     pub fn related_blueprint(&self) -> Option<&str> {
         self.relation().map(|relation| relation.blueprint.as_str())
     }
 
-    /// The settings of a relation; `None` for other types.
+    /// Returns the settings of a relation; `None` for other types.
     pub fn relation(&self) -> Option<&Relation> {
         match self {
             FieldType::Reference(relation) | FieldType::References(relation) => Some(relation),

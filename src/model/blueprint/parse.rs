@@ -1,5 +1,5 @@
-//! Reading a definition from a request body (`API.md` 4.9.1). All errors are reported at once, each with the path of its
-//! value in the body, such as `fields.2.slug`.
+//! The reading of a definition from a request body (`API.md` 4.9.1). All errors are reported at once, each with the
+//! path of its value in the body, such as `fields.2.slug`.
 
 mod body;
 mod fields;
@@ -17,12 +17,12 @@ use super::types::{BlueprintKind, Seo};
 use crate::error::{Code, Error, Result};
 use crate::sent::{describe, quote, quote_all};
 
-/// Keys that only responses contain. A body may repeat them; they are ignored.
+/// The keys that only responses contain. A body may repeat them; they are ignored.
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
 const KEYS: [&str; 10] =
     ["name", "slug", "kind", "scheduled", "icon", "record_title", "variants", "seo", "search", "fields"];
 const VARIANT_KEYS: [&str; 3] = ["name", "slug", "default"];
-/// The most variants of a blueprint.
+/// The maximum number of variants of a blueprint.
 const MAX_VARIANTS: usize = 100;
 const SEO_KEYS: [&str; 5] = ["content", "focus_keyword", "title", "description", "slug"];
 
@@ -41,16 +41,16 @@ impl Definition {
     ///
     /// # Errors
     ///
-    /// As [`Definition::parse`].
+    /// The errors of [`Definition::parse`].
     pub fn parse_for(slug: &str, body: Value) -> Result<Definition> {
         read(body, Some(slug), BodyReader::with_limits())
     }
 
-    /// Reads what is stored of a blueprint, whatever its size: it may be from a time of other limits.
+    /// Reads a stored definition. Limits are not checked: the definition may be from a version with other limits.
     ///
     /// # Errors
     ///
-    /// As [`Definition::parse`].
+    /// The errors of [`Definition::parse`].
     pub(super) fn parse_stored(body: Value) -> Result<Definition> {
         read(body, None, BodyReader::default())
     }

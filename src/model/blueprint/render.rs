@@ -12,7 +12,7 @@ use crate::time::{Millis, format_millis};
 /// The version of the stored form.
 const FORMAT: u32 = 1;
 
-/// The blueprint as responses contain it, with its keys in their documented order.
+/// Returns the blueprint as responses contain it, with its keys in their documented order.
 pub fn to_json(blueprint: &Blueprint) -> Value {
     let variants: Vec<Value> = blueprint.variants.iter().map(variant_to_json).collect();
     let fields: Vec<Value> = blueprint.fields.iter().map(field_to_json).collect();
@@ -42,7 +42,7 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
     json
 }
 
-/// The stored form: JSON with a format version, the internal numbers, and the form that responses contain.
+/// Returns the stored form: JSON with a format version, the internal numbers, and the form that responses contain.
 pub fn encode(blueprint: &Blueprint) -> Vec<u8> {
     let variants: Vec<u16> = blueprint.variants.iter().map(|variant| variant.number).collect();
     let fields: Vec<FieldNumbers> = blueprint.fields.iter().map(FieldNumbers::of).collect();

@@ -1,7 +1,7 @@
-//! Creating a blueprint from a definition, and the next revision of an existing one (`API.md` 4.9.3).
+//! The creation of a blueprint from a definition, and the next revision of an existing blueprint (`API.md` 4.9.3).
 //!
-//! Owns the numbers: a field keeps its number as long as it keeps its slug and type, and a variant as long as it keeps its
-//! slug.
+//! Owns the numbers: a field keeps its number as long as it keeps its slug and type, and a variant as long as it keeps
+//! its slug.
 
 use super::definition::{Definition, FieldDefinition, FieldNumbers, VariantDefinition};
 use super::difference::{Difference, differences};
@@ -10,7 +10,7 @@ use super::types::{Blueprint, BlueprintKind};
 use crate::time::Millis;
 
 impl Blueprint {
-    /// The first revision of a blueprint.
+    /// Makes the first revision of a blueprint.
     pub fn create(definition: Definition, number: u32, now: Millis) -> Blueprint {
         let empty = Blueprint {
             number,
@@ -38,19 +38,20 @@ impl Blueprint {
         blueprint
     }
 
-    /// The next revision, and what differs. Without differences only the revision and `updated_at` are new.
+    /// Returns the next revision and the differences. Without differences, only the revision number and `updated_at`
+    /// are new.
     pub fn revise(&self, definition: Definition, now: Millis) -> (Blueprint, Vec<Difference>) {
         let next = self.next(definition, now);
         let differences = differences(self, &next);
         (next, differences)
     }
 
-    /// Tests whether there are numbers left for what a definition adds: they are never used again, so a blueprint that was
-    /// changed very often runs out of them.
+    /// Returns whether enough numbers are left for the new parts of a definition. Numbers are never used again, so a
+    /// blueprint that was changed very often has none left at some time.
     pub fn has_numbers_for(&self, definition: &Definition) -> bool {
         let is_new = |variant: &&VariantDefinition| self.variants.iter().all(|known| known.slug != variant.slug);
         let n_variants = definition.variants.iter().filter(is_new).count();
-        // A field takes a number for its values, and another one for their claims.
+        // A field takes one number for its values, and another one for its claims.
         let n_fields = definition.fields.len().saturating_mul(2);
         n_variants <= usize::from(u16::MAX - self.next_variant) && n_fields <= (u32::MAX - self.next_field) as usize
     }
@@ -87,8 +88,8 @@ impl Blueprint {
         next
     }
 
-    /// When the first variants are added, the existing copy becomes that of the default. When the last variants are
-    /// removed, the copy of the default is kept.
+    /// Numbers the variants. When the first variants are added, the existing copy becomes the copy of the default
+    /// variant. When the last variants are removed, the copy of the default variant is kept.
     fn number_variants(&self, variants: Vec<VariantDefinition>, next: &mut Blueprint) {
         if variants.is_empty() {
             next.plain_variant = self.default_variant();
@@ -109,7 +110,7 @@ impl Blueprint {
     }
 }
 
-/// A field of the next revision. `named` is that of the same slug before.
+/// Returns a field of the next revision. `named` is the field with the same slug in the revision before.
 fn number_field(named: Option<&Field>, field: FieldDefinition, next_field: &mut u32) -> Field {
     let mut next_number = || {
         *next_field += 1;

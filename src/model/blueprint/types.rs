@@ -1,4 +1,4 @@
-//! A blueprint that is in force, without the types of its fields.
+//! A blueprint in force, without the types of its fields.
 
 use std::collections::HashMap;
 
@@ -23,41 +23,41 @@ pub struct Blueprint {
     pub plain_variant: u16,
     /// Identifier in API paths.
     pub slug: String,
-    /// Label.
+    /// The label.
     pub name: String,
     /// Resource, singular or read-only.
     pub kind: BlueprintKind,
     /// True if readers see a publication only once its date has come.
     pub scheduled: bool,
-    /// Label in the dashboard.
+    /// The label in the dashboard.
     pub icon: Option<String>,
-    /// Slug of the field that labels a resource.
+    /// The slug of the field that labels a resource.
     pub record_title: Option<String>,
     /// Per-language copies. Empty, or exactly one of them is the default.
     pub variants: Vec<Variant>,
     /// The fields that the dashboard's SEO checks read.
     pub seo: Option<Seo>,
-    /// The fields that ranked search looks at; its defaults if there is none.
+    /// The fields that ranked search searches. `None` for the default fields.
     pub search: Option<SearchSettings>,
     /// The fields, in the order in which `attributes` lists them.
     pub fields: Vec<Field>,
     /// The log number at which the last retyped field came into force. An index on disk with a smaller number may lack
     /// that field's values.
     pub filled: u64,
-    /// When it was created.
+    /// The time of its creation.
     pub created_at: Millis,
-    /// When it was last changed.
+    /// The time of its last change.
     pub updated_at: Millis,
 }
 
 /// The three kinds of blueprints (`API.md` 2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlueprintKind {
-    /// Any number of resources.
+    /// A blueprint with any number of resources.
     Resource,
-    /// Exactly one resource, created with the blueprint.
+    /// A blueprint with exactly one resource, which is created with it.
     Singular,
-    /// Any number of resources, which the dashboard does not edit.
+    /// A blueprint with any number of resources, which the dashboard does not edit.
     Readonly,
 }
 
@@ -66,7 +66,7 @@ pub enum BlueprintKind {
 pub struct Variant {
     /// Internal number, never reused within the blueprint.
     pub number: u16,
-    /// Label.
+    /// The label.
     pub name: String,
     /// The value of `?variant=` that selects it.
     pub slug: String,
@@ -85,7 +85,7 @@ pub struct Seo {
     pub slug: Option<String>,
 }
 
-/// The fields that ranked search looks at, and their weights.
+/// The fields that ranked search searches, and their weights.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchSettings {
     /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0.
@@ -96,7 +96,7 @@ impl BlueprintKind {
     /// All kinds.
     pub const ALL: [BlueprintKind; 3] = [BlueprintKind::Resource, BlueprintKind::Singular, BlueprintKind::Readonly];
 
-    /// The name in JSON.
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             BlueprintKind::Resource => "resource",
@@ -105,35 +105,35 @@ impl BlueprintKind {
         }
     }
 
-    /// The kind with this name.
+    /// Reads the kind with this name.
     pub fn parse(name: &str) -> Option<BlueprintKind> {
         BlueprintKind::ALL.into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
 impl Blueprint {
-    /// The field with this slug.
+    /// Returns the field with this slug.
     pub fn field(&self, slug: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.slug == slug)
     }
 
-    /// All fields, for looking up many.
+    /// Returns all fields by slug, for many look-ups.
     pub fn fields_by_slug(&self) -> HashMap<&str, &Field> {
         self.fields.iter().map(|field| (field.slug.as_str(), field)).collect()
     }
 
-    /// The variant with this slug.
+    /// Returns the variant with this slug.
     pub fn variant(&self, slug: &str) -> Option<&Variant> {
         self.variants.iter().find(|variant| variant.slug == slug)
     }
 
-    /// The number of the copy that is used when a request names no variant.
+    /// Returns the number of the copy that is used when a request names no variant.
     pub fn default_variant(&self) -> u16 {
         self.variants.iter().find(|variant| variant.default).map_or(self.plain_variant, |variant| variant.number)
     }
 
-    /// The fields of the changed blueprint `next` that take over the values of a field with another type, each with the
-    /// position of that field here.
+    /// Returns the fields of the changed blueprint `next` that take over the values of a field with another type, each
+    /// with the position of that field here.
     pub fn retyped<'a>(&'a self, next: &'a Blueprint) -> impl Iterator<Item = (usize, &'a Field)> {
         let after = next.fields_by_slug();
         self.fields.iter().enumerate().filter_map(move |(position, field)| {
@@ -142,8 +142,8 @@ impl Blueprint {
         })
     }
 
-    /// The fields that become unique in the changed blueprint `next`: their positions here, and the numbers under which
-    /// their values are claimed there.
+    /// Returns the fields that become unique in the changed blueprint `next`: their positions here, and the numbers
+    /// under which their values are claimed there.
     pub fn newly_unique(&self, next: &Blueprint) -> Vec<(usize, u32)> {
         let after = next.fields_by_slug();
         let claimed = self.fields.iter().enumerate().filter_map(|(position, field)| {
@@ -153,7 +153,7 @@ impl Blueprint {
         claimed.collect()
     }
 
-    /// The numbers of all copies that a resource may have.
+    /// Returns the numbers of all copies that a resource may have.
     pub fn variant_numbers(&self) -> Vec<u16> {
         if self.variants.is_empty() {
             vec![self.plain_variant]

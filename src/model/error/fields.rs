@@ -1,83 +1,83 @@
-//! The faults of a body, collected per field and bounded: a body of a million unknown keys must not become a million
+//! The errors of a body, collected by field and limited: a body with a million unknown keys must not become a million
 //! messages, neither in memory nor in a response.
 //!
-//! Whatever is collected, adding to it, looking a field up and copying it costs no more than its bounds.
+//! The cost of adding an error, looking a field up and copying the errors depends only on the limits, not on the body.
 
 use std::collections::HashMap;
 
-/// The number of fields an error lists. One more entry says how many are left out.
+/// The maximum number of fields that an error lists. One more entry says how many fields are left out.
 pub const LISTED_FIELDS: usize = 100;
 
-/// The number of messages an error lists for one field. One more says how many are left out.
+/// The maximum number of messages that an error lists for one field. One more says how many messages are left out.
 const LISTED_TEXTS: usize = 20;
 
-/// The number of fields that are kept while faults are collected: more than a blueprint may have, so that sorting them can still
-/// bring each of its fields to the front.
+/// The maximum number of fields that are kept while errors are collected. It is more than a blueprint may have, so that
+/// sorting can still bring each field of the blueprint to the front.
 const KEPT_FIELDS: usize = 1_000;
 
 /// The key of the entry that says how many fields are left out.
 const MORE_FIELDS: &str = "…";
 
-/// A field's slug or a path in the body, and what is wrong there.
+/// A field's slug or a path in the body, and the messages for it.
 pub type FieldError = (String, Vec<String>);
 
-/// The faults found so far, one entry per field, in the order in which the fields were found.
+/// The errors found so far, one entry for each field, in the order in which the fields were found.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct FieldErrors {
     entries: Vec<FieldEntry>,
     /// The position of each field in `entries`.
     positions: HashMap<String, usize>,
-    /// The number of fields that are not valid beside those in `entries`.
+    /// The number of invalid fields beside the fields in `entries`.
     left_out: usize,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 struct FieldEntry {
     field: String,
-    /// Each text once.
+    /// The distinct messages.
     texts: Vec<String>,
-    /// The number of further texts.
+    /// The number of further messages.
     left_out: usize,
 }
 
 impl FieldErrors {
-    /// No faults.
+    /// Makes an empty collection.
     pub fn new() -> FieldErrors {
         FieldErrors::default()
     }
 
-    /// Tests whether nothing is wrong.
+    /// Returns whether there are no errors.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
 
-    /// The number of fields that are not valid. Fields beyond those that are kept count each time.
+    /// Returns the number of invalid fields. A field beyond the kept ones is counted each time it is added.
     pub fn count(&self) -> usize {
         self.entries.len() + self.left_out
     }
 
-    /// Tests whether something is wrong with the field. Not known of fields that are only counted.
+    /// Returns whether the field has an error. This is not known of fields that are only counted.
     pub fn has(&self, field: &str) -> bool {
         self.positions.contains_key(field)
     }
 
-    /// Adds what is wrong with a field. Texts that it has already are dropped.
+    /// Adds errors of a field. Messages that the field already has are dropped.
     pub fn push(&mut self, (field, texts): FieldError) {
         self.add(FieldEntry { field, texts, left_out: 0 });
     }
 
-    /// Counts fields that are not valid without keeping their names.
+    /// Counts invalid fields without keeping their names.
     pub fn leave_out(&mut self, count: usize) {
         self.left_out += count;
     }
 
-    /// Adds all faults of `other`.
+    /// Adds all errors of `other`.
     pub fn append(&mut self, other: FieldErrors) {
         self.left_out += other.left_out;
         other.entries.into_iter().for_each(|entry| self.add(entry));
     }
 
-    /// Adds the faults of `other` in fields that are valid so far.
+    /// Adds the errors of `other` for fields that are valid so far.
     pub fn append_new(&mut self, other: FieldErrors) {
         self.left_out += other.left_out;
         for entry in other.entries {
@@ -87,13 +87,14 @@ impl FieldErrors {
         }
     }
 
-    /// Sorts the fields by a key; those of equal keys keep their order.
+    /// Sorts the fields by a key. Fields with equal keys keep their order.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&str) -> K) {
         self.entries.sort_by_key(|entry| key(&entry.field));
         self.positions = (0..).zip(&self.entries).map(|(position, entry)| (entry.field.clone(), position)).collect();
     }
 
-    /// The fields that an error lists: the first [`LISTED_FIELDS`] fields, and how many are left out.
+    /// Returns the fields that an error lists: the first [`LISTED_FIELDS`] fields, and the number of fields that are
+    /// left out.
     pub fn into_listed(self) -> Vec<FieldError> {
         let left_out = self.count().saturating_sub(LISTED_FIELDS);
         let mut listed: Vec<FieldError> =

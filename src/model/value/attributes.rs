@@ -1,4 +1,4 @@
-//! The attributes of a body, checked together against a blueprint.
+//! The check of all attributes of a body against a blueprint.
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, HashMap};
@@ -11,7 +11,8 @@ use crate::blueprint::Blueprint;
 use crate::error::{FieldErrors, LISTED_FIELDS};
 use crate::sent::{quote, quote_all};
 
-/// The number of messages about unknown attributes that name the fields that there are, and how many fields each names.
+/// The number of messages about unknown attributes that list the existing fields, and the number of fields in each
+/// list.
 const NAMING_MESSAGES: usize = 10;
 const NAMED_FIELDS: usize = 50;
 
@@ -26,17 +27,17 @@ pub struct CheckedAttributes {
     pub sanitized: FieldRemovals,
 }
 
-/// The parts that sanitizing removed, by the slug of the field. Has no field of which nothing was removed.
+/// The parts that sanitizing removed, by the slug of the field. Fields of which nothing was removed are missing.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldRemovals(BTreeMap<String, RemovalCounts>);
 
 impl FieldRemovals {
-    /// Tests whether nothing was removed.
+    /// Returns whether nothing was removed.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Adds what was removed of other values.
+    /// Adds the parts that were removed from other values.
     pub fn add(&mut self, other: &FieldRemovals) {
         other.0.iter().for_each(|(slug, removed)| self.note(slug, removed));
     }
@@ -47,7 +48,7 @@ impl FieldRemovals {
         }
     }
 
-    /// The form in which it is answered (`API.md` 4.4.8): `{"body": {"removed": {"iframe": 2}}}`.
+    /// Returns the form in answers (`API.md` 4.4.8): `{"body": {"removed": {"iframe": 2}}}`.
     pub fn to_json(&self) -> Value {
         let field = |(slug, removed): (&String, &RemovalCounts)| {
             let removed: Map<String, Value> =
@@ -58,8 +59,8 @@ impl FieldRemovals {
     }
 }
 
-/// Checks the attributes of a body. Returns the valid ones beside the errors, so that the rules that depend on stored
-/// resources can be checked too and all errors are reported at once.
+/// Checks the attributes of a body. Returns the valid ones beside the errors, so that the caller can also check the
+/// rules that depend on stored resources, and report all errors at once.
 pub fn check_attributes(
     blueprint: &Blueprint,
     attributes: Map<String, Value>,
@@ -90,7 +91,8 @@ pub fn check_attributes(
     checked
 }
 
-/// The errors of required fields that are empty in a copy, which has a value for every field in the blueprint's order.
+/// Returns the errors of required fields that are empty in a copy. `copy` has a value for every field in the
+/// blueprint's order.
 pub fn required_errors(blueprint: &Blueprint, copy: &[impl Borrow<Value>]) -> FieldErrors {
     let pairs = blueprint.fields.iter().zip(copy);
     pairs
@@ -99,7 +101,7 @@ pub fn required_errors(blueprint: &Blueprint, copy: &[impl Borrow<Value>]) -> Fi
         .collect()
 }
 
-/// The errors in the order of the blueprint's fields, followed by those of other names in the order they had.
+/// Sorts the errors by the order of the blueprint's fields. Errors of other names follow in their earlier order.
 pub fn in_field_order(blueprint: &Blueprint, mut errors: FieldErrors) -> FieldErrors {
     let positions = positions(blueprint);
     errors.sort_by_key(|field| positions.get(field).copied().unwrap_or(usize::MAX));
@@ -110,8 +112,8 @@ fn positions(blueprint: &Blueprint) -> HashMap<&str, usize> {
     blueprint.fields.iter().enumerate().map(|(position, field)| (field.slug.as_str(), position)).collect()
 }
 
-/// Tests whether a required field with this value counts as empty: `null`, `""` and `[]` do. An object never does, whatever its
-/// parts are.
+/// Returns whether a required field with this value is empty: `null`, `""` and `[]` are. An object never is, whatever
+/// its parts are.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -121,8 +123,8 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The message for an attribute that is not a field, with the known fields. Only the first messages name them, so that a
-/// bulk request with very many unknown keys does not get a response of gigabytes.
+/// Returns the message for an attribute that is not a field, with the known fields. Only the first messages list them,
+/// so that a bulk request with very many unknown keys does not get a response of gigabytes.
 fn unknown_attribute(blueprint: &Blueprint, slug: &str, errors_before: usize) -> String {
     let unknown = format!("the blueprint `{}` has no field {}", blueprint.slug, quote(slug));
     if errors_before >= NAMING_MESSAGES {

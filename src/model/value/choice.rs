@@ -10,7 +10,7 @@ use crate::sent::{quote, quote_all};
 /// The most elements of a `multi-enum` value.
 const MAX_CHOICES: usize = 2_000;
 
-/// The number of allowed values a message lists, and how long they may be together.
+/// The number of allowed values that a message lists, and their maximum length together.
 const LISTED_VALUES: usize = 50;
 const LISTED_BYTES: usize = 2_000;
 

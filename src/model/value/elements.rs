@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::sent::{describe, quote};
 
-/// The number of errors of elements that are listed.
+/// The maximum number of errors of elements that are listed.
 const LISTED_ELEMENTS: usize = 20;
 
-/// The array's elements.
+/// Returns the array's elements.
 ///
 /// # Errors
 ///

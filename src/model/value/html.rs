@@ -9,7 +9,7 @@ use crate::sent::describe;
 
 const MAX_HTML_BYTES: usize = 1 << 20;
 const MAX_CSS_BYTES: usize = 256 << 10;
-/// The most blocks of a page, and the most values in all of them: what they hold is read again with each change.
+/// The maximum number of blocks of a page, and of values in all of them. The values are read again with each change.
 const MAX_BLOCKS: usize = 10_000;
 const MAX_BLOCK_VALUES: usize = 100_000;
 const PAGE_KEYS: [&str; 3] = ["html", "css", "blocks"];
@@ -24,7 +24,7 @@ pub(super) fn rich_text(value: Value, sanitizer: &Sanitizer, removed: &mut Remov
     Ok(Value::String(sanitized))
 }
 
-/// A page. Its blocks are stored as they were sent.
+/// Checks a page and sanitizes its texts. Its blocks are stored as they were sent.
 pub(super) fn page(value: Value, sanitizer: &Sanitizer, removed: &mut RemovalCounts) -> Result<Value, Vec<String>> {
     let mut object = object(value, &PAGE_KEYS)?;
     let mut source = |key: &str| object.swap_remove(key);
@@ -45,7 +45,7 @@ pub(super) fn page(value: Value, sanitizer: &Sanitizer, removed: &mut RemovalCou
     if errors.is_empty() { Ok(Value::Object(page)) } else { Err(errors) }
 }
 
-/// One text of a page, sanitized. If it is left out it is empty.
+/// Sanitizes one text of a page. The text is empty if it is left out.
 fn part(
     value: Option<Value>,
     key: &str,
@@ -64,7 +64,8 @@ fn part(
     sanitized.map(Value::String).map_err(|error| format!("`{key}` {error}"))
 }
 
-/// The limit also applies to the result of sanitizing, so that every response can be sent back.
+/// Checks the length of a result of sanitizing. It has the limit of a sent text, so that every response can be sent
+/// back.
 fn check_sanitized_length(sanitized: &str, limit: usize) -> Result<(), String> {
     if sanitized.len() <= limit {
         return Ok(());
@@ -97,7 +98,7 @@ fn blocks(value: Option<Value>) -> Result<Value, String> {
     }
 }
 
-/// The number of values in a value, itself included.
+/// Counts the values in a value, itself included.
 fn count_values(value: &Value) -> usize {
     1 + match value {
         Value::Array(elements) => elements.iter().map(count_values).sum::<usize>(),

@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 use crate::sent::{describe, quote, quote_all};
 
-/// The number of keys that are listed that an object must not have.
+/// The maximum number of unknown keys that are listed.
 const LISTED_KEYS: usize = 20;
 
-/// The object.
+/// Returns the object.
 ///
 /// # Errors
 ///
@@ -19,7 +19,8 @@ pub(super) fn object(value: Value, keys: &[&str]) -> Result<Map<String, Value>, 
     }
 }
 
-/// One error for each key that is left over once the known keys are read; of very many, for the first.
+/// Returns one error for each key that is left after the known keys were read. Of very many keys, only the first ones
+/// get an error.
 pub(super) fn unknown_keys(rest: &Map<String, Value>, known: &[&str]) -> impl Iterator<Item = String> {
     let listed = rest.keys().take(LISTED_KEYS);
     listed.map(move |key| format!("must not have the key {}: its keys are {}", quote(key), quote_all(known)))

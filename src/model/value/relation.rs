@@ -1,4 +1,4 @@
-//! Values of `reference` and `references` fields. Whether their targets exist is checked elsewhere.
+//! Values of `reference` and `references` fields. The existence of their targets is checked elsewhere.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::text::string;
 use crate::id::ResourceId;
 use crate::sent::quote;
 
-/// The most elements of a `references` value: the committer looks each of them up.
+/// The maximum number of elements of a `references` value. It is limited because the committer looks each of them up.
 const MAX_TARGETS: usize = 10_000;
 
 /// The ids that a relation may contain.

@@ -1,4 +1,4 @@
-//! The table from field type to rule.
+//! The table of the rules for the field types.
 
 use std::sync::LazyLock;
 
@@ -24,12 +24,12 @@ pub struct Options<'a> {
 ///
 /// # Errors
 ///
-/// Everything that is wrong with the value, each a clause with `must`.
+/// All problems of the value, each a clause with `must`.
 pub fn check(field: &Field, value: Value, options: Options<'_>) -> Result<Value, Vec<String>> {
     check_noting(field, value, options, &mut RemovalCounts::default())
 }
 
-/// The same, and notes what sanitizing removed.
+/// Checks a value like [`check`]. Also adds the removed parts to `removed`.
 pub(super) fn check_noting(
     field: &Field,
     value: Value,
@@ -65,7 +65,7 @@ pub(super) fn check_noting(
     checked.map_err(|error| vec![error])
 }
 
-/// Tests whether a field of this type, which is not HTML, accepts a value.
+/// Returns whether a field of this type, which is not HTML, accepts a value.
 pub fn accepts(field_type: FieldType, value: &Value) -> bool {
     static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
     let (name, slug, description) = (String::new(), String::new(), None);
@@ -73,7 +73,8 @@ pub fn accepts(field_type: FieldType, value: &Value) -> bool {
     check(&field, value.clone(), Options { sanitizer: &SANITIZER, relations: Relations::Ids }).is_ok()
 }
 
-/// Why a stored value does not fit a field that was changed (`API.md` 4.9.5); empty if it fits as it is.
+/// Returns the reasons why a stored value does not fit a field that was changed (`API.md` 4.9.5). Empty if it fits
+/// unchanged.
 pub fn stored_value_errors(field: &Field, stored: &Value, sanitizer: &Sanitizer) -> Vec<String> {
     let options = Options { sanitizer, relations: Relations::Ids };
     match check(field, stored.clone(), options) {

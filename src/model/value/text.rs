@@ -1,4 +1,4 @@
-//! Values that are one string with a rule of its own.
+//! Values that are one string with its own rule.
 
 use icu_properties::CodePointMapData;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
@@ -11,7 +11,7 @@ const MAX_TEXT_CHARACTERS: usize = 65_536;
 const MAX_SLUG_CHARACTERS: usize = 255;
 const MAX_EMAIL_CHARACTERS: usize = 254;
 
-/// The string.
+/// Returns the string.
 ///
 /// # Errors
 ///
@@ -25,7 +25,7 @@ pub(super) fn string(value: Value, expected: &str) -> Result<String, String> {
 
 pub(super) fn text(value: Value) -> Result<Value, String> {
     let text = string(value, "a string")?;
-    // A text never has more characters than bytes, so short texts need not be counted.
+    // A text never has more characters than bytes, so the characters of a short text need not be counted.
     let length = if text.len() <= MAX_TEXT_CHARACTERS { 0 } else { text.chars().count() };
     if length > MAX_TEXT_CHARACTERS {
         return Err(format!("must have at most {MAX_TEXT_CHARACTERS} characters, not {length}"));
@@ -49,7 +49,8 @@ pub(super) fn slug(value: Value) -> Result<Value, String> {
     }
 }
 
-/// Tests whether a slug may contain the character: letters, marks and digits of any script, and some punctuation of paths.
+/// Returns whether a slug may contain the character: letters, marks and digits of any script, and some punctuation of
+/// paths.
 fn is_slug_character(character: char) -> bool {
     if character.is_ascii() {
         return character.is_ascii_alphanumeric() || "-_.~/".contains(character);
@@ -72,7 +73,7 @@ pub(super) fn email(value: Value) -> Result<Value, String> {
     Ok(Value::String(email))
 }
 
-/// Tests whether the text matches the pattern of HTML's `<input type=email>`. Does not limit its length.
+/// Returns whether the text matches the pattern of HTML's `<input type=email>`. Does not limit its length.
 pub fn is_email(email: &str) -> bool {
     let Some((local, domain)) = email.split_once('@') else { return false };
     let is_local = |byte: u8| byte.is_ascii_alphanumeric() || b".!#$%&'*+/=?^_`{|}~-".contains(&byte);

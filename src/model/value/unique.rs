@@ -1,9 +1,9 @@
-//! When two values of a unique field are the same.
+//! The equality of values of a unique field.
 
 use serde_json::Value;
 
-/// The text that a unique value is claimed by: two values are the same if their texts are. `None` for `null` and `""`,
-/// which any number of resources may have.
+/// Returns the text by which a unique value is claimed. Two values are equal if their texts are. Returns `None` for
+/// `null` and `""`, which any number of resources may have.
 pub fn unique_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

@@ -6,12 +6,12 @@ use url::Url;
 use super::text::string;
 use crate::sent::{quote, quote_all};
 
-/// A URL or a path; a URL may also name a mail address or a phone number.
+/// Checks a URL or a path. A URL may also be a mail address or a phone number.
 pub(super) fn link(value: Value) -> Result<Value, String> {
     check(value, &["http", "https", "mailto", "tel"])
 }
 
-/// The URL or path of an image or another file.
+/// Checks the URL or path of an image or another file.
 pub(super) fn file(value: Value) -> Result<Value, String> {
     check(value, &["http", "https"])
 }
@@ -43,7 +43,7 @@ fn is_absolute(url: &str, schemes: &[&str]) -> bool {
         return false;
     }
     match parsed.scheme() {
-        // The parser adds missing slashes and drops surplus ones, so check that the host follows exactly two.
+        // The parser adds missing slashes and drops extra ones. So check here that exactly two are before the host.
         "http" | "https" => rest.strip_prefix("//").is_some_and(|rest| !rest.starts_with(['/', '?', '#'])),
         _ => !rest.is_empty(),
     }

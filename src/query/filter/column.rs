@@ -1,4 +1,4 @@
-//! Filters on the columns of a copy: how an operator and a column's kind become a predicate. Must not know fields.
+//! Filters on the columns of a copy: turns an operator and a column's kind into a predicate. Must not know fields.
 
 use bindery_index::{Anchor, Filter, IdSet, Kind, Predicate, Range};
 use bindery_model::error::Error;
@@ -10,10 +10,10 @@ use super::operator::Operator;
 use super::value::{closed, decimal, one_sided};
 use crate::projection::ColumnRef;
 
-/// Up to so many ids are conditions of their own, each of which the index caches.
+/// The number of ids up to which each becomes its own condition, which the index caches.
 const FEW_IDS: usize = 16;
 
-/// A filter on a column.
+/// Returns a filter on a column.
 pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     let value = condition.value;
     let substring = |anchor| Filter::Column(column.id, Predicate::Substring(anchor, value.to_owned()));
@@ -53,7 +53,7 @@ fn has(column: &ColumnRef, element: String) -> Filter {
     Filter::Column(column.id, Predicate::Has(element))
 }
 
-/// That a list has a value, for each value that is listed.
+/// Returns conditions that a list contains each of the values.
 fn has_each(values: &[String], column: &ColumnRef) -> Vec<Filter> {
     values.iter().map(|element| has(column, element.clone())).collect()
 }
@@ -63,12 +63,13 @@ fn has_any(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     Ok(any_id(&values, column).unwrap_or_else(|| Filter::Or(has_each(&values, column))))
 }
 
-/// That a relation names one of many resources. `None` if the column is no relation, or there are few.
+/// Returns the condition that a relation names one of many resources. Returns `None` if the column is not a relation,
+/// or there are few values.
 fn any_id(values: &[String], column: &ColumnRef) -> Option<Filter> {
     if values.len() <= FEW_IDS || column.field.related_blueprint().is_none() {
         return None;
     }
-    // A value that is no id matches nothing.
+    // A value that is not an id matches nothing.
     let ids = values.iter().filter_map(|id| ResourceId::parse(id)).map(ResourceId::as_u128);
     Some(Filter::Column(column.id, Predicate::AnyId(IdSet::of(ids))))
 }
@@ -78,7 +79,7 @@ fn null(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     Ok(if condition.boolean()? { null } else { not(null) })
 }
 
-/// `in`, which never matches a list.
+/// Returns the filter of `in`, which never matches a list.
 fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     let values = condition.list()?;
     if column.kind == Kind::List {

@@ -1,5 +1,5 @@
-//! One condition of a query string, and the messages about its value. Must not know what a field or an operator means
-//! to the index.
+//! One condition of a query string, and the messages about its value. Must not know what fields and operators mean to
+//! the index.
 
 use bindery_index::Filter;
 use bindery_model::error::{Code, Error};
@@ -9,19 +9,19 @@ use super::super::raw;
 use super::operator::Operator;
 use super::value::split_list;
 
-/// A longer list is refused.
+/// The most values in a list.
 const MAX_LIST_VALUES: usize = 1_000;
 
 /// A condition on a field that exists, with an operator that the field supports.
 pub(super) struct Condition<'a> {
-    /// The text between `filter[` and the operator: the field's name, behind the groups that it is in.
+    /// The text between `filter[` and the operator: the field's name, preceded by its groups.
     pub(super) name: &'a str,
     pub(super) operator: Operator,
     pub(super) value: &'a str,
 }
 
 impl Condition<'_> {
-    /// The values of an operator that takes a list, such as `in`.
+    /// Returns the values of an operator that takes a list, such as `in`.
     ///
     /// # Errors
     /// `INVALID_FILTER` for more than 1,000 values.
@@ -36,7 +36,7 @@ impl Condition<'_> {
         Ok(values)
     }
 
-    /// The two values of a `between`.
+    /// Returns the two values of a `between`.
     ///
     /// # Errors
     /// `INVALID_FILTER` for another number of values.
@@ -53,7 +53,7 @@ impl Condition<'_> {
         })
     }
 
-    /// The value of an operator that asks for one of two things, such as `null`.
+    /// Returns the value of an operator that takes a boolean, such as `null`.
     ///
     /// # Errors
     /// `INVALID_FILTER` for a value that is not a boolean.
@@ -61,14 +61,14 @@ impl Condition<'_> {
         raw::boolean(self.value).ok_or_else(|| self.not_a_boolean())
     }
 
-    /// The error for a value that is not a boolean.
+    /// Returns the error for a value that is not a boolean.
     pub(super) fn not_a_boolean(&self) -> Error {
         let Condition { name, operator, value } = self;
         let operator = operator.as_str();
         invalid(format!("`filter[{name}][{operator}]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
     }
 
-    /// The error for `value`, which is the condition's value or an entry of it.
+    /// Returns the error for `value`, which is the condition's value or an entry of it.
     pub(super) fn not_a_time(&self, value: &str) -> Error {
         let Condition { name, operator, .. } = self;
         invalid(format!(
@@ -80,7 +80,7 @@ impl Condition<'_> {
     }
 }
 
-/// The complement of a filter.
+/// Returns the complement of a filter.
 pub(super) fn not(filter: Filter) -> Filter {
     match filter {
         Filter::All => Filter::Nothing,
@@ -89,7 +89,7 @@ pub(super) fn not(filter: Filter) -> Filter {
     }
 }
 
-/// An `INVALID_FILTER` with this message.
+/// Returns an `INVALID_FILTER` with this message.
 pub(super) fn invalid(message: String) -> Error {
     Error::new(Code::InvalidFilter, message)
 }

@@ -10,14 +10,15 @@ use super::condition::{Condition, not};
 use super::operator::Operator;
 use super::value::closed;
 
-/// `filter[published]`: published today or earlier. `None` for a value that is not a boolean, which is ignored.
+/// Returns the filter of `filter[published]`: published today or earlier. Returns `None` for a value that is not a
+/// boolean, which is ignored.
 pub(super) fn published(condition: &Condition, now: Millis) -> Option<Filter> {
     let wanted = raw::boolean(condition.value)?;
     let published = before(DateColumn::Published, next_day_start(now));
     Some(if wanted == (condition.operator == Operator::Eq) { published } else { not(published) })
 }
 
-/// A filter on a date.
+/// Returns a filter on a date.
 pub(super) fn date(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     match condition.operator {
         Operator::Null => null(condition, date),
@@ -40,14 +41,14 @@ fn by_day(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     })
 }
 
-/// Compares instants; a bare date is its midnight UTC.
+/// Returns the filter of `between`, which compares instants. A date without a time is its midnight UTC.
 fn between(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     let [from, to] = condition.pair()?;
     let range = closed(millis(condition, &from)?, millis(condition, &to)?);
     Ok(range.map_or(Filter::Nothing, |range| Filter::Date(date, range)))
 }
 
-/// Only the publication date can be null; then the resource is a draft.
+/// Returns the filter of `null`. Only the publication date can be null; then the resource is a draft.
 fn null(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     let null = if date == DateColumn::Published { Filter::Draft } else { Filter::Nothing };
     Ok(if condition.boolean()? { null } else { not(null) })

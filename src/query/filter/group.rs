@@ -11,24 +11,24 @@ use super::super::name;
 use super::super::nearest::with_nearest;
 use super::condition::invalid;
 
-/// Groups may be nested so deep.
+/// The greatest depth of nested groups.
 const MAX_LEVELS: usize = 4;
-/// A condition may go through so many relations.
+/// The most relations that a condition may follow.
 pub(super) const MAX_RELATIONS: usize = 2;
-/// The number of a group is at most this.
+/// The greatest number of a group.
 const MAX_NUMBER: u8 = 99;
 
-/// Filters that stand together: all of them must hold.
+/// Filters in one group: all of them must hold.
 #[derive(Debug, Default)]
 pub(super) struct Group<'a> {
     pub(super) filters: Vec<RawFilter<'a>>,
-    /// `$or`, by number.
+    /// The groups in `$or`, by number.
     pub(super) any: BTreeMap<u8, Group<'a>>,
-    /// `$and`, by number.
+    /// The groups in `$and`, by number.
     pub(super) all: BTreeMap<u8, Group<'a>>,
-    /// `$not`.
+    /// The group in `$not`.
     pub(super) not: Option<Box<Group<'a>>>,
-    /// `$some`, by relation: what one related resource must meet.
+    /// The groups in `$some`, by relation: the conditions that one related resource must meet.
     pub(super) some: BTreeMap<&'a str, Group<'a>>,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct RawFilter<'a> {
 }
 
 impl<'a> Group<'a> {
-    /// Adds a filter where its parameter says. `blueprint` is for messages.
+    /// Adds a filter to the group that its parameter names. `blueprint` is for messages.
     ///
     /// # Errors
     /// `INVALID_FILTER` if the parameter is malformed, or nested too deep.
@@ -116,7 +116,7 @@ impl<'a> Group<'a> {
     }
 }
 
-/// The number of a group, in digits only and without zeros in front.
+/// Returns the number of a group, in digits only and without zeros in front.
 fn group_number(key: &str) -> Option<u8> {
     let is_plain = key.bytes().all(|byte| byte.is_ascii_digit()) && (key.len() == 1 || !key.starts_with('0'));
     key.parse().ok().filter(|number| is_plain && *number <= MAX_NUMBER)

@@ -1,4 +1,4 @@
-//! The operators, and which of them each kind of field supports. Must not know what they do.
+//! The operators, and the operators that each kind of field supports. Must not know what they do.
 
 use bindery_index::Kind;
 
@@ -40,7 +40,7 @@ const DATE: &[Operator] = &[
     Operator::Between,
     Operator::Null,
 ];
-/// Those that every field supports, then those of lists, then those of relations.
+/// All operators: first those that every field supports, then those of lists, then those of relations.
 const ALL: &[Operator] = &[
     Operator::Eq,
     Operator::Ne,
@@ -73,7 +73,7 @@ const OF_ONE_RELATION: &[Operator] = &{
 };
 
 impl Operator {
-    /// The operator of this name or alias.
+    /// Reads the operator of this name or alias.
     pub(super) fn parse(name: &str) -> Option<Operator> {
         match name {
             "equals" => Some(Operator::Eq),
@@ -82,7 +82,7 @@ impl Operator {
         }
     }
 
-    /// The name in query strings.
+    /// Returns the name in query strings.
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Operator::Eq => "eq",
@@ -108,7 +108,7 @@ impl Operator {
     }
 }
 
-/// The operators that a field supports.
+/// Returns the operators that a field supports.
 pub(super) fn allowed(target: &Target) -> &'static [Operator] {
     match target {
         Target::Id => ID,

@@ -1,4 +1,4 @@
-//! Filters on the resources of one blueprint: what a name in them refers to, in this blueprint or in a related one
+//! Filters on the resources of one blueprint: resolves the names in them, in this blueprint or in a related one
 //! (`API.md` 4.6.14). Must not know how parameters are written.
 
 use bindery_index as index;
@@ -17,26 +17,26 @@ use super::operator::{self, Operator};
 use super::tree::{BlueprintLookup, Filter, Relation, copies_of};
 use super::{column, date};
 
-/// The blueprint that filters are about, and what they mean in it.
+/// The blueprint that filters are about, and the context in which they are resolved.
 #[derive(Clone)]
 pub(crate) struct Scope<'a> {
     pub(crate) blueprint: &'a Blueprint,
-    /// The blueprints that relations lead to.
+    /// The look-up of related blueprints.
     pub(crate) related: &'a BlueprintLookup<'a>,
     /// The slug of the requested variant.
     pub(crate) variant: Option<&'a str>,
-    /// The slug of the variant that filters read where that one is null.
+    /// The slug of the variant that filters read where the requested one is null.
     pub(crate) fallback: Option<&'a str>,
     /// "Today" for `filter[published]`.
     pub(crate) now: Millis,
     /// True if values that would be ignored are errors.
     pub(crate) is_strict: bool,
-    /// The relations that lead from the resources of the request to these, each with a dot after it.
+    /// The relations from the resources of the request to these, each followed by a dot.
     pub(crate) path: String,
 }
 
 impl<'a> Scope<'a> {
-    /// The conditions of a group, of which all must hold. Empty if all its filters are ignored.
+    /// Returns the conditions of a group, all of which must hold. Empty if all its filters are ignored.
     ///
     /// # Errors
     /// `INVALID_FILTER`.
@@ -64,13 +64,13 @@ impl<'a> Scope<'a> {
         Ok(all)
     }
 
-    /// The same as one condition.
+    /// Returns the conditions of a group as one condition.
     fn group(&self, group: &Group<'_>) -> Result<Option<Filter>, Error> {
         let conditions = self.conditions(group)?;
         Ok((!conditions.is_empty()).then(|| Filter::all(conditions)))
     }
 
-    /// One filter; `None` if it is ignored. `name` is what is left of its field.
+    /// Resolves one filter; returns `None` if it is ignored. `name` is the remaining part of its field's name.
     fn filter(&self, sent: &RawFilter<'_>, name: &str) -> Result<Option<Filter>, Error> {
         if let Some(target) = name::resolve(self.blueprint, name) {
             return self.condition(sent, name, &target);
@@ -84,7 +84,8 @@ impl<'a> Scope<'a> {
         }
     }
 
-    /// Conditions that one related resource must meet. `name` is the relation, or two with a dot between them.
+    /// Returns the condition that one related resource meets all filters of a group. `name` is the relation, or two
+    /// relations with a dot between them.
     fn some(&self, name: &str, group: &Group<'_>) -> Result<Option<Filter>, Error> {
         let Some((field, rest)) = self.relation(name) else {
             return Err(match self.blueprint.field(name) {
@@ -100,18 +101,18 @@ impl<'a> Scope<'a> {
         Ok(filter.map(|filter| self.related(field, &related, filter)))
     }
 
-    /// The relation that a name begins with, and what follows its dot.
+    /// Returns the relation at the beginning of a name, and the part after its dot.
     fn relation<'n>(&self, name: &'n str) -> Option<(&'a Field, Option<&'n str>)> {
         let (slug, rest) = name.split_once('.').map_or((name, None), |(slug, rest)| (slug, Some(rest)));
         let field = self.blueprint.field(slug)?;
         field.related_blueprint().map(|_| (field, rest))
     }
 
-    /// The scope of the resources that a relation names.
+    /// Returns the scope of the resources that a relation names.
     ///
     /// # Errors
-    /// `INVALID_FILTER` if there are too many relations, or if the token does not have the blueprint. The message must not
-    /// depend on whether that exists, nor on what follows.
+    /// `INVALID_FILTER` if there are too many relations, or if the token does not have the blueprint. The message must
+    /// not depend on whether the blueprint exists, nor on the rest of the name.
     fn follow(&self, field: &'a Field) -> Result<Scope<'a>, Error> {
         let path = format!("{}{}", self.path, field.slug);
         if self.path.matches('.').count() == MAX_RELATIONS {
@@ -160,11 +161,11 @@ impl<'a> Scope<'a> {
         Ok(Some(Filter::Own(own)))
     }
 
-    /// The error for a name that refers to nothing. Lists the fields.
+    /// Returns the error for an unknown name. Lists the fields.
     fn unknown(&self, name: &str) -> Error {
         let mut known = name::filterable(self.blueprint);
         if let Some((slug, rest)) = name.split_once('.') {
-            // Somebody may have meant a part, or a field through a relation.
+            // The client may have meant a part, or a field of a related blueprint.
             let relations = self.blueprint.fields.iter().filter(|field| field.related_blueprint().is_some());
             known.extend(relations.map(|field| format!("{}.{rest}", field.slug)).filter(|_| !slug.is_empty()));
         }
@@ -176,13 +177,13 @@ impl<'a> Scope<'a> {
         self.with_fields(&with_nearest(&problem, name, known))
     }
 
-    /// An `INVALID_FILTER` that lists the fields.
+    /// Makes an `INVALID_FILTER` that lists the fields.
     fn with_fields(&self, problem: &str) -> Error {
         invalid(format!("{problem} Filterable fields: {}", quoted_list(name::filterable(self.blueprint))))
     }
 }
 
-/// A filter on `id`. A value that is not an id matches nothing.
+/// Returns a filter on `id`. A value that is not an id matches nothing.
 fn id(condition: &Condition) -> Result<index::Filter, Error> {
     let ids = |values: &[String]| {
         let ids: Vec<u128> = values.iter().filter_map(|id| ResourceId::parse(id)).map(ResourceId::as_u128).collect();

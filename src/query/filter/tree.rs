@@ -1,5 +1,5 @@
-//! Filters as queries hold them: a tree over conditions that a resource decides itself and conditions on related resources.
-//! Must not know how they are written.
+//! Filters in queries: a tree of conditions on a resource itself and conditions on related resources. Must not know how
+//! they are written.
 
 use bindery_index::{self as index, ColumnId};
 use bindery_model::blueprint::{Blueprint, Field};
@@ -13,17 +13,18 @@ pub type BlueprintLookup<'a> = dyn Fn(&str) -> Option<&'a Blueprint> + 'a;
 /// A condition on a resource.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// Decided by the resource itself.
+    /// A condition on the resource itself.
     Own(index::Filter),
-    /// All of them hold.
+    /// The conjunction: all of the filters hold.
     And(Vec<Filter>),
-    /// At least one of them holds.
+    /// The disjunction: at least one of the filters holds.
     Or(Vec<Filter>),
-    /// It does not hold.
+    /// The complement: the filter does not hold.
     Not(Box<Filter>),
-    /// At least one resource that the relation names, and that the token sees, meets the condition.
+    /// The filter on related resources: at least one resource that the relation refers to, and that the token sees,
+    /// meets the condition.
     Related(Relation, Copies, Box<Filter>),
-    /// The relation has at least one id that names nothing that the token sees.
+    /// The relation has at least one id of a resource that does not exist or that the token does not see.
     Dangling(Relation),
 }
 
@@ -32,36 +33,36 @@ pub enum Filter {
 pub struct Relation {
     /// The column of the field.
     pub column: ColumnId,
-    /// The slug of the related blueprint. It may not exist, or not for the token.
+    /// The slug of the related blueprint. It may not exist, or the token may not have it.
     pub blueprint: String,
 }
 
 impl Relation {
-    /// The relation of a field.
+    /// Returns the relation of a field.
     pub(crate) fn of(field: &Field) -> Relation {
         let blueprint = field.related_blueprint().unwrap_or_default().to_owned();
         Relation { column: projection::column_of(field), blueprint }
     }
 }
 
-/// Which copies of a blueprint's resources a condition is about.
+/// The copies of a blueprint's resources that a condition reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copies {
     /// The variant whose values are compared.
     pub variant: u16,
-    /// The variant whose values are compared where those are null.
+    /// The variant whose values are compared where the first one is null.
     pub fallback: Option<u16>,
 }
 
 impl Copies {
-    /// The copies that are answered if this fallback fills nulls, whether or not conditions see it.
+    /// Returns the copies of the answer, whose nulls this fallback fills even if conditions do not use it.
     pub fn answered_with(self, fallback: Option<u16>) -> Copies {
         Copies { fallback: fallback.filter(|fallback| *fallback != self.variant), ..self }
     }
 }
 
 impl Filter {
-    /// All of them hold. What resources decide themselves is put together.
+    /// Returns the conjunction of filters. Conditions on the resource itself are joined into one.
     pub(super) fn all(filters: Vec<Filter>) -> Filter {
         let (own, mut others) = separate(filters);
         let own: Vec<index::Filter> = own.into_iter().filter(|filter| *filter != index::Filter::All).collect();
@@ -81,12 +82,12 @@ impl Filter {
         }
     }
 
-    /// Both hold.
+    /// Returns the conjunction with a condition on the resource itself.
     pub(crate) fn and(self, own: index::Filter) -> Filter {
         Filter::all(vec![self, Filter::Own(own)])
     }
 
-    /// At least one of them holds. There is at least one.
+    /// Returns the disjunction of filters, of which there must be at least one.
     pub(super) fn any(mut filters: Vec<Filter>) -> Filter {
         if filters.len() == 1 {
             return filters.remove(0);
@@ -111,7 +112,7 @@ impl Filter {
         }
     }
 
-    /// The slugs of the blueprints on whose resources it depends, each once, in order.
+    /// Returns the slugs of the blueprints on whose resources it depends, each once, in order.
     pub fn depends_on(&self) -> Vec<String> {
         let mut slugs = Vec::new();
         self.add_related(&mut slugs);
@@ -134,7 +135,7 @@ impl Filter {
     }
 }
 
-/// The conditions that resources decide themselves, and the others.
+/// Separates the conditions on the resource itself from the others.
 fn separate(filters: Vec<Filter>) -> (Vec<index::Filter>, Vec<Filter>) {
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for filter in filters {
@@ -146,7 +147,8 @@ fn separate(filters: Vec<Filter>) -> (Vec<index::Filter>, Vec<Filter>) {
     (own, others)
 }
 
-/// The copies of a blueprint for these variants: those of the same slug if it has them, else the default's.
+/// Returns the copies of a blueprint for these variants: the variants with the same slugs if it has them, or else the
+/// default.
 pub(crate) fn copies_of(blueprint: &Blueprint, variant: Option<&str>, fallback: Option<&str>) -> Copies {
     let number = |slug: &str| blueprint.variant(slug).map_or_else(|| blueprint.default_variant(), |found| found.number);
     let own = variant.map_or_else(|| blueprint.default_variant(), number);

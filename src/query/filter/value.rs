@@ -4,8 +4,8 @@ use bindery_index::{Bound, Range};
 
 use super::operator::Operator;
 
-/// The entries of a comma-separated list. A backslash makes the next character literal; at the end it stands for
-/// itself.
+/// Returns the entries of a comma-separated list. A backslash makes the next character literal; at the end it stands
+/// for itself.
 pub(super) fn split_list(value: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut chars = value.chars();
@@ -23,7 +23,7 @@ pub(super) fn split_list(value: &str) -> Vec<String> {
     entries
 }
 
-/// The number, if the whole text is a number by JSON's grammar. Negative zero becomes zero.
+/// Returns the number, if the whole text is a number by JSON's grammar. Negative zero becomes zero.
 pub(super) fn decimal(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     let rest = match unsigned.strip_prefix('0') {
@@ -41,7 +41,7 @@ pub(super) fn decimal(text: &str) -> Option<f64> {
     rest.is_empty().then(|| text.parse().ok()).flatten().map(|number: f64| number + 0.0)
 }
 
-/// The range for one of `gt`, `gte`, `lt`, `lte`.
+/// Returns the range for one of `gt`, `gte`, `lt`, `lte`.
 pub(super) fn one_sided<T>(operator: Operator, bound: T) -> Range<T> {
     match operator {
         Operator::Gt => Range { from: Some(Bound::Excluded(bound)), to: None },
@@ -51,12 +51,12 @@ pub(super) fn one_sided<T>(operator: Operator, bound: T) -> Range<T> {
     }
 }
 
-/// The range that includes both ends; `None` if it is empty.
+/// Returns the range that includes both ends; `None` if it is empty.
 pub(super) fn closed<T: PartialOrd>(from: T, to: T) -> Option<Range<T>> {
     (from <= to).then(|| Range { from: Some(Bound::Included(from)), to: Some(Bound::Included(to)) })
 }
 
-/// The text after its leading digits; `None` if it begins with something else.
+/// Returns the text after its leading digits; `None` if it begins with something else.
 fn digits(text: &str) -> Option<&str> {
     let rest = text.trim_start_matches(|char: char| char.is_ascii_digit());
     (rest.len() < text.len()).then_some(rest)
@@ -86,7 +86,7 @@ mod tests {
         #[test]
         fn decimal_accepts_what_json_accepts_as_a_number(text in "(-?[0-9]{1,3}(\\.[0-9]{0,2})?([eE][+-]?[0-9]{0,2})?|[-+0-9.eE x]{0,6})") {
             let is_json = serde_json::from_str::<&serde_json::value::RawValue>(&text).is_ok() && text.trim() == text;
-            // serde rejects what is beyond a double; here it is an infinity, which compares as it should.
+            // serde rejects numbers beyond a double. Here they become infinite, which compares correctly.
             let double = serde_json::from_str::<f64>(&text).ok();
             let expected = is_json.then(|| double.unwrap_or(if text.starts_with('-') { f64::NEG_INFINITY } else { f64::INFINITY }));
             prop_assert_eq!(decimal(&text), expected, "{}", text);

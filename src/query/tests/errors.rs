@@ -164,7 +164,7 @@ fn more_filters_values_or_sort_keys_than_the_limits_are_refused() {
         Code::InvalidFilter,
         &[
             (&filters(101), &format!("the request has 101 filters; {most} 100")),
-            // However many there are, and even if they are invalid otherwise.
+            // The limit applies even if the filters are otherwise invalid.
             (&"filter=&".repeat(5_000), &format!("the request has 5000 filters; {most} 100")),
             (&list("in", "title", 1_001), &format!("`filter[title][in]` has 1001 values; {most} 1000")),
             (&list("not_in", "tags", 1_001), &format!("`filter[tags][not_in]` has 1001 values; {most} 1000")),

@@ -1,4 +1,4 @@
-//! Valid filters and what they become.
+//! Valid filters and the queries that they become.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Groups, and what is wrong with some.
+//! Valid and invalid groups.
 
 use bindery_model::error::Code;
 
@@ -31,7 +31,7 @@ fn groups_become_one_condition() {
             "filter[$or][0][published_at][null]=1&filter[$or][1][title]=a&search=x",
             r#"((draft | title = "a") & (title ~ *"x"* | body ~ *"x"*))"#,
         ),
-        // An ignored filter is as if it had not been sent.
+        // An ignored filter has no effect in a group either.
         ("filter[$or][0][published]=maybe&filter[$or][1][title]=a", r#"title = "a""#),
         ("filter[$not][published]=maybe", "all"),
         ("filter[$not][created_at][null]=true", "all"),

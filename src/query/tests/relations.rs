@@ -1,4 +1,4 @@
-//! Filters on related resources, the fallback that counts, and strict requests.
+//! Filters on related resources, `fallback_mode`, and strict requests.
 
 use bindery_model::error::Code;
 
@@ -43,7 +43,7 @@ fn conditions_follow_relations() {
         ("filter[author][dangling]=true", "author dangles"),
         ("filter[related][dangling]=0", "!related dangles"),
         ("filter[author.company][dangling]=1", "author>6[company dangles]"),
-        // Of a blueprint that the token does not have, every id dangles.
+        // The token does not have the blueprint, so every id dangles.
         ("filter[author.company.owner][dangling]=1", "author>6[company>0[owner dangles]]"),
         ("filter[author.published]=maybe", "all"),
     ] {

@@ -1,5 +1,5 @@
-//! Filters in one short line, with the names of the columns, to keep the tables in tests readable: `author>1[name = "x"]` asks
-//! for a related resource whose copy of variant 1 meets a condition.
+//! Formats filters as one short line, with the names of the columns, to keep the tables in tests readable. For example,
+//! `author>1[name = "x"]` asks for a related resource whose copy of variant 1 meets a condition.
 
 use std::fmt::Display;
 
@@ -9,7 +9,7 @@ use bindery_model::blueprint::Blueprint;
 use super::related;
 use crate::projection;
 
-/// The filter of a query in one line.
+/// Returns the filter of a query in one line.
 pub(super) fn filter(filter: &crate::Filter, blueprint: &Blueprint) -> String {
     let all = |filters: &[crate::Filter], between: &str| {
         let shown: Vec<String> = filters.iter().map(|filter| self::filter(filter, blueprint)).collect();
@@ -49,14 +49,14 @@ fn own(filter: &Filter, blueprint: &Blueprint) -> String {
     }
 }
 
-/// The name of a column.
+/// Returns the name of a column.
 pub(super) fn name(column: u32, blueprint: &Blueprint) -> String {
     let names = projection::column_names(blueprint);
     let found = names.into_iter().find(|name| projection::column(blueprint, name).unwrap().id == column);
     found.unwrap_or_else(|| format!("column {column}"))
 }
 
-/// The name of a date.
+/// Returns the name of a date.
 pub(super) fn date(date: DateColumn) -> &'static str {
     match date {
         DateColumn::Created => "created",

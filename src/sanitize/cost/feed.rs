@@ -1,8 +1,8 @@
-//! Gives markup to the tokenizer piece by piece, so that it can be stopped, and so that no tag reaches it that has too
-//! many attributes.
+//! Gives markup to the tokenizer piece by piece, so that it can be stopped, and so that it gets no tag with too many
+//! attributes.
 //!
-//! Where a tag begins depends on what the parser made of everything before, so the tokenizer is asked: it has reported
-//! all text up to a `<`, and if it reports nothing for the `<` and the name behind it either, it is inside a tag.
+//! The beginning of a tag depends on the parser's state after everything before, so the tokenizer is observed: it has
+//! reported all text up to a `<`, and if it reports nothing for the `<` and the name behind it, it is inside a tag.
 
 use html5ever::TokenizerResult;
 use html5ever::tendril::StrTendril;
@@ -12,7 +12,7 @@ use super::gate::Gate;
 use super::limits::{MAX_ATTRIBUTES, Refusal};
 use super::tag::rest_of_tag;
 
-/// Parses the markup up to its end or a refusal.
+/// Parses the markup up to its end, or until it is refused.
 pub(super) fn run<'a>(html: &str, gate: Gate<'a>) -> Gate<'a> {
     let tokenizer = Tokenizer::new(gate, TokenizerOpts::default());
     let mut feed = Feed { html: StrTendril::from(html), at: 0, tokenizer, queue: BufferQueue::default() };
@@ -39,10 +39,10 @@ impl Feed<'_> {
         &self.html.as_bytes()[self.at..]
     }
 
-    /// Gives the tokenizer the next bytes; returns whether it reported anything.
+    /// Gives the tokenizer the next bytes. Returns whether it reported a token.
     fn take(&mut self, length: usize) -> bool {
         self.tokenizer.sink.forget_token();
-        // Offsets fit: a tendril is never longer.
+        // The offsets fit into 32 bits, because a tendril is never longer.
         if let (Ok(at), Ok(length)) = (u32::try_from(self.at), u32::try_from(length)) {
             self.queue.push_back(self.html.subtendril(at, length));
             while !matches!(self.tokenizer.feed(&self.queue), TokenizerResult::Done) {}
@@ -51,13 +51,13 @@ impl Feed<'_> {
         self.tokenizer.sink.saw_token()
     }
 
-    /// Up to the next `<`.
+    /// Gives the tokenizer the text up to the next `<`.
     fn text(&mut self) {
         let length = self.rest().iter().position(|byte| *byte == b'<').unwrap_or(self.rest().len());
         self.take(length);
     }
 
-    /// From a `<` that is outside all tags up to where text may follow again.
+    /// Gives the tokenizer the markup from a `<` outside all tags up to the next place where text may follow.
     fn markup(&mut self) {
         if self.rest().is_empty() {
             return;
@@ -78,7 +78,7 @@ impl Feed<'_> {
         }
     }
 
-    /// A tag whose `<` was taken, if the tokenizer is where it reads tags.
+    /// Gives the tokenizer the rest of a tag whose `<` it already has, if it is in a state in which it reads tags.
     fn tag(&mut self, slash: usize) {
         let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'/' | b'>');
         let name = self.rest()[slash..].iter().position(is_end);
@@ -98,7 +98,7 @@ impl Feed<'_> {
         self.take(end - self.at);
     }
 
-    /// A comment or another declaration: it ends with a `>`, at which the tokenizer reports it.
+    /// Gives the tokenizer a comment or another declaration. It ends with a `>`, at which the tokenizer reports it.
     fn declaration(&mut self) {
         while !self.rest().is_empty() {
             let length = self.rest().iter().position(|byte| *byte == b'>').map_or(self.rest().len(), |end| end + 1);

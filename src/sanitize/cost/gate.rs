@@ -1,4 +1,4 @@
-//! Stands between the tokenizer and the tree builder, and lets no more tokens through once a limit is exceeded.
+//! A filter between the tokenizer and the tree builder. It passes no more tokens on once a limit is exceeded.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
@@ -11,7 +11,8 @@ use html5ever::{LocalName, QualName, local_name, ns};
 use super::limits::{BYTES_PER_NODE, FREE_NODES, FREE_STEPS, MAX_DEPTH, MAX_NAMES, MAX_OPEN, Refusal, STEPS_PER_BYTE};
 use super::meter::{Meter, Node};
 
-/// Open elements are counted after this many start tags, and earlier if they might be too many.
+/// The number of start tags after which the open elements are counted. They are counted earlier if there might be too
+/// many.
 const COUNTED_EVERY: usize = 16;
 
 /// A sink of tokens that passes them on to the tree builder as long as they are cheap enough.
@@ -21,18 +22,18 @@ pub(super) struct Gate<'a> {
     max_steps: u64,
     max_nodes: usize,
     refusal: Cell<Option<Refusal>>,
-    /// True if there was a token since this was last asked.
+    /// True if there was a token since the flag was last cleared.
     token: Cell<bool>,
     start_tags: Cell<usize>,
-    /// Start tags until the open elements are counted again.
+    /// The number of start tags until the open elements are counted again.
     until_count: Cell<usize>,
-    /// At least the number of formatting elements that are open or wait to be opened again.
+    /// An upper bound of the number of formatting elements that are open or wait to be opened again.
     formatting: Cell<u64>,
     names: RefCell<HashSet<LocalName>>,
 }
 
 impl<'a> Gate<'a> {
-    /// A gate for markup of this length. It parses inside a `<div>`, as ammonia does.
+    /// Makes a gate for markup of this length. It parses inside a `<div>`, as ammonia does.
     pub(super) fn new(length: usize, on_start_tag: &'a dyn Fn(&Tag)) -> Gate<'a> {
         let meter = Meter::default();
         let context = create_element(&meter, QualName::new(None, ns!(html), local_name!("div")), Vec::new());
@@ -63,7 +64,7 @@ impl<'a> Gate<'a> {
         self.builder.sink.steps()
     }
 
-    /// The numbers of start tags, elements and nodes.
+    /// Returns the numbers of start tags, elements and nodes.
     #[cfg(test)]
     pub(super) fn shape(&self) -> (usize, usize, usize) {
         (self.start_tags.get(), self.builder.sink.elements(), self.builder.sink.nodes())
@@ -73,17 +74,17 @@ impl<'a> Gate<'a> {
         self.token.set(false);
     }
 
-    /// Tests whether there was a token since [`Gate::forget_token`].
+    /// Returns whether there was a token since [`Gate::forget_token`].
     pub(super) fn saw_token(&self) -> bool {
         self.token.get()
     }
 
-    /// Tests whether the parser is inside SVG or MathML, where it reads CDATA sections.
+    /// Returns whether the parser is inside SVG or MathML, where it reads CDATA sections.
     pub(super) fn is_foreign(&self) -> bool {
         self.builder.adjusted_current_node_present_but_not_in_html_namespace()
     }
 
-    /// Counts the cost of a tag beside the calls of the tree builder.
+    /// Counts the cost of a tag that the calls of the tree builder do not show.
     fn before_tag(&self, tag: &Tag) {
         let attributes = tag.attrs.len() as u64;
         self.builder.sink.charge(attributes * attributes / 16);
@@ -100,7 +101,7 @@ impl<'a> Gate<'a> {
             self.start_tags.set(self.start_tags.get() + 1);
             (self.on_start_tag)(tag);
             if is_formatting(&tag.name) {
-                // The tree builder compares it with each that is open.
+                // The tree builder compares the tag with each open formatting element.
                 self.builder.sink.charge(self.formatting.get() * (1 + attributes));
                 self.formatting.set(self.formatting.get() + 1);
             }
@@ -138,7 +139,7 @@ impl<'a> Gate<'a> {
             return;
         }
         self.formatting.set(open.formatting.get());
-        // A start tag adds one at most: what is reopened was counted before.
+        // A start tag adds at most one element: reopened elements were counted before.
         self.until_count.set((MAX_DEPTH + 1 - open.nested.get()).min(COUNTED_EVERY));
     }
 }
@@ -196,7 +197,8 @@ impl Tracer for OpenElements<'_> {
     }
 }
 
-/// Elements whose end tag is often left out because the next tag implies it, and the root.
+/// Returns whether the end tag of the element is often left out because the next tag implies it. Also true for the
+/// root.
 fn is_unclosed(name: &LocalName) -> bool {
     matches!(
         *name,

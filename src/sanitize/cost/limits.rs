@@ -1,21 +1,23 @@
 //! Limits on the cost of markup, and the messages for markup that costs more.
 
-/// Elements that are open at once, without those whose end tag is usually left out. Browsers stop nesting there, too.
+/// The maximum number of open elements, without those whose end tag is usually left out. Browsers also stop nesting
+/// there.
 pub(super) const MAX_DEPTH: usize = 512;
-/// Attributes of one tag. The parser compares each with those before it.
+/// The maximum number of attributes of one tag. The parser compares each with those before it.
 pub(super) const MAX_ATTRIBUTES: usize = 1000;
-/// Distinct names of tags and attributes. The parser keeps them in a table of fixed size that all threads share.
+/// The maximum number of distinct names of tags and attributes. The parser keeps them in a table of fixed size that all
+/// threads share.
 pub(super) const MAX_NAMES: usize = 4096;
-/// All open elements and formatting elements, with those that do not count as nested.
+/// The maximum number of all open elements and formatting elements, including those that do not count as nested.
 pub(super) const MAX_OPEN: usize = 4 * MAX_DEPTH;
-/// Steps that are free, and further ones for each byte. Real articles take a handful for each byte.
+/// The number of steps that are free, and of further steps for each byte. Real articles take a few for each byte.
 pub(super) const FREE_STEPS: u64 = 1_000_000;
 pub(super) const STEPS_PER_BYTE: u64 = 64;
-/// Elements and texts that are free. There may be one more for each so many bytes.
+/// The number of elements and texts that are free. There may be one more for each [`BYTES_PER_NODE`] bytes.
 pub(super) const FREE_NODES: usize = 400_000;
 pub(super) const BYTES_PER_NODE: usize = 16;
 
-/// Why markup is rejected.
+/// The reason why markup is rejected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Refusal {
     Depth,
@@ -28,7 +30,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// A clause that begins with `must`.
+    /// Returns a clause that begins with `must`.
     pub(super) fn clause(self) -> String {
         match self {
             Refusal::Depth => format!("must not nest elements more than {MAX_DEPTH} deep"),

@@ -1,8 +1,9 @@
-//! A tree of which only the cost is kept: what the tree builder asks of it, and what the same calls would cost in
+//! A tree that keeps only the cost: it answers the tree builder, and counts the cost that the same calls would have in
 //! ammonia's tree.
 //!
-//! One step is a look at an element. Ammonia's tree looks for a child from the first on when it removes it or inserts
-//! another before it, and touches all children when they get another parent, so the tree counts the children.
+//! One step is a look at an element. Ammonia's tree searches for a child from the first child on when it removes the
+//! child or inserts another before it. It touches all children when they get another parent. So this tree counts the
+//! children.
 
 use std::borrow::Cow;
 use std::cell::{Cell, Ref, RefCell};
@@ -11,9 +12,9 @@ use html5ever::interface::{ElementFlags, NodeOrText, QuirksMode, TreeSink};
 use html5ever::tendril::StrTendril;
 use html5ever::{Attribute, QualName, local_name, ns};
 
-/// Steps for making a node.
+/// The number of steps for making a node.
 const NODE: u64 = 8;
-/// This many neighbours are compared in a step.
+/// The number of neighbours that are compared in one step.
 const NEIGHBOURS: u64 = 8;
 
 /// The number of a node. 0 is the document, 1 the context element.
@@ -21,21 +22,21 @@ pub(super) type Node = usize;
 
 #[derive(Default)]
 pub(super) struct Meter {
-    /// Empty until the first element is made; then the document is there, too.
+    /// The elements. Empty until the first element is made; then the document is there, too.
     elements: RefCell<Vec<Element>>,
-    /// The names of the elements; apart from them because the tree builder holds on to a name while it works.
+    /// The names of the elements. They are in a separate list because the tree builder borrows a name while it works.
     names: RefCell<Vec<QualName>>,
     lists: RefCell<Vec<List>>,
     element_count: Cell<usize>,
     node_count: Cell<usize>,
     steps: Cell<u64>,
-    /// Elements that were traced, to be forgotten.
+    /// The nodes that were traced, whose marks must be removed.
     traced: RefCell<Vec<Node>>,
 }
 
 struct Element {
     attributes: u64,
-    /// The list that this node is in.
+    /// The list that contains this node.
     parent: Option<usize>,
     /// The list of its children.
     children: usize,
@@ -48,11 +49,11 @@ struct Element {
 /// A list of children, which moves as a whole to another parent.
 #[derive(Default)]
 struct List {
-    /// At least their number.
+    /// An upper bound of the number of children.
     length: u64,
-    /// True if text that is appended is joined to what is there.
+    /// True if appended text is joined to the text at the end.
     ends_with_text: bool,
-    /// True if text that is inserted before this node is joined to what is there.
+    /// The node before which inserted text is joined to the text that is already there.
     text_before: Option<Node>,
 }
 
@@ -65,7 +66,7 @@ impl Meter {
         self.steps.set(self.steps.get().saturating_add(steps));
     }
 
-    /// The number of nodes that were made, and how many of them are elements.
+    /// Returns the numbers of nodes and of elements among them.
     pub(super) fn nodes(&self) -> usize {
         self.node_count.get()
     }
@@ -74,7 +75,7 @@ impl Meter {
         self.element_count.get()
     }
 
-    /// Marks a node; returns whether it is an element inside the context that was not marked yet.
+    /// Marks a node. Returns whether it is an element inside the context that had no mark.
     pub(super) fn trace(&self, node: Node) -> bool {
         let was_traced = std::mem::replace(&mut self.elements.borrow_mut()[node].is_traced, true);
         if !was_traced {
@@ -125,7 +126,7 @@ impl Meter {
         }
     }
 
-    /// Steps for finding a child in a list.
+    /// Counts the steps for finding a child in a list.
     fn charge_search(&self, list: usize) {
         self.charge(1 + self.lists.borrow()[list].length / NEIGHBOURS);
     }
@@ -243,7 +244,7 @@ impl TreeSink for Meter {
         self.detach(*target);
     }
 
-    /// The new parent has no children: the tree builder has just made it.
+    /// Moves the children. The new parent has no children, because the tree builder has just made it.
     fn reparent_children(&self, node: &Node, new_parent: &Node) {
         let mut elements = self.elements.borrow_mut();
         let (from, to) = (elements[*node].children, elements[*new_parent].children);

@@ -10,7 +10,7 @@ enum State {
     Value,
 }
 
-/// Reads a tag from behind its name on; returns the offset behind its `>` and the number of its attributes.
+/// Reads a tag from behind its name. Returns the offset behind its `>`, and the number of its attributes.
 pub(super) fn rest_of_tag(bytes: &[u8], mut at: usize) -> (usize, usize) {
     let mut count = 0;
     let mut state = State::BeforeName;

@@ -1,5 +1,5 @@
-//! Hostile nestings cost no more than their size allows, and the parser that feels its way through the markup sees what
-//! a parser sees that gets it in one piece.
+//! Tests that hostile nesting costs no more than its size allows, and that the piecewise parser sees the same as a
+//! parser that gets the markup in one piece.
 
 use std::cell::RefCell;
 
@@ -12,7 +12,7 @@ use super::limits::Refusal;
 use super::*;
 use crate::Sanitizer;
 
-/// More steps for each byte than any input may take: the limit, and what one more token may take before it is seen.
+/// Returns more steps than any input of this size may take: the limit, and the cost of one more token before the stop.
 fn most_steps(html: &str) -> u64 {
     2_000_000 + 64 * html.len() as u64
 }
@@ -99,7 +99,7 @@ fn ordinary_markup_takes_few_steps_for_each_byte() {
     }
 }
 
-/// Collects the start tags that a tokenizer finds, and how many attributes it reads, repeated ones included.
+/// Collects the start tags that a tokenizer finds, and the number of attributes that it reads, including repeated ones.
 #[derive(Default)]
 struct Tags {
     start_tags: RefCell<usize>,
@@ -212,7 +212,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// A few pieces to begin with, and a few that are repeated very often.
+    /// Generates a few pieces, followed by a few that are repeated very often.
     #[test]
     fn hostile_nestings_stay_within_their_steps(begin in pieces(), repeated in pieces(), distinct in any::<bool>()) {
         let repeat = |(at, piece): (usize, &str)| {
@@ -250,7 +250,7 @@ proptest! {
         queue.push_back(StrTendril::from(html.as_str()));
         let _ = tokenizer.feed(&queue);
         let found = tokenizer.sink;
-        // Without its `>`, which a quote may hide, a tag is not reported.
+        // A tag without its `>`, which a quote may hide, is not reported.
         if *found.start_tags.borrow() == 1 {
             prop_assert_eq!(tag::rest_of_tag(html.as_bytes(), 2), (html.len(), *found.attributes.borrow()));
         }

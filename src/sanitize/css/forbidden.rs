@@ -1,6 +1,6 @@
 //! Functions, properties and texts that a style sheet may not contain, because they load or run something.
 
-/// Functions that load what their argument names, or run it.
+/// The functions that load the target of their argument, or run it.
 const FUNCTIONS: [&str; 9] = [
     "url",
     "src",
@@ -15,8 +15,8 @@ const FUNCTIONS: [&str; 9] = [
 
 const PROPERTIES: [&str; 3] = ["behavior", "-ms-behavior", "-moz-binding"];
 
-/// Texts that the result contains nowhere, not even in a string or a comment. This also protects readers that search for
-/// them instead of parsing.
+/// The texts that the result never contains, not even in a string or a comment. This also protects readers that search
+/// for them instead of parsing.
 const TEXTS: [&str; 3] = ["url(", "expression(", "@import"];
 
 pub(super) fn is_function(name: &str) -> bool {
@@ -27,13 +27,13 @@ pub(super) fn is_property(name: &str) -> bool {
     is_among(name, &PROPERTIES)
 }
 
-/// Tests whether a value may not contain this identifier: it could become part of a forbidden declaration or call, for example
-/// of a call with a comment before its parenthesis.
+/// Returns whether this identifier is forbidden in a value, because it could become part of a forbidden declaration or
+/// call, for example a call with a comment before its parenthesis.
 pub(super) fn is_value_identifier(name: &str) -> bool {
     is_property(name) || name.eq_ignore_ascii_case("expression")
 }
 
-/// Tests whether a browser that does not support nested rules would read the selector as a forbidden declaration.
+/// Returns whether a browser that does not support nested rules would read the selector as a forbidden declaration.
 pub(super) fn reads_as_declaration(selector: &str) -> bool {
     selector.split_once(':').is_some_and(|(name, _)| is_property(name.trim()))
 }

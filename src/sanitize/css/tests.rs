@@ -267,7 +267,7 @@ const DECLARATIONS: [&str; 30] = [
     "width: calc(1px + expression(1))",
 ];
 
-/// Complete and cut-off rules and declarations that load or run something, among pieces in any order.
+/// Generates complete and cut-off rules and declarations that load or run something, among pieces in any order.
 fn hostile() -> impl Strategy<Value = String> {
     let declaration = prop::sample::select(&DECLARATIONS[..]);
     let block = prop::collection::vec(declaration, 0..4).prop_map(|all| all.join(";"));

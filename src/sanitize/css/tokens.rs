@@ -5,13 +5,13 @@ use cssparser::{ParseError, Parser, ToCss, Token, TokenSerializationType};
 
 use super::forbidden;
 
-/// Blocks and brackets nest at most this deep; what is nested deeper is dropped.
+/// The maximum depth of blocks and brackets. Deeper parts are dropped.
 pub(super) const MAX_DEPTH: usize = 16;
 
-/// Something that is dropped. Nobody reads the reason.
+/// The mark of a part that is dropped. No reason is kept, because nobody reads it.
 pub(super) type Rejection = ParseError<()>;
 
-/// The reason for dropping something.
+/// Returns the mark of a part that is dropped.
 pub(super) fn rejected() -> Rejection {
     ParseError::unexpected_token()
 }
@@ -27,7 +27,7 @@ pub(super) enum Context {
     Value,
 }
 
-/// Reads the rest of the input and writes it again; rejects it if it contains a token that is not allowed.
+/// Reads the rest of the input and writes it again. Rejects it if it contains a token that is not allowed.
 pub(super) fn rewrite(context: Context, input: &mut Parser<'_>) -> Result<String, Rejection> {
     let mut out = String::new();
     append(context, input, &mut out, 0)?;
@@ -42,8 +42,8 @@ fn append(context: Context, input: &mut Parser<'_>, out: &mut String, depth: usi
         return Err(rejected());
     }
     let mut previous = TokenSerializationType::Nothing;
-    // Whether the last token was white space. The text written so far may also end in a space that belongs to an escape;
-    // that one does not separate tokens and must stay.
+    // True if the last token was white space. The end of the text written so far does not show it: it may be a space
+    // that belongs to an escape. Such a space does not separate tokens and must stay.
     let mut after_space = true;
     loop {
         let start = input.position();
@@ -109,7 +109,7 @@ fn is_allowed(context: Context, token: &Token<'_>) -> bool {
     }
 }
 
-/// The source of a number token without a comment before it.
+/// Returns the source of a number token without a comment before it.
 fn without_comment(source: &str) -> &str {
     source.rsplit_once("*/").map_or(source, |(_, number)| number)
 }

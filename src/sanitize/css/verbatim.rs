@@ -2,8 +2,8 @@
 
 use super::forbidden;
 
-/// Tests whether the sheet may be kept as written, provided that all its rules may. It must not contain what the parser skips
-/// or what an escape could hide from the check, and everything that it opens must be closed.
+/// Returns whether the sheet may be kept as written, provided that all its rules may. It must not contain anything that
+/// the parser skips or that an escape could hide from the check. Everything that it opens must be closed.
 pub(super) fn may_stay(css: &str) -> bool {
     let has_skipped_text = css.to_ascii_lowercase().contains("@charset") || css.contains("-->");
     !has_skipped_text
@@ -12,7 +12,7 @@ pub(super) fn may_stay(css: &str) -> bool {
         && is_closed(css)
 }
 
-/// Tests whether every comment, string and bracket is closed. The sheet must not contain backslashes.
+/// Returns whether every comment, string and bracket is closed. The sheet must not contain backslashes.
 fn is_closed(css: &str) -> bool {
     let mut brackets = Vec::new();
     let mut rest = css;

@@ -49,7 +49,7 @@ fn attacks_leave_nothing_that_runs() {
     }
 }
 
-/// The bodies of every `step`th record of `file` in the folder `BINDERY_TEST_DATA`; none if it is not set.
+/// Returns the bodies of every `step`th record of `file` in the folder `BINDERY_TEST_DATA`; none if it is not set.
 fn bodies(file: &str, step: usize) -> Vec<String> {
     let Ok(folder) = std::env::var("BINDERY_TEST_DATA") else {
         eprintln!("BINDERY_TEST_DATA is not set: {file} is skipped");

@@ -1,4 +1,4 @@
-//! HTML that counts as settled is a fixpoint of cleaning, and the text content equals a tokenizer's.
+//! Tests that settled HTML is a fixpoint of sanitizing, and that the text content equals that of a tokenizer.
 
 use std::cell::RefCell;
 
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// One cleaning pass without shortcuts.
+/// Runs one sanitizing pass without shortcuts.
 pub(super) fn clean(html: &str) -> String {
     finish(&builder(&allowed::RICH_TEXT, &DEFAULT_VIDEO_HOSTS.map(str::to_owned)).clean(html).to_string())
 }
@@ -162,7 +162,7 @@ const PIECES: [&str; 78] = [
     "<form>",
 ];
 
-/// Pieces in any order, and closed elements, so that settled documents are not too rare.
+/// Generates pieces in any order, and closed elements, so that settled documents are not too rare.
 fn markup() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(PIECES.to_vec()).prop_map(str::to_owned);
     let names = vec![

@@ -1,6 +1,7 @@
-//! Random hostile markup: the result is parsed as a browser parses it, and the tree must contain nothing forbidden.
+//! Tests with random hostile markup: the result is parsed as a browser parses it, and the tree must contain nothing
+//! forbidden.
 //!
-//! The published tables say what is allowed. A list here, which is independent of them, has what must never appear.
+//! The published tables say what is allowed. An independent list here says what must never appear.
 
 mod markup;
 
@@ -11,7 +12,7 @@ use super::tree::{CONTEXTS, Context, Node, parse};
 use super::*;
 use crate::allowed::Profile;
 
-/// Elements that no table may ever allow.
+/// The elements that no table may ever allow.
 const NEVER: [&str; 28] = [
     "script",
     "style",
@@ -43,7 +44,7 @@ const NEVER: [&str; 28] = [
     "isindex",
 ];
 
-/// Attributes whose values are URLs, on any element.
+/// The attributes whose values are URLs, on any element.
 const URLS: [&str; 13] = [
     "href",
     "src",
@@ -120,7 +121,8 @@ fn assert_complete(html: &str, tag: &str, attributes: &[(String, String)]) {
     }
 }
 
-/// The scheme that a browser sees. It drops control characters and spaces around a URL, and tabs and newlines in it.
+/// Returns the scheme that a browser sees. A browser drops control characters and spaces around a URL, and tabs and
+/// newlines in it.
 fn scheme_of(value: &str) -> Option<String> {
     let trimmed = value.trim_matches(|c: char| c <= ' ');
     let seen: String = trimmed.chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();

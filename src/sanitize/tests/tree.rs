@@ -63,7 +63,7 @@ impl Tree {
         !self.children.borrow()[id].is_empty()
     }
 
-    /// The text of the document without that of the named elements, with runs of white space collapsed.
+    /// Returns the text of the document without the text of the named elements, with runs of white space collapsed.
     pub(super) fn text(&self, without: &[&str]) -> String {
         let mut out = String::new();
         self.append_text(0, without, &mut out);
@@ -167,7 +167,7 @@ impl TreeSink for Tree {
 
     fn append_doctype_to_document(&self, _: StrTendril, _: StrTendril, _: StrTendril) {}
 
-    /// The template itself, so that its content is visited too.
+    /// Returns the template itself, so that its content is visited too.
     fn get_template_contents(&self, target: &usize) -> usize {
         *target
     }

@@ -1,4 +1,4 @@
-//! Parts of keys: texts, and the decoding of what a key consists of. Must not know tables.
+//! Parts of keys: texts, and the decoding of the parts. Must not know tables.
 
 use bindery_model::id::ResourceId;
 
@@ -17,7 +17,7 @@ enum Text {
 }
 
 impl KeyText {
-    /// The text; `None` if it is too long to be stored in the key.
+    /// Returns the text; `None` if it is too long to be stored in the key.
     pub fn plain(&self) -> Option<&str> {
         match &self.0 {
             Text::Plain(text) => Some(text),
@@ -42,7 +42,7 @@ impl From<String> for KeyText {
 }
 
 impl KeyText {
-    /// Writes the length first, so that no encoded text is a prefix of another one.
+    /// Writes the text. The length comes first, so that no encoded text is a prefix of another one.
     pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
         match &self.0 {
             Text::Plain(text) => {

@@ -1,4 +1,4 @@
-//! The two databases: what is in which, and a database that is not the one it was.
+//! Tests of the two databases: the contents of each, and a database that was exchanged for another one.
 
 use super::*;
 use crate::databases::is_scattered;
@@ -38,7 +38,7 @@ fn filled(folder: &Path) -> Store {
     store
 }
 
-/// Keys of scattered tables, and of their chunks.
+/// Counts the keys of scattered tables, and of their chunks.
 fn scattered_in(database: &sled::Db) -> usize {
     let table = |key: &[u8]| if key[0] == CHUNK { key[1] } else { key[0] };
     database.iter().keys().filter(|key| SCATTERED.contains(&table(key.as_ref().unwrap()))).count()

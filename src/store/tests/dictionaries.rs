@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::*;
 use crate::key::DICTIONARY;
 
-/// Words that texts are made of. Texts have them in common, and each has little that repeats.
+/// Returns the words of which texts are made. The texts share these words, and each text has little repetition.
 fn words() -> Vec<String> {
     let letters = noise(24_000, 1);
     letters.chunks(12).map(|word| word.iter().map(|byte| char::from(b'a' + byte % 26)).collect()).collect()
@@ -22,7 +22,8 @@ fn copy(of: u64) -> Key {
     Key::Copy { blueprint: 1, id: ResourceId::from_u128(of.into()), variant: 0, number: 1 }
 }
 
-/// A store to which texts of these words were written until it made a dictionary, and how many they are.
+/// Makes a store to which texts of these words were written until it made a dictionary. Also returns the number of
+/// texts.
 fn with_dictionary() -> (tempfile::TempDir, Store, Vec<String>, u64) {
     let folder = tempfile::tempdir().unwrap();
     let (store, words) = (open(folder.path()), words());
@@ -54,12 +55,12 @@ fn values_become_smaller_once_a_dictionary_is_made_and_are_read_by_every_later_s
     let store = open(folder.path());
     let wrong = (1..=last + 1).find(|number| store.get(&copy(*number)).unwrap() != Some(text(&words, *number)));
     assert_eq!(wrong, None);
-    // What is written now has the dictionary as well, which is not made again.
+    // New values are compressed with the dictionary as well, and it is not made again.
     store.apply(last + 2, &[StoreWrite::put(copy(last + 2), text(&words, 1))]).unwrap();
     assert!(stored_bytes(&store, last + 2) * 4 < before * 3);
     assert_eq!(of_dictionaries(&store).len(), 1);
 
-    // Neither bases nor those who look for damage see a dictionary.
+    // Neither bases nor checks for damage see a dictionary.
     let keys: Vec<Vec<u8>> = store.entries(Prefix::All, None).map(|entry| entry.unwrap().key).collect();
     assert_eq!(keys, (1..=last + 2).map(|number| copy(number).encode()).collect::<Vec<_>>());
     let mut count = 0;

@@ -1,4 +1,4 @@
-//! What writes tell a token of resources that it may not see (`API.md` 5.7).
+//! The facts that writes reveal to a token about resources that it may not see (`API.md` 5.7).
 
 use serde_json::{Value, json};
 
@@ -11,14 +11,14 @@ fn keys(value: &Value) -> Vec<&str> {
     value.as_object().unwrap().keys().map(String::as_str).collect()
 }
 
-/// A draft.
+/// Creates a draft and returns its id.
 #[track_caller]
 fn draft(server: &Server, blueprint: &str, attributes: Value) -> String {
     let reply = server.post(&format!("/v2/resources/{blueprint}"), &json!({ "attributes": attributes })).expect(201);
     reply.data()["id"].as_str().unwrap().to_owned()
 }
 
-/// A token that is limited to one blueprint.
+/// Creates a token that is limited to one blueprint.
 #[track_caller]
 fn limited(server: &Server, abilities: &[&str], blueprint: &str) -> String {
     let body = json!({ "name": "limited", "abilities": abilities, "blueprints": [blueprint] });
@@ -49,21 +49,21 @@ fn the_answer_to_an_update_shows_what_the_token_may_see_or_has_just_written() {
     let (three, count) = (["title", "body", "count"].as_slice(), ["count"].as_slice());
     let mut failures = Failures::default();
     for (token, method, id, body, attributes) in [
-        // What changes nothing is no way to read.
+        // A write that changes nothing must not show the resource.
         (&view, "PATCH", &d, json!({}), [].as_slice()),
         (&view, "PATCH", &d, json!({ "attributes": {} }), &[]),
         (&view, "PATCH", &d, json!({ "attributes": { "count": 3 } }), count),
         (&update, "PATCH", &d, json!({}), &[]),
         (&update, "PATCH", &p, json!({}), &[]),
         (&publish, "PATCH", &d, json!({ "published_at": null }), &[]),
-        // What was written is shown, and nothing else.
+        // The answer shows only the values that were written.
         (&view, "PATCH", &d, json!({ "attributes": { "count": 4 } }), count),
         (&update, "PATCH", &p, json!({ "attributes": { "count": 4 } }), count),
-        // What the token may see is shown whole.
+        // A resource that the token may see is shown completely.
         (&view, "PATCH", &p, json!({}), three),
         (&preview, "PATCH", &d, json!({}), three),
         (&manage, "PATCH", &d, json!({}), three),
-        // Seen before or after: publishing and withdrawing.
+        // The resource is visible before or afterwards: publishing and withdrawing.
         (&publish, "PATCH", &d, json!({ "published_at": DATE }), three),
         (&publish, "PATCH", &d, json!({ "published_at": null }), three),
         (&publish, "PATCH", &d, json!({}), &[]),
@@ -78,7 +78,7 @@ fn the_answer_to_an_update_shows_what_the_token_may_see_or_has_just_written() {
         failures.check_eq(&case, keys(&data), all.to_vec());
         failures.check_eq(&case, keys(&data["attributes"]), attributes.to_vec());
         failures.check(attributes == three || !reply.text.contains("not for everyone"), || case.clone());
-        // What is shown is true.
+        // The shown values are right.
         let truth = server.find(&format!("notes/{id}"));
         for key in keys(&data).into_iter().filter(|key| *key != "attributes") {
             failures.check_eq(&format!("{case} {key}"), &data[key], &truth[key]);
@@ -86,7 +86,7 @@ fn the_answer_to_an_update_shows_what_the_token_may_see_or_has_just_written() {
         for slug in keys(&data["attributes"]) {
             failures.check_eq(&format!("{case} {slug}"), &data["attributes"][slug], &truth["attributes"][slug]);
         }
-        // The tag is that of the resource, for `If-Match`.
+        // The tag is the tag of the resource, for `If-Match`.
         let tag = server.get(&path).header("etag").map(str::to_owned);
         failures.check_eq(&case, reply.header("etag"), tag.as_deref());
     }
@@ -129,7 +129,7 @@ fn the_error_of_a_unique_value_names_its_holder_only_to_tokens_that_may_see_it()
     failures.assert_none();
 }
 
-/// The answer with the id that was sent left out.
+/// Returns the answer with the id that was sent left out.
 fn without(reply: &Reply, id: &str) -> (u16, String) {
     (reply.status, reply.text.replace(id, "ID"))
 }
@@ -150,11 +150,11 @@ fn a_relation_to_what_the_token_must_not_know_of_is_answered_like_one_to_nothing
     let within = |abilities: &[&str]| limited(&server, abilities, "notes");
     let everything = ["preview", "create", "update", "delete", "publish"];
     let mut failures = Failures::default();
-    // Whether the token may relate to a draft, to a published resource, and to both in the other blueprint.
+    // Each case: whether the token may relate to a draft, to a published resource, and to both in the other blueprint.
     for (name, token, of_draft, of_published, of_secret, of_hidden) in [
         ("create", token(&["create"]), false, true, true, false),
         ("create, view", token(&["create", "view"]), false, true, true, false),
-        // These find out anyway which drafts exist: they may write to them.
+        // These tokens can find out which drafts exist, because they may write to them.
         ("create, update", token(&["create", "update"]), true, true, true, true),
         ("create, delete", token(&["create", "delete"]), true, true, true, true),
         ("create, publish", token(&["create", "publish"]), true, true, true, true),
@@ -180,7 +180,7 @@ fn a_relation_to_what_the_token_must_not_know_of_is_answered_like_one_to_nothing
             }
         }
     }
-    // What a field holds can be sent back, whatever it names.
+    // The values of a field can be sent back, whatever they refer to.
     let holder = server.create("notes", json!({ "see": [d], "secret": hidden }));
     let update = within(&["view", "update"]);
     let body = json!({ "attributes": { "see": [d], "secret": hidden } });

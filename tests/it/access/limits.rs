@@ -23,14 +23,14 @@ fn a_token_that_sends_too_much_is_told_when_to_go_on() {
     failures.check_eq("one too many", reply.outcome(), "429 RATE_LIMITED".to_owned());
     let wait: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     failures.check((1..=10).contains(&wait), || format!("Retry-After: {wait}"));
-    // Before the ability, and on every route; another token has a limit of its own.
+    // The limit is checked before the ability, and on every route. Another token has its own limit.
     failures.check_eq("another route", server.as_token(&one).get("/v2/tokens").status, 429);
     failures.check_eq("another token", server.as_token(&other).get(LIST).status, 403);
     for _ in 0..10 {
         failures.check_eq("no token", server.as_token("").get(LIST).status, 401);
         failures.check_eq("alive", server.as_token(&one).get("/healthz").status, 200);
     }
-    // Order: unknown routes and methods first.
+    // Unknown routes and methods are checked before the limit.
     failures.check_eq("no route", server.as_token(&one).get("/v2/nowhere").status, 404);
     failures.check_eq("no method", server.as_token(&one).send("DELETE", LIST, None).status, 405);
     failures.assert_none();
@@ -64,7 +64,7 @@ fn an_address_that_sends_too_much_is_told_when_to_go_on_whether_it_has_a_token_o
             failures.check_eq(path, from(&server, "", bad, path).status, 200);
         }
     }
-    // Events have a limit of their own.
+    // Events have their own limit.
     let headers = [("x-forwarded-for", bad), ("content-type", "application/json")];
     let event = br#"{"name":"pageview","url":"https://a.example/","referrer":""}"#;
     failures.check_eq("event", server.as_token("").raw("POST", "/v2/analytics/events", &headers, event).status, 202);

@@ -1,5 +1,4 @@
-//! What the server logs, even when it logs everything. The logs of all servers of the suite are watched
-//! (`support/log_watch.rs`).
+//! The log of a server that logs everything. The logs of all servers of the suite are watched (`support/log_watch.rs`).
 
 use serde_json::json;
 

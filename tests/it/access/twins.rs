@@ -1,8 +1,9 @@
-//! Two servers that differ only in what a token or a member may not see. Every answer to them is the same on both.
+//! Two servers that differ only in contents that a token or a member may not see. Every answer to the token or member
+//! is the same on both.
 //!
-//! The resources that both have are imported, so that their ids and dates are the same too. Compared is the whole answer,
-//! except for the time of day, request ids, the address of the server and the ids that it gives: those are numbered in
-//! the order of their appearance, and so are entity tags, which are made with a secret of each server.
+//! The resources of both servers are imported, so that their ids and dates are the same too. The complete answers are
+//! compared, except for the time of day, request ids, the address of the server and the ids that it assigns. These ids
+//! are numbered in the order of their appearance. So are entity tags, which depend on a secret of each server.
 
 use std::collections::HashMap;
 
@@ -16,35 +17,35 @@ const STEPS: usize = 400;
 const MISSING: &str = "0192b3c4-0000-7000-8000-000000000000";
 const WORDS: [&str; 5] = ["alpha", "beta", "gamma", "alphabet", ""];
 
-/// What one of the servers has and the other does not.
+/// The contents that one of the servers has and the other lacks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Hidden {
-    /// Drafts, from tokens without `preview`.
+    /// Drafts, hidden from tokens without `preview`.
     Drafts,
-    /// A blueprint, from a token and a member that are limited to another one.
+    /// A blueprint, hidden from a token and a member that are limited to another one.
     Blueprint,
 }
 
-/// Who sends requests.
+/// The sender of a request.
 enum Sender {
     Token { id: String, secret: String },
     Session { cookie: String, csrf: String },
 }
 
-/// A server, and the names of what differs from server to server.
+/// A server, and the names of the values that differ from server to server.
 struct Twin {
     server: Server,
     senders: Vec<Sender>,
-    /// Ids that the server gave, in order.
+    /// The ids that the server assigned, in order.
     given: Vec<String>,
     tags: Vec<String>,
-    /// The answer that each tag of a path stands for.
+    /// The answer for each tag of a path.
     bodies: HashMap<(String, usize, String), String>,
     last_tag: HashMap<(String, usize), String>,
 }
 
 impl Twin {
-    /// `has_secrets` says whether the blueprint `secrets` is there at all.
+    /// Starts a server. `has_secrets` says whether the blueprint `secrets` exists.
     fn start(hidden: Hidden, has_secrets: bool) -> Twin {
         let server = Server::start();
         server.blueprint("secrets", json!([{ "name": "T", "slug": "t", "type": "text" }]));
@@ -91,7 +92,7 @@ impl Twin {
         assert!(reply.text.contains("\"op\""), "{}", reply.text);
     }
 
-    /// The answer to a request, as text that is the same on both servers.
+    /// Returns the answer to a request, as text that is the same on both servers.
     fn answer(&mut self, token: usize, request: &Request) -> String {
         let named = |text: &str| {
             let names = self.given.iter().enumerate();
@@ -120,7 +121,7 @@ impl Twin {
         for (name, value) in &reply.headers {
             match name.as_str() {
                 "date" | "x-request-id" => {}
-                // The numbers of the feed count what the sender may not see, too.
+                // The numbers of the feed also count changes that the sender may not see.
                 "x-last-change" => {}
                 "content-length" if path.starts_with("/v2/changes") => {}
                 "etag" => {
@@ -132,7 +133,7 @@ impl Twin {
         answer
     }
 
-    /// Remembers the ids that the server gave.
+    /// Collects the ids that the server assigned.
     fn learn(&mut self, request: &Request, reply: &Reply) {
         if request.method != "POST" || reply.status >= 300 && reply.status != 207 {
             return;
@@ -143,7 +144,7 @@ impl Twin {
         self.given.extend(ids.filter(|_| request.creates).map(str::to_owned));
     }
 
-    /// The tag's number. A tag of a path never stands for two answers.
+    /// Returns the tag's number. A tag of a path never stands for two answers.
     fn tag(&mut self, path: &str, token: usize, request: &Request, reply: &Reply, tag: &str, body: &str) -> usize {
         if request.method == "GET" {
             self.last_tag.insert((path.to_owned(), token), tag.to_owned());
@@ -170,7 +171,7 @@ impl Twin {
                 text = text.replace(id, &format!("SENDER-{n}-"));
             }
         }
-        // What both were given has older dates.
+        // Dates that both servers were given are older.
         while let Some(at) = find_date(&text) {
             text.replace_range(at..at + DATE_CHARS, "NOW");
         }
@@ -178,7 +179,7 @@ impl Twin {
     }
 }
 
-/// A member who is signed in, and limited to the blueprint `notes`.
+/// Makes a member who is signed in, and limited to the blueprint `notes`.
 fn editor_of_notes(server: &Server) -> Sender {
     let member = json!({ "name": "eve", "email": "eve@example.org", "role": "editor", "blueprints": ["notes"] });
     let id = server.post("/v2/members", &member).expect(201).data()["id"].as_u64().unwrap();
@@ -186,7 +187,7 @@ fn editor_of_notes(server: &Server) -> Sender {
     Sender::Session { cookie: cookie_of(&reply), csrf: reply.data()["csrf"].as_str().unwrap().to_owned() }
 }
 
-/// The answer of the change feed without its numbers.
+/// Returns the answer of the change feed without its numbers.
 fn without_numbers(lines: &str) -> String {
     let lines = lines.lines().map(|line| {
         let mut change: Value = serde_json::from_str(line).unwrap();
@@ -198,7 +199,7 @@ fn without_numbers(lines: &str) -> String {
 
 const DATE_CHARS: usize = "2026-11-20T20:42:31.123+00:00".len();
 
-/// Where a date of this run begins.
+/// Returns the position of a date of this run.
 fn find_date(text: &str) -> Option<usize> {
     let dates = text.match_indices('T').filter_map(|(at, _)| at.checked_sub(10));
     dates.into_iter().find(|at| {
@@ -208,7 +209,7 @@ fn find_date(text: &str) -> Option<usize> {
     })
 }
 
-/// A request to both servers. Ids that they gave are written `GIVEN-n-`.
+/// A request to both servers. Ids that they assigned are written `GIVEN-n-`.
 #[derive(Debug)]
 struct Request {
     method: &'static str,
@@ -219,7 +220,7 @@ struct Request {
     idempotency_key: Option<String>,
 }
 
-/// What both servers have, and what only the first one has.
+/// The contents of both servers, and those of the first one only.
 struct World {
     random: Random,
     hidden: Hidden,
@@ -246,7 +247,7 @@ impl World {
         json!({ "id": id, "published_at": published, "created_at": date, "updated_at": date, "attributes": attributes })
     }
 
-    /// A change that both servers make.
+    /// Makes a change on both servers.
     fn change_both(&mut self, twins: &mut [Twin; 2]) {
         let is_new = self.shared.len() < 5 || self.random.chance(40);
         let id = if is_new { self.id() } else { self.random.pick(&self.shared).clone() };
@@ -267,7 +268,7 @@ impl World {
         }
     }
 
-    /// A change that only the first server makes, of something that the tokens may not see.
+    /// Makes a change on the first server only, of contents that the tokens may not see.
     fn change_hidden(&mut self, twin: &Twin) {
         let is_new = self.secret.is_empty() || self.random.chance(40);
         let id = if is_new { self.id() } else { self.random.pick(&self.secret).clone() };
@@ -296,7 +297,7 @@ impl World {
         }
     }
 
-    /// Any id: of both servers, hidden, given by the servers, or of nothing.
+    /// Returns any id: one of both servers, a hidden one, one that the servers assigned, or an unknown one.
     fn any_id(&mut self, n_given: usize) -> String {
         match self.random.below(8) {
             0..3 if !self.shared.is_empty() => self.random.pick(&self.shared).clone(),
@@ -318,7 +319,7 @@ impl World {
             attributes["who"] = json!(self.random.below(3));
         }
         if self.random.chance(20) {
-            // Not one of a draft: that a value is taken is told, by whom is not (`hidden.rs`).
+            // The slug is not the slug of a draft: answers say that a value is taken, but not by whom (`hidden.rs`).
             attributes["slug"] = json!(format!("given-{}", self.random.below(20)));
         }
         attributes
@@ -362,7 +363,7 @@ impl World {
         Request { method, path, body: None, is_conditional, creates: false, idempotency_key: None }
     }
 
-    /// A read of something else than a list that a blueprint could show in.
+    /// Makes a read other than a list, in which a blueprint could show.
     fn beside_lists(&mut self, id: &str) -> String {
         let paths = [
             format!("/v2/resources/secrets/{id}"),
@@ -411,7 +412,7 @@ impl World {
         Request { method, path, body, is_conditional: false, creates, idempotency_key: None }
     }
 
-    /// A creation with a key and a body that others send, too: the same token again, or one that sees more.
+    /// Makes a creation with a key and a body that others send, too: the same token again, or one that sees more.
     fn keyed(&mut self) -> Request {
         let (key, body) = self.key_and_body("title");
         let path = "/v2/resources/notes".to_owned();
@@ -424,7 +425,7 @@ impl World {
         (key, json!({ "attributes": { field: *self.random.pick(&["alpha", "beta"]) } }))
     }
 
-    /// The admin creates something hidden on the first server, with a key that the tokens use, too.
+    /// Makes the admin create a hidden resource on the first server, with a key that the tokens also use.
     fn keyed_by_another(&mut self, twin: &Twin) {
         let (path, field) = match self.hidden {
             Hidden::Drafts => ("/v2/resources/notes", "title"),

@@ -1,4 +1,4 @@
-//! A real access log, if `BINDERY_TEST_DATA` names the folder that holds it: compares every endpoint with the
+//! Tests with a real access log, if `BINDERY_TEST_DATA` names its folder: every endpoint is compared with the
 //! definitions.
 
 use std::collections::{BTreeMap, HashMap};
@@ -52,7 +52,7 @@ impl Request {
         format!("{address} - - [{time}] \"{method} {target} HTTP/1.1\" {status} 1 \"{referrer}\" \"{user_agent}\"\n")
     }
 
-    /// The path, if the request is for a page.
+    /// Returns the path, if the request is for a page.
     fn page(&self) -> Option<String> {
         let path = self.target.split(['?', '#']).next().unwrap();
         let name = path.rsplit('/').next().unwrap();
@@ -64,7 +64,7 @@ impl Request {
         (self.method == "GET" && was_answered && is_page).then_some(path)
     }
 
-    /// The UTM parameters of the page's address.
+    /// Returns the UTM parameters of the page's address.
     fn utm(&self) -> [String; 5] {
         let query = self.target.split_once('?').map_or("", |(_, query)| query).split('#').next().unwrap();
         ["source", "medium", "campaign", "content", "term"].map(|name| {
@@ -77,14 +77,14 @@ impl Request {
         let rest = self.referrer.strip_prefix("http://").or_else(|| self.referrer.strip_prefix("https://"));
         let host = rest.unwrap_or_default().split(['/', '?', '#', ':']).next().unwrap().to_lowercase();
         let plain = |host: &str| host.strip_prefix("www.").unwrap_or(host).to_owned();
-        // Some hosts are not UTF-8; the log has escaped bytes for these.
+        // Some hosts are not UTF-8. The log has escaped bytes for these.
         let is_host = !host.is_empty() && !host.contains('\\') && plain(&host) != plain(site);
         if is_host { plain(&host) } else { "direct".to_owned() }
     }
 }
 
-/// Device and browser according to the server, for each user agent that is not a robot. Each user agent is imported on
-/// a day of its own.
+/// Returns device and browser according to the server, for each user agent that is not a robot. Each user agent is
+/// imported on a separate day.
 fn agents(server: &Server, requests: &[Request]) -> HashMap<String, (String, String)> {
     let mut agents: Vec<&String> = requests.iter().map(|request| &request.user_agent).collect();
     agents.sort();
@@ -148,7 +148,7 @@ fn path_of(report: &Report) -> String {
     }
 }
 
-/// The pageviews of the log that a site is expected to count.
+/// Returns the pageviews of the log that a site is expected to count.
 fn pageviews(requests: &[Request], site: &str, agents: &HashMap<String, (String, String)>) -> Vec<Seen> {
     let mut numbers: BTreeMap<&String, usize> = BTreeMap::new();
     let views = requests.iter().filter_map(|request| {
@@ -220,7 +220,7 @@ fn figures_of_a_real_log_match_the_definitions() {
     }
 }
 
-/// No filter, or one on something that the log has.
+/// Returns no filter, or one on a value of the log.
 fn filters(random: &mut Random) -> Vec<Filter> {
     let (field, value) = *random.pick(&[
         ("", ""),

@@ -8,7 +8,7 @@ use super::AGENTS;
 use crate::browser::{Browser, PATIENCE, Pages, chromium};
 use crate::support::Server;
 
-/// How long the tests wait for pageviews that must not arrive.
+/// The time that the tests wait for pageviews that must not arrive.
 const SILENCE: Duration = Duration::from_millis(700);
 
 fn counted(server: &Server) -> u64 {
@@ -25,7 +25,7 @@ fn expect_pageviews(server: &Server, count: u64) {
     assert_eq!(counted(server), count);
 }
 
-/// The steps of the page at `/start`. The page after it reports what the browser stores.
+/// The steps of the page at `/start`. The next page reports the data that the browser stores.
 const STEPS: &str = r##"
 const pause = () => new Promise(done => setTimeout(done, 60));
 const back = () => new Promise(done => { addEventListener("popstate", () => done(pause()), {once: true}); history.back() });

@@ -1,5 +1,6 @@
-//! Damage: whatever is flipped, cut or removed, the analytics open, say what is damaged, report the days that are whole
-//! exactly, refuse the others, and count on; a repair brings all days back with what is left.
+//! Damage: whatever is flipped, cut or removed, the analytics open and report the damage. Reports of undamaged days are
+//! exact, the others are refused, and counting continues. A repair makes all days readable again with the remaining
+//! pageviews.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const FIRST: &str = "2024-10-04";
 const SECOND: &str = "2024-10-05";
 const OPEN: &str = "2024-10-06";
 
-/// How a file is damaged.
+/// The way in which a file is damaged.
 #[derive(Debug, Clone, Copy)]
 enum Damage {
     /// One bit of the byte at this part of the file (in thousandths) is flipped.
@@ -47,7 +48,7 @@ impl Damage {
     }
 }
 
-/// A folder with an import, two days that are over, and four records of the third one.
+/// Fills a folder with an import, two finished days, and four records of the third day.
 fn fill(folder: &Path) {
     let mut counter = Counter::open(folder, 20_000 * DAY + NOON);
     let mut import = counter.analytics.as_ref().unwrap().import(SITES[0]).unwrap();
@@ -65,7 +66,7 @@ fn fill(folder: &Path) {
 }
 
 fn pageviews(counter: &Counter, day: &str) -> Result<u64, String> {
-    // The visits that filters select are a part of the file for itself.
+    // The visits for filters are a separate part of the file.
     let counts = ["", "&filter[page][ne]=/never"].map(|filter| {
         let query = format!("start={day}&end={day}{filter}");
         match Report::Pageviews.answer(counter.analytics.as_ref().unwrap(), &query) {
@@ -104,7 +105,7 @@ fn damage_is_reported_costs_its_own_days_only_and_can_be_repaired() {
         ),
         ("days/*+0.part", &[FlipByte(3), Flip(900), Cut(500), Remove], &[IMPORTED]),
         ("imports.json", &[FlipByte(2), Flip(500), Flip(990), Cut(500), Remove], &[IMPORTED]),
-        // A segment of 1 MiB: the records are in its first bytes.
+        // The segment has 1 MiB. The records are in its first bytes.
         ("log/*.log", &[FlipByte(9), FlipByte(150), FlipByte(250), Cut(0), Remove], &[OPEN]),
         ("state.json", &[FlipByte(2), Flip(500), Cut(500)], &[]),
         ("salts/*-06", &[FlipByte(5), FlipByte(34), Cut(500), Remove], &[OPEN]),
@@ -125,7 +126,7 @@ fn damage_is_reported_costs_its_own_days_only_and_can_be_repaired() {
             let path = file_of(&folder, name);
             damage.apply(&path);
             let analytics = folder.join("analytics");
-            // The salt of another day than today's is not missed.
+            // Only the salt of today is needed.
             if !name.starts_with("salts") {
                 let found = check(&analytics).unwrap().findings;
                 let file = path.file_name().unwrap().to_str().unwrap();

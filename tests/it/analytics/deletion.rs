@@ -1,4 +1,4 @@
-//! Deletions: deleted figures disappear from every report and from disk, also after a crash, and nothing else does.
+//! Deletions: deleted figures disappear from every report and from disk, also after a crash. All other figures stay.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ fn instant(year: i32, month: u32, day: u32) -> i64 {
     NaiveDate::from_ymd_opt(year, month, day).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp_millis()
 }
 
-/// Some days around a day: as query parameters and as a range.
+/// Returns some days around a day: as query parameters and as a range.
 fn some_days(random: &mut Random, now: i64) -> (String, RangeInclusive<NaiveDate>) {
     let end = date(now) - TimeDelta::days(random.below(4) as i64 - 1);
     let start = end - TimeDelta::days(random.below(4) as i64);
@@ -76,8 +76,8 @@ fn a_deletion_removes_the_figures_it_names_and_no_others() {
     }
 }
 
-/// A folder with pageviews of both sites on four days, the last of which is being counted, and an import for the first
-/// site. Each path names its site and day.
+/// Makes a folder with pageviews of both sites on four days, the last of which is being counted, and an import for the
+/// first site. Each path names its site and day.
 fn filled(folder: &Path) -> Counter {
     let counter = Counter::open(folder, 20_000 * DAY);
     for day in 20_000..20_004 {
@@ -92,7 +92,7 @@ fn filled(folder: &Path) -> Counter {
     counter
 }
 
-/// An access log of days in October 2024. 2024-10-04 is day 20,000.
+/// Returns an access log of days in October 2024. 2024-10-04 is day 20,000.
 fn log(days: &[&str]) -> String {
     let line = |day: &&str| {
         format!(
@@ -108,7 +108,7 @@ fn pages(counter: &Counter) -> BTreeSet<String> {
     rows.as_array().unwrap().iter().map(|row| row["path"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The paths that occur anywhere on disk.
+/// Returns the paths that occur anywhere on disk.
 fn on_disk(folder: &Path, paths: &BTreeSet<String>) -> BTreeSet<String> {
     let files: Vec<Vec<u8>> = files(folder).iter().map(|path| fs::read(path).unwrap()).collect();
     paths.iter().filter(|path| files.iter().any(|bytes| holds(bytes, path))).cloned().collect()
@@ -145,7 +145,7 @@ fn deleted_figures_are_not_on_disk() {
     }
 }
 
-/// Each page that sent events for the first site was viewed twice.
+/// Returns the number of deleted pages that sent events for the first site. Each of them was viewed twice.
 fn views_twice(all: &BTreeSet<String>, left: &BTreeSet<String>) -> u64 {
     all.difference(left).filter(|path| path.contains("page-of")).count() as u64
 }
@@ -161,7 +161,7 @@ fn after_midnight_the_log_holds_no_pageviews_of_the_day_before() {
     counter.set_clock(20_004 * DAY + 1);
     counter.submit("https://a.example/new", "", "192.0.2.1", 0, None);
     assert_eq!(pages(&counter).len(), 12);
-    // The file of the day before goes once the day is written, which another thread does.
+    // The file of the day before is removed after the day is written. Another thread does that.
     let deadline = Instant::now() + Duration::from_secs(30);
     while logged("/page-of") && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(10));
@@ -179,7 +179,7 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Composes the states in which a crash may leave the folder from those before and after the deletion.
+/// Composes the states in which a crash may leave the folder, from the states before and after the deletion.
 #[test]
 fn a_deletion_interrupted_by_a_crash_is_finished_at_the_next_start() {
     let folder = tempfile::tempdir().unwrap();
@@ -269,7 +269,7 @@ fn importing_a_log_again_restores_its_deleted_figures() {
                 counter.restart();
             }
             assert_eq!(imported(&counter), left, "{query}");
-            // The same file and then a longer one: each line counts once.
+            // The same file is imported, then a longer one. Each line counts once.
             assert_eq!(import(&counter, &["04", "05", "06"]), again, "{query}");
             assert_eq!(imported(&counter), ["04", "05", "06"], "{query}");
             if restarts {

@@ -1,5 +1,5 @@
-//! Failures: the process ends at a named step of midnight, an import or a deletion, the disk fails there, or it waits
-//! there. The next start has the figures of what was on disk, and counts nothing twice.
+//! Failures: at a named step of midnight, an import or a deletion, the process ends, the disk fails, or the step waits.
+//! The next start has the figures that were on disk, and counts nothing twice.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +15,7 @@ const NOON: i64 = DAY / 2;
 const FOLDER: &str = "BINDERY_TEST_ANALYTICS_FOLDER";
 const LINE: &str = "192.0.2.1 - - [02/Oct/2024:10:00:00 +0000] \"GET /a HTTP/1.1\" 200 1 \"-\" \"Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0\"\n";
 
-/// What happens in a process of its own: three pageviews, midnight, two pageviews, an import, a deletion.
+/// The events of the separate process: three pageviews, midnight, two pageviews, an import, a deletion.
 #[test]
 #[ignore = "long: run by the test below in a process that fails"]
 fn a_day_in_a_process_that_fails() {
@@ -52,7 +52,7 @@ fn done(folder: &Path, step: &str) {
     std::fs::write(folder.join(step), "").unwrap();
 }
 
-/// The steps, and what comes before the step that fails.
+/// The steps, and the prefix of the action of each.
 const POINTS: [(&str, &str); 14] = [
     ("analytics::append", "3*off->"),
     ("analytics::sync", "1*off->"),
@@ -123,7 +123,7 @@ fn fail_at(points: &str, failures: &mut Failures) {
         let least = |step: &str, count: u64| if is_done(step) && !is_dropping { count } else { 0 };
         let first = match (is_done("deletion"), points.starts_with("deletion")) {
             (true, _) => 0..=0,
-            // The record may be on disk: then the deletion is done.
+            // The record may be on disk. Then the deletion is done.
             (false, true) => 0..=2,
             (false, false) => least("first", 2)..=2,
         };

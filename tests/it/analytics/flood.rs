@@ -1,4 +1,4 @@
-//! Floods: names that visitors choose have bounds, and the totals stay exact beyond them.
+//! Floods: the number of names that visitors choose is limited, and the totals stay exact beyond the limit.
 
 use bindery_analytics::Dimension;
 use bindery_http::analytics::Report;
@@ -62,7 +62,7 @@ fn beyond_the_bounds_events_and_campaigns_are_counted_together() {
     let mut counter = Counter::open(folder.path(), 20_000 * DAY);
     let event = |name: String, property: String, value: String| (name, vec![(property, value)]);
     for number in 0..EVENTS {
-        // First values of one property, then properties of one event, then events.
+        // The flood has first values of one property, then properties of one event, then events.
         let (name, property, value) = match number / 20_000 {
             0 => ("first".to_owned(), "id".to_owned(), format!("{number}-{}", "x".repeat(400))),
             1 => ("first".to_owned(), format!("p{number}"), "same".to_owned()),

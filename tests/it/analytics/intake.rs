@@ -1,4 +1,4 @@
-//! The intake of events: what is accepted and from whom, what is dropped, and what a kill loses.
+//! The intake of events: the accepted events and senders, the dropped events, and the losses by a kill.
 
 use std::time::{Duration, Instant};
 
@@ -118,7 +118,7 @@ fn events_with_names_of_their_own_are_counted_with_their_properties() {
         post(&json!({ "name": name, "url": url, "properties": { "plan": plan } }), AGENTS[0].0).expect(202);
     }
     post(&json!({ "name": "Video", "url": url, "properties": {} }), AGENTS[1].0).expect(202);
-    // A robot, and a site that is not counted.
+    // The events come from a robot, and for a site that is not counted.
     post(&json!({ "name": "Video", "url": url, "properties": {} }), "curl/8.5.0").expect(202);
     post(&json!({ "name": "Video", "url": "https://other.example/", "properties": {} }), AGENTS[0].0).expect(202);
     let rows = server.get("/v2/analytics/custom-events").expect(200).json();
@@ -208,7 +208,7 @@ fn forwarding_headers_count_only_from_trusted_proxies() {
         (summary(&server)["visitors"].as_u64().unwrap(), countries[0]["country"].as_str().unwrap().to_owned())
     };
     let country = "--analytics-country-header=X-Country";
-    // Where the header names no valid address, the proxy itself counts as the client.
+    // If the header names no valid address, the proxy itself counts as the client.
     assert_eq!(count(&["--analytics-trusted-proxies=10.0.0.0/8,127.0.0.1", country]), (4, "DE".to_owned()));
     assert_eq!(count(&["--analytics-trusted-proxies=10.0.0.0/8", country]), (1, "unknown".to_owned()));
     assert_eq!(count(&[country]), (1, "unknown".to_owned()));
@@ -310,7 +310,7 @@ fn a_kill_loses_at_most_the_last_second() {
     }
 }
 
-/// A file in MaxMind's format that places the lower half of all IPv4 addresses in Germany.
+/// Returns a file in MaxMind's format that places the lower half of all IPv4 addresses in Germany.
 fn country_file() -> Vec<u8> {
     let text = |text: &str| [&[0x40 | text.len() as u8], text.as_bytes()].concat();
     let short = |number: u8| vec![0xa1, number];

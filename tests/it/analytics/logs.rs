@@ -12,7 +12,7 @@ use super::random::{check, traffic};
 use super::{AGENTS, Counter, DAY, REFERRERS, Random, SITES, Seen};
 use crate::support::{ADMIN, Server};
 
-/// A log of pageviews in random order, and its pageviews in the order of the file.
+/// Returns a log of pageviews in random order, and its pageviews in the order of the file.
 fn log(random: &mut Random, file: &str, count: usize) -> (Vec<String>, Vec<Seen>) {
     let start =
         NaiveDate::from_ymd_opt(2026, 2, 20).unwrap().and_hms_opt(0, 0, 0).unwrap().and_utc().timestamp_millis();
@@ -26,7 +26,7 @@ fn log(random: &mut Random, file: &str, count: usize) -> (Vec<String>, Vec<Seen>
         lines.push(line(view, sent, random));
         view.who.0 = format!("{file} {}", view.who.0);
     }
-    // Shuffled; within one second, the order of the file decides.
+    // The lines are shuffled. Within one second, the order of the file decides.
     let mut order: Vec<usize> = (0..seen.len()).collect();
     for index in (1..order.len()).rev() {
         order.swap(index, random.below(index as u64 + 1) as usize);
@@ -50,7 +50,7 @@ fn line(view: &Seen, referrer: &str, random: &mut Random) -> String {
     )
 }
 
-/// Lines that are not pageviews, and how each is classified.
+/// Returns lines that are not pageviews, with the class of each.
 fn noise() -> [(String, &'static str); 10] {
     let of = |request: &str, status: u16, agent: &str| {
         format!("192.0.2.9 - - [25/Feb/2026:10:00:00 +0000] \"{request}\" {status} 1 \"-\" \"{agent}\"")
@@ -98,7 +98,7 @@ fn figures_of_imports_match_the_definitions() {
         assert_eq!((outcome.others, outcome.robots, outcome.bad), (6, 2, 2));
         assert_eq!(outcome.first_bad[0], BadLine { number: 57, text: "nonsense".to_owned() });
         check(&counter, &seen, now, &mut random, 8);
-        // A second file of the same days: its visitors are others.
+        // A second file of the same days: its visitors are different ones.
         let (lines, more) = log(&mut random, "second", 60);
         import(&counter, &lines.join("\n"), &mut random);
         seen.extend(more);
@@ -115,7 +115,7 @@ fn a_file_imported_again_adds_only_what_it_has_grown_by() {
     let folder = tempfile::tempdir().unwrap();
     let now = seen.iter().map(|seen| seen.at).max().unwrap() + DAY;
     let mut counter = Counter::open(folder.path(), now);
-    // Also cut within a line, which is malformed until the rest has arrived.
+    // The file is also cut within a line, which is malformed until the rest has arrived.
     for (count, torn, added) in [
         (3, false, 3),
         (3, false, 0),
@@ -202,7 +202,7 @@ fn a_start_removes_what_an_interrupted_import_left() {
     import(&counter, &lines.join("\n"), &mut random);
     counter.analytics.take().unwrap().close();
     let analytics = folder.path().join("analytics");
-    // The list as it was before the import.
+    // The list has the state before the import.
     let body = r#"{"next":0,"files":[]}"#;
     let head = format!(r#"{{"version":2,"blake3":"{}"}}"#, blake3::hash(body.as_bytes()));
     std::fs::write(analytics.join("imports.json"), format!("{head}\n{body}")).unwrap();

@@ -1,5 +1,5 @@
-//! Midnight: the day that is over goes from the log into a day file. A crash in between loses nothing and counts
-//! nothing twice.
+//! Midnight: the finished day moves from the log into a day file. A crash during this loses nothing and counts nothing
+//! twice.
 
 use std::collections::BTreeSet;
 use std::fs;

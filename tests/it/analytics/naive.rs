@@ -1,4 +1,4 @@
-//! The reports as their definitions say, computed over a list of pageviews: slow and simple.
+//! The reports by their definitions, computed over a list of pageviews. Slow and simple.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,9 +29,9 @@ pub(crate) struct Filter {
     pub(crate) values: Vec<String>,
 }
 
-/// What a session did on one day.
+/// The activity of a session on one day.
 struct Visit<'a> {
-    /// The number of its session.
+    /// The number of the session.
     session: usize,
     begins: bool,
     entry: &'a Seen,
@@ -121,7 +121,7 @@ impl Asked {
         sessions.map(|(_, session)| session).filter(here).filter(|session| self.has(session.began())).collect()
     }
 
-    /// The visits that the filters select.
+    /// Returns the visits that the filters select.
     fn visits<'a>(&self, all: &'a [Seen]) -> Vec<Visit<'a>> {
         let is_selected = |visit: &Visit| {
             self.filters.iter().all(|Filter { field, operator, values }| {
@@ -153,8 +153,8 @@ pub(crate) fn date(at: i64) -> NaiveDate {
     time(at).date_naive()
 }
 
-/// All sessions except deleted ones; a deleted one also ends the session before it. The list is in the order of
-/// arrival, which the stable sort keeps for equal times.
+/// Returns all sessions except deleted ones. A deleted session also ends the session before it. The list is in the
+/// order of arrival, which the stable sort keeps for equal times.
 fn sessions(all: &[Seen]) -> Vec<Session<'_>> {
     let mut by_visitor: BTreeMap<(&String, &(String, usize)), Vec<&Seen>> = BTreeMap::new();
     for seen in all.iter().filter(|seen| seen.event.is_none()) {
@@ -180,8 +180,8 @@ fn sessions(all: &[Seen]) -> Vec<Session<'_>> {
     sessions
 }
 
-/// The visits of all sessions. An event belongs to the visit of the pageview before it, if that is of the same day and
-/// at most 30 minutes earlier.
+/// Returns the visits of all sessions. An event belongs to the visit of the pageview before it, if that is of the same
+/// day and at most 30 minutes earlier.
 fn visits(all: &[Seen]) -> Vec<Visit<'_>> {
     let mut visits: Vec<Visit> = Vec::new();
     let mut visit_of_view: HashMap<*const Seen, usize> = HashMap::new();
@@ -216,7 +216,7 @@ fn visits(all: &[Seen]) -> Vec<Visit<'_>> {
     visits
 }
 
-/// The distinct visitors of each day, added up.
+/// Returns the distinct visitors of each day, added up.
 fn visitors<'a>(views: impl IntoIterator<Item = &'a Seen>) -> u64 {
     let distinct: BTreeSet<_> = views.into_iter().map(|seen| (date(seen.at), &seen.site, &seen.who)).collect();
     distinct.len() as u64
@@ -267,7 +267,7 @@ fn live(asked: &Asked, all: &[Seen], now: i64) -> usize {
     sessions.iter().filter(here).filter(|session| now - session.ended() <= 5 * 60 * 1000).count()
 }
 
-/// The expected body of the report.
+/// Returns the expected body of the report.
 pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i64) -> Value {
     let (views, sessions, before) = (asked.views(all), asked.sessions(all), asked.previous());
     let counted = |asked: &Asked| visitors(asked.views(all));
@@ -383,7 +383,7 @@ fn groups<'a>(views: &[&'a Seen], key: impl Fn(&Seen) -> String) -> BTreeMap<Str
     groups
 }
 
-/// The visitors who began a session, by something of its first pageview.
+/// Returns the visitors who began a session, by something of its first pageview.
 fn begun(sessions: &[Session], key: impl Fn(&Seen) -> &String) -> BTreeMap<String, u64> {
     let begun: BTreeSet<_> = sessions
         .iter()
@@ -401,7 +401,7 @@ fn event_row(name: &str, events: &[&Seen], all_visitors: u64) -> Value {
     json!({ "name": name, "count": events.len(), "visitors": from, "conversion_rate": percentage(from, all_visitors) })
 }
 
-/// The rows with the greatest count; equal ones stay in their order.
+/// Returns the rows with the greatest count; equal ones stay in their order.
 fn most_frequent(mut rows: Vec<Value>, limit: usize) -> Value {
     rows.sort_by_key(|row| std::cmp::Reverse(row["count"].as_u64().unwrap()));
     rows.truncate(limit);

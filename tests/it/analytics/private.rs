@@ -20,7 +20,7 @@ pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether the bytes hold a text, either plain or within zstd frames.
+/// Returns whether the bytes contain a text, either plain or within zstd frames.
 pub(crate) fn holds(bytes: &[u8], text: impl AsRef<[u8]>) -> bool {
     let text = text.as_ref();
     let here = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text);

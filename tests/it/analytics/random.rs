@@ -45,7 +45,7 @@ pub(crate) fn reports() -> Vec<Report> {
     ]
 }
 
-/// A filter on something that [`send`] sends.
+/// Returns a filter on values that [`send`] sends.
 fn filter(random: &mut Random) -> Filter {
     let (field, values) = *random.pick(&[
         ("page", &["/", "/about", "/blog/über uns", "/50%"][..]),
@@ -67,7 +67,7 @@ fn filter(random: &mut Random) -> Filter {
     Filter { field, operator, values: (0..count).map(|_| random.pick(values).to_string()).collect() }
 }
 
-/// Filters that select every visit change no figure, but that of events outside of sessions.
+/// Checks that filters that select every visit change no figure, except the figures of events outside of sessions.
 fn check_all_selected(counter: &Counter, asked: &Asked) {
     for report in reports() {
         if matches!(report, Report::Live | Report::CustomEvents | Report::CustomEvent(_)) {
@@ -89,7 +89,7 @@ pub(crate) fn check(counter: &Counter, seen: &[Seen], now: i64, random: &mut Ran
     check_some(counter, seen, now, random, periods, true);
 }
 
-/// Compares every report for some periods; with filters, if no session that goes on was deleted.
+/// Compares every report for some periods. Uses filters only if no session that continues was deleted.
 pub(crate) fn check_some(
     counter: &Counter,
     seen: &[Seen],
@@ -156,7 +156,7 @@ pub(crate) fn with_events(mut seen: Vec<Seen>, random: &mut Random) -> Vec<Seen>
     seen
 }
 
-/// A query string with UTM parameters, in which other parameters and empty values count for nothing.
+/// Returns a query string with UTM parameters. Other parameters and empty values in it do not count.
 fn utm_query(random: &mut Random) -> (String, [String; 5]) {
     let (mut query, mut utm) = ("?query=1&utm_source=".to_owned(), <[String; 5]>::default());
     for (name, value) in ["source", "medium", "campaign", "content", "term"].iter().zip(&mut utm) {
@@ -169,7 +169,7 @@ fn utm_query(random: &mut Random) -> (String, [String; 5]) {
     (query, utm)
 }
 
-/// Submits them in order; calls `between` now and then.
+/// Submits the pageviews in order. Calls `between` from time to time.
 pub(crate) fn send(
     counter: &mut Counter,
     seen: &mut [Seen],
@@ -185,11 +185,11 @@ pub(crate) fn send(
         }
         let (query, utm) = utm_query(random);
         view.utm = utm;
-        // How a referrer counts depends on the site.
+        // The class of a referrer depends on the site.
         let (sent, counts) = random.pick(&REFERRERS);
         view.referrer =
             if view.site != SITES[0] && sent.contains("a.example") { "a.example" } else { counts }.to_owned();
-        // The country belongs to the address.
+        // The country depends on the address.
         let country = *random.pick(&[None, Some("DE"), Some("fr"), Some("XX"), Some("nonsense")]);
         view.country = match country {
             Some("DE") => "DE",

@@ -1,4 +1,4 @@
-//! How a change of a blueprint affects stored values (`API.md` 4.9.3 to 4.9.7).
+//! The effect of a change of a blueprint on stored values (`API.md` 4.9.3 to 4.9.7).
 
 use serde_json::{Value, json};
 
@@ -107,7 +107,8 @@ fn a_change_that_would_invalidate_stored_values_is_rejected() {
     let editor = server.member("ada", Some("editor"));
     let none = json!({});
     let mut failures = Failures::default();
-    // Name, field before, stored value, field after, whether the value conflicts with the change.
+    // Each case: the name, the field before, the stored value, the field after, and whether the value conflicts with
+    // the change.
     for (name, before, value, after, conflicts) in [
         (
             "enum values",

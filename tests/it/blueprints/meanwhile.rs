@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{text, typed};
 use crate::support::{Server, binary};
 
-/// Enough to keep a change running for a good part of a second.
+/// The number of resources. It keeps a change running for a large part of a second.
 const RESOURCES: u64 = 30_000;
 
 fn filled() -> Server {
@@ -33,7 +33,8 @@ fn before() -> Value {
     json!([text("t"), text("code"), typed("e", "enum", json!({ "values": ["a", "b"] }))])
 }
 
-/// Every kind of change that has to read stored values: a new type, unique values, fewer allowed values.
+/// Returns fields with every kind of change that has to read stored values: a new type, unique values, fewer allowed
+/// values.
 fn after() -> Value {
     let code = json!({ "name": "code", "slug": "code", "type": "text", "unique": true });
     json!([typed("t", "rich-text", json!({})), code, typed("e", "enum", json!({ "values": ["a"] }))])
@@ -67,7 +68,7 @@ fn reads_and_writes_continue_until_the_change_is_in_force() {
             assert!(total(&server, "filter[t][contains]=number%207") > 0);
             let bad = server.post("/v2/resources/notes", &json!({ "attributes": { "code": "c29999" } }));
             match (bad.status, bad.code().as_str()) {
-                // Before the change begins, during the change, and when it is in force.
+                // The outcomes are those before the change begins, during the change, and when it is in force.
                 (201, _) => drop(server.delete(&format!("/v2/resources/notes/{}", bad.data()["id"].as_str().unwrap()))),
                 (409, "CONFLICT") => rejected += 1,
                 (422, "VALIDATION_FAILED") => {}
@@ -76,7 +77,7 @@ fn reads_and_writes_continue_until_the_change_is_in_force() {
             let other = server.put("/v2/blueprints/notes", &json!({ "name": "other", "fields": before() }));
             match other.status {
                 409 => rejected_changes += 1,
-                // Before the change began or after it was in force. Neither affects stored values.
+                // The request came before the change began or after it was in force. Neither affects stored values.
                 200 => {}
                 _ => panic!("{}", other.text),
             }

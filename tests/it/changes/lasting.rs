@@ -1,4 +1,4 @@
-//! The change feed over kills, restarts and restores, and its bound.
+//! The change feed over kills, restarts and restores, and its limit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -15,7 +15,7 @@ use crate::support::{ADMIN, Server, binary, kill_process};
 const KILLS: u64 = 6;
 const WRITERS: usize = 3;
 
-/// All changes from a number on, read in pieces.
+/// Reads all changes from a number on, in pieces.
 fn read_from(server: &Server, mut since: u64) -> Vec<Value> {
     let mut all = Vec::new();
     loop {
@@ -28,7 +28,7 @@ fn read_from(server: &Server, mut since: u64) -> Vec<Value> {
     }
 }
 
-/// Creates, changes and deletes until the server is gone. Notes what was acknowledged, by resource, in order.
+/// Creates, changes and deletes until the server is gone. Records the acknowledged changes, by resource, in order.
 fn write_until(address: &str, stop: &AtomicBool, acknowledged: &Mutex<BTreeMap<String, Vec<&'static str>>>) {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let send = |method: &str, path: &str, body: &str| {
@@ -87,7 +87,7 @@ fn after_kills_each_acknowledged_write_is_there_once_and_in_order() {
         }
         for (id, written) in acknowledged.lock().unwrap().iter() {
             let found = by_resource.get(id.as_str()).unwrap_or_else(|| panic!("{id} is missing"));
-            // The next write may have been applied, and its answer lost.
+            // The next write may have been applied although its answer was lost.
             assert!(found.starts_with(written) && found.len() <= written.len() + 1, "{id}: {found:?}, not {written:?}");
         }
     }
@@ -109,7 +109,7 @@ fn a_client_that_fell_behind_what_is_kept_is_told_so() {
         }
         assert_eq!(ops(&server.get("/v2/changes?since=751").expect(200)).len(), 49);
     };
-    // What is in memory is larger than what is kept on disk.
+    // The feed in memory is larger than the kept feed on disk.
     server.kill_and_restart_with(&["--changes-kept", "50"]);
     check(&server);
     server.kill_and_restart_with(&["--changes-kept", "50"]);
@@ -140,7 +140,7 @@ fn a_client_of_another_history_is_told_so_after_a_restore() {
         assert_eq!(common.iter().take(2).map(|(_, id)| id).collect::<Vec<_>>(), kept.iter().collect::<Vec<_>>());
         draft(&restored, "notes");
     }
-    // Whoever stands where the backup was made missed nothing, and goes on.
+    // A client at the position of the backup has missed nothing, and continues.
     let later = restored.get("/v2/changes?since=2").expect(200);
     assert_eq!(later.lines().len(), 2);
     assert!(last_change(&later) > 1_000_000_000_000, "{}", later.text);
@@ -149,7 +149,7 @@ fn a_client_of_another_history_is_told_so_after_a_restore() {
     assert_eq!(restored.get(&format!("/v2/changes?since={}", number - 1)).outcome(), "410 GONE");
 }
 
-/// A moment so far from now.
+/// Returns the time in this many milliseconds.
 fn at(milliseconds: i64) -> String {
     (Utc::now() + TimeDelta::milliseconds(milliseconds)).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
@@ -187,7 +187,7 @@ fn a_scheduled_publication_is_recorded_at_its_moment_and_once() {
     let mut kills = 0;
     while published(&server).len() < 21 {
         assert!(Instant::now() < end, "not all publications are recorded");
-        // Some become due while the server runs, some while it does not, some before a write.
+        // Some publications become due while the server runs, some while it does not, some before a write.
         if kills < 3 {
             kills += 1;
             server.kill_and_restart();
@@ -199,7 +199,7 @@ fn a_scheduled_publication_is_recorded_at_its_moment_and_once() {
     assert_eq!(found[0], past);
     assert_eq!(found[1..], soon[..], "in the order of their moments");
     assert_eq!(found.iter().collect::<BTreeSet<_>>().len(), 21);
-    // With `preview` they are updates before, and no more after.
+    // With `preview`, they are updates before their date, and nothing is added later.
     let all = server.get("/v2/changes?since=0&limit=10000").expect(200);
     let of_first: Vec<String> = ops(&all).into_iter().filter(|(_, id)| *id == soon[0]).map(|(op, _)| op).collect();
     assert_eq!(of_first, ["created", "published"]);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{draft, ops, with_notes};
 use crate::support::{ADMIN, Server};
 
-/// A request whose answer is read later.
+/// Sends a request whose answer is read later.
 fn begin(server: &Server, path: &str, token: &str, headers: &str) -> BufReader<TcpStream> {
     let host = server.address().trim_start_matches("http://");
     let mut stream = TcpStream::connect(host).unwrap();
@@ -21,7 +21,7 @@ fn begin(server: &Server, path: &str, token: &str, headers: &str) -> BufReader<T
     BufReader::new(stream)
 }
 
-/// The lines that follow, until one holds the text.
+/// Returns the lines that follow, until one holds the text.
 fn lines_until(stream: &mut BufReader<TcpStream>, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     loop {
@@ -54,7 +54,7 @@ fn a_client_waits_for_the_next_change() {
         id
     });
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    // What is there already is answered at once, and what the token does not see is waited past.
+    // Existing changes are answered at once. Changes that the token does not see do not end the wait.
     assert_eq!(ops(&server.get("/v2/changes?since=0&wait=30").expect(200)), [("created".to_owned(), id)]);
     let view = server.token(&["view"]);
     let published = std::thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn events_are_streamed_and_a_client_goes_on_where_it_was() {
     assert_eq!(data(&lines_until(&mut stream, "data: "))["id"], second);
     drop(stream);
     let third = draft(&server, "notes");
-    // The address of the first connection, as browsers repeat it.
+    // The request has the address of the first connection, as browsers repeat it.
     let headers = "accept: text/event-stream\r\nlast-event-id: 2\r\n";
     let mut stream = begin(&server, "/v2/changes?since=0", ADMIN, headers);
     assert_eq!(data(&lines_until(&mut stream, "data: "))["id"], third);

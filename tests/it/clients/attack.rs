@@ -1,5 +1,5 @@
-//! What a client that means no good does: raw connections that are slow, silent or malformed; and ordinary requests
-//! beside them, which must not notice.
+//! The attacks of a hostile client: raw connections that are slow, silent or malformed. Ordinary requests run beside
+//! them, and must not be affected.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -13,13 +13,13 @@ use socket2::{Domain, Socket, Type};
 
 use crate::support::{ADMIN, Server};
 
-/// How long a test waits for bytes.
+/// The time that a test waits for bytes.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// A connection, without any client in between.
+/// A raw connection, without an HTTP client.
 pub(crate) struct Raw(pub(crate) TcpStream);
 
-/// An answer as it came: the head, and the body unless it was cut off.
+/// An answer as it was received: the head, and the body unless it was cut off.
 #[derive(Debug)]
 pub(crate) struct RawAnswer {
     pub(crate) status: u16,
@@ -44,7 +44,7 @@ impl Raw {
         Raw::wrap(TcpStream::connect(address.trim_start_matches("http://")).unwrap())
     }
 
-    /// A connection whose system accepts only a few kilobytes that nobody reads.
+    /// Opens a connection whose system accepts only a few kilobytes that nobody reads.
     pub(crate) fn with_small_buffer(address: &str) -> Raw {
         let address: SocketAddr = address.trim_start_matches("http://").parse().unwrap();
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
@@ -64,7 +64,7 @@ impl Raw {
         self.0.write_all(bytes.as_ref()).is_ok()
     }
 
-    /// One answer, by its `Content-Length`.
+    /// Returns one answer, by its `Content-Length`.
     pub(crate) fn answer(&mut self) -> Option<RawAnswer> {
         let mut bytes = Vec::new();
         let mut byte = [0];
@@ -84,14 +84,14 @@ impl Raw {
         Some(answer)
     }
 
-    /// Everything until the end; an error if the connection is reset or stays open.
+    /// Reads everything until the end. Fails if the connection is reset or stays open.
     pub(crate) fn rest(&mut self) -> std::io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.0.read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// After how long the server closes the connection; `None` if it does not within the time.
+    /// Returns the time after which the server closes the connection; `None` if it stays open for the whole time.
     pub(crate) fn closed_after(&mut self, within: Duration) -> Option<Duration> {
         let started = Instant::now();
         let mut bytes = [0; 4096];
@@ -109,18 +109,18 @@ impl Raw {
     }
 }
 
-/// The head of a request by the admin, without the empty line at its end.
+/// Returns the head of a request by the admin, without the empty line at its end.
 pub(crate) fn head(method: &str, path: &str, headers: &str) -> String {
     format!("{method} {path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer {ADMIN}\r\n{headers}")
 }
 
-/// A request by the admin with a body.
+/// Makes a request by the admin with a body.
 pub(crate) fn with_body(path: &str, length: usize, body: &str) -> String {
     let headers = format!("content-type: application/json\r\ncontent-length: {length}\r\n");
     format!("{}\r\n{body}", head("POST", path, &headers))
 }
 
-/// One request on a connection of its own.
+/// Sends one request on a separate connection.
 pub(crate) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>) -> Option<RawAnswer> {
     let mut raw = Raw::connect(address);
     let sent = body.map(Value::to_string).unwrap_or_default();
@@ -129,7 +129,7 @@ pub(crate) fn ask(address: &str, method: &str, path: &str, body: Option<&Value>)
     raw.answer()
 }
 
-/// A blueprint `things` with resources of this many bytes each.
+/// Makes a blueprint `things` with resources of this many bytes each.
 pub(crate) fn fill(server: &Server, count: usize, bytes: usize) {
     server.blueprint("things", json!([{ "name": "t", "slug": "t", "type": "text" }]));
     server.blueprint("notes", json!([{ "name": "t", "slug": "t", "type": "text" }]));
@@ -143,7 +143,7 @@ pub(crate) fn fill(server: &Server, count: usize, bytes: usize) {
     }
 }
 
-/// Ordinary requests, one after the other on connections of their own: a list, a write, a probe.
+/// Ordinary requests, one after the other, each on a separate connection: a list, a write, a probe.
 pub(crate) struct Beside {
     is_over: Arc<AtomicBool>,
     running: JoinHandle<(Vec<Duration>, Vec<String>)>,
@@ -194,14 +194,14 @@ impl Beside {
     }
 }
 
-/// The resident memory of the server, in MiB.
+/// Returns the resident memory of the server, in MiB.
 pub(crate) fn memory(server: &Server) -> usize {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process())).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() >> 10
 }
 
-/// Lists, reads, writes and probes as if nothing had happened.
+/// Checks that lists, reads, writes and probes work as before.
 #[track_caller]
 pub(crate) fn is_well(server: &Server) {
     for (method, path, body, expected) in [

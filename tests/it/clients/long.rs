@@ -10,7 +10,7 @@ use crate::support::Server;
 const P99: Duration = Duration::from_millis(250);
 const MOST_MIB: usize = 1024;
 
-/// Opens this many connections, sends each what `send` makes of it, and holds them for a while beside ordinary requests.
+/// Opens this many connections, calls `send` for each, and holds them for a while beside ordinary requests.
 fn attack(server: &Server, count: usize, hold: Duration, may_fail: usize, send: impl Fn(&mut Raw, usize)) {
     let before = memory(server);
     let beside = Beside::begin(server);
@@ -71,7 +71,7 @@ fn nearly_complete_bodies() {
 fn lists_that_nobody_reads() {
     let server = Server::start();
     fill(&server, 100, 47_000);
-    // Most of these answers are refused. Ordinary ones are small and have memory left to them.
+    // Most of these answers are refused. Ordinary ones are small, and there is memory left for them.
     attack(&server, 1_500, Duration::from_secs(35), 0, |raw, _| {
         raw.send(format!("{}\r\n", head("GET", "/v2/resources/things?per_page=100", "")));
     });

@@ -1,4 +1,4 @@
-//! Requests that are refused before they are one (`API.md` 1.9), and the header that every answer has.
+//! Requests that are refused before their head is complete (`API.md` 1.9), and the header that every answer has.
 
 use std::time::Duration;
 
@@ -46,7 +46,7 @@ fn what_is_not_http_gets_the_error_object() {
             failures.check(raw.rest().is_ok_and(|rest| rest.is_empty()), || format!("{case}: not closed"));
         }
     }
-    // Close to the limit everything is as usual.
+    // Close to the limit, everything works.
     let mut raw = Raw::connect(server.address());
     raw.send(format!("{}x: {}\r\n\r\n", head("GET", &format!("/{}", "x".repeat(30_000)), ""), "y".repeat(30_000)));
     failures.check_eq("60 kB", raw.answer().map(|answer| answer.status), Some(404));

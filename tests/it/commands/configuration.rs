@@ -1,4 +1,4 @@
-//! `bindery config check`: whether a server would start.
+//! `bindery config check`: the test whether a server would start.
 
 use std::fs;
 use std::net::TcpListener;
@@ -8,13 +8,13 @@ use std::process::Command;
 use crate::starts::Disk;
 use crate::support::binary;
 
-/// Arguments, whether the check succeeds with them, and what it prints.
+/// A case: the arguments, whether the check succeeds with them, and its output.
 type Case<'a> = (&'a [&'a str], bool, &'a [&'a str]);
 
-/// Returns whether the check succeeded, and what it printed.
+/// Returns whether the check succeeded, and its output.
 fn check(arguments: &[&str]) -> (bool, String) {
     let mut command = Command::new(binary());
-    // The variables of the tests are no settings, which the check would report.
+    // The variables of the tests are not settings. The check would report them.
     for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("BINDERY_")) {
         command.env_remove(name);
     }
@@ -35,7 +35,7 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
         (&["--data", &deep], true, &["is valid"]),
         (&["--data", &file], false, &["cannot be used", "file is no folder"]),
         (&["--data", &within], false, &["cannot be used", "file is no folder"]),
-        // A server that runs with this configuration is no error in it.
+        // A server that runs with this configuration is not an error in it.
         (&["--data", &new, "--listen", &in_use], true, &["warning", &in_use, "listens already", "is valid"]),
         (&["--data", &new, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "`0.0.0.0`"]),
         (&["--data", &file, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "file is no folder"]),

@@ -1,4 +1,4 @@
-//! Tables as people have them: what spreadsheets write, with mistakes in it.
+//! Real-world tables: files from spreadsheets, with mistakes in them.
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -18,7 +18,7 @@ fn report(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A text as Excel writes it in Germany.
+/// Returns a text as Excel writes it in Germany.
 fn windows_1252(text: &str) -> Vec<u8> {
     text.chars()
         .map(|character| match character {
@@ -94,7 +94,7 @@ fn a_table_of_a_german_shop_becomes_a_searchable_catalogue() {
     });
     assert_eq!(found[0]["attributes"], attributes);
 
-    // The rejects open in the same spreadsheet: same delimiter, same encoding.
+    // The rejects open in the same spreadsheet: they have the same delimiter and the same encoding.
     let rejected = std::fs::read(folder.path().join("Artikel.csv.rejected.csv")).unwrap();
     let header =
         windows_1252("Artikelnr;Bezeichnung;E-Mail;Preis;Gewicht (kg);Verfügbar ab;Auf Lager;Beschreibung;errors\r\n");
@@ -138,7 +138,7 @@ fn dates_that_fit_two_orders_are_refused_before_anything_is_written() {
         days(),
         [json!({ "day": "2025-03-04", "at": null }), json!({ "day": "2025-12-04", "at": "2025-04-03T14:30:00" })]
     );
-    // One cell tells the order of the whole column.
+    // One cell shows the order of the whole column.
     write("title,day\nc,3.4.2025\nd,24.12.2025\n");
     succeeds(&import(&[]));
     assert_eq!(days()[2]["day"], "2025-04-03");
@@ -196,7 +196,7 @@ fn an_exported_table_has_lists_and_money_as_people_write_them_and_is_imported_un
     assert!(succeeds(&imported).contains("0 created, 4 updated, 0 failed"), "{}", printed(&imported));
     assert_eq!(listed(&server), before);
 
-    // As Excel in German needs it, and read again without a flag.
+    // The table has the form that Excel needs in German, and is read again without a flag.
     let german = ["--delimiter", ";", "--decimal-comma"];
     let text = export(&german);
     let rows: Vec<&str> = text.lines().map(|row| row.split_once(';').unwrap().1).collect();
@@ -277,7 +277,7 @@ fn an_export_that_cannot_begin_replaces_no_file() {
     std::fs::write(&file, "of yesterday\n").unwrap();
     fails(&run_in(folder.path(), &server, &["export", "prodcts", "kept.ndjson"], ""));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "of yesterday\n");
-    // One without a resource is empty.
+    // The export of a blueprint without resources is empty.
     succeeds(&run_in(folder.path(), &server, &["export", "products", "kept.ndjson"], ""));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "");
 }
@@ -297,7 +297,7 @@ fn rejects_never_replace_a_file_and_have_the_line_ends_of_the_table() {
         assert!(checked.contains("7 items would fail") && checked.contains("\nline 8: "), "{checked}");
         assert_eq!(read(first), before, "a dry run writes nothing");
         let imported = fails(&import(&[]));
-        // A cell is no object.
+        // A cell is not an object.
         let line = "line 6: `price` is not valid: must be an amount with a currency, such as `485.90 EUR`, not";
         assert!(imported.contains(line) && !imported.contains("line 7: "), "{imported}");
         assert!(imported.contains(&format!("and 2 more; all are in {first}")), "{imported}");
@@ -331,7 +331,7 @@ fn a_proposal_says_why_a_column_is_a_text_and_what_it_leaves_out() {
     assert!(succeeds(&proposed).contains("multi-enum") && !report(&proposed).contains("proposes lists"));
 }
 
-/// Runs a command to its end. Returns its output and the most memory that it took, in megabytes.
+/// Runs a command to its end. Returns its output and its greatest memory, in megabytes.
 fn watched(mut command: Command) -> (Output, u64) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -400,7 +400,7 @@ fn a_broken_line_does_not_end_a_guess() {
     assert!(fails(&infer(folder.path(), &["t.csv"])).contains("two columns have the name `sku`"));
 }
 
-/// A server that describes a blueprint, reads an import to its end, and answers with these lines.
+/// Returns a server that describes a blueprint, reads an import to its end, and answers with these lines.
 fn answering(blueprint: &Value, answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = format!("http://{}", listener.local_addr().unwrap());
@@ -419,7 +419,7 @@ fn answering(blueprint: &Value, answer: &'static str) -> String {
                     break is_post;
                 }
             };
-            // The import's answer ends before its announced length if the connection is to be lost.
+            // If the connection must be lost, the answer of the import ends before its announced length.
             let (length, body) = match is_post {
                 true => (answer.len() + usize::from(!answer.contains("errors")), answer),
                 false => (blueprint.len(), blueprint.as_str()),

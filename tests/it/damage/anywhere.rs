@@ -1,5 +1,5 @@
-//! Random damage in any file of a data folder: it is healed from what is whole, or the server refuses to start, or to answer.
-//! It never answers wrongly.
+//! Random damage in any file of a data folder. The folder is healed from its intact parts, or the server refuses to
+//! start, or to answer. It never gives a wrong answer.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +9,7 @@ use crate::folders::{listing, run};
 use crate::oracle::random::Random;
 use crate::support::Server;
 
-/// What is asked: pages, searches, counts, one resource.
+/// The requests: pages, searches, counts, one resource.
 const QUESTIONS: [&str; 7] = [
     "notes?per_page=100&fields=id,attributes.title",
     "notes?sort=-title&per_page=100&page=2&fields=attributes.title",
@@ -20,13 +20,13 @@ const QUESTIONS: [&str; 7] = [
     "notes?filter[created_at][gt]=2000-01-01&sort=-created_at&per_page=3&fields=id",
 ];
 
-/// The answers, or the status and code where one is refused.
+/// Returns the answers, or the status of a request that is refused.
 fn answers(server: &Server) -> Vec<Result<String, u16>> {
     let ask = |question: &&str| {
         let reply = server.get(&format!("/v2/resources/{question}"));
         let answer = || {
             let mut json = reply.json();
-            // They have the server's address.
+            // Links contain the address of the server.
             json["links"].take();
             json.to_string()
         };
@@ -35,17 +35,17 @@ fn answers(server: &Server) -> Vec<Result<String, u16>> {
     QUESTIONS.iter().map(ask).collect()
 }
 
-/// A file of the folder, chosen among all that are not empty.
+/// Returns a random file of the folder that is not empty.
 fn any_file(data: &Path, random: &mut Random) -> PathBuf {
     let files = listing(data).into_iter().filter(|(name, (bytes, ..))| *bytes > 0 && !name.ends_with("LOCK"));
     let files: Vec<PathBuf> = files.map(|(name, _)| data.join(name)).filter(|path| path.is_file()).collect();
     files[random.below(files.len())].clone()
 }
 
-/// Damages a file in one of the ways in which disks and people do. Returns what was done.
+/// Damages a file in one of the ways that occur on real disks. Returns a description.
 fn damage(file: &Path, random: &mut Random) -> String {
     let mut bytes = fs::read(file).unwrap();
-    // Folders hold files that are long and empty at their end.
+    // Some files end with a long part that is empty.
     let written = bytes.iter().rposition(|byte| *byte != 0).map_or(bytes.len(), |last| last + 1);
     let at = random.below(written);
     let what = match random.below(6) {
@@ -81,7 +81,7 @@ fn damage(file: &Path, random: &mut Random) -> String {
     format!("{}: {what} at {at} of {written}", file.display())
 }
 
-/// What became of damaged folders.
+/// The outcomes of damaged folders.
 #[derive(Debug, Default)]
 struct Outcomes {
     healed: usize,

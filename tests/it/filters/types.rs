@@ -1,4 +1,4 @@
-//! How filters and sorting treat each field type (`API.md` 4.6 and 4.7).
+//! The behaviour of filters and sorting for each field type (`API.md` 4.6 and 4.7).
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! The targets of `cargo fuzz`, run on stable: each for a second or a number of inputs, made by changing those it begins
-//! with. The inputs are the same in every run. `BINDERY_FUZZ_SECONDS` makes a run longer and begins elsewhere.
+//! The targets of `cargo fuzz`, run on stable: each for a second or a number of inputs. The inputs are changes of the
+//! first inputs, and the same in every run. `BINDERY_FUZZ_SECONDS` makes a run longer and starts with other inputs.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ mod targets;
 pub(super) use targets::TARGETS;
 use targets::Target;
 
-/// Inputs of one target, unless the time is over before.
+/// The number of inputs of one target, unless the time is over before.
 const INPUTS: usize = 20_000;
 
-/// Inputs are longer only by what a change adds.
+/// The maximum length of an input, except for the bytes that a change adds.
 const MAX_LENGTH: usize = 4_000;
 
-/// Bytes that mean something to some parser.
+/// Bytes that have a meaning for some parser.
 const MARKS: &[u8] = b"<>\"'&/=-!{}[](),.:;\\%0 \n\0\xff";
 
 #[test]
@@ -51,7 +51,7 @@ fn run(target: &Target, random: &mut TestRng, time: Duration, inputs: usize) {
         let input = if count < kept.len() { kept[count].clone() } else { changed(&kept, random) };
         let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(&input)));
         assert!(outcome.is_ok(), "{} fails with {:?}", target.name, input.escape_ascii().to_string());
-        // Some changes are kept, so that inputs drift away from those that they began with.
+        // Some changed inputs are kept, so that later inputs differ more and more from the first ones.
         if kept.len() < 200 && input.len() < MAX_LENGTH && random.next_u32().is_multiple_of(16) {
             kept.push(input);
         }
@@ -61,7 +61,7 @@ fn run(target: &Target, random: &mut TestRng, time: Duration, inputs: usize) {
     eprintln!("{}: {count} inputs in {:?}", target.name, started.elapsed());
 }
 
-/// An input with a few changes: bytes changed, removed, doubled, or taken from another input.
+/// Returns an input with a few changes: bytes changed, removed, doubled, or taken from another input.
 pub(super) fn changed(kept: &[Vec<u8>], random: &mut TestRng) -> Vec<u8> {
     let mut below = |bound: usize| random.next_u32() as usize % bound.max(1);
     let mut input = kept[below(kept.len())].clone();

@@ -1,4 +1,4 @@
-//! What the sanitizer lets through, in a browser: no script runs, and none could be run by a click.
+//! The output of the sanitizer in a browser: no script runs, and none would run after a click.
 
 use std::io::Read as _;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use serde_json::{Value, json};
 use super::bounded::{TARGETS, changed};
 use crate::browser::{Browser, Pages, chromium};
 
-/// How many inputs are sanitized, and how many of them one page shows.
+/// The number of inputs that are sanitized, and the number of them on one page.
 const INPUTS: usize = 1_500;
 const PER_PAGE: usize = 25;
 
-/// How many elements a page has without what it shows.
+/// The number of elements that a page has besides its inputs.
 const OWN_ELEMENTS: u64 = 6;
 
-/// What carries script, to be mixed into the inputs.
+/// Inputs with scripts, which are mixed into the others.
 const PAYLOADS: &[&[u8]] = &[
     b"<img src=x onerror=alert(1)>",
     b"<a href=\"javascript:alert(1)\">x</a>",
@@ -29,8 +29,9 @@ const PAYLOADS: &[&[u8]] = &[
     b"<template><script>alert(1)</script></template><object data=javascript:alert(1)>",
 ];
 
-/// Says what of a page ran or could run: by a content security policy, which reports each script that it blocks, and by
-/// looking at every element. Blocked are all scripts but this one, and everything that would be loaded.
+/// The script that reports the parts of a page that ran or could run. A content security policy reports each script
+/// that it blocks, and the script looks at every element. The policy blocks all scripts but this one, and everything
+/// that would be loaded.
 const WATCH: &str = r##"
 const found = [];
 document.addEventListener("securitypolicyviolation", event => {
@@ -65,7 +66,7 @@ fn page(contents: &str, css: &str, last: usize) -> String {
     )
 }
 
-/// Shows pages in the browser, one after the other. Returns what was found in each.
+/// Shows pages in the browser, one after the other. Returns the findings of each.
 fn look_at(chromium: &std::path::Path, pages: Vec<String>) -> Vec<Value> {
     let count = pages.len();
     let pages = Arc::new(pages);
@@ -78,7 +79,7 @@ fn look_at(chromium: &std::path::Path, pages: Vec<String>) -> Vec<Value> {
     (0..count).map(|_| served.wait()).collect()
 }
 
-/// The seeds of the fuzz target, payloads, and the hostile documents of the shared data if they are there.
+/// Returns the seeds of the fuzz target, payloads, and the hostile documents of the shared data if they are there.
 fn seeds() -> Vec<Vec<u8>> {
     let html = TARGETS.iter().find(|target| target.name == "html").unwrap().seeds;
     let mut seeds: Vec<Vec<u8>> = html.iter().chain(PAYLOADS).map(|seed| seed.to_vec()).collect();
@@ -120,12 +121,12 @@ fn no_script_of_sanitized_html_runs_in_a_browser() {
     for (report, page) in reports.iter().zip(&pages) {
         assert!(elements(report) >= OWN_ELEMENTS, "{report}: {page}");
     }
-    // Else hardly anything was shown.
+    // Without this check, the pages might be nearly empty.
     let shown: u64 = reports.iter().map(|report| elements(report) - OWN_ELEMENTS).sum();
     assert!(shown > 10 * n_pages as u64, "{shown} elements on {n_pages} pages");
 }
 
-/// Without the sanitizer, each payload is found. If not, the test above proves nothing.
+/// Checks that each payload is found without the sanitizer. Otherwise the test above proves nothing.
 #[test]
 fn script_that_is_not_sanitized_is_found_in_a_browser() {
     let Some(chromium) = chromium("HTML that is not sanitized in a browser") else { return };

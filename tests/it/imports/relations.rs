@@ -1,5 +1,5 @@
-//! Lines that relate to each other: no stored relation dangles afterwards, no matter which lines fail and in which
-//! order they come (`API.md` 4.11.3).
+//! Lines that relate to each other: afterwards, every stored relation has its target, whichever lines fail and whatever
+//! their order (`API.md` 4.11.3).
 
 use std::time::{Duration, Instant};
 
@@ -17,13 +17,14 @@ fn run(server: &Server, key: Option<&str>, lines: &[Value]) -> Vec<Value> {
     answers(&server.raw("POST", NOTES, &headers, body.join("\n").as_bytes()).expect(200))
 }
 
-/// A line with this key, a unique value and relations by key. The first target is `parent`, the others are `related`.
+/// Returns a line with this key, a unique value and relations by key. The first target is `parent`, the others are
+/// `related`.
 fn line(key: &str, unique: Option<&str>, targets: &[&str]) -> Value {
     let (parent, related) = targets.split_first().map_or((None, targets), |(parent, rest)| (Some(*parent), rest));
     json!({ "key": key, "attributes": { "t": key, "u": unique, "parent": parent, "related": related } })
 }
 
-/// The key of each line, followed by the fields with errors if it failed.
+/// Returns the key of each line, followed by the fields with errors if it failed.
 fn outcomes(lines: &[Value], answers: &[Value]) -> Vec<String> {
     let describe = |(line, answer): (&Value, &Value)| {
         let fields = answer["errors"]["fields"].as_object();

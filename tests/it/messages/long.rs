@@ -1,4 +1,4 @@
-//! Messages quote at most a hundred characters of what was sent (`API.md` 1.5).
+//! The limit of quotes in messages: at most a hundred characters of a sent value (`API.md` 1.5).
 
 use serde_json::{Value, json};
 
@@ -7,7 +7,7 @@ use crate::support::{Failures, Reply, Server};
 
 const SENT: usize = 3000;
 
-/// The messages of an error: those of its fields, and its own.
+/// Returns the messages of an error: those of its fields, and its own.
 fn messages(reply: &Reply) -> Vec<String> {
     let errors = &reply.json()["errors"];
     let fields = errors["fields"].as_object().into_iter().flatten();

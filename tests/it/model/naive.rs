@@ -1,4 +1,4 @@
-//! The naive model of the contract: what each write answers and stores. It knows nothing of HTTP.
+//! The naive model of the contract: the answer and the stored data of each write. It knows nothing of HTTP.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,17 +27,17 @@ pub(super) struct Model {
 pub(super) struct Call {
     pub(super) variant: &'static str,
     pub(super) may_publish: bool,
-    /// The attributes of the body replace all stored ones; missing ones become null.
+    /// True if the attributes of the body replace all stored ones; missing ones become null.
     pub(super) is_whole: bool,
 }
 
-/// A copy in which every field is null.
+/// Returns a copy in which every field is null.
 pub(super) fn empty() -> Map<String, Value> {
     FIELDS.iter().map(|field| ((*field).to_owned(), Value::Null)).collect()
 }
 
 impl Model {
-    /// The resulting copy, or the invalid fields.
+    /// Returns the resulting copy, or the invalid fields.
     fn write(
         &self,
         id: Option<&str>,
@@ -142,7 +142,8 @@ impl Model {
         self.things.remove(id).map(|_| id.to_owned()).ok_or(("NOT_FOUND", BTreeSet::new()))
     }
 
-    /// `None` publishes without a date. The server's date replaces the placeholder `now` afterwards.
+    /// Publishes a resource. `None` publishes without a date. The server's date replaces the placeholder `now`
+    /// afterwards.
     pub(super) fn publish(&mut self, id: &str, date: Option<&str>) -> Verdict {
         let Some(thing) = self.things.get_mut(id) else { return Err(("NOT_FOUND", BTreeSet::new())) };
         match (date, &thing.published) {
@@ -160,7 +161,7 @@ impl Model {
     }
 }
 
-/// The `published_at` of a body (absent, null or a date), and the invalid keys.
+/// Reads the `published_at` of a body (absent, null or a date), and the invalid keys.
 fn read_date(body: &Value) -> (Option<Option<String>>, BTreeSet<String>) {
     match body.get("published_at") {
         None => (None, BTreeSet::new()),

@@ -1,4 +1,5 @@
-//! Answers a query by testing every resource: `API.md` 4.2, 4.6 and 4.7, implemented word by word. Slow on purpose.
+//! The naive answer to a query: every resource is tested. `API.md` 4.2, 4.6 and 4.7 are implemented word by word. Slow
+//! on purpose.
 
 use std::cell::RefCell;
 use std::cmp::Ordering;
@@ -21,11 +22,11 @@ pub(crate) struct Table {
     pub(crate) blueprint: Value,
     pub(crate) columns: Vec<(String, Column)>,
     pub(crate) rows: Vec<Row>,
-    /// The resources that relations lead to, by the slug of their blueprint.
+    /// The tables of the related resources, by the slug of their blueprint.
     pub(crate) related: HashMap<String, Rc<Table>>,
     /// The index of each row.
     pub(crate) by_id: HashMap<String, usize>,
-    /// For each column, that of the whole attribute: another one for a part.
+    /// For each column, the index of the column of the whole attribute. It is another column if the column is a part.
     pub(crate) whole: Vec<usize>,
     collators: HashMap<String, CollatorBorrowed<'static>>,
     /// The ranks by copies and column, once they are computed.
@@ -39,11 +40,11 @@ pub(crate) struct Row {
     pub(crate) published: Option<i64>,
     pub(crate) created: i64,
     pub(crate) updated: i64,
-    /// Whether a publication to come is hidden.
+    /// True if a future publication is hidden.
     is_scheduled: bool,
     /// Attributes by variant. The key is `""` if the blueprint has no variants.
     pub(crate) copies: HashMap<String, Value>,
-    /// By variant, then by column.
+    /// The cells, by variant, then by column.
     cells: Vec<Vec<Option<Cell>>>,
 }
 
@@ -54,7 +55,7 @@ pub(crate) type Answer = Result<Vec<usize>, &'static str>;
 type Ranks = Rc<Vec<Option<i64>>>;
 
 impl Table {
-    /// A table of the lines of an NDJSON export with `all_variants=true`.
+    /// Makes a table of the lines of an NDJSON export with `all_variants=true`.
     pub(crate) fn new(blueprint: Value, lines: &[Value]) -> Table {
         let columns = columns(&blueprint);
         let variants = variants(&blueprint);
@@ -74,7 +75,7 @@ impl Table {
         Table { whole, blueprint, columns, rows, collators, by_id, related: HashMap::new(), ranks: RefCell::default() }
     }
 
-    /// The slugs of the variants; a single `""` if the blueprint has none.
+    /// Returns the slugs of the variants; a single `""` if the blueprint has none.
     pub(crate) fn variants(&self) -> Vec<String> {
         variants(&self.blueprint)
     }
@@ -85,7 +86,7 @@ impl Table {
         default.map_or_else(String::new, |variant| variant["slug"].as_str().unwrap().to_owned())
     }
 
-    /// The variant that the parameters request.
+    /// Returns the variant that the parameters request.
     pub(crate) fn variant(&self, pairs: &[(String, String)]) -> Result<String, &'static str> {
         let sent = pairs.iter().find(|(name, _)| name == "variant").map(|(_, value)| value.clone());
         match sent {
@@ -100,7 +101,8 @@ impl Table {
         }
     }
 
-    /// The rows that match the parameters, in order, for all pages together. `today` is the number of days since 1970.
+    /// Returns the rows that match the parameters, in order, for all pages together. `today` is the number of days
+    /// since 1970.
     pub(crate) fn answer(&self, pairs: &[(String, String)], sees_drafts: bool, today: i64) -> Answer {
         let ask =
             Ask { sees_drafts, today, variant: Some(self.variant(pairs)?), fallback: self.counting_fallback(pairs) };
@@ -129,7 +131,7 @@ impl Table {
         Ok(found)
     }
 
-    /// The fallback, if filters and order see its values.
+    /// Returns the fallback, if filters and order read its values.
     pub(crate) fn counting_fallback(&self, pairs: &[(String, String)]) -> Option<String> {
         let value = |wanted: &str| pairs.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.clone());
         value("fallback_mode").and_then(|_| value("fallback")).filter(|_| self.default_variant() != "")
@@ -139,7 +141,7 @@ impl Table {
         self.columns.iter().position(|(other, _)| other == name)
     }
 
-    /// The columns that `search` and `q` look at.
+    /// Returns the columns that `search` and `q` search.
     fn searched(&self) -> Vec<usize> {
         let is_searched =
             |column: &Column| column.part.is_none() && ["text", "rich-text"].contains(&column.kind.as_str());
@@ -253,7 +255,7 @@ impl Row {
         self.cells[variant][column].as_ref()
     }
 
-    /// The cell that counts: that of the fallback if the whole attribute is null in the variant.
+    /// Returns the cell that is used: the cell of the fallback if the whole attribute is null in the variant.
     pub(crate) fn seen(&self, reading: Reading, column: usize, whole: usize) -> Option<&Cell> {
         match reading.fallback {
             Some(fallback) if self.cell(reading.variant, whole).is_none() => self.cell(fallback, column),

@@ -55,8 +55,8 @@ const MOMENTS: &[&str] = &[
     "2026-01-01T00:00:00.123456789Z",
 ];
 
-/// The parameters of a random query, without a page. Encoded, they fit into the 64 KiB that the target of a request may
-/// have.
+/// Returns the parameters of a random query, without a page. Encoded, they fit into the 64 KiB that the target of a
+/// request may have.
 pub(crate) fn pairs(random: &mut Random, table: &Table) -> Pairs {
     loop {
         let pairs = any_pairs(random, table);
@@ -112,7 +112,7 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     pairs
 }
 
-/// A `q` of words that values have, some with typos, cut off, quoted or excluded.
+/// Returns a `q` of words that values have, some with typos, cut off, quoted or excluded.
 fn words(random: &mut Random, table: &Table, variant: usize) -> String {
     let mut parts = Vec::new();
     for _ in 0..*random.pick(&[1, 1, 1, 2, 2, 3]) {
@@ -134,13 +134,13 @@ fn words(random: &mut Random, table: &Table, variant: usize) -> String {
             5 => source.clone(),
             _ => words[first].to_owned(),
         };
-        // More than a hundred words are refused, and each character of some scripts is one.
+        // More than a hundred words are refused, and in some scripts each character is a word.
         parts.push(part.chars().take(30).collect::<String>());
     }
     parts.join(" ") + *random.pick(&["", "", " "])
 }
 
-/// A word with a character left out, doubled, or exchanged with its neighbour.
+/// Makes a word with a character left out, doubled, or exchanged with its neighbour.
 fn with_typo(random: &mut Random, word: &str) -> String {
     let mut chars: Vec<char> = word.chars().collect();
     let at = random.below(chars.len());
@@ -155,7 +155,8 @@ fn with_typo(random: &mut Random, word: &str) -> String {
     chars.into_iter().collect()
 }
 
-/// The keys of a group, which may be none or several. Few different ones, so that filters meet in a group.
+/// Returns the keys of a group. They may be none or several. There are few different ones, so that filters meet in a
+/// group.
 fn group(random: &mut Random) -> String {
     let levels = *random.pick(&[0, 1, 1, 1, 2, 2, 3, 4]);
     let key =
@@ -163,7 +164,7 @@ fn group(random: &mut Random) -> String {
     (0..levels).map(|_| key(random)).collect()
 }
 
-/// A filter on what a relation names, if the table has one.
+/// Returns a filter on a related resource, if the table has a relation.
 fn relation(random: &mut Random, table: &Table) -> Option<(String, String)> {
     let relations = table.columns.iter().filter(|(_, column)| column.kind.starts_with("reference"));
     let relations: Vec<&str> = relations.map(|(name, _)| name.as_str()).collect();
@@ -276,7 +277,7 @@ fn value(random: &mut Random, table: &Table, variant: usize, column: usize, oper
     }
 }
 
-/// A timestamp. In some, one character is changed, which may make them invalid.
+/// Returns a timestamp. In some, one character is changed, which may make them invalid.
 fn time(random: &mut Random) -> String {
     let mut time = if random.chance(50) { random.text(TIMES) } else { random.text(MOMENTS) };
     if random.chance(6) {
@@ -287,7 +288,7 @@ fn time(random: &mut Random) -> String {
     time
 }
 
-/// A number, or text that looks like one.
+/// Returns a number, or text that looks like one.
 fn number_like(random: &mut Random) -> String {
     let mut number = random.text(&["-", "", "", "", "+", " "]);
     number += &random.text(&["0", "1", "10", "01", "9", "123456", "9007199254740991", "0", "1", "1_0", "１"]);
@@ -308,7 +309,7 @@ fn some_cell(random: &mut Random, table: &Table, variant: usize, column: Option<
     None
 }
 
-/// A substring of the text of any length, possibly in another case or normalization form.
+/// Returns a substring of the text of any length, possibly in another case or normalization form.
 fn needle(random: &mut Random, text: &str) -> String {
     let operator = random.text(&["contains", "starts_with", "ends_with"]);
     needle_at(random, text, &operator)
@@ -352,7 +353,7 @@ fn sort(random: &mut Random, table: &Table) -> String {
     keys.join(",")
 }
 
-/// A parameter that is rejected.
+/// Returns a parameter that is rejected.
 fn invalid(random: &mut Random, table: &Table) -> (String, String) {
     let (name, column) = random.pick(&table.columns);
     match random.below(13) {
@@ -376,7 +377,7 @@ fn invalid(random: &mut Random, table: &Table) -> (String, String) {
 
 const LITERAL: &AsciiSet = &NON_ALPHANUMERIC.remove(b'[').remove(b']').remove(b'_').remove(b'.').remove(b'-');
 
-/// The query string. The brackets of every other name are encoded.
+/// Returns the query string. The brackets of every other name are encoded.
 pub(crate) fn encode(pairs: &[(String, String)]) -> String {
     let parts = pairs.iter().enumerate().map(|(index, (name, value))| {
         let set = if index % 2 == 0 { LITERAL } else { NON_ALPHANUMERIC };

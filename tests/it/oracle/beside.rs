@@ -1,5 +1,5 @@
-//! What lists answer beside their resources, and the places of resources in them (`API.md` 4.2.7 to 4.2.9, 4.3.1, 4.3.2),
-//! compared with counting one by one.
+//! The parts of a list's answer beside its resources, and the positions of resources in lists (`API.md` 4.2.7 to 4.2.9,
+//! 4.3.1, 4.3.2). They are compared with counts one by one.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -28,7 +28,7 @@ const COUNTED: [&str; 11] = [
     "color",
 ];
 
-/// A facet that can be asked for.
+/// A facet that a request can name.
 struct Entry {
     key: String,
     /// The name before the colon.
@@ -37,11 +37,11 @@ struct Entry {
     limit: usize,
 }
 
-/// What one resource counts as: the text form and the value.
+/// The value as which one resource is counted: the text form and the value.
 type Counted = (String, Value);
 
 impl View<'_> {
-    /// Compares random facets and statistics of what a query finds.
+    /// Compares random facets and statistics of the results of a query.
     pub(super) fn aggregates(&self, random: &mut Random, pairs: &Pairs) -> Result<(), String> {
         let entries = self.entries(random);
         let stats: Vec<&str> = self.numbers();
@@ -100,7 +100,7 @@ impl View<'_> {
         })
     }
 
-    /// Random facets, one at least.
+    /// Returns random facets, at least one.
     fn entries(&self, random: &mut Random) -> Vec<Entry> {
         let mut entries: Vec<Entry> = Vec::new();
         for _ in 0..random.within(1, 6) {
@@ -127,7 +127,7 @@ impl View<'_> {
         entries
     }
 
-    /// The fields that have statistics, at most ten.
+    /// Returns the fields that have statistics, at most ten.
     fn numbers(&self) -> Vec<&str> {
         let columns = self.table.columns.iter().filter(|(_, column)| column.part.is_none());
         let numbers = columns.filter(|(_, column)| ["number", "duration", "money"].contains(&column.kind.as_str()));
@@ -145,7 +145,7 @@ impl View<'_> {
             }
         }
         let distinct = counts.len();
-        // Stable: equally frequent values stay in the order of their texts.
+        // The sort is stable: equally frequent values stay in the order of their texts.
         let mut values: Vec<(Value, u64)> = counts.into_values().collect();
         if entry.unit.is_none() {
             values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
@@ -165,7 +165,7 @@ impl View<'_> {
                 Some("month") => format!("{year:04}-{month:02}"),
                 _ => format!("{year:04}-{month:02}-{day:02}"),
             };
-            // Ascending by time, which is the order of names of one length.
+            // Names of equal length have the order of their times.
             (format!("{name:>11}"), Value::from(name))
         };
         let day = |millis: i64| period(DateTime::from_timestamp_millis(millis).unwrap().date_naive());
@@ -305,7 +305,7 @@ impl View<'_> {
         }
     }
 
-    /// Compares where a resource is used.
+    /// Compares the list of the resources that refer to a resource.
     pub(super) fn referrers(&self, random: &mut Random) -> Result<(), String> {
         let Some(targets) = self.table.related.get("targets").filter(|targets| !targets.rows.is_empty()) else {
             return Ok(());
@@ -376,13 +376,13 @@ impl Expected<'_> {
     }
 }
 
-/// A number as it is answered.
+/// Returns a number as it is answered.
 fn number(cell: &Cell) -> Value {
     let number = cell.number.unwrap();
     if number.fract() == 0.0 { json!(number as i64) } else { json!(number) }
 }
 
-/// Neumaier's sum: it adds what each addition lost.
+/// Returns Neumaier's sum, which adds the rounding error of each addition.
 fn compensated_sum(numbers: &[f64]) -> f64 {
     let (mut sum, mut lost) = (0.0f64, 0.0f64);
     for &number in numbers {
@@ -393,7 +393,7 @@ fn compensated_sum(numbers: &[f64]) -> f64 {
     sum + lost
 }
 
-/// Whether both have the same keys and numbers, but for a last digit.
+/// Returns whether both have the same keys and numbers, except for the last digit of numbers.
 fn is_near(got: &Value, expected: &Value) -> bool {
     match (got, expected) {
         (Value::Object(got), Value::Object(expected)) => {

@@ -1,4 +1,4 @@
-//! The conditions of filters: whether one resource or one value matches an operator and a value.
+//! The conditions of filters: the test of one resource or one value with an operator and a value.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use super::answer::{DAY, Row};
 use super::filter::Test;
 use super::forms::{Cell, decimal, fold, list, micros};
 
-/// The meaning of `true`, `1`, `false` and `0`.
+/// Reads `true`, `1`, `false` and `0` as a boolean.
 pub(crate) fn parse_bool(value: &str) -> Option<bool> {
     match value {
         "true" | "1" => Some(true),
@@ -31,7 +31,7 @@ fn pair(value: &str) -> Result<[String; 2], &'static str> {
     list(value).try_into().map_err(|_| "INVALID_FILTER")
 }
 
-/// A filter on one of the three system dates.
+/// Returns a filter on one of the three system dates.
 pub(crate) fn date_condition(
     date: impl Fn(&Row) -> Option<i64> + 'static,
     operator: &str,
@@ -67,12 +67,12 @@ pub(crate) fn date_condition(
     }
 }
 
-/// Whether a value or null matches.
+/// The test of a value or null: whether it matches.
 pub(crate) type CellTest = Box<dyn Fn(Option<&Cell>) -> bool>;
 
 type ValueTest = Box<dyn Fn(&Cell) -> bool>;
 
-/// A filter on a column.
+/// Returns a filter on a column.
 pub(crate) fn cell_condition(kind: &str, operator: &str, value: &str) -> Result<CellTest, &'static str> {
     let complement = match operator {
         "ne" => Some("eq"),

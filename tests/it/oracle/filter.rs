@@ -7,37 +7,37 @@ use super::answer::{DAY, Row, Table};
 use super::condition::{cell_condition, date_condition, parse_bool};
 use super::forms::{Cell, list};
 
-/// What a request asks beside its filters.
+/// The parts of a request beside its filters.
 #[derive(Debug, Clone)]
 pub(crate) struct Ask {
     pub(crate) sees_drafts: bool,
-    /// Days since 1970.
+    /// The current day, in days since 1970.
     pub(crate) today: i64,
-    /// The slugs of the variant, and of the fallback if that counts.
+    /// The slugs of the variant, and of the fallback if filters read it.
     pub(crate) variant: Option<String>,
     pub(crate) fallback: Option<String>,
 }
 
-/// Which copies of a row are read, by the index of their variant.
+/// The copies of a row that are read, by the index of their variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Reading {
     pub(crate) variant: usize,
     pub(crate) fallback: Option<usize>,
 }
 
-/// Whether a row matches.
+/// The test of a row: whether it matches.
 pub(crate) type Test = Box<dyn Fn(&Row, Reading) -> bool>;
 
 /// The keys between brackets, and the value.
 pub(crate) type Sent<'a> = (Vec<&'a str>, &'a str);
 
-/// Makes the condition on a related table, given how many relations lead there.
+/// Makes the condition on a related table. The number says how many relations lead there.
 type RelatedCondition<'a> = dyn Fn(&Table, usize) -> Result<Option<Test>, &'static str> + 'a;
 
 const INVALID: &str = "INVALID_FILTER";
 
 impl Table {
-    /// The copies that a request reads of this table.
+    /// Returns the copies that a request reads of this table.
     pub(crate) fn reading(&self, ask: &Ask) -> Reading {
         let variants = self.variants();
         let of = |slug: &str| variants.iter().position(|variant| variant == slug);
@@ -46,13 +46,13 @@ impl Table {
         Reading { variant: copy(&ask.variant).unwrap_or(default), fallback: copy(&ask.fallback) }
     }
 
-    /// The slug of the blueprint that a field relates to.
+    /// Returns the slug of the blueprint that a field relates to.
     pub(crate) fn related_blueprint(&self, slug: &str) -> Option<&str> {
         let field = self.blueprint["fields"].as_array().unwrap().iter().find(|field| field["slug"] == slug)?;
         field["settings"]["blueprint"].as_str()
     }
 
-    /// All these filters. `None` if each is ignored.
+    /// Returns the conditions of all these filters; `None` if each is ignored.
     pub(crate) fn conditions(
         &self,
         filters: &[Sent<'_>],
@@ -110,7 +110,8 @@ impl Table {
         Ok((!is_none).then(|| Box::new(move |row: &Row, reading| all.iter().all(|test| test(row, reading))) as Test))
     }
 
-    /// That a related resource meets a condition. `path` is one relation, or several with dots between them.
+    /// Returns the condition that a related resource meets a condition. `path` is one relation, or several with dots
+    /// between them.
     fn follow(
         &self,
         path: &str,
@@ -152,7 +153,8 @@ impl Table {
         let is_own = self.column_index(field).is_some() || !field.contains('.');
         match field.rsplit_once('.').filter(|_| !is_own) {
             None => self.condition(field, operator, value, ask),
-            // `a.b.c` may be the part `b.c` of what `a` names, or the field `c` of what `a.b` names.
+            // `a.b.c` may be the part `b.c` of the resource that `a` refers to, or the field `c` of the resource that
+            // `a.b` refers to.
             Some(_) => {
                 let (relation, rest) = field.split_once('.').unwrap();
                 self.follow(relation, ask, relations, &|related, relations| {
@@ -214,7 +216,7 @@ impl Table {
     }
 }
 
-/// The ids that a relation has.
+/// Returns the ids that a relation has.
 pub(crate) fn ids(cell: Option<&Cell>) -> Vec<String> {
     match cell {
         None => Vec::new(),

@@ -11,7 +11,7 @@ pub(crate) struct Cell {
     pub(crate) text: String,
     /// The text form folded, for substrings.
     pub(crate) folded: String,
-    /// What `eq`, `ne`, `in` and `not_in` compare: the text form, but the stored HTML of rich text and pages.
+    /// The form that `eq`, `ne`, `in` and `not_in` compare: the text form, but for rich text and pages the stored HTML.
     pub(crate) exact: String,
     pub(crate) number: Option<f64>,
     /// Microseconds since 1970, of a `datetime`.
@@ -21,7 +21,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// The first 256 code points: the part that collation compares.
+    /// Returns the first 256 code points, which collation compares.
     pub(crate) fn head(&self) -> &str {
         self.text.char_indices().nth(256).map_or(&self.text, |(end, _)| &self.text[..end])
     }
@@ -36,7 +36,7 @@ pub(crate) struct Column {
     pub(crate) kind: String,
 }
 
-/// All columns of a blueprint by name.
+/// Returns all columns of a blueprint by name.
 pub(crate) fn columns(blueprint: &Value) -> Vec<(String, Column)> {
     let mut columns = Vec::new();
     for field in blueprint["fields"].as_array().unwrap() {
@@ -56,7 +56,7 @@ pub(crate) fn columns(blueprint: &Value) -> Vec<(String, Column)> {
     columns
 }
 
-/// The cell of a column in an `attributes` object.
+/// Returns the cell of a column in an `attributes` object.
 pub(crate) fn cell(column: &Column, attributes: &Value) -> Option<Cell> {
     let mut value = &attributes[&column.slug];
     if let Some(part) = &column.part {
@@ -91,7 +91,7 @@ pub(crate) fn cell(column: &Column, attributes: &Value) -> Option<Cell> {
     Some(Cell { folded: fold(&text), exact: exact.unwrap_or_else(|| text.clone()), text, number, instant, elements })
 }
 
-/// NFC, full case folding, NFC.
+/// Folds a text: NFC, full case folding, NFC.
 pub(crate) fn fold(text: &str) -> String {
     let nfc = icu_normalizer::ComposingNormalizer::new_nfc();
     let composed = nfc.normalize(text).into_owned();
@@ -99,7 +99,7 @@ pub(crate) fn fold(text: &str) -> String {
     nfc.normalize(&folded).into_owned()
 }
 
-/// The number form of a text: its value if the whole text is a number by the grammar of JSON.
+/// Returns the number form of a text: its value if the whole text is a number by the grammar of JSON.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let is_plain = text.chars().all(|char| matches!(char, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'));
     if !is_plain || text.is_empty() {
@@ -110,7 +110,7 @@ pub(crate) fn decimal(text: &str) -> Option<f64> {
     text.parse().ok()
 }
 
-/// A number as ECMAScript prints it (Number::toString of ECMA-262).
+/// Returns a number as ECMAScript prints it (Number::toString of ECMA-262).
 pub(crate) fn number_text(number: f64) -> String {
     if number == 0.0 {
         return "0".to_owned();
@@ -136,7 +136,7 @@ pub(crate) fn number_text(number: f64) -> String {
 const BLOCKS: &str = " p div h1 h2 h3 h4 h5 h6 ul ol li table tr td th thead tbody tfoot blockquote pre br hr section \
     article figure figcaption dl dt dd aside header footer details summary caption ";
 
-/// The text content of sanitized HTML.
+/// Returns the text content of sanitized HTML.
 pub(crate) fn html_text(html: &str) -> String {
     let mut text = String::new();
     let mut chars = html.chars().peekable();
@@ -229,7 +229,7 @@ pub(crate) fn micros(text: &str) -> Option<i64> {
     Some((days * 86_400 + seconds - offset) * 1_000_000 + micros)
 }
 
-/// The entries of a comma-separated list with its escapes.
+/// Returns the entries of a comma-separated list with its escapes.
 pub(crate) fn list(value: &str) -> Vec<String> {
     let mut entries = Vec::new();
     let mut entry = String::new();

@@ -1,4 +1,4 @@
-//! Random choices that are the same for the same seed. Must not know what is chosen.
+//! Random choices that are the same for the same seed. Must not know their purpose.
 
 /// A random number generator (SplitMix64).
 #[derive(Debug, Clone)]
@@ -17,12 +17,12 @@ impl Random {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 to `end - 1`; 0 if `end` is 0.
+    /// Returns a number from 0 to `end - 1`; 0 if `end` is 0.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end.max(1) as u64) as usize
     }
 
-    /// A number from `from` to `to`, inclusive.
+    /// Returns a number from `from` to `to`, inclusive.
     pub(crate) fn within(&mut self, from: usize, to: usize) -> usize {
         from + self.below(to + 1 - from)
     }

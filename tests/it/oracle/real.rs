@@ -1,5 +1,5 @@
-//! The same comparison on real content: a catalog and articles as NDJSON, compressed with zstd, in the folder that
-//! `BINDERY_TEST_DATA` names. Without it, these tests say that they are skipped.
+//! The comparison on real content: a catalog and articles as NDJSON, compressed with zstd, in the folder that
+//! `BINDERY_TEST_DATA` names. Without it, these tests print that they are skipped.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};

@@ -10,19 +10,19 @@ use crate::support::TYPES;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Related {
     pub(crate) targets: Vec<String>,
-    /// What targets relate to.
+    /// The resources to which targets relate.
     pub(crate) owners: Vec<String>,
     pub(crate) members: Vec<u64>,
 }
 
 impl Related {
-    /// The ids of the resources of a blueprint.
+    /// Returns the ids of the resources of a blueprint.
     pub(crate) fn of(&mut self, slug: &str) -> &mut Vec<String> {
         if slug == "owners" { &mut self.owners } else { &mut self.targets }
     }
 }
 
-/// The blueprints that relations lead to: targets, in two languages, and their owners.
+/// Returns the blueprints to which relations lead: targets, in two languages, and their owners.
 pub(crate) fn related_blueprints() -> [Value; 2] {
     let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
     let owner = json!({ "name": "owner", "slug": "owner", "type": "reference", "settings": { "blueprint": "owners" } });
@@ -41,14 +41,14 @@ pub(crate) fn related_blueprints() -> [Value; 2] {
     ]
 }
 
-/// Attributes for a resource of one of them.
+/// Returns attributes for a resource of one of the related blueprints.
 pub(crate) fn related_attributes(random: &mut Random, slug: &str, related: &Related) -> Map<String, Value> {
     let blueprints = related_blueprints();
     let blueprint = blueprints.iter().find(|blueprint| blueprint["slug"] == slug).unwrap();
     let mut attributes = Map::new();
     for field in blueprint["fields"].as_array().unwrap() {
         let name = field["slug"].as_str().unwrap();
-        // Few different values, so that several resources have each.
+        // There are few different values, so that several resources share each.
         let value = match name {
             _ if random.chance(25) => Value::Null,
             "owner" => related.owners.get(random.below(related.owners.len().max(1))).cloned().into(),
@@ -63,7 +63,8 @@ pub(crate) fn related_attributes(random: &mut Random, slug: &str, related: &Rela
     attributes
 }
 
-/// A blueprint with this slug: every type once, or random types, some of them several times; with or without variants.
+/// Returns a blueprint with this slug: every type once, or random types, some of them several times; with or without
+/// variants.
 pub(crate) fn blueprint(random: &mut Random, slug: &str) -> Value {
     let types: Vec<&str> = match random.below(3) {
         0 => TYPES.to_vec(),
@@ -83,7 +84,7 @@ pub(crate) fn blueprint(random: &mut Random, slug: &str) -> Value {
     json!({ "name": slug, "slug": slug, "fields": fields, "variants": variants, "scheduled": scheduled })
 }
 
-/// A field of this type.
+/// Returns a field of this type.
 pub(crate) fn field(number: usize, kind: &str) -> Value {
     let settings = match kind {
         "reference" | "references" => json!({ "blueprint": "targets" }),
@@ -133,12 +134,13 @@ fn value(random: &mut Random, kind: &str, related: &Related) -> Value {
     }
 }
 
-/// Usually one or a few atoms; sometimes empty, a number, or very long.
+/// Returns a text: usually one or a few atoms; sometimes empty, a number, or very long.
 pub(crate) fn text(random: &mut Random) -> String {
     match random.below(40) {
         0 => String::new(),
         1 | 2 => {
-            // Longer than the 256 code points that collation compares, with differences on either side of that limit.
+            // The text is longer than the 256 code points that collation compares, with differences on either side of
+            // that limit.
             let (head, count) =
                 random.pick(&[("x", 255), ("x", 254), ("漢", 255), ("é", 256), ("e\u{301}", 127), ("x", 300)]);
             let tail: String = (0..random.within(1, 3)).map(|_| *random.pick(ATOMS)).collect();
@@ -195,7 +197,7 @@ fn escaped(random: &mut Random) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 
-/// 1 to 255 characters.
+/// Returns a choice of 1 to 255 characters.
 fn choice(random: &mut Random) -> String {
     (0..random.within(1, 2)).map(|_| *random.pick(ATOMS)).collect()
 }

@@ -1,4 +1,4 @@
-//! Whether texts have the words of a `q`, in the slow and obvious way. Written from `API.md` 4.6.15 only.
+//! The slow and obvious test whether texts have the words of a `q`. Written from `API.md` 4.6.15 only.
 
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
@@ -25,7 +25,7 @@ struct Part {
     units: Vec<Unit>,
     is_excluded: bool,
     typos: bool,
-    /// The last unit may be only begun.
+    /// True if the last unit may be the beginning of a word.
     is_open: bool,
 }
 
@@ -57,7 +57,7 @@ impl Words {
                 continue;
             }
             let is_last = at == chars.len();
-            // Words count one by one, and characters that stand together count together.
+            // Words count one by one. Characters that stand together count together.
             let mut rest = &found[..];
             while let Some(first) = rest.first() {
                 let together = 1 + rest[1..].iter().take_while(|unit| unit.joined).count();
@@ -75,7 +75,7 @@ impl Words {
         self.0.is_empty()
     }
 
-    /// Whether texts have what is required, and nothing that is excluded.
+    /// Returns whether texts have all required words, and none of the excluded ones.
     pub(crate) fn are_in<'a>(&self, texts: impl Iterator<Item = &'a str>) -> bool {
         let texts: Vec<Vec<Unit>> = texts.map(units).collect();
         self.0.iter().all(|part| texts.iter().any(|text| part.is_in(text)) != part.is_excluded)
@@ -154,7 +154,7 @@ fn units(text: &str) -> Vec<Unit> {
 fn is_unspaced(char: char) -> bool {
     let groups = [GeneralCategoryGroup::Letter, GeneralCategoryGroup::Mark, GeneralCategoryGroup::Number];
     let is_in_words = groups.iter().any(|group| group.contains(CATEGORIES.get(char)));
-    // Prolonged sounds of kana, which belong to no script.
+    // These are prolonged sounds of kana, which belong to no script.
     let is_prolonged = char == 'ー' || char == '\u{ff70}';
     is_in_words
         && (is_prolonged

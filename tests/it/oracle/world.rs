@@ -15,7 +15,7 @@ use crate::support::{ADMIN, Reply, Server};
 /// The slug of the blueprint.
 pub(crate) const SLUG: &str = "things";
 
-/// Where the server runs.
+/// The place where the server runs.
 pub(crate) enum Driver {
     InProcess(InProcess),
     /// The binary, and a token that cannot see drafts.
@@ -26,7 +26,7 @@ pub(crate) struct World {
     pub(crate) driver: Driver,
     blueprint: Value,
     related: Related,
-    /// The slugs of the blueprints that relations lead to, those first that others lead to.
+    /// The slugs of the blueprints to which relations lead. A blueprint comes before those that refer to it.
     related_slugs: &'static [&'static str],
     /// The ids of all resources.
     known: BTreeSet<String>,
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// A world with this blueprint and no resources.
+    /// Makes a world with this blueprint and no resources.
     pub(crate) fn of(driver: Driver, blueprint: Value, related: Related) -> World {
         let next_field = blueprint["fields"].as_array().unwrap().len();
         let blueprint = driver.send("POST", "/v2/blueprints", Some(&blueprint)).expect(201).data();
@@ -147,10 +147,10 @@ impl World {
         }
     }
 
-    /// A batch of writes of every kind.
+    /// Sends a batch of writes of every kind.
     pub(crate) fn write(&mut self, random: &mut Random) {
         if self.known.len() < 30 {
-            // Occasionally many, so that large runs, orders and bitmaps are covered, too.
+            // There are many writes from time to time, so that large runs, orders and bitmaps are covered, too.
             let count = if random.chance(6) { 500 } else { 40 };
             self.import(random, count);
         }
@@ -174,7 +174,7 @@ impl World {
         }
     }
 
-    /// All resources, from an export. Checks that exactly the acknowledged ones exist.
+    /// Returns all resources, from an export. Checks that exactly the acknowledged ones exist.
     pub(crate) fn table(&self, random: &mut Random) -> Table {
         let reply = self.driver.read(&format!("/v2/resources/{SLUG}/export?format=ndjson&all_variants=true"), true);
         let lines: Vec<Value> = reply.expect(200).lines();
@@ -362,7 +362,7 @@ impl World {
     }
 }
 
-/// A `published_at`: near today, at a boundary of the range, or null.
+/// Returns a `published_at`: near today, at a boundary of the range, or null.
 fn moment(random: &mut Random) -> Value {
     let today = chrono::Utc::now().date_naive();
     let day = |days: i64| today + chrono::Duration::days(days);

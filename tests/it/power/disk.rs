@@ -1,4 +1,5 @@
-//! A disk whose power can be cut: a real ext4 or xfs on a loop device over a FUSE file that forgets what was not flushed.
+//! A disk whose power can be cut: a real ext4 or xfs on a loop device over a FUSE file that forgets writes that were
+//! not flushed.
 //!
 //! The FUSE program comes with the shared material (`crash/crashdisk.c` beside the folder that `BINDERY_TEST_DATA` names)
 //! and is compiled here. Needs root, loop devices, `/dev/fuse`, a C compiler and libfuse3.
@@ -17,7 +18,7 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// `Err` says what is missing.
+    /// Builds the programs. `Err` names the missing part.
     pub(super) fn build() -> Result<Programs, String> {
         let data = std::env::var_os("BINDERY_TEST_DATA").ok_or("BINDERY_TEST_DATA is not set")?;
         let source = Path::new(&data).with_file_name("crash").join("crashdisk.c");
@@ -40,12 +41,12 @@ impl Programs {
         let library = folder.path().join("no_sync.so");
         output(Command::new("gcc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(preload))?;
         let programs = Programs { folder };
-        // A trial: some machines have the devices, but do not let them be used.
+        // This is a trial: some machines have the devices, but do not let them be used.
         drop(Disk::new(&programs, "ext4")?);
         Ok(programs)
     }
 
-    /// A library that makes every sync do nothing, for `LD_PRELOAD`.
+    /// Returns a library that makes every sync do nothing, for `LD_PRELOAD`.
     pub(super) fn no_sync(&self) -> PathBuf {
         self.folder.path().join("no_sync.so")
     }
@@ -84,7 +85,7 @@ impl Disk {
         Ok(disk)
     }
 
-    /// Where its file system is.
+    /// Returns the path of its file system.
     pub(super) fn path(&self) -> &Path {
         &self.mounted.as_ref().expect("mounted by `new`").path
     }
@@ -95,7 +96,7 @@ impl Disk {
         self.control(&format!("snap {} {policy} {seed} 0.5", image.display()));
     }
 
-    /// Has the next flush fail. As on a real disk, the system then takes for written what it has not written.
+    /// Makes the next flush fail. As on a real disk, the system then treats lost writes as written.
     pub(super) fn fail_next_flush(&self) {
         self.control("fio 1");
     }
@@ -157,7 +158,7 @@ impl Drop for Mounted {
     }
 }
 
-/// What a command prints. `Err` says what it complained about.
+/// Runs a command and returns its output. `Err` contains its error message.
 fn output(command: &mut Command) -> Result<String, String> {
     let name = command.get_program().to_string_lossy().into_owned();
     let out = command.output().map_err(|error| format!("{name}: {error}"))?;

@@ -1,4 +1,5 @@
-//! Reads of one moment: what one transaction changes is seen together, also by reads of single resources.
+//! Consistent reads: all changes of one transaction become visible at the same time, also for reads of single
+//! resources.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::Server;
 
-/// How many bulks are written while others read.
+/// The number of bulks that are written while others read.
 const BULKS: u64 = 60;
 
 #[test]
@@ -23,7 +24,8 @@ fn a_bulk_is_seen_whole_by_reads_of_single_resources() {
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
             while !stop.load(Ordering::SeqCst) {
-                // Whatever the first read shows is there for the second, whichever of them the bulk wrote first.
+                // Everything that the first read shows must exist for the second, in whichever order the bulk wrote
+                // them.
                 for (first, second) in [(&ids[0], &ids[99]), (&ids[99], &ids[0]), (&ids[7], &ids[50])] {
                     let (one, other) = (round_of(first), round_of(second));
                     assert!(other >= one, "a read shows bulk {one}, a later read of another resource {other}");
@@ -31,7 +33,7 @@ fn a_bulk_is_seen_whole_by_reads_of_single_resources() {
                 }
             }
         });
-        // On a busy machine the reader may get no turn for a while: it must have read beside the bulks.
+        // On a busy machine, the reader may not run for a while. It must have read while bulks were written.
         while last < BULKS || n_new.load(Ordering::SeqCst) <= 100 && !reader.is_finished() {
             last += 1;
             let updates: Vec<Value> =

@@ -1,6 +1,6 @@
-//! Repeated reads. The server keeps whole answers, and a kept answer must be the one that it would make now. Unknown
-//! parameters are ignored (`API.md` 4.2.4) but part of what is asked, so a read with a parameter that was never sent is
-//! never answered with a kept answer: both must agree, after every kind of change.
+//! Repeated reads. The server caches whole answers, and a cached answer must be equal to a new one. Unknown parameters
+//! are ignored (`API.md` 4.2.4), but are part of the cache key. So a read with a parameter that was never sent before
+//! never gets a cached answer. Both answers must agree, after every kind of change.
 
 use serde_json::{Value, json};
 
@@ -37,7 +37,8 @@ fn blueprint(extra: &[Value]) -> Value {
     json!({ "name": "Notes", "slug": "notes", "fields": fields, "variants": [variant("en", true), variant("de", false)] })
 }
 
-/// What a client learns from a read: status, tag, and the answer without links, which repeat the query string.
+/// Reads the parts of an answer that a client uses: status, tag, and the answer without links, which repeat the query
+/// string.
 fn read(client: &Client<'_>, path: &str) -> (String, Option<String>, Value) {
     let reply = client.get(path);
     let mut body = reply.json();
@@ -45,7 +46,7 @@ fn read(client: &Client<'_>, path: &str) -> (String, Option<String>, Value) {
     (reply.outcome(), reply.header("etag").map(str::to_owned), body)
 }
 
-/// Compares each read, repeated, with the same read under a parameter that was never sent before.
+/// Compares each repeated read with the same read under a parameter that was never sent before.
 fn compare(failures: &mut Failures, server: &Server, tokens: &[&str], paths: &[String], nth: &mut usize) {
     for token in tokens {
         let client = server.as_token(token);
@@ -59,7 +60,7 @@ fn compare(failures: &mut Failures, server: &Server, tokens: &[&str], paths: &[S
     }
 }
 
-/// One random change of what notes relate to.
+/// Makes one random change of the resources to which notes relate.
 fn change_topic(server: &Server, random: &mut Random, topics: &mut Vec<String>) {
     let (name, published) = (["a", "b", "c"][random.below(3)], [None, Some("2026-01-01")][random.below(2)]);
     let body = json!({ "attributes": { "name": name }, "published_at": published });
@@ -74,7 +75,7 @@ fn change_topic(server: &Server, random: &mut Random, topics: &mut Vec<String>) 
     }
 }
 
-/// One random change of what the reads show.
+/// Makes one random change of the contents that the reads show.
 fn change(server: &Server, random: &mut Random, ids: &mut Vec<String>, topics: &mut Vec<String>, step: usize) {
     let mut attributes = json!({ "title": format!("note {}", random.below(4)), "count": random.below(6) });
     if random.chance(30) {
@@ -206,7 +207,7 @@ fn the_tag_of_one_list_makes_another_list_that_was_never_asked_conditional() {
             assert_eq!(reply.status == 304, reply.text.is_empty(), "{path}");
         }
     }
-    // A draft is 404 for a token that cannot see it, however often others read it.
+    // A draft is 404 for a token that cannot see it, even if others read it often.
     let draft = server.post(LIST, &json!({ "attributes": { "title": "draft" } })).expect(201);
     let draft = format!("{LIST}/{}", draft.data()["id"].as_str().unwrap());
     let view = server.token(&["view"]);

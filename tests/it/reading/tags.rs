@@ -11,7 +11,7 @@ use crate::support::{ADMIN, Failures, Server};
 
 const LIST: &str = "/v2/resources/notes";
 
-/// The head of the answer to a `GET` as the admin with this `Host`.
+/// Returns the head of the answer to a `GET` as the admin with this `Host`.
 fn head_with_host(server: &Server, path: &str, host: &str) -> String {
     let mut connection = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
     let head =
@@ -57,7 +57,7 @@ fn the_tag_of_a_list_of_published_resources_changes_with_those_only_and_tells_no
     let path = |id: &str| format!("{LIST}/{id}");
     let patch = |id: &str, body: serde_json::Value| drop(server.patch(&path(id), &body).expect(200));
     let bulk = |what: &str, ids: serde_json::Value| drop(server.post(&format!("{LIST}/{what}"), &ids).expect(200));
-    // What each step does, and whether a token with `view` may see something of it.
+    // Each step: its effect, and whether a token with `view` may see a part of it.
     let steps: [(&str, bool, &dyn Fn()); 10] = [
         ("create a draft", false, &|| drop(server.post(LIST, &body(&json!(null))).expect(201))),
         ("change a draft", false, &|| patch(&drafts[0], json!({ "attributes": { "count": 9 } }))),
@@ -77,7 +77,7 @@ fn the_tag_of_a_list_of_published_resources_changes_with_those_only_and_tells_no
         step();
         failures.check_eq(name, tag(&view) != before, is_seen);
         failures.check_eq(name, seen.insert(tag(&view)), is_seen);
-        // Every step but the one that changes nothing is seen with `preview`.
+        // With `preview`, every step changes the tag except the one that changes nothing.
         failures.check_eq(name, seen.insert(tag(ADMIN)), name != "withdraw a draft");
     }
     for tag in &seen {

@@ -11,15 +11,15 @@ use super::shape::Answer;
 
 /// A numbered section with its examples.
 pub(super) struct Section {
-    /// Such as `4.2`.
+    /// The number, such as `4.2`.
     pub(super) number: String,
-    /// What it runs, in order.
+    /// The examples in the order of their runs.
     pub(super) examples: Vec<Example>,
-    /// How many requests it says that it makes.
+    /// The number of requests that the section says it makes.
     pub(super) requests: Option<usize>,
 }
 
-/// Commands and what they answer.
+/// Commands and their answers.
 pub(super) struct Example {
     /// The line of `API.md` that the commands begin on.
     pub(super) line: usize,
@@ -37,13 +37,13 @@ struct Fence {
 }
 
 impl Section {
-    /// Whether the section is a part or one of its sections: `10.2` is in `10`.
+    /// Returns whether the section is `part` or one of its sections: `10.2` is in `10`.
     pub(super) fn is_in(&self, part: &str) -> bool {
         self.number.split('.').next() == Some(part)
     }
 }
 
-/// The sections of `API.md`, in order.
+/// Returns the sections of `API.md`, in order.
 pub(super) fn sections() -> Vec<Section> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("API.md");
     let text = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -51,7 +51,7 @@ pub(super) fn sections() -> Vec<Section> {
     let mut fence: Option<Fence> = None;
     for (index, line) in text.lines().enumerate() {
         let current = sections.last_mut().expect("there is a section from the beginning");
-        // Blocks inside of a list are indented.
+        // Blocks inside a list are indented.
         let unindented = line.trim_start();
         match (&mut fence, unindented.strip_prefix("```")) {
             (Some(_), Some(_)) => {

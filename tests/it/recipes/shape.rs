@@ -1,8 +1,9 @@
-//! Compares an answer with its documented shape, in which `…` stands for what is left out. Knows nothing of requests.
+//! The comparison of an answer with its documented shape, in which `…` stands for omitted parts. Knows nothing of
+//! requests.
 //!
-//! In JSON, `…` in a string stands for any text, `"…"` as a value for any value, as the last element of an array for any
-//! further elements, and as a key for any further keys. In other text, `…` stands for any text within a line, and a line
-//! of `…` for any further lines. Wordings of messages are not compared: they are for people and may change.
+//! In JSON, `…` in a string stands for any text, `"…"` as a value for any value, as the last element of an array for
+//! any further elements, and as a key for any further keys. In other text, `…` stands for any text within a line, and a
+//! line of `…` for any further lines. Wordings of messages are not compared: they are for people and may change.
 
 use serde_json::Value;
 
@@ -70,7 +71,7 @@ fn same_elements(path: &str, expected: &[Value], actual: &[Value]) -> Result<(),
     pairs.try_for_each(|(index, (expected, actual))| same_value(&format!("{path}/{index}"), expected, actual))
 }
 
-/// `…/message`, and the texts in the arrays of `errors.fields`.
+/// Returns whether the path leads to wording: `…/message`, and the texts in the arrays of `errors.fields`.
 fn is_wording(path: &str) -> bool {
     path.contains("/errors/") && (path.ends_with("/message") || path.contains("/fields/"))
 }
@@ -89,7 +90,7 @@ fn same_lines(expected: &str, actual: &str) -> Result<(), String> {
     lines.next().map_or(Ok(()), |line| Err(format!("the line `{line}` is not documented")))
 }
 
-/// Whether a text is the pattern with any text in place of each `…`.
+/// Returns whether a text matches the pattern, with any text in place of each `…`.
 fn fits(pattern: &str, text: &str) -> bool {
     let Some((start, rest)) = pattern.split_once(LEFT_OUT) else { return pattern == text };
     let Some(mut text) = text.strip_prefix(start) else { return false };

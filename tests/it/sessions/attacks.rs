@@ -1,4 +1,4 @@
-//! What somebody may try who is not signed in, or as somebody else (`API.md` 5.8).
+//! Attacks by somebody who is not signed in, or is signed in as somebody else (`API.md` 5.8).
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -19,7 +19,7 @@ fn a_foreign_page_can_use_no_session() {
     for (headers, read, write) in [
         (vec![("x-csrf-token", csrf)], 200, 201),
         (vec![("x-csrf-token", csrf), ("origin", own.as_str())], 200, 201),
-        // A proxy that nobody told us of may speak TLS.
+        // A proxy that the configuration does not name may speak TLS.
         (vec![("x-csrf-token", csrf), ("origin", tls.as_str())], 200, 201),
         (vec![], 200, 403),
         (vec![("x-csrf-token", "")], 200, 403),
@@ -43,7 +43,7 @@ fn a_foreign_page_can_use_no_session() {
         ada.raw(method, path, &[], None).expect(403);
     }
     ada.get("/v2/session").expect(200);
-    // Nor can it sign its visitors in.
+    // A foreign page cannot sign its visitors in either.
     sign_in_with(&server, &[("origin", "http://evil.example")], &ada.email, PASSWORD).expect(403);
     sign_in_with(&server, &[("origin", &own)], &ada.email, PASSWORD).expect(200);
     let form = [("content-type", "text/plain")];
@@ -59,7 +59,7 @@ fn a_session_that_was_planted_is_not_taken_over() {
     let reply = sign_in_with(&server, &[("cookie", planted)], &ada.email, PASSWORD).expect(200);
     assert_ne!(cookie_of(&reply), planted);
     server.as_token("").raw("GET", "/v2/session", &[("cookie", planted)], b"").expect(401);
-    // Eve's own session, planted in Ada's browser, ends when Ada signs in there.
+    // The session of Eve, which was planted in the browser of Ada, ends when Ada signs in there.
     let reply = sign_in_with(&server, &[("cookie", &eve.cookie)], &ada.email, PASSWORD);
     let now = browser(&server, reply);
     assert_eq!(now.get("/v2/session").expect(200).data()["member"]["name"], "ada");
@@ -75,7 +75,7 @@ fn guessing_is_slowed_down_for_an_address_and_for_a_member() {
     let from = |address: &str, email: &str, password: &str| {
         sign_in_with(&server, &[("x-forwarded-for", address)], email, password)
     };
-    // One address, many members: the sixth guess is not looked at, even if it is right.
+    // One address tries many members: the sixth guess is not checked, even if it is right.
     for guess in 0..5 {
         from("203.0.113.1", &format!("nobody{guess}@example.org"), "wrong password").expect(401);
     }
@@ -83,7 +83,7 @@ fn guessing_is_slowed_down_for_an_address_and_for_a_member() {
     let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
     assert!((1..=12).contains(&seconds), "{seconds}");
     from("203.0.113.2", &ada.email, PASSWORD).expect(200);
-    // One member, many addresses; letter case and spaces make no other member.
+    // Many addresses try one member. Different letter case and spaces do not make another member.
     for (guess, email) in
         ["bob@example.org", "BOB@example.org", " bob@example.org", "Bob@Example.Org", "bob@example.org"]
             .into_iter()
@@ -93,21 +93,21 @@ fn guessing_is_slowed_down_for_an_address_and_for_a_member() {
     }
     from("203.0.113.20", &bob.email, PASSWORD).expect(429);
     bob.get("/v2/session").expect(200);
-    // Unknown members are slowed down like known ones, so that it says nothing.
+    // Unknown members are slowed down like known ones, so that the delay reveals nothing.
     for guess in 0..5 {
         from(&format!("203.0.113.3{guess}"), "nobody@example.org", "wrong password").expect(401);
     }
     from("203.0.113.40", "nobody@example.org", "wrong password").expect(429);
-    // Who signs in is not slowed down, however often.
+    // Successful sign-ins are not slowed down, however many there are.
     for _ in 0..8 {
         from("203.0.113.50", &ada.email, PASSWORD).expect(200);
     }
-    // An address of IPv6 is a whole network.
+    // All addresses of an IPv6 network count as one address.
     for guess in 0..5 {
         from(&format!("2001:db8::{guess}"), &format!("x{guess}@example.org"), "wrong password").expect(401);
     }
     from("2001:db8::ffff", &ada.email, PASSWORD).expect(429);
-    // Many guesses at once are not checked before they are counted.
+    // Parallel guesses are counted before they are checked.
     let wrong = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..20 {
@@ -121,7 +121,7 @@ fn guessing_is_slowed_down_for_an_address_and_for_a_member() {
     assert_eq!(wrong.into_inner(), 5);
 }
 
-/// The memory of a process that is in use, in bytes.
+/// Returns the memory of a process that is in use, in bytes.
 fn resident(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
@@ -142,12 +142,12 @@ fn a_flood_of_sign_ins_leaves_members_their_turn_and_ordinary_reads_fast_and_mem
         for _ in 0..80 {
             scope.spawn(|| {
                 while !stop.load(Ordering::Relaxed) {
-                    // Each from an address of its own, and for a member of its own: nothing slows it down.
+                    // Each guess has its own address and its own member, so nothing slows it down.
                     let guess = guesses.fetch_add(1, Ordering::Relaxed);
                     let address = format!("10.{}.{}.{}", guess >> 16 & 255, guess >> 8 & 255, guess & 255);
                     let email = format!("nobody{guess}@example.org");
                     let reply = sign_in_with(&server, &[("x-forwarded-for", &address)], &email, "wrong password");
-                    // The same as for a member, whose password is checked.
+                    // The answer is the same as for a member, whose password is checked.
                     reply.expect(401);
                 }
             });
@@ -155,7 +155,7 @@ fn a_flood_of_sign_ins_leaves_members_their_turn_and_ordinary_reads_fast_and_mem
         std::thread::sleep(Duration::from_millis(500));
         for read in 0..200 {
             let begun = Instant::now();
-            // Other parameters each time, so that no answer is kept.
+            // Each request has other parameters, so that its answer is not cached.
             ada.get(&format!("/v2/resources/notes?search=a&n={read}")).expect(200);
             server.get(&format!("/v2/resources/notes?search=a&m={read}")).expect(200);
             slowest = slowest.max(begun.elapsed());
@@ -173,6 +173,6 @@ fn a_flood_of_sign_ins_leaves_members_their_turn_and_ordinary_reads_fast_and_mem
     eprintln!("{} guesses, slowest {slowest:?}, mean {:?}", guesses.load(Ordering::Relaxed), total / 400);
     failures.assert_none();
     assert!(total / 400 < Duration::from_millis(100), "{:?}", total / 400);
-    // Two passwords at 19 MiB, and what 80 connections take.
+    // The limit: two passwords at 19 MiB, and the memory of 80 connections.
     assert!(most.saturating_sub(before) < 150 << 20, "{before} to {most}");
 }

@@ -1,4 +1,4 @@
-//! Who wrote a resource and what is outdated of it (`API.md` 5.8.6): members see it, tokens and exports do not.
+//! The authors of a resource and its outdated variants (`API.md` 5.8.6): members see them, tokens and exports do not.
 
 use serde_json::{Value, json};
 
@@ -28,17 +28,17 @@ fn members_see_who_created_and_changed_a_resource() {
     let expected = (ada_is.clone(), token.clone());
     assert_eq!(meta(&bob.get(&path).expect(200).data()), expected);
     assert_eq!(meta(&bob.get("/v2/resources/notes?fields=id").expect(200).data()[0]), expected);
-    // A write that changes nothing is nobody's.
+    // A write that changes nothing has no author.
     assert_eq!(meta(&ada.send("PATCH", &path, Some(&body("b"))).expect(200).data()), expected);
     let reply = ada.send("PUT", &path, Some(&body("c"))).expect(200);
     assert_eq!(meta(&reply.data()), (ada_is.clone(), ada_is.clone()));
-    // What was read can be sent back whole.
+    // A resource that was read can be sent back completely.
     ada.send("PUT", &path, Some(&reply.data())).expect(200);
     server.patch(&path, &body("d")).expect(200);
     let admin = json!({ "token": { "id": "admin", "name": "admin" } });
     assert_eq!(meta(&bob.get(&path).expect(200).data()).1, admin);
 
-    // Names follow; those who are gone have none.
+    // Changes of names are shown. Members who were removed have no name.
     server.patch(&format!("/v2/members/{}", ada.member), &json!({ "name": "Ada L." })).expect(200);
     assert_eq!(bob.get(&path).expect(200).data()["meta"]["created_by"]["member"]["name"], "Ada L.");
     server.delete(&format!("/v2/members/{}", ada.member)).expect(204);
@@ -67,7 +67,7 @@ fn a_translation_is_outdated_from_a_change_of_its_source_until_it_is_written_aga
     for (variant, title, outdated) in [
         ("fr", "un", json!([])),
         ("en", "b", json!(["fr"])),
-        // What changes nothing makes nothing outdated, and nothing current.
+        // A write that changes nothing makes no variant outdated or current.
         ("fr", "un", json!(["fr"])),
         ("en", "b", json!(["fr"])),
         ("de", "eins", json!(["fr"])),
@@ -79,7 +79,7 @@ fn a_translation_is_outdated_from_a_change_of_its_source_until_it_is_written_aga
     let variants = json!([{ "slug": "fr", "default": true }, { "slug": "en" }, { "slug": "de" }]);
     let changed = json!({ "name": "Notes", "variants": variants, "fields": fields });
     server.send("PUT", "/v2/blueprints/notes", Some(&changed)).expect(200);
-    // Of French, which was written before English.
+    // The variant is French, which was written before English.
     assert_eq!(ada.get(&path).expect(200).data()["meta"]["outdated_variants"], json!(["de"]));
 }
 

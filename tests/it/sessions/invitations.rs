@@ -1,4 +1,4 @@
-//! Links with which members set passwords (`API.md` 5.8.4).
+//! The links with which members set passwords (`API.md` 5.8.4).
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -25,7 +25,7 @@ fn an_invitation_is_for_one_member_and_used_once() {
     let secret = secret_of(url);
     let shown = read(&server, &secret).expect(200).data();
     assert_eq!(shown, json!({ "email": "ada@example.org", "name": "ada", "role": "author" }));
-    // Invalid bodies use nothing up.
+    // An invalid body does not use the invitation up.
     let mut failures = Failures::default();
     for (body, outcome) in [
         (json!({ "token": secret, "password": "too short" }), "422 VALIDATION_FAILED"),
@@ -77,7 +77,7 @@ fn links_are_made_by_those_who_manage_and_die_with_their_member() {
     server.delete(&path.replace("/invitations", "")).expect(204);
     read(&server, &secret).expect(404);
     accept(&server, &json!({ "token": secret, "password": PASSWORD })).expect(404);
-    // A role without rights cannot be signed in with.
+    // A member with a role without rights cannot sign in.
     let reader = server.member("reader", Some("reader"));
     let secret = invite(&server, reader);
     accept(&server, &json!({ "token": secret, "password": PASSWORD })).expect(403);
@@ -104,7 +104,7 @@ fn members_show_when_they_were_seen_and_until_when_they_are_invited() {
     assert!(seen.is_string() && pending.is_null(), "{seen} {pending}");
     let colleagues = ada.get("/v2/members").expect(200).text;
     assert!(!colleagues.contains("last_seen_at") && !colleagues.contains("invited_until"), "{colleagues}");
-    // Signing out does not make it forgotten, nor does a restart.
+    // The link stays used after a sign-out and after a restart.
     sign_in(&server, "ada@example.org", PASSWORD).expect(200);
     let (again, _) = shown(&server);
     assert!(again.as_str() >= seen.as_str());
@@ -113,7 +113,7 @@ fn members_show_when_they_were_seen_and_until_when_they_are_invited() {
     assert_eq!(shown(&server), (again, json!(null)));
 }
 
-/// A server with what it printed, up to a line.
+/// A server with its printed lines, up to a certain line.
 struct Started {
     child: Child,
     printed: Vec<String>,
@@ -212,11 +212,11 @@ fn the_command_invites_on_a_server_and_in_a_folder() {
     assert!(url.starts_with(server.address()), "{url}");
     let ada = browser(&server, accept(&server, &json!({ "token": secret_of(&url), "password": PASSWORD })));
     assert_eq!(ada.get("/v2/session").expect(200).data()["role"], "editor");
-    // Again, with another role: no second member.
+    // A second invitation with another role makes no second member.
     let (_, url, _) = run(&[&["ada@example.org", "--role", "viewer"], &remote[..]].concat());
     assert_eq!(read(&server, &secret_of(&url)).expect(200).data()["role"], "viewer");
     assert_eq!(server.get("/v2/members").expect(200).data().as_array().unwrap().len(), 1);
-    // With a limit, which another invitation keeps until it says otherwise.
+    // The invitation has a limit. Another invitation keeps it unless it says otherwise.
     server.blueprint("notes", json!([]));
     for (more, limit) in [
         (&["--blueprints", "notes"][..], json!(["notes"])),

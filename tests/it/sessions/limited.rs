@@ -1,10 +1,10 @@
-//! Members who are limited to blueprints (`API.md` 4.10): nothing else exists for them.
+//! Members who are limited to blueprints (`API.md` 4.10): they see no others.
 
 use serde_json::{Value, json};
 
 use super::{Browser, Failures, PASSWORD, Server, accept, browser, invite};
 
-/// A server with two blueprints.
+/// Starts a server with two blueprints.
 fn world() -> Server {
     let server = Server::start();
     for slug in ["notes", "secrets"] {
@@ -13,7 +13,7 @@ fn world() -> Server {
     server
 }
 
-/// A member with this role, limited to `notes`, signed in.
+/// Makes a member with this role, limited to `notes`, signed in.
 fn limited<'a>(server: &'a Server, name: &str, role: &str) -> Browser<'a> {
     let body = json!({ "name": name, "email": format!("{name}@example.org"), "role": role, "blueprints": ["notes"] });
     let id = server.post("/v2/members", &body).expect(201).data()["id"].as_u64().unwrap();
@@ -79,7 +79,7 @@ fn a_limit_of_a_member_counts_at_once_also_for_answers_that_are_kept() {
     assert_eq!(ada.get("/v2/blueprints").expect(200).data(), json!([]));
     limit(json!(["notes", "secrets"]));
     assert_eq!(create().expect(201).text, created, "the answer is still kept");
-    // A blueprint that was deleted since can be sent back.
+    // A blueprint that was deleted in the meantime can be sent back.
     server.delete("/v2/blueprints/secrets?force=true").expect(204);
     server.patch(&path, &json!({ "name": "Ada", "blueprints": ["notes", "secrets"] })).expect(200);
 }

@@ -1,4 +1,4 @@
-//! Members who set another password themselves (`API.md` 5.8.7).
+//! Members who change their own passwords (`API.md` 5.8.7).
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What each role may do (`API.md` 5.8.5), and that a change of it counts at once.
+//! The rights of each role (`API.md` 5.8.5). A change of a member's role takes effect at once.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::{Browser, Failures, Server, member};
 
 const FORBIDDEN: &str = "403 FORBIDDEN";
 
-/// A server with a blueprint and a published resource.
+/// Starts a server with a blueprint and a published resource.
 fn world() -> (Server, String) {
     let server = Server::start();
     let related = json!({ "blueprint": "notes", "on_delete": "nullify" });
@@ -75,7 +75,7 @@ fn each_role_may_do_what_is_documented_and_nothing_else() {
         ("DELETE", "/v2/analytics/events?site=a.example", None, ["200", FORBIDDEN, FORBIDDEN, FORBIDDEN]),
     ] {
         for (browser, outcome) in all.iter().zip(outcomes) {
-            // A backup is no text; its head says enough.
+            // A backup is not text, so only its head is read.
             let method = if path == "/v2/backup" { "HEAD" } else { method };
             let reply = browser.send(method, path, body);
             let got = if path == "/v2/backup" { reply.status.to_string() } else { reply.outcome() };
@@ -169,7 +169,7 @@ fn a_removed_or_demoted_member_loses_rights_at_once() {
     server.delete(&format!("/v2/members/{}", editor.member)).expect(204);
     editor.get(&path).expect(401);
     super::sign_in(&server, &editor.email, super::PASSWORD).expect(401);
-    // A member of the same name later is somebody else.
+    // A later member with the same name is a different member.
     server.member("ada", Some("owner"));
     editor.get(&path).expect(401);
     super::sign_in(&server, &editor.email, super::PASSWORD).expect(401);

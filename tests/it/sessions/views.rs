@@ -63,7 +63,7 @@ fn a_member_has_views_of_their_own_and_sees_shared_ones() {
         let reply = ada.post("/v2/views", &body);
         failures.check_eq(key, (reply.status, reply.error_keys()), (422, vec![key.to_owned()]));
     }
-    // Tokens have none.
+    // Tokens have no views.
     for (method, path, body) in [
         ("GET", "/v2/views".to_owned(), None),
         ("POST", "/v2/views".to_owned(), Some(&changed)),
@@ -86,7 +86,7 @@ fn views_end_with_what_they_are_of_and_outlive_kills_and_backups() {
         }
         let gone = json!({ "blueprint": "secrets", "name": "gone", "query": "", "shared": true });
         bob.post("/v2/views", &gone).expect(201);
-        // What a member may not see has no views.
+        // A member has no views of a blueprint that the member may not see.
         server.patch(&format!("/v2/members/{}", bob.member), &json!({ "blueprints": ["notes"] })).expect(200);
         assert_eq!(names(&bob, ""), ["ours"]);
         bob.post("/v2/views", &gone).expect(422);
@@ -108,7 +108,7 @@ fn views_end_with_what_they_are_of_and_outlive_kills_and_backups() {
         let list = server.as_token("").raw("GET", "/v2/views", &[("cookie", &cookie), ("x-csrf-token", &csrf)], b"");
         assert_eq!(list.expect(200).data()[0]["name"], "ours");
     }
-    // A shared view stays when its owner leaves; it has no name then.
+    // A shared view stays when its owner is removed. Its owner then has no name.
     let members = server.get("/v2/members").expect(200).data();
     server.delete(&format!("/v2/members/{}", members[0]["id"])).expect(204);
     let list = server.as_token("").raw("GET", "/v2/views", &[("cookie", &cookie)], b"").expect(200).data();

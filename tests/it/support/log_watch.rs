@@ -1,4 +1,4 @@
-//! Watches the log of a server for what must never be in it: tokens, and addresses of clients.
+//! The watch over the log of a server, which must never contain tokens or addresses of clients.
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -15,7 +15,7 @@ pub(super) struct LogWatch {
     thread: Option<JoinHandle<Read>>,
 }
 
-/// What is known of a log at its end.
+/// The findings in a log at its end.
 #[derive(Default)]
 struct Read {
     leaking: Vec<String>,
@@ -23,8 +23,8 @@ struct Read {
 }
 
 impl LogWatch {
-    /// The address of the server arrives in the channel, if it is printed here. A log of JSON has lines beside it that are
-    /// printed for people, the owner's link among them.
+    /// Starts the watch. The channel gets the address of the server, if it is in this log. A JSON log also has lines
+    /// that are printed for people, for example the owner's link.
     pub(super) fn start(log: ChildStderr, is_json: bool) -> (LogWatch, Receiver<String>) {
         let lines: Arc<Mutex<Vec<String>>> = Arc::default();
         let kept = Arc::clone(&lines);
@@ -51,12 +51,12 @@ impl LogWatch {
         (LogWatch { lines, thread: Some(std::thread::spawn(read)) }, address)
     }
 
-    /// The lines so far.
+    /// Returns the lines so far.
     pub(super) fn lines(&self) -> Vec<String> {
         self.lines.lock().unwrap().clone()
     }
 
-    /// Waits for the end of the log. Returns its last line. Fails the test if it had a token or an address.
+    /// Waits for the end of the log. Returns its last line. Fails the test if the log contained a token or an address.
     pub(super) fn finish(&mut self) -> String {
         let Read { leaking, last } = self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default();
         if !std::thread::panicking() {
@@ -66,13 +66,13 @@ impl LogWatch {
     }
 }
 
-/// The address, if this is the line with which a server says where it listens.
+/// Returns the address, if this is the line in which a server reports its address.
 pub(super) fn address_in(line: &str) -> Option<String> {
     Some(line.split("listens on ").nth(1)?.split(',').next()?.to_owned())
 }
 
-/// Whether a line holds a token, or an address. (Of those of IPv6 only the ones that tests use: many words of Rust look
-/// like one.)
+/// Returns whether a line contains a token or an address. (Only the IPv6 addresses that tests use are recognized: many
+/// words of Rust look like one.)
 pub(crate) fn leaks(line: &str) -> bool {
     let of_address = |c: char| c.is_ascii_digit() || c == '.' || c == ':';
     let mut words = line.split(|c| !of_address(c)).map(|word| word.trim_matches([':', '.']));

@@ -1,4 +1,4 @@
-//! Checks the documents: links resolve, citations of `API.md` exist, and lists agree with the code.
+//! Checks of the documents: links lead somewhere, citations of `API.md` exist, and lists agree with the code.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +11,7 @@ use super::{all_sources, none, read, root};
 
 /// The file name with which code and documents cite the API.
 const API: &str = "API.md";
-/// Lists the settings.
+/// The document that lists the settings.
 const CONFIGURATION: &str = "docs/configuration.md";
 
 #[test]
@@ -77,10 +77,10 @@ fn the_unit_of_systemd_reads_the_file_of_settings_that_it_names() {
     let setting = |name: &str| unit.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
     let comments: Vec<&str> = unit.lines().filter(|line| line.starts_with('#')).collect();
     let file = comments.join(" ").split([' ', ',']).find(|word| word.ends_with(".toml")).unwrap_or_default().to_owned();
-    // Without `--config`, the file is looked for in the folder that the server runs in.
+    // Without `--config`, the file is searched for in the folder in which the server runs.
     assert!(!setting("ExecStart=").contains("--config"));
     assert_eq!(file, format!("{}/bindery.toml", setting("WorkingDirectory=")));
-    // Everything that it runs in is named there: no path depends on that folder.
+    // All folders that it uses are named there, so no path depends on that folder.
     assert!(setting("ExecStart=").contains("--data /"));
 }
 
@@ -91,7 +91,7 @@ fn every_cited_section_exists_in_the_api() {
     let mut cited = 0;
     let mut errors = Vec::new();
     for (path, text) in all_sources().into_iter().chain(all()) {
-        // The cases of this file are not citations.
+        // The examples in this file are not citations.
         if path == "tests/it/tidy/documents.rs" {
             continue;
         }
@@ -186,7 +186,7 @@ fn the_guide_lists_every_setting() {
     none(&missing.collect::<Vec<_>>());
 }
 
-/// The documents: paths relative to the root, and texts.
+/// Returns the documents: paths relative to the root, and texts.
 pub(super) fn all() -> Vec<(String, String)> {
     let mut paths = vec!["src/demo/README.md".to_owned()];
     for folder in ["", "docs/", "deploy/"] {
@@ -197,18 +197,18 @@ pub(super) fn all() -> Vec<(String, String)> {
     paths.into_iter().map(|path| (path.clone(), read(&path))).collect()
 }
 
-/// The headings of a document.
+/// Returns the headings of a document.
 fn headings(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter(|line| line.starts_with('#')).map(|line| line.trim_start_matches('#').trim())
 }
 
-/// The anchor of a heading: its letters, digits and hyphens, in lower case, with a hyphen for each space.
+/// Returns the anchor of a heading: its letters, digits and hyphens, in lower case, with a hyphen for each space.
 fn anchor_of(heading: &str) -> String {
     let kept = heading.chars().filter(|char| char.is_alphanumeric() || matches!(char, ' ' | '-' | '_'));
     kept.map(|char| if char == ' ' { '-' } else { char }).collect::<String>().to_lowercase()
 }
 
-/// The numbers of `API.md`: those of headings, and those in bold at the beginning of a paragraph or item.
+/// Returns the numbers of `API.md`: those of headings, and those in bold at the beginning of a paragraph or item.
 fn api_numbers() -> BTreeSet<String> {
     let api = read(API);
     let heads = api.lines().filter_map(|line| {
@@ -223,7 +223,7 @@ fn api_numbers() -> BTreeSet<String> {
     numbers
 }
 
-/// The numbers that follow each mention of `API.md`.
+/// Returns the numbers that follow each mention of `API.md`.
 fn citations(text: &str) -> Vec<String> {
     let mut numbers = Vec::new();
     for rest in text.split(API).skip(1) {
@@ -256,7 +256,7 @@ fn take_number(text: &str) -> Option<(String, &str)> {
     (!number.is_empty()).then(|| (number.to_owned(), &text[number.len()..]))
 }
 
-/// The texts in backticks.
+/// Returns the texts in backticks.
 fn quoted(text: &str) -> Vec<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

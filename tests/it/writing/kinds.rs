@@ -32,7 +32,8 @@ fn unique_values_are_enforced_per_variant() {
         failures.check_eq(&case, reply.status, if keys.is_empty() { 201 } else { 422 });
         failures.check_eq(&case, reply.error_keys(), keys.into_iter().map(str::to_owned).collect());
     }
-    // A resource may keep its own value. Another one may use the value once it is changed or its resource is deleted.
+    // A resource may keep its own value. Another resource may use the value after it was changed or its resource was
+    // deleted.
     let path = format!("/v2/resources/pages/{first}");
     server.patch(&path, &json!({ "attributes": { "slug": "a", "title": "t" } })).expect(200);
     let second = server.create("pages", json!({ "slug": "b" }));

@@ -1,4 +1,4 @@
-//! Facets, statistics and places in an order, compared with counting one by one.
+//! Compares facets, statistics and positions in an order with counting one by one.
 
 use super::*;
 use crate::period::{day_of_micros, day_of_millis};
@@ -53,7 +53,7 @@ pub(super) fn check(snapshot: &Snapshot, oracle: &Oracle, query: &Query, expecte
                 wanted.extend(naive_stats(&same, own).map(|stats| (text, stats)));
             }
             let mut by_text = aggregates.stats_by(column, 4, None).unwrap();
-            // Numbers beside nothing count as beside an empty text, which money never is.
+            // Numbers with no text beside them count under an empty text, which money never has.
             by_text.retain(|(text, _)| !text.is_empty());
             wanted.remove("");
             assert_eq!(by_text, wanted.into_iter().collect::<Vec<_>>(), "{query:?}");
@@ -68,7 +68,7 @@ pub(super) fn check(snapshot: &Snapshot, oracle: &Oracle, query: &Query, expecte
     }
 }
 
-/// Pages behind each resource, and the neighbors of each.
+/// Checks the pages after each resource, and the neighbors of each.
 pub(super) fn check_places(snapshot: &Snapshot, query: &Query, expected: &[u128], limit: usize) {
     let never = Interrupt::never();
     let found = snapshot.find(query.variant, &query.filter, &never).unwrap();
@@ -119,7 +119,7 @@ fn naive(ids: &[u128], limit: usize, read: impl Fn(u128) -> Vec<TextAndValue>) -
         }
     }
     let distinct = counts.len() as u64;
-    // Stable, so equally frequent values stay in the order of their texts.
+    // The sort is stable, so equally frequent values stay in the order of their texts.
     let mut values: Vec<(FacetValue, u64)> = counts.into_values().collect();
     values.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     values.truncate(limit);

@@ -1,5 +1,5 @@
-//! The order by relevance. Scores are known to the engine only, but every page must be a part of one order, and no resource may
-//! come before one that is closer to what was asked for.
+//! Tests of the order by relevance. Only the engine computes scores, but every page must be part of one order, and no
+//! resource may come before one that is closer to the query.
 
 use super::*;
 

@@ -1,5 +1,5 @@
-//! The same histories on disk. Threads write and merge runs in the background; checkpoints are written at once, late or
-//! never; and the indexes are reopened, as after a crash, and brought up to date from a log.
+//! Random histories on disk. Threads write and merge runs in the background. Checkpoints are written at once, late or
+//! never. The indexes are reopened, as after a crash, and brought up to date from a log.
 
 use std::collections::VecDeque;
 
@@ -46,7 +46,7 @@ impl Server {
         assert_eq!(self.indexes.as_ref().unwrap().number(), self.durable);
     }
 
-    /// Reopens the indexes as after a crash: applies again what no checkpoint made durable.
+    /// Reopens the indexes as after a crash: applies again the operations that no checkpoint made durable.
     fn reopen(&mut self) {
         self.late.clear();
         drop(self.indexes.take());
@@ -108,7 +108,7 @@ fn run(Case { kinds, locale, history, queries, page }: Case) {
             },
             Step::Merge(_) => server.late.push_back(server.freeze()),
             Step::Hold => {
-                // A snapshot of the closed index, whose files may be removed.
+                // Holds a snapshot of the closed index, whose files may be removed.
                 held.push((server.index().snapshot(), oracle.clone()));
                 server.reopen();
             }

@@ -1,4 +1,4 @@
-//! A bit for each document, read in place. It knows nothing of what the bits stand for.
+//! A bit for each document, read in place. It does not know the meaning of the bits.
 
 use crate::bitmap::Bitmap;
 use crate::run::checked::CheckedBytes;
@@ -8,23 +8,23 @@ use crate::run::sections::array;
 pub(crate) struct Bits(CheckedBytes);
 
 impl Bits {
-    /// The number of bytes that hold a bit for each of `documents`.
+    /// Returns the number of bytes that hold a bit for each of `documents`.
     pub(super) fn bytes(documents: usize) -> usize {
         documents.div_ceil(64) * 8
     }
 
-    /// The length of `bytes` must be a multiple of 8.
+    /// Creates the bits. The length of `bytes` must be a multiple of 8.
     pub(super) fn new(bytes: CheckedBytes) -> Bits {
         Bits(bytes)
     }
 
-    /// Tests whether a document's bit is set.
+    /// Returns whether a document's bit is set.
     pub(crate) fn contains(&self, document: u32) -> bool {
         let byte = document as usize / 8;
         self.0.get(byte..byte + 1).is_some_and(|bytes| bytes[0] & (1 << (document % 8)) != 0)
     }
 
-    /// All documents whose bit is set.
+    /// Returns all documents whose bit is set.
     pub(crate) fn to_bitmap(&self) -> Bitmap {
         let words = self.0.all().chunks_exact(8).map(|bytes| u64::from_le_bytes(array(bytes)));
         Bitmap::from(words.collect::<Vec<_>>())

@@ -1,4 +1,4 @@
-//! One column of a column file: its values by document. It knows nothing of how the file is laid out.
+//! One column of a column file: its values by document. It does not know the layout of the file.
 
 use super::bits::Bits;
 use super::columnar::ColumnarArray;
@@ -14,14 +14,14 @@ use crate::value::{ListRef, ValueRef};
 pub(crate) struct StoredColumn {
     pub(crate) id: ColumnId,
     pub(crate) encoding: Encoding,
-    /// Which documents have a value in this encoding.
+    /// The documents that have a value in this encoding.
     pub(crate) presence: Bits,
-    /// Of texts and lists, if few of them are different.
+    /// The ordinals of texts and lists, stored if there are few different ones.
     pub(crate) ordinals: Option<StoredOrdinals>,
     pub(super) values: Values,
 }
 
-/// The values of all documents. Those of documents without one mean nothing.
+/// The values of all documents. Entries of documents without a value have no meaning.
 pub(super) enum Values {
     Text(Texts),
     Markup { hashes: CheckedBytes, text: Texts },
@@ -32,7 +32,7 @@ pub(super) enum Values {
 }
 
 impl StoredColumn {
-    /// The value of a document that has one in this encoding.
+    /// Returns the value of a document that has one in this encoding.
     pub(crate) fn value(&self, document: u32) -> ValueRef<'_> {
         match &self.values {
             Values::Text(texts) => ValueRef::Text(texts.get(document)),
@@ -63,7 +63,7 @@ impl StoredColumn {
         }
     }
 
-    /// Passes the folded text of a document, or the folded elements of a list, to `read`, and reads nothing else. `None` for
+    /// Passes only the folded text of a document, or the folded elements of a list, to `read`. Returns `None` for
     /// encodings without a folded form.
     pub(crate) fn with_folded<T>(&self, document: u32, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
         match &self.values {
@@ -76,7 +76,8 @@ impl StoredColumn {
         }
     }
 
-    /// The numbers of all documents, of which those of documents without a value mean nothing; `None` for other encodings.
+    /// Returns the numbers of all documents; `None` for other encodings. Entries of documents without a value have no
+    /// meaning.
     pub(crate) fn numbers(&self) -> Option<&ColumnarArray<f64>> {
         match &self.values {
             Values::Number(numbers) => Some(numbers),
@@ -84,7 +85,7 @@ impl StoredColumn {
         }
     }
 
-    /// The bits of booleans, zero for documents without a value; `None` for other encodings.
+    /// Returns the bits of booleans, zero for documents without a value; `None` for other encodings.
     pub(crate) fn bools(&self) -> Option<&Bits> {
         match &self.values {
             Values::Bool(bits) => Some(bits),
@@ -93,7 +94,7 @@ impl StoredColumn {
     }
 }
 
-/// The hash of a document; zeros for a document that does not exist.
+/// Returns the hash of a document; zeros for a document that does not exist.
 fn hash(hashes: &CheckedBytes, document: u32) -> [u8; 16] {
     let start = document as usize * 16;
     hashes.get(start..start + 16).map_or([0; 16], array)

@@ -1,5 +1,5 @@
-//! Arrays of numbers in Tantivy's columnar format: each takes as few bits as their range needs, and fewer where they ascend
-//! evenly or have a common divisor. It knows nothing of what they mean.
+//! Arrays of numbers in Tantivy's columnar format: each number takes as few bits as the range of the array needs, and
+//! fewer if the numbers ascend evenly or have a common divisor. It does not know their meaning.
 
 use std::fmt::Debug;
 use std::io;
@@ -13,17 +13,17 @@ use tantivy::columnar::{ColumnValues, MonotonicallyMappableToU64};
 use crate::run::checked::CheckedBytes;
 use crate::run::sections::{SectionName, SectionWriter};
 
-/// A number as it is stored; each comes back bit by bit.
+/// A number that can be stored, and is read back bit by bit.
 pub(crate) trait Element: MonotonicallyMappableToU64 + Copy + Default + Debug {}
 
 impl Element for u64 {}
 impl Element for i64 {}
 impl Element for f64 {}
 
-/// An array in a file, which is checked as a whole at its first use.
+/// An array in a file, which is checked as a whole on first use.
 pub(crate) struct ColumnarArray<T: Element> {
     bytes: CheckedBytes,
-    /// `None` if the file is damaged.
+    /// The values; `None` if the file is damaged.
     values: OnceLock<Option<Arc<dyn ColumnValues<T>>>>,
 }
 
@@ -39,7 +39,8 @@ impl<T: Element> ColumnarArray<T> {
         ColumnarArray { bytes, values: OnceLock::new() }
     }
 
-    /// The default for an element that does not exist, or if the file is damaged, which is reported.
+    /// Returns an element. Returns the default for an element that does not exist, or if the file is damaged, which is
+    /// reported.
     #[inline]
     pub(crate) fn get(&self, index: u32) -> T {
         match self.values() {
@@ -58,7 +59,7 @@ impl<T: Element> ColumnarArray<T> {
         }
     }
 
-    /// All elements; `None` if the file is damaged, which is reported.
+    /// Returns all elements; `None` if the file is damaged, which is reported.
     pub(crate) fn to_vec(&self) -> Option<Vec<T>> {
         let values = self.values()?;
         let mut elements = vec![T::default(); values.num_vals() as usize];

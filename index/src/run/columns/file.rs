@@ -1,5 +1,5 @@
-//! Opening a column file and reading its values. It knows nothing of posting lists or predicates, and not which
-//! documents are current.
+//! Opens a column file and reads its values. It does not know posting lists or predicates, or which documents are
+//! current.
 
 use std::sync::{Arc, OnceLock};
 
@@ -19,14 +19,15 @@ use crate::value::ValueRef;
 pub(crate) struct ColumnFile {
     documents: u32,
     slots: CheckedBytes,
-    /// The first slot, if the slots are consecutive, as after an import. Found out at the first use.
+    /// The first slot, if the slots are consecutive, as after an import. Computed on first use.
     consecutive_from: OnceLock<Option<u32>>,
-    /// Ascending by id and encoding. An id has several encodings only if the column's kind changed between writes.
+    /// The columns, ascending by id and encoding. An id has several encodings only if the column's kind changed between
+    /// writes.
     columns: Vec<StoredColumn>,
 }
 
 impl ColumnFile {
-    /// Reads the table of an open file. Errors say what is wrong with the file.
+    /// Reads the table of an open file. The error is the problem with the file.
     pub(crate) fn open(file: &Arc<CheckedFile>) -> Result<ColumnFile, String> {
         let sections = SectionFile::open(file, MAGIC)?;
         let documents = sections.documents;
@@ -39,12 +40,12 @@ impl ColumnFile {
         })
     }
 
-    /// The number of documents it has.
+    /// Returns the number of documents.
     pub(crate) fn len(&self) -> u32 {
         self.documents
     }
 
-    /// The slot of a document; `u32::MAX` for a document that does not exist.
+    /// Returns the slot of a document; `u32::MAX` for a document that does not exist.
     pub(crate) fn slot(&self, document: u32) -> u32 {
         let start = document as usize * 4;
         self.slots.get(start..start + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes)))
@@ -60,7 +61,7 @@ impl ColumnFile {
         }
     }
 
-    /// The documents in these slots.
+    /// Returns the documents in these slots.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
         if let Some(first) = self.first_of_consecutive() {
             let mut documents = slots.shifted_down(first);
@@ -73,7 +74,7 @@ impl ColumnFile {
         documents
     }
 
-    /// The first slot, if the slots are consecutive.
+    /// Returns the first slot, if the slots are consecutive.
     fn first_of_consecutive(&self) -> Option<u32> {
         *self.consecutive_from.get_or_init(|| {
             let first = self.slot(0);
@@ -83,19 +84,19 @@ impl ColumnFile {
         })
     }
 
-    /// All columns, ascending by id and encoding.
+    /// Returns all columns, ascending by id and encoding.
     pub(crate) fn columns(&self) -> &[StoredColumn] {
         &self.columns
     }
 
-    /// A column in each of its encodings; empty if no document has a value in it.
+    /// Returns a column in each of its encodings; empty if no document has a value in it.
     pub(crate) fn column(&self, id: ColumnId) -> &[StoredColumn] {
         let start = self.columns.partition_point(|column| column.id < id);
         let end = self.columns.partition_point(|column| column.id <= id);
         &self.columns[start..end]
     }
 
-    /// The value of a document in a column.
+    /// Returns the value of a document in a column.
     pub(crate) fn value(&self, document: u32, id: ColumnId) -> ValueRef<'_> {
         self.present(document, id).map_or(ValueRef::Null, |column| column.value(document))
     }
@@ -105,7 +106,7 @@ impl ColumnFile {
         self.present(document, id).map_or(ValueRef::Null, |column| column.value_without_folded(document))
     }
 
-    /// Tests whether the ordinals in the file are those of its texts and lists.
+    /// Returns whether the ordinals in the file match its texts and lists.
     pub(crate) fn has_ordinals_of_texts(&self) -> bool {
         self.columns.iter().all(|column| {
             let value = |document| match column.presence.contains(document) {
@@ -122,7 +123,7 @@ impl ColumnFile {
     }
 }
 
-/// Finds sections and checks their lengths. Errors say what is wrong with the file.
+/// Finds sections and checks their lengths. Errors are the problem with the file.
 struct SectionReader {
     documents: usize,
     sections: SectionFile,
@@ -176,7 +177,7 @@ impl SectionReader {
         bytes.map(ColumnarArray::new).ok_or_else(|| format!("section {kind:?} of column {id} is missing"))
     }
 
-    /// Strings that are all empty have no sections.
+    /// Reads strings. If all are empty, they have no sections.
     fn strings(&self, id: ColumnId, encoding: u8, offsets: SectionKind, bytes: SectionKind) -> Result<Strings, String> {
         let Some(bytes) = self.section(id, encoding, bytes)? else { return Ok(Strings::empty(&self.sections.file)) };
         let offsets =

@@ -1,9 +1,8 @@
-//! The format of a column file, written and read. It knows neither postings nor predicates, nor which documents are
-//! current.
+//! The format of a column file. It does not know postings or predicates, or which documents are current.
 //!
-//! A section belongs to a column in one [`Encoding`] (its part) and holds what its [`SectionKind`] says. Strings take two
-//! sections: their bytes, and offsets of 4 bytes each, or of 8 if 4 are too few. What is *columnar* is an array in Tantivy's
-//! columnar format. A section without bytes is left out.
+//! A section belongs to a column in one [`Encoding`] (its part), and its [`SectionKind`] defines its contents. Strings
+//! take two sections: their bytes, and offsets of 4 bytes each, or of 8 if 4 are too few. A *columnar* section is an
+//! array in Tantivy's columnar format. A section without bytes is left out.
 
 use crate::run::sections::SectionName;
 use crate::schema::ColumnId;
@@ -40,32 +39,33 @@ pub(super) enum SectionKind {
     /// The folded text or elements; see [`Texts`](super::strings::Texts).
     FoldedOffsets = 7,
     Folded = 8,
-    /// The ordinals of texts or lists, columnar, if few are different; see [`Ordinals`](crate::run::Ordinals).
+    /// The ordinals of texts or lists, columnar, if there are few different ones; see
+    /// [`Ordinals`](crate::run::Ordinals).
     OrdinalStarts = 9,
     OrdinalCodes = 10,
     OrdinalPlaces = 11,
 }
 
 impl SectionKind {
-    /// Its section of a column in an encoding.
+    /// Returns the name of this section for a column in an encoding.
     pub(super) fn of(self, column: ColumnId, encoding: u8) -> SectionName {
         SectionName { column, part: encoding, kind: self as u8 }
     }
 }
 
-/// Stands for a column in the section of slots.
+/// The number that stands for a column in the section of slots.
 pub(super) const NO_COLUMN: ColumnId = u32::MAX;
 pub(super) const MAGIC: [u8; 8] = *b"bndcol04";
 /// The name of the file in the folder of its run.
 pub(crate) const FILE: &str = "columns";
 
-/// Precedes a text that is stored as it is.
+/// The byte before a text that is stored uncompressed.
 pub(super) const PLAIN: u8 = 0;
-/// Precedes a text that is compressed: the whole text behind its folded form.
+/// The byte before a text that is compressed as a continuation of its folded form.
 pub(super) const PACKED: u8 = 1;
 
 impl Encoding {
-    /// `None` for null.
+    /// Returns the encoding of a value; `None` for null.
     pub(crate) fn of(value: &ValueRef<'_>) -> Option<Encoding> {
         Some(match value {
             ValueRef::Null => return None,

@@ -1,6 +1,6 @@
-//! The ordinals of a column in its file, so that the first facet after a start need not read every text. Columns with few
-//! different texts have them, and no others: the title of a million articles would take megabytes that nobody asks for. It
-//! knows nothing of counting.
+//! The ordinals of a column in its file, so that the first facet after a start need not read every text. Only columns
+//! with few different texts have them: for the titles of a million articles they would take megabytes that are never
+//! used. It does not know counting.
 
 use std::io;
 
@@ -15,16 +15,16 @@ use crate::value::{FullText, ValueRef};
 /// A column has them if each text occurs this often on the average.
 const OCCURRENCES: usize = 8;
 
-/// The ordinals of a column, not read yet.
+/// The ordinals of a column, not yet read.
 pub(crate) struct StoredOrdinals {
-    /// Of lists.
+    /// The start of each document's codes. Only lists have it.
     starts: Option<ColumnarArray<u64>>,
     codes: ColumnarArray<u64>,
-    /// The document in the higher half, the index of the element in the lower one.
+    /// The document in the upper half, the index of the element in the lower half.
     places: ColumnarArray<u64>,
 }
 
-/// Those of these values, if the file is to have them.
+/// Returns the ordinals of these values, if they should be stored.
 pub(super) fn worth_storing<'a>(
     encoding: Encoding,
     documents: u32,
@@ -35,7 +35,7 @@ pub(super) fn worth_storing<'a>(
         Encoding::List => true,
         _ => return None,
     };
-    // Long texts are hardly ever the same, and finding that out would unfold each.
+    // Long texts are hardly ever equal, and comparing them would unpack each.
     let is_long = |value| matches!(value, ValueRef::Text(text) if !matches!(text.full, FullText::Head));
     if (0..documents).any(|document| is_long(value(document))) {
         return None;
@@ -45,7 +45,7 @@ pub(super) fn worth_storing<'a>(
     Ordinals::of(documents, value, are_lists, limit, &never).expect("invariant: nothing interrupts it")
 }
 
-/// Writes them as sections, whose names are those of their kinds.
+/// Writes the ordinals as sections. Their names come from their kinds.
 pub(super) fn write(
     file: &mut SectionWriter,
     name: impl Fn(SectionKind) -> SectionName,
@@ -63,7 +63,7 @@ pub(super) fn write(
 }
 
 impl StoredOrdinals {
-    /// `None` if the file does not have them.
+    /// Opens the ordinals. Returns `None` if the file does not have them.
     pub(super) fn open(
         section: impl Fn(SectionKind) -> Result<Option<CheckedBytes>, String>,
     ) -> Result<Option<StoredOrdinals>, String> {
@@ -75,7 +75,7 @@ impl StoredOrdinals {
         })
     }
 
-    /// Reads them. `None` if the file is damaged, which is reported.
+    /// Reads the ordinals. Returns `None` if the file is damaged, which is reported.
     pub(crate) fn read(&self) -> Option<Ordinals> {
         let integers =
             |array: &ColumnarArray<u64>| Some(array.to_vec()?.into_iter().map(|integer| integer as u32).collect());
@@ -116,7 +116,7 @@ mod tests {
         CheckedFile::open(folder, sums.unwrap(), &Arc::default()).unwrap()
     }
 
-    /// The file of `texts`, but with the ordinals of `others`.
+    /// Returns the file of `texts`, but with the ordinals of `others`.
     fn mixed(folder: &Path, texts: &Arc<CheckedFile>, others: &Arc<CheckedFile>) -> ColumnFile {
         std::fs::create_dir(folder).unwrap();
         let [texts, others] = [texts, others].map(|file| SectionFile::open(file, MAGIC).unwrap());

@@ -10,36 +10,36 @@ use crate::value::{FRAME, FoldedText, FullText, PackedText, TextRef};
 
 /// The byte strings of all documents, one after another, and their offsets.
 pub(super) struct Strings {
-    /// Where each string begins, and where the last one ends.
+    /// The start of each string, and the end of the last one.
     offsets: CheckedBytes,
     bytes: CheckedBytes,
-    /// The number of bytes an offset has: 4 or 8.
+    /// The number of bytes of an offset: 4 or 8.
     offset_width: usize,
 }
 
 impl Strings {
-    /// Every string is empty.
+    /// Returns strings that are all empty.
     pub(super) fn empty(file: &Arc<CheckedFile>) -> Strings {
         Strings { offsets: CheckedBytes::empty(file), bytes: CheckedBytes::empty(file), offset_width: 4 }
     }
 
-    /// `None` if the lengths of the sections are inconsistent.
+    /// Returns `None` if the lengths of the sections are inconsistent.
     pub(super) fn new(offsets: CheckedBytes, bytes: CheckedBytes, documents: usize) -> Option<Strings> {
         let offset_width = [4, 8].into_iter().find(|width| offsets.len() == (documents + 1) * width)?;
         Some(Strings { offsets, bytes, offset_width })
     }
 
-    /// Empty for a document that does not exist.
+    /// Returns a string; empty for a document that does not exist.
     pub(super) fn get(&self, document: u32) -> &[u8] {
         self.range(document as usize).and_then(|range| self.bytes.get(range)).unwrap_or_default()
     }
 
-    /// The same as a text.
+    /// Returns a string as text.
     pub(super) fn str(&self, document: u32) -> &str {
         self.text(self.get(document))
     }
 
-    /// The elements of a list, framed.
+    /// Returns the elements of a list, framed.
     pub(super) fn list(&self, document: u32) -> &[u8] {
         let framed = self.get(document);
         for element in framed.split(|&byte| byte == FRAME) {
@@ -85,7 +85,7 @@ impl Texts {
         TextRef { folded, ..text }
     }
 
-    /// The same with an empty folded text.
+    /// Returns the text of a document, with an empty folded text.
     pub(super) fn without_folded(&self, document: u32) -> TextRef<'_> {
         let full = match self.fulls.get(document) {
             [PLAIN, whole @ ..] => FullText::Plain(self.heads.text(whole)),

@@ -1,4 +1,4 @@
-//! Writing a column file from any source of values. It knows nothing of reading.
+//! Writes a column file from any source of values. It does not read.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::run::sums::FileSums;
 use crate::schema::ColumnId;
 use crate::value::{FoldedText, FullText, TextRef, ValueRef};
 
-/// Longer texts are compressed.
+/// The length in bytes above which texts are compressed.
 const PLAIN_BYTES: usize = 1024;
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
@@ -31,7 +31,7 @@ pub(crate) fn write<'a>(
             slots.iter().try_for_each(|slot| out.put(&slot.to_le_bytes()))
         })?;
         for &(id, encoding) in columns {
-            // Values in another encoding are null in this column.
+            // Values in other encodings are null in this column.
             let value = move |document| match value(document, id) {
                 other if Encoding::of(&other) != Some(encoding) => ValueRef::Null,
                 value => value,
@@ -63,7 +63,7 @@ impl<'v, 'a> Values<'v, 'a> {
         (0..self.documents).map(self.value)
     }
 
-    /// One for each document. A document without one repeats the one before, which takes no space.
+    /// Returns a number for each document. A document without one repeats the previous number, which takes no space.
     fn numbers<T: Element>(self, number: impl Fn(ValueRef<'a>) -> Option<T>) -> Vec<T> {
         let first = self.iter().find_map(&number).unwrap_or_default();
         let repeated = |last: &mut T, value| {

@@ -1,7 +1,7 @@
-//! Building a disk run from documents in memory. It knows no merging, and not which documents are current.
+//! Builds a disk run from documents in memory. It does not know merging, or which documents are current.
 //!
-//! The files of a run do not depend on each other, nor do most lists of the dictionary, and a list can be collected while
-//! another one is sorted and written. So three threads share the work: an import waits for it.
+//! The files of a run do not depend on each other, nor do most lists of the dictionary, and a list can be collected
+//! while another one is sorted and written. So three threads share the work, since an import waits for it.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -24,15 +24,15 @@ use crate::run::orders::{self, OrderedColumn, RunOrder};
 use crate::run::sums::FileSums;
 use crate::schema::{ColumnId, Schema};
 
-/// The source that a run is built from.
+/// The source of a run that is built.
 struct Source<'a> {
     folder: &'a Path,
     documents: &'a [Arc<Document>],
-    /// Every column that has values, in each encoding that it has, ascending.
+    /// Every column with values, in each of its encodings, ascending.
     columns: Vec<(ColumnId, Encoding)>,
 }
 
-/// Lists of a column that one thread collects.
+/// The lists of a column that one thread collects.
 struct Task {
     column: ColumnId,
     /// True if ranked search looks at the column.
@@ -40,7 +40,8 @@ struct Task {
     lists: &'static [StringsOf],
 }
 
-/// The lists that are collected by one thread, in this order: exact terms name the texts with words that are too long.
+/// The lists that one thread collects, in this order. Words come before exact terms, because these mark texts with
+/// words that are too long.
 const TOGETHER: [&[StringsOf]; 4] =
     [&[StringsOf::Words, StringsOf::Exacts], &[StringsOf::Joints], &[StringsOf::Grams], &[StringsOf::Tokens]];
 
@@ -51,9 +52,9 @@ enum Part {
 }
 
 impl DiskRun {
-    /// Writes the documents, in their order, as a run into `folder`, and replaces what is there. Durable on return,
-    /// except for the entry of the folder in its parent. Damage found while it is read later is reported to `damage`. Ranked
-    /// search will find the words of the columns of `schema` that it looks at.
+    /// Writes the documents, in their order, as a run into `folder`, and replaces its contents. Durable on return,
+    /// except for the entry of the folder in its parent. Damage that is found later is reported to `damage`. `schema`
+    /// determines the columns of ranked search.
     pub(crate) fn build(
         folder: &Path,
         documents: &[Arc<Document>],
@@ -110,7 +111,7 @@ impl Source<'_> {
         columns.flat_map(|column| TOGETHER.map(|lists| Task { column, is_ranked: is_ranked(column), lists })).collect()
     }
 
-    /// Does tasks until none is left. `None` if nobody takes the parts any more.
+    /// Does tasks until none is left. Returns `None` if the receiver of the parts is gone.
     fn collect(&self, tasks: &Mutex<impl Iterator<Item = Task>>, parts: &mpsc::SyncSender<Part>) -> Option<()> {
         let next = || tasks.lock().next();
         while let Some(Task { column, is_ranked, lists }) = next() {
@@ -126,7 +127,7 @@ impl Source<'_> {
         Some(())
     }
 
-    /// Writes parts in the order in which they come.
+    /// Writes parts in the order of their arrival.
     fn write_dictionary(&self, parts: mpsc::Receiver<Part>) -> Result<FileSums, Error> {
         let mut dictionary = DictionaryWriter::create(self.folder)?;
         for part in parts {
@@ -139,7 +140,7 @@ impl Source<'_> {
     }
 }
 
-/// Starts a thread of the priority that this one has.
+/// Starts a thread with the same priority as this one.
 fn beside<'scope, T: Send + 'scope>(
     scope: &'scope Scope<'scope, '_>,
     name: &str,

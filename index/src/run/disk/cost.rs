@@ -1,4 +1,4 @@
-//! Roughly what evaluating a predicate on a disk run costs. It must not evaluate any.
+//! Estimates the cost of evaluating a predicate on a disk run. It must not evaluate any.
 
 use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
@@ -9,13 +9,14 @@ use crate::run::columns::Encoding;
 use crate::run::orders::RankRange;
 use crate::schema::{Column, ColumnId, Kind};
 
-/// Nanoseconds for each document of a posting list or of a slice.
+/// The nanoseconds for each document of a posting list or slice.
 const LISTED: u64 = 2;
-/// For each document whose text is read.
+/// The nanoseconds for each document whose text is read.
 const READ: u64 = 50;
 
 impl DiskRun {
-    /// In nanoseconds: from the length of the posting list or of the slice that the predicate asks for, if there is one.
+    /// Returns the cost in nanoseconds, from the length of the posting list or slice that the predicate would read, if
+    /// there is one.
     pub(crate) fn cost(&self, column: Column, predicate: &PreparedPredicate) -> u64 {
         let all = u64::from(self.len()) * READ;
         let stored = match self.columns.column(column.id) {

@@ -1,5 +1,5 @@
-//! The dictionary of a disk run: for each column lists of strings, sorted, each with a posting list; and how long the texts of
-//! each document are. It knows not what the strings stand for.
+//! The dictionary of a disk run: sorted lists of strings for each column, a posting list for each string, and the
+//! lengths of each document's texts. It does not know the meaning of the strings.
 
 pub(super) use file::Dictionary;
 pub(super) use format::{FILE, StringsOf};

@@ -1,4 +1,4 @@
-//! Merging, opening and verifying a disk run. It knows no predicates, and not which documents are current.
+//! Opens, merges and verifies a disk run. It does not know predicates, or which documents are current.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ pub(crate) struct DiskRun {
     pub(super) folder: PathBuf,
     pub(super) files: Vec<Arc<CheckedFile>>,
     damage: Arc<Damage>,
-    /// The checksum of the file that holds the checksums of its files.
+    /// The checksum of the file `sums`, which holds the checksums of the run's files.
     sums_crc: u32,
     pub(super) columns: ColumnFile,
     pub(super) dictionary: Dictionary,
@@ -55,8 +55,8 @@ struct MergedDoc {
 }
 
 impl DiskRun {
-    /// Opens the run in `folder`. `sums_crc` is what [`DiskRun::sums_crc`] returned when it was written. Reads little: the
-    /// rest is checked when it is used, and reported to `damage` if it is damaged.
+    /// Opens the run in `folder`. `sums_crc` is the result of [`DiskRun::sums_crc`] when it was written. Reads little:
+    /// the rest is checked on first use, and damage is reported to `damage`.
     pub(crate) fn open(folder: &Path, sums_crc: u32, damage: &Arc<Damage>) -> Result<DiskRun, Error> {
         DiskRun::open_files(folder, sums::read(folder, sums_crc)?, sums_crc, damage)
     }
@@ -82,8 +82,8 @@ impl DiskRun {
         Ok(DiskRun { folder, files, damage, sums_crc, columns, dictionary, orders })
     }
 
-    /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces what
-    /// is there. Durable on return, except for the entry of the folder in its parent.
+    /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces its
+    /// contents. Durable on return, except for the entry of the folder in its parent.
     pub(crate) fn merge(
         folder: &Path,
         inputs: &[MergeInput],
@@ -116,27 +116,28 @@ impl DiskRun {
         let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
             merged_order(column, inputs, &new_numbers, collation)
         })?;
-        // What was read from damaged inputs is not what they held.
+        // If an input is damaged, the merged run may be wrong.
         damage.check()?;
         DiskRun::finish(folder, vec![columns_sums, dictionary_sums, orders_sums], damage)
     }
 
-    /// The number of documents it has.
+    /// Returns the number of documents it has.
     pub(crate) fn len(&self) -> u32 {
         self.columns.len()
     }
 
-    /// The size on disk.
+    /// Returns the size on disk.
     pub(crate) fn bytes(&self) -> u64 {
         self.files.iter().map(|file| file.len() as u64).sum()
     }
 
-    /// Identifies its contents: the checksum of the file that holds the checksums of all its other files.
+    /// Returns the checksum of the file that holds the checksums of all other files. It identifies the contents of the
+    /// run.
     pub(crate) fn sums_crc(&self) -> u32 {
         self.sums_crc
     }
 
-    /// The slot of a document.
+    /// Returns the slot of a document.
     pub(crate) fn slot(&self, document: u32) -> u32 {
         self.columns.slot(document)
     }
@@ -146,7 +147,7 @@ impl DiskRun {
         self.columns.add_slots(documents, slots);
     }
 
-    /// The value of a document; null if the run lacks the column.
+    /// Returns the value of a document; null if the run lacks the column.
     pub(crate) fn value(&self, document: u32, column: ColumnId) -> ValueRef<'_> {
         self.columns.value(document, column)
     }
@@ -156,8 +157,8 @@ impl DiskRun {
         self.columns.value_without_folded(document, column)
     }
 
-    /// The order of a column, as the only one; none if the run has no values in it. `None` if the run does not have the order
-    /// by this collation.
+    /// Returns the order of a column in a list; the list is empty if the run has no values in it. Returns `None` if the
+    /// run does not have the order by this collation.
     pub(crate) fn order(&self, column: ColumnId, kind: KeyKind, collation: &Collation) -> Option<Vec<Arc<RunOrder>>> {
         match self.columns.column(column).is_empty() {
             true => Some(Vec::new()),
@@ -165,12 +166,13 @@ impl DiskRun {
         }
     }
 
-    /// The order of a column by [`ValueRef::rank`]. `None` if it has no such values, or values of several encodings.
+    /// Returns the order of a column by [`ValueRef::rank`]. `None` if it has no such values, or values of several
+    /// encodings.
     pub(super) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
         self.orders.ranks(column)
     }
 
-    /// Compares every byte with its checksum, and what is derived from the columns with them. Writes nothing.
+    /// Compares every byte with its checksum, and all derived data with the columns. Writes nothing.
     pub(crate) fn verify(&self) -> Result<(), Error> {
         self.files.iter().try_for_each(|file| file.verify())?;
         let has_terms = self.has_terms_of_columns()?;
@@ -186,8 +188,8 @@ impl DiskRun {
         }
     }
 
-    /// Tests whether the dictionary holds what the columns say, and nothing else. Collects the terms of a few documents at a time,
-    /// since those of all would need too much memory.
+    /// Tests whether the dictionary holds exactly the terms of the columns. Collects the terms of a few documents at a
+    /// time, because all of them would need too much memory.
     fn has_terms_of_columns(&self) -> Result<bool, Error> {
         let ids = self.columns.columns().chunk_by(|a, b| a.id == b.id).map(|of_one_column| of_one_column[0].id);
         let mut postings = 0;
@@ -214,7 +216,7 @@ impl DiskRun {
                 is_same &= terms.lengths().iter().all(|of| of.step() == step(of.document));
             }
         }
-        // As many postings as documents have terms, so there are no others.
+        // The number of postings is equal too, so there are no others.
         Ok(is_same && self.dictionary.postings() == postings)
     }
 
@@ -226,7 +228,7 @@ impl DiskRun {
     }
 }
 
-/// Writes the dictionary of a merged run. `new_numbers` are those of the documents of each input.
+/// Writes the dictionary of a merged run. `new_numbers` are the new numbers of each input's documents.
 fn merge_dictionaries(
     folder: &Path,
     inputs: &[MergeInput],
@@ -242,8 +244,9 @@ fn merge_dictionaries(
     let mut writer = DictionaryWriter::create(folder)?;
     for of_one_column in Vec::from_iter(columns).chunk_by(|a, b| a.0 == b.0) {
         let id = of_one_column[0].0;
-        // An input without them was written while the column was not searched for words, or not known. Its documents are
-        // written again before the column is searched for words, so tokens of only some documents are of no use.
+        // An input without tokens was written when ranked search did not use the column, or the column did not exist.
+        // Its documents are written again before ranked search uses the column, so tokens of only some documents are
+        // useless.
         let has_tokens = of_one_column.iter().all(|(_, has_lengths)| *has_lengths);
         for of in StringsOf::ALL.into_iter().filter(|of| has_tokens || *of != StringsOf::Tokens) {
             writer.list(id, of, |sink| dictionary::merge(&dictionaries, id, of, sink))?;
@@ -256,8 +259,7 @@ fn merge_dictionaries(
     writer.finish(merged.len() as u32)
 }
 
-/// The order of a column in a merged run: that of the orders of the inputs. One that lacks it, since its collation was
-/// another one, is sorted.
+/// Merges the orders of a column. An input that lacks the order, because its collation was a different one, is sorted.
 fn merged_order(
     column: OrderedColumn,
     inputs: &[MergeInput],
@@ -287,7 +289,7 @@ fn merged_order(
 /// The number of documents that are verified at once.
 const VERIFIED_AT_ONCE: usize = 2_048;
 
-/// The length of `slots`, which fits: there are at most 2^32 slots, and each document has its own.
+/// Returns the length of `slots`. It fits, because there are at most 2^32 slots, and each document has its own.
 pub(super) fn document_count(slots: usize) -> u32 {
     u32::try_from(slots).expect("invariant: each document has its own slot")
 }

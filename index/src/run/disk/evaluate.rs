@@ -1,6 +1,6 @@
-//! Evaluating a predicate on a disk run: by posting lists where there are any, by slices of orders, else by scanning columns. Every way
-//! gives the same result as [`PreparedPredicate::matches`] on each document. It knows no filters, and not which
-//! documents are current.
+//! Evaluates a predicate on a disk run: by posting lists where there are any, by slices of orders, or else by scanning
+//! columns. Every way gives the same result as [`PreparedPredicate::matches`] on each document. It does not know
+//! filters, or which documents are current.
 
 use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
@@ -69,7 +69,7 @@ impl DiskRun {
         Ok(())
     }
 
-    /// For a column that the run has in several encodings, since its kind changed between writes, or not at all.
+    /// Scans a column that the run has in several encodings, because its kind changed between writes, or not at all.
     fn scan_encodings(
         &self,
         column: Column,
@@ -151,7 +151,7 @@ impl QueriedColumn<'_> {
         }
     }
 
-    /// For empty needles, and for encodings without a folded text.
+    /// Scans the folded texts: for empty needles, and for encodings without a folded text.
     fn scan_folded(self, needle: &Needle, predicate: &PreparedPredicate, documents: &mut Bitmap) -> Result<(), Error> {
         match self.stored.encoding {
             Encoding::Number | Encoding::Bool | Encoding::Instant => self.scan(predicate, documents),
@@ -164,7 +164,7 @@ impl QueriedColumn<'_> {
         }
     }
 
-    /// Tests whether a document's folded text contains the needle at its anchor.
+    /// Returns whether a document's folded text contains the needle at its anchor.
     pub(super) fn holds(self, needle: &Needle, document: u32) -> bool {
         let is_list = self.stored.encoding == Encoding::List;
         let holds = |folded: &[u8]| if is_list { needle.is_in_list(folded) } else { needle.is_in_text(folded) };
@@ -176,7 +176,7 @@ impl QueriedColumn<'_> {
         self.run.dictionary.lists().union(list.as_slice(), self.interrupt, documents)
     }
 
-    /// Adds the documents whose value has a rank in the range: a slice of their order.
+    /// Adds the documents whose value has a rank in the range. They are a slice of the order.
     fn in_range(self, range: &RankRange, documents: &mut Bitmap) -> Result<(), Error> {
         match self.run.ranks(self.stored.id) {
             Some(order) => order.add_in_range(range, || self.stored.presence.to_bitmap(), self.interrupt, documents),
@@ -184,7 +184,7 @@ impl QueriedColumn<'_> {
         }
     }
 
-    /// Tests every document, without its folded text.
+    /// Tests every document, without reading its folded text.
     fn scan(self, predicate: &PreparedPredicate, documents: &mut Bitmap) -> Result<(), Error> {
         self.stored.presence.each(|document| {
             if predicate.matches(self.kind, self.stored.value_without_folded(document)) {
@@ -195,7 +195,7 @@ impl QueriedColumn<'_> {
     }
 }
 
-/// The number of this text form.
+/// Returns the number with this text form.
 pub(super) fn number_of(text: &str) -> Option<f64> {
     text.parse().ok().filter(|number| number_text(*number) == text)
 }

@@ -1,8 +1,8 @@
-//! Grams: the distinct sequences of one and two code points in texts, those of three in text of scripts without spaces, and
-//! the documents that contain them. It knows nothing of columns or terms.
+//! Grams: the distinct sequences of one and two code points in texts, also of three in text of scripts without spaces,
+//! and the documents that contain them. It does not know columns or terms.
 //!
-//! Text of scripts without spaces has no words that would find a needle of three code points, and frequent ones, such as
-//! `使用者`, are in tens of thousands of texts. With grams of three, none of these is read.
+//! Text of scripts without spaces has no words by which a needle of three code points could be found. Frequent ones,
+//! such as `使用者`, are in tens of thousands of texts. With grams of three, no text has to be read.
 
 use std::io;
 
@@ -10,21 +10,21 @@ use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
 use crate::pieces::{Class, class};
 
-/// All sequences of at most so many code points are grams.
+/// All sequences of at most this many code points are grams.
 pub(super) const MAX_CHARS: usize = 2;
-/// Sequences of so many code points of unspaced text are grams as well.
+/// Sequences of this many code points are also grams in unspaced text.
 pub(super) const UNSPACED_CHARS: usize = 3;
 
 /// Collects the grams of documents, which must come in ascending order.
 pub(super) struct Grams {
     grams: KeyedInverter,
-    /// Pairs that were added lately, each with its document plus one, for a cheap test of most positions.
+    /// Pairs that were added recently, each with its document plus one. This makes the test of most positions cheap.
     seen: Vec<(u32, u64)>,
-    /// The document plus one that each ASCII character was last added to.
+    /// For each ASCII character, the document plus one to which it was last added.
     seen_ascii: Box<[u32; 128]>,
 }
 
-/// The number of entries [`Grams::seen`] has: a power of two.
+/// The number of entries of [`Grams::seen`]: a power of two.
 const SEEN: usize = 1 << 11;
 
 impl Default for Grams {
@@ -63,7 +63,7 @@ impl Grams {
     }
 
     fn add_unspaced(&mut self, document: u32, text: &str) {
-        // Where the last two code points begin, if they are unspaced.
+        // The starts of the last two code points, if they are unspaced.
         let (mut first, mut second) = (None, None);
         for (start, char) in text.char_indices() {
             if class(char) != Class::Unspaced {

@@ -1,4 +1,4 @@
-//! Finding texts and list elements that are ids of a set, by their terms. It knows no filters.
+//! Finds texts and list elements that are ids of a set, by their terms. It knows no filters.
 
 use super::dictionary::StringsOf;
 use super::evaluate::QueriedColumn;
@@ -8,15 +8,15 @@ use crate::error::Error;
 use crate::ids::{IdSet, parse, text_of};
 use crate::run::columns::Encoding;
 
-/// Looking a term up takes as long as reading so many of them in a row.
+/// The number of terms that are read in a row in the time of one look-up.
 const TERMS_PER_LOOKUP: usize = 16;
 
-/// So many posting lists are held until their documents are added.
+/// The number of posting lists that are held until their documents are added.
 const UNITED_AT_ONCE: usize = 1_024;
 
 impl QueriedColumn<'_> {
-    /// Adds the documents whose text, or an element of whose list, is in the set: each id is looked up, or, if there are many
-    /// of them, all terms of the column are compared with the ids, both in order.
+    /// Adds the documents whose text, or an element of whose list, is in the set. Each id is looked up. If there are
+    /// many ids, all terms of the column are compared with them instead, both in order.
     pub(super) fn any_id(self, ids: &IdSet, documents: &mut Bitmap) -> Result<(), Error> {
         let terms = match self.stored.encoding {
             Encoding::Text => WholeTerms::OF_TEXTS,
@@ -58,7 +58,7 @@ impl QueriedColumn<'_> {
     }
 }
 
-/// The ids from `id` on. Takes few steps if it is near the front.
+/// Returns the ids from `id` on. Takes few steps if it is near the front.
 fn skip_below(ids: &[u128], id: u128) -> &[u128] {
     let mut step = 1;
     while ids.get(step - 1).is_some_and(|other| *other < id) {

@@ -1,9 +1,10 @@
-//! Collects which documents have which keys, and hands the keys out in order, each with its posting list. It knows nothing
-//! of what a key stands for.
+//! Collects the documents of each key, and emits the keys in order, each with its posting list. It does not know the
+//! meaning of a key.
 //!
-//! Building a run spends most of its time here and in its callers. Most of that is waiting for memory. So all that adding a key
-//! to a document looks at is in one entry of a hash table, the key included if it is short; and the short keys of a document are
-//! looked up in a row, when all of them are known: then the processor waits for several at once, which takes half the time.
+//! Building a run spends most of its time here and in its callers, and most of that is waiting for memory. So one entry
+//! of a hash table has all data for adding a key to a document, including the key if it is short. The short keys of a
+//! document are collected first and then looked up in a row. This lets the processor wait for several at once, which
+//! takes half the time.
 
 use std::hash::BuildHasher;
 use std::io;
@@ -17,13 +18,13 @@ pub(super) struct KeyedInverter {
     entries: HashTable<KeyEntry>,
     hasher: DefaultHashBuilder,
     long: LongKeys,
-    /// Short keys of the last document that are still to be added.
+    /// Short keys of the last document that are not added yet.
     waiting: Vec<HashedKey>,
     /// The most of them.
     max_waiting: usize,
     /// The numbers of the keys of each document, one document after another.
     found: Vec<u32>,
-    /// The number of times that the document has the key, for each of `found`; empty if that is not counted.
+    /// For each of `found`, the number of times that the document has the key; empty without counts.
     counts: Vec<u32>,
     has_counts: bool,
     documents: Vec<DocumentEnd>,
@@ -44,27 +45,28 @@ struct KeyEntry {
     documents: u32,
     /// The last document that has it.
     last: u32,
-    /// Where that document has it in [`KeyedInverter::found`].
+    /// The position of that document's entry in [`KeyedInverter::found`].
     at: u32,
 }
 
 struct DocumentEnd {
     document: u32,
-    /// Where its keys end in [`KeyedInverter::found`].
+    /// The end of its keys in [`KeyedInverter::found`].
     end: usize,
 }
 
-/// A key in the table. The lowest byte is the length of the key, whose bytes are the upper ones. Or it is [`LONG`]: then the
-/// upper half is the hash of the key, and bits 8 to 39 are its number among the long ones.
+/// A key in the table. For a short key, the lowest byte is its length and the upper bytes are the key. For a long key,
+/// the lowest byte is [`LONG`], the upper half is the hash of the key, and bits 8 to 39 are its number among the long
+/// ones.
 type Code = u128;
 
 const LONG: u8 = 0xFF;
-/// Keys of so many bytes are short.
+/// The greatest length of a short key in bytes.
 const MAX_SHORT: usize = 15;
 /// So many keys wait at most.
 const MAX_WAITING: usize = 1_024;
 
-/// The bytes of keys that are not short.
+/// The bytes of the long keys.
 #[derive(Default)]
 struct LongKeys {
     bytes: Vec<u8>,
@@ -93,7 +95,7 @@ fn hash_of_long(code: Code) -> u64 {
     (code >> 64) as u64
 }
 
-/// The first bytes of a key above a number for the lowest byte. Codes of short keys sort as the keys do.
+/// Returns the first bytes of a key above a number for the lowest byte. Codes of short keys sort as the keys do.
 #[inline]
 fn code(key: &[u8], lowest: u8) -> Code {
     let mut bytes = [0; 16];
@@ -103,9 +105,9 @@ fn code(key: &[u8], lowest: u8) -> Code {
     Code::from_be_bytes(bytes)
 }
 
-/// A key that is handed out.
+/// A key in the sorted list.
 struct SortedKey {
-    /// Its first bytes. They decide most comparisons.
+    /// The first bytes of the key, which decide most comparisons.
     start: Code,
     key: Code,
     number: u32,
@@ -113,7 +115,7 @@ struct SortedKey {
 }
 
 impl KeyedInverter {
-    /// An empty one, which counts how often each document has each key, or does not.
+    /// Creates an empty inverter. `has_counts` determines whether it counts how often each document has each key.
     pub(super) fn new(has_counts: bool) -> KeyedInverter {
         KeyedInverter {
             entries: HashTable::new(),
@@ -146,7 +148,7 @@ impl KeyedInverter {
         }
     }
 
-    /// Adds the keys that wait to the last document.
+    /// Adds the waiting keys to the last document.
     fn add_waiting(&mut self) {
         let Some(&DocumentEnd { document, .. }) = self.documents.last() else { return };
         let mut waiting = std::mem::take(&mut self.waiting);
@@ -165,7 +167,7 @@ impl KeyedInverter {
         self.add_hashed(document, hash, is_same, code);
     }
 
-    /// Adds a key to the last document. `code` returns that of a key that is not known yet.
+    /// Adds a key to the last document. `code` returns the code of a new key.
     #[inline]
     fn add_hashed(
         &mut self,
@@ -211,7 +213,7 @@ impl KeyedInverter {
         self.add_waiting();
         let KeyedInverter { entries, long, found, counts, has_counts, documents, .. } = self;
         let keys = sorted(entries, &long);
-        // Where the next document of each key goes.
+        // The position for the next document of each key.
         let mut next = vec![0; keys.len()];
         let mut total = 0;
         for key in &keys {
@@ -254,7 +256,7 @@ fn sorted(entries: HashTable<KeyEntry>, long: &LongKeys) -> Vec<SortedKey> {
     let mut keys: Vec<SortedKey> = entries.into_iter().map(sorted).collect();
     keys.sort_unstable_by(|one, other| {
         one.start.cmp(&other.start).then_with(|| match is_long(one.key) {
-            // Equal beginnings of short keys are equal keys, and there are no two of those.
+            // Short keys with equal beginnings are equal, and keys are distinct.
             false => std::cmp::Ordering::Equal,
             true => long.get(one.key).cmp(long.get(other.key)),
         })

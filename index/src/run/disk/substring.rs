@@ -1,5 +1,5 @@
-//! Finding the documents whose text contains a needle: by words, joints and grams if those decide, else by a test of the
-//! candidates that they leave. It knows no filters, and not which documents are current.
+//! Finds the documents whose text contains a needle: by words, joints and grams if those decide, or else by testing the
+//! remaining candidates. It does not know filters, or which documents are current.
 //!
 //! Examples, with what decides them:
 //!
@@ -28,22 +28,23 @@ use crate::query::Anchor;
 use crate::run::postings::PostingList;
 use crate::text::first_chars;
 
-/// A condition that every document with the needle satisfies: it is in one of these posting lists.
+/// A condition that every document with the needle meets: it is in one of these posting lists.
 struct Condition {
     lists: Vec<PostingList>,
-    /// The length of all of them.
+    /// The total length of the lists.
     postings: u64,
 }
 
 /// The way in which a needle is looked up.
 enum Lookup {
-    /// The documents that satisfy the condition contain the needle. Of the others, only those of the list may.
+    /// The documents that meet the condition contain the needle. Other documents contain it only if they are in one of
+    /// the lists.
     Decides(Condition, Vec<PostingList>),
-    /// Documents that do not satisfy all of them do not contain the needle.
+    /// Documents contain the needle only if they meet all conditions.
     Narrows(Vec<Condition>),
 }
 
-/// A text that one of a document's words or joints has at a place.
+/// A text that one of a document's words or joints must contain at a place.
 struct WantedText<'a> {
     of: StringsOf,
     text: Cow<'a, str>,
@@ -51,20 +52,21 @@ struct WantedText<'a> {
 }
 
 impl WantedText<'_> {
-    /// Tests whether it is found without a search of all words or joints.
+    /// Returns whether it can be found without searching all words or joints.
     fn is_looked_up(&self) -> bool {
         matches!(self.place, Place::AtStart | Place::Whole)
     }
 }
 
-/// All words or joints are searched only if more candidates than this are left: testing fewer takes less time.
+/// The number of candidates above which all words or joints are searched. Testing fewer candidates takes less time.
 const SEARCH_PAYS_FROM: u64 = 256;
-/// A condition is applied if its posting lists are at most this many times as long as the list of candidates: testing a
-/// candidate takes as long as reading so many postings.
+/// The greatest length of a condition's posting lists, as a multiple of the number of candidates: testing a candidate
+/// takes as long as reading this many postings.
 const POSTINGS_PER_CANDIDATE: u64 = 100;
-/// Fewer candidates are tested without another look at conditions.
+/// The number of candidates below which no more conditions are applied.
 const FEW_CANDIDATES: u64 = 32;
-/// Posting lists this many times as long as the list of candidates are not read but searched.
+/// The length of posting lists, as a multiple of the number of candidates, from which they are searched instead of
+/// read.
 const SEARCHED_FROM: u64 = 16;
 
 impl QueriedColumn<'_> {
@@ -90,7 +92,7 @@ impl QueriedColumn<'_> {
         Ok(())
     }
 
-    /// The documents that satisfy the conditions that are worth a look.
+    /// Returns the documents that meet the conditions that are worth applying.
     fn candidates(self, mut conditions: Vec<Condition>) -> Result<Bitmap, Error> {
         conditions.sort_by_key(|condition| condition.postings);
         let mut candidates = Bitmap::with_room(self.run.len() as usize);
@@ -163,7 +165,7 @@ impl QueriedColumn<'_> {
 
     fn condition(self, wanted: &WantedText<'_>) -> Result<Condition, Error> {
         let mut condition = self.strings(wanted.of, &wanted.text, wanted.place)?;
-        // A part of a word may be part of one that is too long to be a term.
+        // A part of a word may also be in a word that is too long to be a term.
         if wanted.of == StringsOf::Words && wanted.place != Place::Whole {
             let Condition { lists, postings } = self.long_words();
             condition.lists.extend(lists);
@@ -172,7 +174,8 @@ impl QueriedColumn<'_> {
         Ok(condition)
     }
 
-    /// The matches by the grams of the needle: all pairs of code points if the needle has gaps only, else what has unspaced text.
+    /// Adds conditions by the grams of the needle: all pairs of code points if the needle has only gaps, otherwise only
+    /// grams with unspaced text.
     fn grams(self, needle: &str, has_gaps_only: bool, conditions: &mut Vec<Condition>) {
         let chars: Vec<(usize, bool)> =
             needle.char_indices().map(|(at, char)| (at, class(char) == Class::Unspaced)).collect();
@@ -185,7 +188,7 @@ impl QueriedColumn<'_> {
                 grams.push(&needle[start..end(index + grams::UNSPACED_CHARS)]);
                 continue;
             }
-            // Grams of three say more than the pairs in them.
+            // A gram of three includes the pairs in it.
             let is_inside = index.checked_sub(1).is_some_and(is_gram);
             let has_unspaced = chars[index..].iter().take(2).any(|char| char.1);
             if index + 1 < chars.len() && !is_inside && (has_gaps_only || has_unspaced) {
@@ -209,7 +212,7 @@ impl QueriedColumn<'_> {
         Condition::of(self.run.dictionary.get(self.stored.id, of, string).into_iter().collect())
     }
 
-    /// The words or joints that contain a text at that place.
+    /// Returns the words or joints that contain a text at this place.
     fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<Condition, Error> {
         self.run.dictionary.find(self.stored.id, of, text.as_bytes(), place, self.interrupt).map(Condition::of)
     }
@@ -222,7 +225,7 @@ impl Condition {
     }
 }
 
-/// The words and joints that every text with a needle of these spans has.
+/// Returns the words and joints that every text with a needle of these spans has.
 fn wanted<'a>(spans: &[Span<'a>]) -> Vec<WantedText<'a>> {
     let mut wanted = Vec::new();
     for (index, span) in spans.iter().enumerate() {
@@ -235,7 +238,7 @@ fn wanted<'a>(spans: &[Span<'a>]) -> Vec<WantedText<'a>> {
     wanted
 }
 
-/// `None` if the word is long, or so short that the joints around it say the same.
+/// Returns the word to look up; `None` if it is too long, or so short that the joints around it imply it.
 fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<WantedText<'a>> {
     let Span { text, chars, .. } = spans[index];
     let has_joints = spans.len() > 1 && spans.iter().all(|span| span.class != Class::Unspaced);
@@ -251,14 +254,15 @@ fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<WantedText<'a>> {
     Some(WantedText { of: StringsOf::Words, text: Cow::Borrowed(text), place })
 }
 
-/// Adds what a gap says, with the ends of the words around it.
+/// Adds the joints of a gap, with the ends of the words around it.
 fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<WantedText<'_>>) {
     let gap = spans[index];
     let before = index.checked_sub(1).map(|before| spans[before]);
     let after = spans.get(index + 1).copied();
     let left = before.filter(|span| span.class == Class::Word).map_or("", |span| last_chars(span.text, JOINT_SIDE));
     let right = after.filter(|span| span.class == Class::Word).map_or("", |span| first_chars(span.text, JOINT_SIDE));
-    // A joint begins with exactly this end of a word if the needle has all of it.
+    // The wanted text is the beginning of a joint if the needle contains all characters that the joint takes from the
+    // word.
     let is_begin = before.is_some_and(|span| span.class == Class::Word && (index > 1 || span.chars >= JOINT_SIDE));
     let place = if is_begin { Place::AtStart } else { Place::Anywhere };
     let mut add = |parts: [&str; 3], place| {
@@ -279,7 +283,7 @@ fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<WantedTe
     }
 }
 
-/// Tests whether every text that contains a needle of these spans has it inside a joint.
+/// Returns whether every text that contains a needle of these spans has it inside a joint.
 fn is_within_joint(spans: &[Span<'_>]) -> bool {
     let is_side = |span: &Span<'_>| span.class == Class::Word && span.chars <= JOINT_SIDE;
     let is_gap = |span: &Span<'_>| span.class == Class::Gap && span.chars <= JOINT_GAP;

@@ -1,4 +1,4 @@
-//! Counting and adding up the values of some documents of a disk run, by its columns and orders. It knows no filters.
+//! Counts and adds up the values of some documents of a disk run, using its columns and orders. It knows no filters.
 
 use super::disk_run::DiskRun;
 use crate::bitmap::Bitmap;
@@ -13,17 +13,17 @@ use crate::run::tally::{CountedValue, Tally};
 use crate::schema::ColumnId;
 use crate::value::{ValueRef, integer_of_rank, number_of_rank, rank_of_integer};
 
-/// The number of numbers that are read by one call.
+/// The number of numbers that one call reads.
 const READ_TOGETHER: usize = 128;
 
 impl DiskRun {
-    /// The documents in these slots.
+    /// Returns the documents in these slots.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
         self.columns.documents_in(slots)
     }
 
-    /// Counts the values that documents have in a column of booleans, numbers or instants, without reading each. Returns false,
-    /// and counts nothing, if the column has others, or several encodings.
+    /// Counts the values of documents in a column of booleans, numbers or instants, without reading each. Returns
+    /// false, and counts nothing, if the column has other values, or several encodings.
     pub(crate) fn tally_ranks(
         &self,
         column: ColumnId,
@@ -51,13 +51,13 @@ impl DiskRun {
         Ok(true)
     }
 
-    /// Tests whether the ordinals of a column are in its file, so that they are read fast.
+    /// Returns whether the ordinals of a column are stored in its file, which makes reading them fast.
     pub(crate) fn has_ordinals(&self, column: ColumnId) -> bool {
         matches!(self.columns.column(column), [stored] if stored.ordinals.is_some())
     }
 
-    /// The ordinals of a column of texts or lists. `None` if the column has others, or several encodings, or if the file is
-    /// damaged, which is reported.
+    /// Returns the ordinals of a column of texts or lists. Returns `None` if the column has other values, or several
+    /// encodings, or if the file is damaged, which is reported.
     pub(crate) fn ordinals(&self, column: ColumnId, interrupt: &Interrupt<'_>) -> Result<Option<Ordinals>, Error> {
         let are_lists = match self.columns.column(column) {
             [StoredColumn { ordinals: Some(ordinals), .. }] => return Ok(ordinals.read()),
@@ -69,7 +69,7 @@ impl DiskRun {
         Ordinals::of(self.len(), value, are_lists, usize::MAX, interrupt)
     }
 
-    /// Counts the texts that documents have in a column with these ordinals.
+    /// Counts the texts of documents in a column with these ordinals.
     pub(crate) fn tally_texts<'a>(
         &'a self,
         column: ColumnId,
@@ -92,7 +92,7 @@ impl DiskRun {
         Ok(())
     }
 
-    /// Emits the numbers that documents have in a column. Values of other kinds are left out.
+    /// Emits the numbers of documents in a column. Skips values of other kinds.
     pub(crate) fn each_number(
         &self,
         column: ColumnId,
@@ -146,7 +146,7 @@ fn tally_bools(stored: &StoredColumn, documents: &Bitmap, tally: &mut Tally<'_>)
     }
 }
 
-/// Each period is a slice of the order.
+/// Counts periods. Each is a slice of the order.
 fn tally_periods(
     order: &RunOrder,
     period: Period,
@@ -158,7 +158,7 @@ fn tally_periods(
     while group < order.groups() {
         let day = day_of_micros(integer_of_rank(order.key(group) as u64));
         let end = u128::from(rank_of_integer(micros_of_day(period.end(day))));
-        // At least one, should the file be damaged.
+        // Advances by at least one, in case the file is damaged.
         let next = order.groups_before(|key| key < end).max(group + 1);
         let count = order.count_among(order.of_groups(group..next), documents, interrupt)?;
         if count > 0 {

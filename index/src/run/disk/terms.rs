@@ -1,5 +1,5 @@
-//! The terms of a column, which are the strings in its dictionary: exact values, list elements, grams, joints, words and tokens.
-//! Defines what a term consists of, both for writing and for lookups. It knows no predicates.
+//! The terms of a column, which are the strings in its dictionary: exact values, list elements, grams, joints, words
+//! and tokens. Defines the form of a term for writing and for lookups. It knows no predicates.
 
 use std::io;
 use std::ops::Range;
@@ -12,8 +12,8 @@ use crate::ids;
 use crate::run::postings::Posting;
 use crate::value::{ValueRef, unframed};
 
-/// The statement of an exact term about the value in its column. Part of the file format: such a term is the tag and the payload.
-/// Neither has a byte `FF`.
+/// The kind of an exact term. Part of the file format: an exact term is this tag followed by the payload. Neither
+/// contains a byte `FF`.
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 enum Tag {
@@ -27,53 +27,54 @@ enum Tag {
     ElementHash = 4,
     /// The payload is the hash of the markup's exact form.
     MarkupHash = 5,
-    /// The folded text form, or an element of a folded list, has a word that is too long to be a term. No payload.
+    /// Marks a folded text form, or an element of a folded list, with a word that is too long to be a term. No payload.
     LongWord = 8,
 }
 
-/// Longer exact values, in bytes, are hashed. Ids, which are compared with sets of ids, are just not.
+/// The length in bytes above which exact values are hashed. It is just enough for ids, which must be readable for
+/// comparison with sets of ids.
 const MAX_EXACT_BYTES: usize = ids::TEXT_BYTES;
 
-/// The exact term of texts whose exact form is `text`, and of lists whose joined elements are.
+/// Returns the exact term of texts whose exact form is `text`, and of lists whose elements join to it.
 pub(super) fn exact(text: &str) -> Vec<u8> {
     WholeTerms::OF_TEXTS.term(text.as_bytes())
 }
 
-/// The exact term of lists that have this element.
+/// Returns the exact term of lists that have this element.
 pub(super) fn element(element: &str) -> Vec<u8> {
     WholeTerms::OF_ELEMENTS.term(element.as_bytes())
 }
 
-/// The exact terms of texts, or of lists by their elements.
+/// The exact terms of whole texts, or of the elements of lists.
 #[derive(Clone, Copy)]
 pub(super) struct WholeTerms(ExactTags);
 
 impl WholeTerms {
-    /// Of texts whose exact form is something.
+    /// The terms of exact forms of texts.
     pub(super) const OF_TEXTS: WholeTerms = WholeTerms(ExactTags::VALUE);
-    /// Of lists that have some element.
+    /// The terms of elements of lists.
     pub(super) const OF_ELEMENTS: WholeTerms = WholeTerms(ExactTags::ELEMENT);
 
-    /// The term of this text.
+    /// Returns the term of this text.
     pub(super) fn term(self, text: &[u8]) -> Vec<u8> {
         let mut term = Vec::new();
         push_exact(&mut term, self.0, text);
         term
     }
 
-    /// All of them: the first is the beginning of the range or greater, and the last is less than its end.
+    /// Returns a range that contains all of these terms: from its beginning on, and before its end.
     pub(super) fn range(self) -> Range<[u8; 1]> {
         [self.0.short as u8]..[self.0.hashed as u8 + 1]
     }
 
-    /// The text of one of the terms; `None` if the term has only its hash.
+    /// Returns the text of one of the terms; `None` if the term has only its hash.
     pub(super) fn text(self, term: &[u8]) -> Option<&[u8]> {
         let (tag, text) = term.split_first()?;
         (*tag == self.0.short as u8).then_some(text)
     }
 }
 
-/// The exact term of markup whose exact form has this hash.
+/// Returns the exact term of markup whose exact form has this hash.
 pub(super) fn markup(hash: &[u8; 16]) -> Vec<u8> {
     let mut term = Vec::new();
     push_hash(&mut term, Tag::MarkupHash, hash);
@@ -94,14 +95,15 @@ pub(super) struct ColumnTerms<V> {
 }
 
 impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
-    /// Collects nothing yet. `is_ranked` says whether ranked search looks at the column: only then it has tokens.
+    /// Begins to collect terms. `is_ranked` determines whether the column has tokens, for ranked search.
     pub(super) fn of(values: V, is_ranked: bool) -> ColumnTerms<V> {
         ColumnTerms { values, is_ranked, long: Vec::new(), lengths: Vec::new() }
     }
 
-    /// Collects the terms of one list. Those of exact values know of words that are too long if words were collected before.
+    /// Collects the terms of one list. Words must be collected before exact terms, which mark texts with words that are
+    /// too long.
     ///
-    /// A text is read again for each list: the tables of all of them need much memory, and fit in no cache.
+    /// Each list reads the texts again: the tables of all lists together would need much memory, and fit into no cache.
     pub(super) fn collect(&mut self, of: StringsOf) -> TermList {
         match of {
             StringsOf::Words => {
@@ -137,19 +139,19 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
         }
     }
 
-    /// The number of tokens each document has that has a text. Known once the tokens were collected.
+    /// Returns the number of tokens of each document that has a text. Valid once the tokens were collected.
     pub(super) fn lengths(&self) -> &[DocumentLength] {
         &self.lengths
     }
 
-    /// The same for all of the run's documents, in Tantivy's steps; `None` if the column has no tokens.
+    /// Returns these numbers for all documents of the run, rounded as Tantivy does; `None` if the column has no tokens.
     pub(super) fn length_steps(&self, documents: usize) -> Option<Vec<u8>> {
         let mut steps = vec![0; if self.lengths.is_empty() { return None } else { documents }];
         self.lengths.iter().for_each(|of| steps[of.document as usize] = of.step());
         Some(steps)
     }
 
-    /// Passes the folded texts on. A document may have several.
+    /// Emits the folded texts. A document may have several.
     fn each_text(&self, mut add: impl FnMut(u32, &str)) {
         for (document, value) in self.values.clone() {
             match value {
@@ -222,7 +224,7 @@ pub(super) struct Exacts {
 
 /// A term of a document.
 struct ExactRow {
-    /// Where its key is in [`Exacts::keys`].
+    /// The position of its key in [`Exacts::keys`].
     key: Range<usize>,
     document: u32,
 }

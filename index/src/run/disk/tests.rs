@@ -28,7 +28,7 @@ fn columns() -> impl Iterator<Item = Column> {
     (0..).zip(KINDS).map(|(id, kind)| Column { id, kind })
 }
 
-/// Short and long texts, folded and not, numbers and not.
+/// Returns short and long texts, folded and not, numbers and not.
 fn text() -> BoxedStrategy<String> {
     prop_oneof![
         8 => "[abAB\u{c4}\u{df}\u{1f600},]{0,6}",
@@ -67,7 +67,7 @@ fn value(kind: Kind) -> BoxedStrategy<Value> {
 
 fn document() -> impl Strategy<Value = Vec<(ColumnId, Value)>> {
     let one = |column: Column| {
-        // Rarely a value of another kind, as when a column's kind is changed.
+        // Sometimes a value of another kind, as after a change of the column's kind.
         let other = value(KINDS[(column.id as usize + 1) % KINDS.len()]);
         prop_oneof![3 => Just(None), 9 => value(column.kind).prop_map(Some), 1 => other.prop_map(Some)]
             .prop_map(move |value| value.map(|value| (column.id, value)))
@@ -127,7 +127,7 @@ fn build(folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
     .unwrap()
 }
 
-/// Opens the files of a run again: nothing of them is checked yet.
+/// Opens the files of a run again, so that nothing is checked yet.
 fn open(run: &DiskRun) -> Result<DiskRun, Error> {
     DiskRun::open(&run.folder, run.sums_crc(), &Arc::default())
 }
@@ -142,7 +142,7 @@ fn evaluate(run: &DiskRun, column: Column, predicate: &PreparedPredicate) -> Vec
     found.iter().collect()
 }
 
-/// A value in a form that can be compared. Leaves out whether a long text is compressed.
+/// Returns a value in a comparable form, regardless of whether a long text is compressed.
 fn plain(value: ValueRef<'_>) -> String {
     let text = |text: TextRef<'_>| format!("{:?}", (text.head, text.whole(), text.folded.get()));
     match value {
@@ -189,7 +189,7 @@ proptest! {
         kept in prop::collection::vec(any::<bool>(), 40),
         mut predicates in prop::collection::vec(predicate(), 12),
     ) {
-        // Many predicates should have matches.
+        // Uses values of documents, so that many predicates have matches.
         for value in first.iter().flatten().take(8) {
             match &value.1 {
                 Value::Text(text) => predicates.push(Predicate::Equals(text.to_string())),
@@ -265,7 +265,7 @@ fn verify_detects_terms_that_do_not_match_the_columns() {
         let [a, b, both] = ["a", "b", "both"].map(|name| folder.path().join(format!("{name}{index}")));
         let (right, wrong) = (build(&a, &documents(0, &right)), build(&b, &documents(0, wrong)));
         right.verify().unwrap();
-        // The columns of one run and the terms of another, with checksums that hold.
+        // Combines the columns of one run with the terms of another, with valid checksums.
         fs::create_dir(&both).unwrap();
         for file in fs::read_dir(&a).unwrap().map(|entry| entry.unwrap().file_name()) {
             let from = if file == "columns" { &b } else { &a };
@@ -330,8 +330,8 @@ fn verify_detects_orders_that_do_not_match_the_columns() {
     }
 }
 
-/// Damages each file of a run in many places, asks for everything in it, and compares with what it held before: the answer
-/// is the same, or damage is reported.
+/// Damages each file of a run in many places and reads everything in it. Each answer must be the same as before, or
+/// damage must be reported.
 #[test]
 fn whatever_a_damaged_run_answers_is_right_or_reported() {
     let folder = tempfile::tempdir().unwrap();
@@ -385,7 +385,7 @@ pub(crate) fn noise(seed: u32, letters: usize) -> String {
     (0..letters).map(letter).collect()
 }
 
-/// Everything that a run answers: every value, and predicates that take each of the ways of evaluation.
+/// Returns everything that a run can answer: every value, and predicates for each way of evaluation.
 fn everything(run: &DiskRun) -> Vec<String> {
     let mut all: Vec<String> = (0..run.len()).map(|document| run.slot(document).to_string()).collect();
     let predicates = [
@@ -429,7 +429,7 @@ fn a_sector_that_cannot_be_read_is_damage() {
     let run = build(&folder.path().join("a"), &documents(0, &values));
     let damage = Arc::new(Damage::default());
     let run = DiskRun::open(&folder.path().join("a"), run.sums_crc(), &damage).unwrap();
-    // The file shrinks under the map: touching the map there would end the process.
+    // The file shrinks under the memory map. Touching the map there would end the process.
     let file = fs::File::options().write(true).open(folder.path().join("a/columns")).unwrap();
     file.set_len(0).unwrap();
     for file in &run.files {

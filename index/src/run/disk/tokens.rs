@@ -1,5 +1,5 @@
-//! The tokens of texts, with how often each document has them and how many it has in all: what ranked search needs. It knows
-//! nothing of columns or of how terms are written.
+//! The tokens of texts, the number of times that each document has them, and its total number: the input of ranked
+//! search. It does not know columns, or how terms are written.
 
 use std::io;
 
@@ -15,7 +15,7 @@ pub(super) struct Tokens {
     lengths: Vec<DocumentLength>,
 }
 
-/// The number of tokens the text of a document has.
+/// The number of tokens in the text of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct DocumentLength {
     pub(super) document: u32,
@@ -23,7 +23,7 @@ pub(super) struct DocumentLength {
 }
 
 impl DocumentLength {
-    /// The length in Tantivy's steps, which a byte can hold: longer ones are less exact.
+    /// Returns the length rounded as Tantivy does, which fits into a byte. Longer lengths are less exact.
     pub(super) fn step(&self) -> u8 {
         FieldNormReader::fieldnorm_to_id(self.length)
     }
@@ -36,7 +36,8 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// Adds the tokens of a folded text of a document. A list, in a column whose kind was changed, has several.
+    /// Adds the tokens of a folded text of a document. A list, from before a change of the column's kind, has several
+    /// texts.
     pub(super) fn add(&mut self, document: u32, folded: &str) {
         let mut length = 0;
         each_token(folded, |token| {
@@ -49,7 +50,7 @@ impl Tokens {
         }
     }
 
-    /// The lengths of the documents that have a text.
+    /// Returns the lengths of the documents that have a text.
     pub(super) fn take_lengths(&mut self) -> Vec<DocumentLength> {
         std::mem::take(&mut self.lengths)
     }

@@ -1,4 +1,4 @@
-//! Finding the tokens of a disk run that are wanted, and how long its texts are. It knows not which documents are current.
+//! Finds the wanted tokens of a disk run, and the lengths of its texts. It does not know which documents are current.
 
 use super::dictionary::{PickResult, StringsOf};
 use super::disk_run::DiskRun;
@@ -9,11 +9,11 @@ use crate::run::token_match::{FieldLengths, TokenMatch};
 use crate::schema::ColumnId;
 use crate::text_query::WantedToken;
 
-/// A token of a run that is wanted, and the documents that have it.
+/// A wanted token of a disk run, with its posting list.
 pub(crate) type ListedToken = TokenMatch<PostingList>;
 
 impl DiskRun {
-    /// The tokens of a column that are wanted.
+    /// Returns the wanted tokens of a column.
     pub(crate) fn find_tokens(
         &self,
         column: ColumnId,
@@ -37,21 +37,21 @@ impl DiskRun {
         Ok(found.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }).collect())
     }
 
-    /// The posting lists of its tokens.
+    /// Returns the reader of its posting lists.
     pub(crate) fn lists(&self) -> &PostingLists {
         self.dictionary.lists()
     }
 
-    /// The number of tokens the text of a document has, in Tantivy's steps.
+    /// Returns the number of tokens in the text of a document, rounded as Tantivy does.
     pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         self.dictionary.length_step(column, document)
     }
 
-    /// The number of tokens the texts of a column have.
+    /// Returns the number of tokens in the texts of a column.
     pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         self.dictionary.field_lengths(column)
     }
 }
 
-/// Greater than every byte of a token.
+/// A byte greater than every byte of a token.
 const AFTER_ALL: u8 = 0xFF;

@@ -1,4 +1,4 @@
-//! Words and joints of texts, and the documents that contain them. It knows nothing of columns or of how terms are written.
+//! Words and joints of texts, and the documents that contain them. It does not know columns, or how terms are written.
 //!
 //! A *joint* is a gap with the ends of the words around it: of `kernel, of the` the joints are `nel, of` and `of the`. So a
 //! needle that crosses one gap, with at most three code points on either side, is in a text exactly if it is in one of its
@@ -11,12 +11,12 @@ use super::inverter::KeyedInverter;
 use crate::pieces::{Class, last_chars, spans};
 use crate::text::first_chars;
 
-/// A joint has at most this many code points of the word before the gap, and of the word after it.
+/// The most code points that a joint takes from the word before the gap, and from the word after it.
 pub(super) const JOINT_SIDE: usize = 3;
-/// A joint has the whole gap if that has at most this many code points. A longer gap makes two joints: one with its
-/// first code points, one with its last.
+/// The most code points of a gap that is completely in a joint. A longer gap makes two joints: one with its first code
+/// points, one with its last.
 pub(super) const JOINT_GAP: usize = 4;
-/// Longer words, in code points, are no terms. The documents that have one are in a list.
+/// The most code points of a word that is a term. Documents with longer words are in a separate list.
 pub(super) const MAX_WORD: usize = 64;
 
 /// Collects the words of documents, which must come in ascending order.
@@ -56,7 +56,7 @@ impl Words {
         }
     }
 
-    /// The documents with a word that is too long to be a term.
+    /// Returns the documents with a word that is too long to be a term.
     pub(super) fn take_long(&mut self) -> Vec<u32> {
         std::mem::take(&mut self.long)
     }

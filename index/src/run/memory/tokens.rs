@@ -1,5 +1,5 @@
-//! The tokens of a run in memory. They are collected when ranked search first asks for them, and kept; later, only those of the
-//! documents that were appended since are collected. It knows nothing of how documents are kept.
+//! The tokens of a memory run. They are collected on the first ranked search and kept. Later searches collect only the
+//! tokens of documents appended since. It does not know how documents are stored.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,16 +16,17 @@ use crate::schema::ColumnId;
 use crate::text_query::WantedToken;
 use crate::tokens::each_token;
 
-/// A token of a run in memory that is wanted, and the documents that have it.
+/// A wanted token of a memory run, with its documents.
 pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
 
-/// Passes the folded texts of a document on.
+/// Emits the folded texts of a document.
 type ReadText<'a> = dyn Fn(u32, &mut dyn FnMut(&str)) + 'a;
 
-/// The documents of a block are collected together. Once the block is full, its tokens do not change any more.
+/// The number of documents in a block, whose tokens are collected together. Once a block is full, its tokens do not
+/// change any more.
 const BLOCK: u32 = 256;
 
-/// The tokens of the columns that were asked for.
+/// The tokens of the columns that were searched.
 #[derive(Debug, Default)]
 pub(super) struct MemoryTokens {
     columns: Mutex<BTreeMap<ColumnId, Vec<Arc<TokenBlock>>>>,
@@ -39,11 +40,11 @@ struct TokenBlock {
     text: String,
     tokens: Vec<TokenEnd>,
     postings: Vec<BlockPosting>,
-    /// The number of tokens each document has, in Tantivy's steps.
+    /// The number of tokens of each document, rounded as Tantivy does.
     steps: Vec<u8>,
 }
 
-/// Where a token ends in the text, and where its postings end.
+/// The ends of a token in the text and of its postings.
 #[derive(Debug, Clone, Copy)]
 struct TokenEnd {
     text: u32,
@@ -52,9 +53,9 @@ struct TokenEnd {
 
 #[derive(Debug, Clone, Copy)]
 struct BlockPosting {
-    /// Within the block.
+    /// The document's number within the block.
     document: u8,
-    /// Larger counts are cut off: they say no more about a text.
+    /// The count. Larger ones are cut off, because they make hardly any difference to the score.
     count: u16,
 }
 
@@ -66,7 +67,7 @@ pub(crate) struct BlockPostings {
 }
 
 impl BlockPostings {
-    /// Emits the documents, and how often they have the token.
+    /// Emits the documents, each with its count.
     pub(crate) fn each(&self, mut emit: impl FnMut(u32, u32)) {
         for posting in &self.block.postings[self.within.start as usize..self.within.end as usize] {
             emit(self.block.documents.start + u32::from(posting.document), u32::from(posting.count));
@@ -75,8 +76,8 @@ impl BlockPostings {
 }
 
 impl MemoryTokens {
-    /// The tokens of a column, of the documents below `documents`, that are wanted. `text` passes the folded text of a document
-    /// on.
+    /// Returns the wanted tokens of a column, of the documents below `documents`. `text` emits the folded texts of a
+    /// document.
     pub(super) fn find(
         &self,
         column: ColumnId,
@@ -92,14 +93,15 @@ impl MemoryTokens {
         Ok(found)
     }
 
-    /// The number of tokens a document has, in Tantivy's steps. It must have been looked at by [`MemoryTokens::find`].
+    /// Returns the number of tokens of a document, rounded as Tantivy does. [`MemoryTokens::find`] must have collected
+    /// them.
     pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         let columns = self.columns.lock();
         let block = columns.get(&column).and_then(|blocks| blocks.get((document / BLOCK) as usize));
         block.and_then(|block| block.steps.get((document % BLOCK) as usize)).copied().unwrap_or(0)
     }
 
-    /// The number of tokens the texts have that were looked at.
+    /// Returns the number of tokens in the texts whose tokens were collected.
     pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         let mut lengths = FieldLengths::default();
         for block in self.columns.lock().get(&column).into_iter().flatten() {
@@ -201,7 +203,7 @@ impl TokenBlock {
         &self.text[start as usize..self.tokens[index].text as usize]
     }
 
-    /// The first token for which `is_before` does not hold.
+    /// Returns the first token for which `is_before` does not hold.
     fn partition_point(&self, is_before: impl Fn(&str) -> bool) -> usize {
         let (mut low, mut high) = (0, self.tokens.len());
         while low < high {

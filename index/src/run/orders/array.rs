@@ -1,4 +1,4 @@
-//! An array of integers, in memory or in place in a file. It knows nothing of what they mean.
+//! An array of integers, in memory or in place in a file. It does not know their meaning.
 
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// Zero if there is no such element, or if it is damaged, which is reported.
+    /// Returns an element. Returns zero if it does not exist, or if it is damaged, which is reported.
     #[inline]
     pub(super) fn get(&self, index: usize) -> T {
         match self {
@@ -72,7 +72,8 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// Emits the elements of a range, which is faster than getting each. None if any of them is damaged, which is reported.
+    /// Emits the elements of a range, which is faster than getting each. Emits none if any is damaged, which is
+    /// reported.
     pub(super) fn each(&self, range: Range<usize>, emit: impl FnMut(T)) {
         match self {
             Array::Kept(elements) => elements.get(range).unwrap_or_default().iter().copied().for_each(emit),
@@ -83,7 +84,7 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The size in memory.
+    /// Returns the size in memory.
     pub(super) fn bytes(&self) -> usize {
         match self {
             Array::Kept(elements) => elements.capacity() * T::BYTES,

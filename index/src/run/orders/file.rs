@@ -1,7 +1,7 @@
-//! The file with the orders of a run on disk, written and read in place. It knows nothing of how orders are made.
+//! The file with the orders of a disk run, written and read in place. It does not know how orders are made.
 //!
-//! A section holds, of the order of a column, its documents or the beginnings of its groups (u32 each), or the keys of its
-//! groups (u64 or u128 each). Another holds the name of the collation.
+//! For the order of a column, sections hold its documents (u32 each), the starts of its groups (u32 each), and the keys
+//! of its groups (u64 or u128 each). Another section holds the name of the collation.
 
 use std::io;
 use std::path::Path;
@@ -35,7 +35,7 @@ enum SectionKind {
     Collation = 3,
 }
 
-/// Stands for a column in the section of the collation's name.
+/// The column number in the section of the collation's name.
 const NO_COLUMN: ColumnId = u32::MAX;
 
 /// The orders of a run.
@@ -52,8 +52,8 @@ pub(crate) struct OrderedColumn {
 }
 
 impl OrderedColumn {
-    /// Those of the columns that have one encoding. A column has several if its kind changed between writes; then what it is
-    /// sorted by depends on the query.
+    /// Returns the columns with only one encoding. A column has several if its kind changed between writes. Then its
+    /// sort keys depend on the query.
     pub(crate) fn all(columns: &[(ColumnId, Encoding)]) -> impl Iterator<Item = OrderedColumn> {
         columns.chunk_by(|a, b| a.0 == b.0).filter_map(|of_one_column| match of_one_column {
             &[(id, encoding)] => Some(OrderedColumn { id, kind: KeyKind::of(encoding) }),
@@ -71,8 +71,8 @@ impl KeyKind {
     }
 }
 
-/// Writes the orders that `order` makes into `folder`. The file is synced on return; the folder is not. Returns the file's
-/// checksums.
+/// Writes the orders that `order` returns into `folder`. The file is synced on return; the folder is not. Returns the
+/// file's checksums.
 pub(crate) fn write(
     folder: &Path,
     documents: u32,
@@ -111,7 +111,7 @@ fn write_order(file: &mut SectionWriter, column: ColumnId, order: &RunOrder) -> 
 }
 
 impl OrderFile {
-    /// Reads the table of an open file. Errors say what is wrong with the file.
+    /// Reads the table of an open file. The error is the problem with the file.
     pub(crate) fn open(file: &Arc<CheckedFile>) -> Result<OrderFile, String> {
         let sections = SectionFile::open(file, MAGIC)?;
         let name = SectionName { column: NO_COLUMN, part: 0, kind: SectionKind::Collation as u8 };
@@ -124,19 +124,19 @@ impl OrderFile {
         Ok(OrderFile { collation, columns })
     }
 
-    /// The order of a column, if the file has it by this collation.
+    /// Returns the order of a column, if the file has it by this collation.
     pub(crate) fn get(&self, column: ColumnId, kind: KeyKind, collation: &Collation) -> Option<&Arc<RunOrder>> {
         let (_, order) = self.columns.iter().find(|(id, order)| *id == column && order.kind == kind)?;
         (kind == KeyKind::Rank || self.collation == collation.name()).then_some(order)
     }
 
-    /// The order of a column by ranks.
+    /// Returns the order of a column by ranks.
     pub(crate) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
         let (_, order) = self.columns.iter().find(|(id, order)| *id == column && order.kind == KeyKind::Rank)?;
         Some(order)
     }
 
-    /// Tests whether these are the orders of what the columns hold.
+    /// Returns whether the orders match the columns.
     pub(crate) fn is_of(&self, file: &ColumnFile) -> bool {
         let collation = Collation::of(Some(&self.collation));
         let encodings: Vec<_> = file.columns().iter().map(|column| (column.id, column.encoding)).collect();
@@ -145,7 +145,7 @@ impl OrderFile {
         self.columns.iter().all(|(id, _)| is_known(*id))
             && ordered.iter().all(|column| {
                 let order = self.columns.iter().find(|(id, _)| *id == column.id).map(|(_, order)| order);
-                // Sections without bytes are left out: no document has a value then.
+                // Sections without bytes are left out, so no document has a value.
                 let order = order.map_or_else(|| Arc::new(OrderBuilder::new(column.kind).finish()), Arc::clone);
                 let value = |document| file.value_without_folded(document, column.id);
                 order.kind == column.kind && order.is_of(file.len(), value, &collation)
@@ -175,7 +175,7 @@ fn stored<T: Element>(bytes: Option<crate::run::checked::CheckedBytes>) -> Array
 }
 
 impl RunOrder {
-    /// Tests whether this is the order of these values.
+    /// Tests whether the order matches these values.
     fn is_of<'a>(&self, documents: u32, value: impl Fn(u32) -> ValueRef<'a>, collation: &Collation) -> bool {
         let key = |document: u32| match self.kind {
             KeyKind::Rank => value(document).rank().map(u128::from),

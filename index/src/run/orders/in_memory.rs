@@ -1,5 +1,5 @@
-//! The orders of a run in memory. They are made when they are asked for, and brought up to date by sorting what was appended
-//! since. It knows nothing of how documents are kept.
+//! The orders of a memory run. They are made on first use, and later updated by sorting the documents appended since.
+//! It does not know how documents are stored.
 
 use std::sync::Arc;
 
@@ -13,13 +13,13 @@ use crate::interrupt::Interrupt;
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
-/// The orders of a run in memory that were asked for.
+/// The orders of a memory run that were used.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryOrders {
     columns: Mutex<Vec<ColumnOrders>>,
 }
 
-/// Orders of the first documents, each of the documents that come after those of the order before.
+/// The orders of a column, in pieces. Each piece covers the documents after those of the previous one.
 #[derive(Debug)]
 struct ColumnOrders {
     column: ColumnId,
@@ -27,7 +27,7 @@ struct ColumnOrders {
     collation: String,
     /// The number of documents they cover.
     covered: u32,
-    /// Each covers more than twice the documents of the next one, so there are few.
+    /// The pieces. Each covers more than twice the documents of the next one, so there are few.
     pieces: Vec<OrderPiece>,
 }
 
@@ -38,7 +38,7 @@ struct OrderPiece {
 }
 
 impl MemoryOrders {
-    /// Orders of a column that together hold all documents below `documents`, and perhaps later ones.
+    /// Returns orders of a column that together hold all documents below `documents`, and perhaps later ones.
     pub(crate) fn get<'a>(
         &self,
         (column, kind): (ColumnId, KeyKind),
@@ -50,7 +50,7 @@ impl MemoryOrders {
         let mut columns = self.columns.lock();
         let is_same = |of: &ColumnOrders| of.column == column && of.kind == kind && of.collation == collation.name();
         let index = columns.iter().position(is_same).unwrap_or_else(|| {
-            // Those of another collation are not asked for any more.
+            // Orders by another collation are not used any more.
             columns.retain(|of| of.column != column);
             let collation = collation.name().to_owned();
             columns.push(ColumnOrders { column, kind, collation, covered: 0, pieces: Vec::new() });

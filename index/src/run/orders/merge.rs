@@ -1,4 +1,4 @@
-//! Merges the orders of runs into one, from either end and only as far as it is read. It knows nothing of what the merged
+//! Merges the orders of runs into one, from either end and only as far as it is read. It does not know what the merged
 //! order is for.
 
 use std::borrow::Cow;
@@ -18,7 +18,7 @@ pub(crate) struct OrderInput<'a> {
     pub(crate) order: Arc<RunOrder>,
     /// The groups to merge.
     pub(crate) groups: Range<usize>,
-    /// The number of a document in the merged order; `None` leaves it out.
+    /// Returns the number of a document in the merged order; `None` leaves it out.
     pub(crate) number: Box<dyn Fn(u32) -> Option<u32> + 'a>,
     pub(crate) value: Box<dyn Fn(u32) -> ValueRef<'a> + 'a>,
 }
@@ -31,23 +31,24 @@ pub(crate) struct MergedOrder<'a, 'i> {
     heads: Vec<Head<'i>>,
     /// The indexes of the heads that are not at their end, the one with the next group last.
     queue: Vec<usize>,
-    /// The number of further documents that are looked at.
+    /// The number of documents that may still be read.
     steps_left: usize,
 }
 
-/// An input and its first group that was not read yet.
+/// An input and its first unread group.
 struct Head<'i> {
     input: OrderInput<'i>,
     key: u128,
     /// A document of the group.
     document: u32,
-    /// The text that the group is sorted by, once it is needed: reading it takes longer than comparing it.
+    /// The text that the group is sorted by. Read only when needed, because reading it takes longer than comparing it.
     text: OnceCell<Option<Cow<'i, str>>>,
     numbers: Vec<u32>,
 }
 
 impl<'a, 'i> MergedOrder<'a, 'i> {
-    /// Looks at about `max_steps` documents at most; then the order ends, and [`MergedOrder::is_cut`] says so.
+    /// Creates a merge that reads about `max_steps` documents at most. Then the order ends, and [`MergedOrder::is_cut`]
+    /// returns true.
     pub(crate) fn new(
         inputs: Vec<OrderInput<'i>>,
         collation: &'a Collation,
@@ -66,18 +67,19 @@ impl<'a, 'i> MergedOrder<'a, 'i> {
         Ok(merged)
     }
 
-    /// Tests whether the order ended before all of it was read.
+    /// Returns whether the order ended before all of it was read.
     pub(crate) fn is_cut(&self) -> bool {
         self.steps_left == 0
     }
 
-    /// Replaces `numbers` by those with the next value, in no particular order. Returns the value's key; `None` at the end.
+    /// Replaces `numbers` by the documents with the next value, in no particular order. Returns the value's key; `None`
+    /// at the end.
     pub(crate) fn next_group(&mut self, numbers: &mut Vec<u32>) -> Result<Option<u128>, Error> {
         numbers.clear();
         let Some(first) = self.queue.pop() else { return Ok(None) };
         let key = self.heads[first].key;
         std::mem::swap(numbers, &mut self.heads[first].numbers);
-        // Those with the same value are the last ones of the queue.
+        // Heads with the same value are at the end of the queue.
         let others = self.queue.iter().rev().take_while(|&&other| self.compare(first, other).is_eq()).count();
         let others = self.queue.split_off(self.queue.len() - others);
         for other in others {
@@ -94,7 +96,7 @@ impl<'a, 'i> MergedOrder<'a, 'i> {
             return Ok(());
         }
         let comes_before = |&other: &usize| self.compare(index, other).is_lt();
-        // The next of a long input often comes before all others.
+        // The next group of a long input often comes before all others.
         let place = match self.queue.last().is_none_or(comes_before) {
             true => self.queue.len(),
             false => self.queue.partition_point(comes_before),
@@ -167,11 +169,11 @@ impl RunOrder {
     }
 }
 
-/// Compares what two values are sorted by as texts.
+/// Compares two values by their sort texts.
 pub(super) fn compare_texts(collation: &Collation, left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
     let text = |value: &ValueRef<'_>| value.sort_text().map(Cow::into_owned);
     match (left, right) {
-        // Without a copy of the text.
+        // Compares without copying the text.
         (
             ValueRef::Text(left) | ValueRef::Markup { text: left, .. },
             ValueRef::Text(right) | ValueRef::Markup { text: right, .. },

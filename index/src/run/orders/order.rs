@@ -1,4 +1,4 @@
-//! An order of documents and its making. It knows nothing of where values come from.
+//! An order of documents, and the builder of it. It does not know where values come from.
 
 use std::ops::Range;
 
@@ -7,18 +7,19 @@ use super::array::Array;
 /// The values that an order compares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyKind {
-    /// [`ValueRef::rank`](crate::value::ValueRef::rank).
+    /// The rank: [`ValueRef::rank`](crate::value::ValueRef::rank).
     Rank,
-    /// [`ValueRef::sort_text`](crate::value::ValueRef::sort_text), by a collation.
+    /// The sort text, by a collation: [`ValueRef::sort_text`](crate::value::ValueRef::sort_text).
     Text,
 }
 
-/// The documents that have a value in a column, in the order of their values. Those with equal values are a *group*.
+/// The documents that have a value in a column, in the order of their values. Documents with equal values are a
+/// *group*.
 #[derive(Debug)]
 pub(crate) struct RunOrder {
     pub(crate) kind: KeyKind,
     pub(super) documents: Array<u32>,
-    /// Where each group begins in `documents`. Empty if every group is one document.
+    /// The start of each group in `documents`. Empty if every group is one document.
     pub(super) starts: Array<u32>,
     pub(super) keys: Keys,
 }
@@ -31,12 +32,12 @@ pub(super) enum Keys {
 }
 
 impl RunOrder {
-    /// The number of documents that have a value.
+    /// Returns the number of documents that have a value.
     pub(crate) fn len(&self) -> usize {
         self.documents.len()
     }
 
-    /// The number of different values.
+    /// Returns the number of different values.
     pub(crate) fn groups(&self) -> usize {
         match &self.keys {
             Keys::Ranks(ranks) => ranks.len(),
@@ -44,7 +45,7 @@ impl RunOrder {
         }
     }
 
-    /// The key of a group. Keys ascend.
+    /// Returns the key of a group. Keys ascend.
     pub(crate) fn key(&self, group: usize) -> u128 {
         match &self.keys {
             Keys::Ranks(ranks) => u128::from(ranks.get(group)),
@@ -52,27 +53,27 @@ impl RunOrder {
         }
     }
 
-    /// Where the documents of a group are, by index.
+    /// Returns the indexes of the documents of a group.
     pub(crate) fn group(&self, group: usize) -> Range<usize> {
         self.start(group)..self.start(group + 1)
     }
 
-    /// Where the documents of some groups are, by index.
+    /// Returns the indexes of the documents of some groups.
     pub(crate) fn of_groups(&self, groups: Range<usize>) -> Range<usize> {
         self.start(groups.start)..self.start(groups.end)
     }
 
-    /// The document at an index.
+    /// Returns the document at an index.
     pub(crate) fn document(&self, index: usize) -> u32 {
         self.documents.get(index)
     }
 
-    /// All documents that have a value.
+    /// Returns all documents that have a value.
     pub(crate) fn documents(&self) -> impl Iterator<Item = u32> + '_ {
         self.documents.iter()
     }
 
-    /// The number of groups that come before the first whose key does not satisfy `is_before`.
+    /// Returns the number of groups before the first whose key does not satisfy `is_before`.
     pub(crate) fn groups_before(&self, is_before: impl Fn(u128) -> bool) -> usize {
         let (mut low, mut high) = (0, self.groups());
         while low < high {
@@ -85,7 +86,7 @@ impl RunOrder {
         low
     }
 
-    /// The size in memory. Zero if it is read from a file.
+    /// Returns the size in memory. Zero if it is read from a file.
     pub(crate) fn bytes(&self) -> usize {
         let keys = match &self.keys {
             Keys::Ranks(ranks) => ranks.bytes(),

@@ -1,4 +1,4 @@
-//! Ranges of ranks: which groups of an order have a value in a range. It knows no predicates.
+//! Ranges of ranks: finds the groups of an order with a value in a range. It knows no predicates.
 
 use std::ops::Range as Indexes;
 
@@ -9,13 +9,13 @@ use crate::interrupt::Interrupt;
 use crate::query::{Bound, Range};
 use crate::value::{rank_of_integer, rank_of_number};
 
-/// So many documents are added between two looks at the interrupt.
+/// The number of documents that are added between two checks of the interrupt.
 const CHECK_EVERY: usize = 4_096;
 
-/// Up to so many documents are looked at one by one: asking the interrupt takes longer.
+/// The number of documents up to which the interrupt is not checked, because checking takes longer.
 const FEW: usize = 16;
 
-/// A range of ranks, without its end.
+/// A half-open range of ranks: its end is excluded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankRange {
     from: u128,
@@ -23,22 +23,22 @@ pub(crate) struct RankRange {
 }
 
 impl RankRange {
-    /// The ranks of the numbers in a range.
+    /// Returns the ranks of the numbers in a range.
     pub(crate) fn of_numbers(range: &Range<f64>) -> RankRange {
         let is_nan = |bound: &Option<Bound<f64>>| matches!(bound, Some(Bound::Included(number) | Bound::Excluded(number)) if number.is_nan());
         match is_nan(&range.from) || is_nan(&range.to) {
-            // Nothing compares with it.
+            // A NaN bound makes the range empty, because nothing compares with NaN.
             true => RankRange { from: 0, to: 0 },
             false => RankRange::of(range, |number| rank_of_number(*number)),
         }
     }
 
-    /// The ranks of the integers in a range.
+    /// Returns the ranks of the integers in a range.
     pub(crate) fn of_integers(range: &Range<i64>) -> RankRange {
         RankRange::of(range, |integer| rank_of_integer(*integer))
     }
 
-    /// The rank of a number.
+    /// Returns the rank of a number.
     pub(crate) fn of_number(number: f64) -> RankRange {
         let only = || Some(Bound::Included(number));
         RankRange::of_numbers(&Range { from: only(), to: only() })
@@ -62,13 +62,14 @@ impl RankRange {
 }
 
 impl RunOrder {
-    /// The groups with a value in the range. For orders of ranks.
+    /// Returns the groups with a value in the range. Only for orders of ranks.
     pub(crate) fn groups_in(&self, range: &RankRange) -> Indexes<usize> {
         let start = self.groups_before(|key| key < range.from);
         start..self.groups_before(|key| key < range.to).max(start)
     }
 
-    /// Adds the documents with a value in the range. `all` returns every document of the order. For orders of ranks.
+    /// Adds the documents with a value in the range. `all` returns every document of the order. Only for orders of
+    /// ranks.
     pub(crate) fn add_in_range(
         &self,
         range: &RankRange,
@@ -87,7 +88,7 @@ impl RunOrder {
         Ok(())
     }
 
-    /// Counts the documents at these indexes that are among others.
+    /// Counts the documents at these indexes that are in another set.
     pub(crate) fn count_among(
         &self,
         indexes: Indexes<usize>,
@@ -119,7 +120,7 @@ impl RunOrder {
         Ok(())
     }
 
-    /// The number of documents that have a value in the range. For orders of ranks.
+    /// Returns the number of documents with a value in the range. Only for orders of ranks.
     pub(crate) fn count_in(&self, range: &RankRange) -> usize {
         self.of_groups(self.groups_in(range)).len()
     }

@@ -11,7 +11,7 @@ use crate::sort::sort_by;
 use crate::value::ValueRef;
 
 impl RunOrder {
-    /// Sorts those of the documents that have a value of this kind.
+    /// Sorts the documents that have a value of this kind.
     pub(crate) fn sorted<'a>(
         kind: KeyKind,
         documents: Range<u32>,

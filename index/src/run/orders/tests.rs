@@ -14,7 +14,7 @@ use crate::run::memory::Document;
 use crate::schema::Value;
 use crate::value::ValueRef;
 
-/// Texts of which many have the same beginning, or the same collation key.
+/// Texts, many of which have the same beginning, or the same collation key.
 fn texts() -> BoxedStrategy<Option<Value>> {
     let text = prop_oneof!["[aAbB\u{e9}]{0,2}", "the same long beginning of [abB]{0,2}", Just("e\u{301}".to_owned()),];
     prop::option::weighted(0.8, text.prop_map(|text| Value::Text(text.into()))).boxed()
@@ -45,7 +45,7 @@ fn compare(collation: &Collation, left: ValueRef<'_>, right: ValueRef<'_>) -> Or
     }
 }
 
-/// The groups of documents, in order, each ascending.
+/// Returns the groups of documents, in order, each ascending.
 fn groups(order: &RunOrder) -> Vec<Vec<u32>> {
     let group = |group| {
         let mut documents: Vec<u32> = order.group(group).map(|index| order.document(index)).collect();
@@ -55,7 +55,7 @@ fn groups(order: &RunOrder) -> Vec<Vec<u32>> {
     (0..order.groups()).map(group).collect()
 }
 
-/// The same, by comparing all values.
+/// Returns the expected groups, by comparing all values.
 fn expected_groups(collation: &Collation, documents: &[Document], is_in: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
     let value = |number: u32| documents[number as usize].value(0);
     let mut numbers: Vec<u32> =
@@ -101,7 +101,7 @@ proptest! {
             group.sort_unstable();
             found.push(group.clone());
         }
-        // A cut order is the beginning of the whole one.
+        // A cut order must be the beginning of the whole one.
         prop_assert_eq!(&found[..], &expected[..found.len()]);
         prop_assert!(merged.is_cut() || found.len() == expected.len());
         prop_assert!(max_steps != usize::MAX || !merged.is_cut());

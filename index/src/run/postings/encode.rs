@@ -1,4 +1,4 @@
-//! Coding posting lists while a file is written.
+//! Encodes posting lists while a file is written.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use super::list::{PACKED_FROM, Posting};
 use super::packed::pack;
 use super::varint::put_varint;
 
-/// Codes lists.
+/// An encoder of posting lists.
 #[derive(Default)]
 pub(crate) struct PostingEncoder {
     body: Vec<u8>,
@@ -32,7 +32,8 @@ impl PostingEncoder {
     }
 }
 
-/// In a list with counts, the lowest bit of a difference says whether the document's count follows, which is more than one.
+/// Appends the differences. In a list with counts, the lowest bit of a difference is set if a count greater than one
+/// follows.
 fn put_differences(posting: Posting<'_>, out: &mut Vec<u8>) {
     let mut before = 0;
     if posting.counts.is_empty() {

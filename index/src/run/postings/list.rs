@@ -1,18 +1,18 @@
-//! The posting list, in memory and in a file.
+//! A posting list, in memory and in a file.
 
-/// Lists of at least so many documents are packed by Tantivy: as many as are in one of its blocks. It has nothing to pack in
-/// shorter ones.
+/// The number of documents from which Tantivy packs a list: the size of one of its blocks. Shorter lists have nothing
+/// to pack.
 pub(super) const PACKED_FROM: u32 = 128;
 
-/// The documents of a list, ascending, and how often each of them has what the list stands for. A list without counts has no
-/// counts here.
+/// The documents of a list, ascending, each with its count: the number of times that it has the term. `counts` is empty
+/// in a list without counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Posting<'a> {
     pub(crate) documents: &'a [u32],
     pub(crate) counts: &'a [u32],
 }
 
-/// Where a list is in its file, in bytes, and how many documents it has.
+/// The position of a list in its file, in bytes, and its number of documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct PostingList {
     pub(super) start: usize,
@@ -22,7 +22,7 @@ pub(crate) struct PostingList {
 }
 
 impl PostingList {
-    /// The number of documents it has; at least one.
+    /// Returns the number of documents it has; at least one.
     pub(crate) fn doc_count(&self) -> u32 {
         self.documents
     }

@@ -1,7 +1,9 @@
 //! Posting lists that Tantivy writes and reads. It knows no others.
 //!
-//! Tantivy writes a list by itself. To read one it wants the segment of an index, with a dictionary of terms, which lists are
-//! not looked up by here. So a file with lists is shown to it as the postings of a segment whose dictionary is empty, and each
+//! Tantivy writes a single list on its own. For reading, it needs the segment of an index with a term dictionary, which
+//! this index does not use for look-ups. So a file with lists is presented to it as the postings of a segment whose
+//! dictionary is empty, and each list is opened by its position. The other files of that segment are the same for all
+//! runs, and only in memory.
 //! list is opened by its place. The other files of that segment are the same for all runs, and only in memory.
 
 use std::io;
@@ -20,11 +22,11 @@ use tantivy::{HasLen, Index, IndexSettings, InvertedIndexReader, SegmentReader, 
 use super::list::{Posting, PostingList};
 use crate::run::checked::CheckedFile;
 
-/// Appends a list as Tantivy writes it.
+/// Appends a list in Tantivy's format.
 pub(super) fn pack(posting: Posting<'_>, out: &mut Vec<u8>) -> io::Result<()> {
     let has_counts = !posting.counts.is_empty();
     let count = posting.documents.len() as u32;
-    // Cannot be used again: it keeps the last document of the list before.
+    // Cannot be reused, because it keeps the last document of the previous list.
     let mut serializer = PostingsSerializer::new(0.0, record(has_counts), None);
     serializer.new_term(count, has_counts);
     for (index, &document) in posting.documents.iter().enumerate() {
@@ -37,17 +39,18 @@ pub(super) fn pack(posting: Posting<'_>, out: &mut Vec<u8>) -> io::Result<()> {
 pub(super) struct PackedReader {
     file: Arc<CheckedFile>,
     documents: u32,
-    /// Made when the first list is read.
+    /// Created when the first list is read.
     reader: OnceLock<Arc<InvertedIndexReader>>,
 }
 
 impl PackedReader {
-    /// The lists in a file of a run with so many documents.
+    /// Creates a reader of the lists in a file. `documents` is the run's document count.
     pub(super) fn new(file: &Arc<CheckedFile>, documents: u32) -> PackedReader {
         PackedReader { file: Arc::clone(file), documents, reader: OnceLock::new() }
     }
 
-    /// The blocks of a list, the first one loaded. `reused` is for lists that all have counts, or all do not.
+    /// Returns the blocks of a list, the first one loaded. `reused` must be used either for lists with counts or for
+    /// lists without.
     pub(super) fn blocks<'a>(
         &self,
         list: PostingList,
@@ -61,7 +64,7 @@ impl PackedReader {
         reused.as_mut().ok_or_else(|| io::Error::other("there is no posting list"))
     }
 
-    /// A list to seek documents in.
+    /// Returns a list in which documents can be sought.
     pub(super) fn postings(&self, list: PostingList) -> io::Result<SegmentPostings> {
         self.reader()?.read_postings_from_terminfo(&info(list), record(list.has_counts))
     }
@@ -92,7 +95,7 @@ fn record(has_counts: bool) -> IndexRecordOption {
     }
 }
 
-/// One field. Tantivy tells lists without counts from others by their length.
+/// Returns a schema of one field. Tantivy recognizes lists without counts by their length.
 fn schema() -> Schema {
     let mut schema = Schema::builder();
     let counted = TextFieldIndexing::default().set_index_option(IndexRecordOption::WithFreqs).set_fieldnorms(false);
@@ -108,12 +111,12 @@ fn settings() -> IndexSettings {
     IndexSettings { docstore_compress_dedicated_thread: false, ..IndexSettings::default() }
 }
 
-/// Every directory has one segment, so all can have the same id.
+/// Returns the segment's id. Every directory has only one segment, so all can have the same id.
 fn segment_id() -> SegmentId {
     SegmentId::from_uuid_string("00000000000000000000000000000000").expect("invariant: 32 hexadecimal digits")
 }
 
-/// The directory of a segment that has a file with lists for its postings.
+/// The directory of a segment whose postings are a file with lists.
 #[derive(Debug, Clone)]
 struct SegmentDirectory {
     /// The files that Tantivy writes: its metadata.
@@ -162,7 +165,7 @@ impl Directory for SegmentDirectory {
     }
 }
 
-/// The postings of a segment: what Tantivy writes before and after the lists of a field, and the file with lists for these.
+/// The postings file of a segment: Tantivy's header and footer, with the file of lists in between.
 #[derive(Debug)]
 struct PostingsFile {
     head: OwnedBytes,
@@ -170,7 +173,7 @@ struct PostingsFile {
     tail: OwnedBytes,
 }
 
-/// Tantivy writes so many bytes before the lists of a field: a number of tokens, which nobody asks for here.
+/// The number of bytes that Tantivy writes before the lists of a field: a number of tokens, which is not used here.
 const POSTINGS_HEAD: usize = 8;
 
 impl HasLen for PostingsFile {
@@ -199,8 +202,8 @@ struct ConstantFile {
     is_postings: bool,
 }
 
-/// The files of a segment without documents, made once. Empty if Tantivy fails to write them: opening a segment then reports
-/// missing files.
+/// Returns the files of a segment without documents, made once. Returns none if Tantivy fails to write them: opening a
+/// segment then reports missing files.
 fn constants() -> &'static [ConstantFile] {
     static FILES: OnceLock<Vec<ConstantFile>> = OnceLock::new();
     FILES.get_or_init(|| make_constants().unwrap_or_default())
@@ -221,7 +224,7 @@ fn make_constants() -> Result<Vec<ConstantFile>, TantivyError> {
     Ok(files)
 }
 
-/// Some files of a new segment.
+/// Writes a new segment and returns some of its files.
 fn written(
     components: &[SegmentComponent],
     write: impl FnOnce(&tantivy::Segment) -> Result<(), TantivyError>,

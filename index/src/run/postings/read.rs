@@ -1,4 +1,4 @@
-//! Reading the posting lists of a file.
+//! Reads the posting lists of a file.
 
 use std::io;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::checked::CheckedFile;
 
-/// At most so many bytes precede the documents of a list, or are a list of one document: three numbers.
+/// The greatest number of bytes before the documents of a list, or of a list of one document: three numbers.
 const HEAD_BYTES: usize = 15;
 
 /// Reads the lists of a file.
@@ -24,20 +24,21 @@ pub(crate) struct PostingLists {
     packed: PackedReader,
 }
 
-/// Seeking a document costs about as much as reading so many.
+/// The number of documents whose reading takes as long as seeking one.
 const SKIP_FROM: usize = 64;
 
-/// The buffers that reading packed lists needs again and again, without and with counts.
+/// Reusable buffers for packed lists, without and with counts.
 #[derive(Default)]
 pub(crate) struct ReusedBlocks([Option<BlockSegmentPostings>; 2]);
 
 impl PostingLists {
-    /// The lists in a file of a run with so many documents. Reads nothing yet.
+    /// Creates a reader of the lists in a file. `documents` is the run's document count. Reads nothing yet.
     pub(crate) fn new(file: &Arc<CheckedFile>, documents: u32) -> PostingLists {
         PostingLists { file: Arc::clone(file), packed: PackedReader::new(file, documents) }
     }
 
-    /// The list that begins at this place, and the place after it. `None` if there is none, which is reported.
+    /// Returns the list at this position, and the position after it. Returns `None` if there is no valid list, which is
+    /// reported.
     #[inline]
     pub(crate) fn list_at(&self, at: usize, has_counts: bool) -> Option<(PostingList, usize)> {
         let found = self.parse(at, has_counts);
@@ -66,7 +67,7 @@ impl PostingLists {
         Some((PostingList { start, end, documents, has_counts }, end))
     }
 
-    /// Emits the documents of a list with their counts, which are 1 in a list without.
+    /// Emits the documents of a list with their counts. The counts are 1 in a list without counts.
     #[inline]
     pub(crate) fn each(
         &self,
@@ -91,7 +92,8 @@ impl PostingLists {
         Ok(())
     }
 
-    /// Emits those documents of a list that are in `among`, with their counts. Skips what lies between them if they are few.
+    /// Emits the documents of a list that are in `among`, with their counts. If `among` is small, skips the documents
+    /// between them.
     pub(crate) fn each_among(
         &self,
         list: PostingList,
@@ -201,7 +203,8 @@ impl PostingLists {
     }
 }
 
-/// Emits the documents of a list of differences with their counts. `None` if it is not one, after some of them.
+/// Emits the documents of a list of differences with their counts. Returns `None` if the bytes are invalid, perhaps
+/// after emitting some.
 #[inline]
 fn each_difference(bytes: &[u8], list: PostingList, mut emit: impl FnMut(u32, u32)) -> Option<()> {
     let mut rest = bytes;

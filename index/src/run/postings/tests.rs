@@ -10,8 +10,8 @@ use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
 use crate::run::sums::SummedFile;
 
-/// A file with these lists, with and without counts, behind some other bytes. A document has what a list stands for once more
-/// than its number modulo 5 says.
+/// Writes a file with these lists, with and without counts, after some other bytes. The count of a document is its
+/// number modulo 5, plus one.
 fn write(folder: &Path, lists: &[Vec<u32>]) -> (PostingLists, Vec<[PostingList; 2]>) {
     let mut bytes = vec![7; 100];
     let mut encoder = PostingEncoder::default();

@@ -1,4 +1,4 @@
-//! Numbers of 7 bits a byte, the lowest first. The highest bit of a byte says that another follows.
+//! Variable-length numbers: 7 bits per byte, the lowest first. The highest bit of a byte is set if another follows.
 
 /// Appends a number.
 #[inline]
@@ -10,7 +10,7 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     out.push(number as u8);
 }
 
-/// Takes a number of at most 35 bits off the beginning. `None` if there is none.
+/// Removes a number of at most 35 bits from the beginning. Returns `None` if there is none.
 #[inline]
 pub(super) fn take_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;

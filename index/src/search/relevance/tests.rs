@@ -13,7 +13,7 @@ const TITLE: u32 = 1;
 const SUMMARY: u32 = 2;
 const BODY: u32 = 3;
 
-/// A text of few words, so that many articles have the same, some of them often.
+/// Texts of few words, so that many articles have the same word, some of them often.
 fn text() -> impl Strategy<Value = String> {
     vec(prop::sample::select(vec!["kernel", "kernels", "kernal", "server", "disk", "other"]), 0..12)
         .prop_map(|words| words.join(" "))
@@ -28,7 +28,8 @@ fn put(id: usize, texts: [&str; 3]) -> IndexOp {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Tests that the first page is the beginning of the order of all, whether only leaders or all matches were scored.
+    /// The first page must be the beginning of the order of all matches, regardless of whether only leaders or all
+    /// matches were scored.
     #[test]
     fn a_page_is_the_beginning_of_the_order_of_all(
         articles in vec((text(), text(), text()), 4..20),

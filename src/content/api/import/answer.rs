@@ -34,7 +34,7 @@ pub(super) fn too_many_together(index: u64, count: usize) -> ImportLine {
     ImportLine { index, result: Err(Error::new(Code::PayloadTooLarge, text)) }
 }
 
-/// The answers to an import in one transaction.
+/// Returns the answers to an import in one transaction.
 pub(super) fn lines_of(outcome: &Outcome, items: &[Item]) -> Result<Vec<ImportLine>> {
     let outcomes = (0..).zip(outcome.items()?).zip(items);
     Ok(outcomes.map(|((index, outcome), item)| answer_of(index, outcome, item)).collect())

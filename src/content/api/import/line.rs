@@ -1,4 +1,4 @@
-//! A line of an import as it was sent, and the memory that lines take. Must not know what other lines say.
+//! A line of an import as it was sent, and the memory that lines take. Must not know the contents of other lines.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use crate::command::Item;
 use crate::prepare::body::Preparation;
 use crate::prepare::import_line::prepare_line;
 
-/// About how many bytes of memory a line takes while it is written, beside what it holds: its item, its answer, its
-/// records in log, store and index.
+/// The approximate number of bytes of memory that a line takes while it is written, in addition to its text: its item,
+/// its answer, and its records in log, store and index.
 const LINE_BYTES: usize = 1 << 10;
 
 /// A line as it was sent.
@@ -22,7 +22,7 @@ pub(super) struct RawLine {
 }
 
 impl RawLine {
-    /// The item that it is. A line that could not be read is refused.
+    /// Prepares the line as an item. A line that could not be read becomes [`Item::Refused`].
     pub(super) fn prepare(&self, preparation: Preparation<'_>) -> Item {
         match &self.text {
             Ok(text) => prepare_line(preparation, text),
@@ -30,18 +30,19 @@ impl RawLine {
         }
     }
 
-    /// The number of bytes that were sent.
+    /// Returns the number of bytes that were sent.
     pub(super) fn bytes(&self) -> usize {
         self.text.as_ref().map_or(0, Vec::len)
     }
 
-    /// About how many bytes it takes while it is written.
+    /// Returns the approximate number of bytes that the line takes while it is written.
     pub(super) fn expansion(&self) -> usize {
         LINE_BYTES + self.text.as_ref().map_or(0, |text| json::expansion(text))
     }
 }
 
-/// About how many bytes lines take while they are written. Reads them, so large ones are read on another thread.
+/// Returns the approximate number of bytes that lines take while they are written. It parses them, so large ones are
+/// read on another thread.
 pub(super) async fn expansion_of(lines: Vec<Arc<RawLine>>) -> Result<usize> {
     let sum = move || lines.iter().map(|line| line.expansion()).sum();
     tokio::task::spawn_blocking(sum).await.map_err(Error::internal)

@@ -1,5 +1,5 @@
-//! Lines of an import that relate to something that a later line may bring: kept as they were sent, and ordered at the
-//! end of the file so that each comes after those that it relates to.
+//! Lines of an import that relate to resources that a later line may bring. They are kept as they were sent, and
+//! ordered at the end of the file so that each comes after the lines to which it relates.
 //!
 //! Must not write anything.
 
@@ -14,7 +14,7 @@ use crate::admission::{Admission, MemoryPermit};
 use crate::command::ImportItem;
 use crate::prepare::import_order::{Relations, in_order};
 
-/// About how many bytes a line takes while it waits, beside its text and what it relates to.
+/// The approximate number of bytes that a line takes while it waits, beside its text and its relations.
 const WAITING_LINE_BYTES: usize = 400;
 
 /// The lines that wait.
@@ -37,7 +37,7 @@ pub(super) struct ReadyLine {
 }
 
 impl WaitingLines {
-    /// Tests whether a line is about the resource of a line that waits.
+    /// Returns whether a line is about the resource of a line that waits.
     pub(super) fn includes(&self, blueprint: &Blueprint, item: &ImportItem) -> bool {
         !self.names.is_empty() && Relations::of(blueprint, item).names.iter().any(|name| self.names.contains(name))
     }
@@ -64,13 +64,13 @@ impl WaitingLines {
         Ok(())
     }
 
-    /// The lines, for finding out again what they relate to.
+    /// Returns the lines with their relations, which the caller computes again.
     pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = (&Arc<RawLine>, &mut Relations)> {
         self.lines.iter_mut().map(|waiting| (&waiting.waited.line, &mut waiting.relations))
     }
 
-    /// The lines in groups, without what they relate to: a group comes after those that it relates to, and the lines of
-    /// one relate to each other.
+    /// Returns the lines in groups, without their relations. A group comes after the groups that it relates to. The
+    /// lines of a group relate to each other.
     pub(super) fn into_groups(self) -> Vec<Vec<ReadyLine>> {
         let relations: Vec<&Relations> = self.lines.iter().map(|waiting| &waiting.relations).collect();
         let order = in_order(&relations);

@@ -17,7 +17,7 @@ async fn create(content: &Content, blueprint: &str, attributes: serde_json::Valu
     created.id.to_string()
 }
 
-/// Notes about notes, through two relations.
+/// Creates notes that relate to notes through two relations.
 async fn notes(content: &Content) {
     let access = fixture::access();
     let about = json!({ "name": "About", "slug": "about", "type": "reference", "settings": { "blueprint": "notes" } });
@@ -53,7 +53,7 @@ async fn a_search_through_relations_can_be_stopped_at_any_moment() {
             Err(StopReason::Interrupted) => interrupted += 1,
             Err(StopReason::Failed(error)) => panic!("{error}"),
             Ok(found) => {
-                // Of t1, t10 to t19 and t100 to t199, those two notes later; t5 is none of them.
+                // The matches are the notes two after t1, t10 to t19 and t100 to t199. The last filter excludes none of them.
                 assert_eq!(found.total, 111);
                 break;
             }

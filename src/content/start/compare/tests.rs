@@ -16,7 +16,7 @@ fn open(folder: &Path, index: IndexOptions) -> Content {
     Content::open(&ContentOptions { index, ..options(folder) }).unwrap()
 }
 
-/// Name, settings and value of a field for each form of column in the index.
+/// Returns the name, settings and value of a field for each form of column in the index.
 fn fields() -> Vec<(&'static str, serde_json::Value, serde_json::Value)> {
     let long = format!("Ünïcode Text, {}", "lang und länger ".repeat(300));
     vec![
@@ -131,7 +131,7 @@ async fn verification_compares_index_files_on_disk_after_a_restart() {
     create(&content, &json!({ "attributes": {} }).to_string()).await;
     content.close();
     drop(content);
-    // The files contain the wrong values now. Rebuilding the index corrects them.
+    // The files now contain the wrong values. Rebuilding the index corrects them.
     let content = open(temp.path(), IndexOptions::default());
     assert_eq!(content.verify().issue_count, 1);
     content.close();

@@ -29,7 +29,7 @@ fn put_token(overlay: &mut Overlay<'_>, token: &Token) {
     overlay.put(Key::Token(token.id.as_str().into()), token.encode());
 }
 
-/// Notes that a token is used. One that was revoked meanwhile stays so.
+/// Notes that a token is used. A token that was revoked meanwhile stays revoked.
 pub(super) fn note_token_use(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Outcome {
     if let Some(token) = state.tokens.get(id) {
         put_token(overlay, &Token { used_at: token.used_at.max(Some(overlay.now)), ..token.clone() });
@@ -37,7 +37,7 @@ pub(super) fn note_token_use(state: &State, overlay: &mut Overlay<'_>, id: &str)
     Outcome::Done
 }
 
-/// The errors about slugs that no blueprint has.
+/// Returns the errors about slugs that no blueprint has.
 pub(super) fn unknown_blueprints<'a>(state: &State, slugs: impl Iterator<Item = &'a String>) -> Vec<String> {
     slugs.filter(|slug| !state.blueprints.contains_key(*slug)).map(|slug| no_blueprint(slug).message).collect()
 }
@@ -82,7 +82,7 @@ pub(super) fn delete_member(state: &State, overlay: &mut Overlay<'_>, id: u64) -
     find(state, id)?;
     overlay.remove(Key::Member(id));
     account::forget(state, overlay, id);
-    // What others use stays.
+    // Shared views stay, because others use them.
     view::forget(state, overlay, |view| view.owner == id && !view.shared);
     Ok(Outcome::Done)
 }
@@ -98,7 +98,7 @@ fn check_member(state: &State, member: &Member, before: Option<&Member>) -> Resu
         let text = format!("must be unique: the member {} has it already", other.id);
         errors.push(("email".to_owned(), vec![text]));
     }
-    // What the member has already can be sent back, although a blueprint may have been deleted since.
+    // Blueprints that the member already has are accepted, even if they were deleted since.
     let known: Vec<&String> = before.iter().flat_map(|before| &before.blueprints).flatten().collect();
     let slugs = member.blueprints.iter().flatten().filter(|slug| !known.contains(slug));
     let mut texts = unknown_blueprints(state, slugs);

@@ -1,4 +1,4 @@
-//! Decides commands on how members sign in: sessions, invitations and passwords (`API.md` 5.8).
+//! Decides commands on the sign-in of members: sessions, invitations and passwords (`API.md` 5.8).
 
 use bindery_access::{
     ClientNote, FIRST_OWNER, INVITATION_LASTS, Invitation, Member, PasswordHash, Role, SESSIONS_MAX, SecretOf, Session,
@@ -32,32 +32,32 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Account
         AccountCommand::ChangePassword { member, present, password, client } => {
             let member = with_password(state, *member, present)?;
             overlay.put(Key::Password(member.id), password.encode());
-            // As with an invitation: the old password may be in foreign hands.
+            // As with an invitation: somebody else may know the old password.
             end_sessions(state, overlay, member.id);
             begin_session(state, overlay, member, client)
         }
         AccountCommand::Accept { invitation, name, email, password, client } => {
             let member = accept(state, overlay, invitation, name.as_deref(), email.as_deref())?;
             overlay.put(Key::Password(member.id), password.encode());
-            // A lost password may be in foreign hands: whoever signed in with it is signed out.
+            // Somebody else may know the old password, so everyone who signed in with it is signed out.
             end_sessions(state, overlay, member.id);
             begin_session(state, overlay, member, client)
         }
     }
 }
 
-/// The member, if the password that was checked is still theirs.
+/// Returns the member, if the password that was checked is still theirs.
 fn with_password(state: &State, member: u64, checked: &PasswordHash) -> Result<Member> {
     let known = state.members.get(&member).filter(|_| state.accounts.password(member) == Some(checked));
     known.cloned().ok_or_else(wrong_password)
 }
 
-/// Removes what a member signed in with.
+/// Removes the password, invitation and sessions of a member.
 pub(super) fn forget(state: &State, overlay: &mut Overlay<'_>, member: u64) {
     if state.accounts.password(member).is_some() {
         overlay.remove(Key::Password(member));
     }
-    // Also one that has expired.
+    // Removes the invitation even if it has expired.
     overlay.remove(Key::Invitation(member));
     end_sessions(state, overlay, member);
 }
@@ -72,7 +72,8 @@ fn session_key(id: &str) -> Key {
     Key::Session(id.into())
 }
 
-/// Begins a session, and stores the member as they are now. Ends those of the member that have expired, and the longest unused ones if they are too many.
+/// Begins a session, and notes that the member was seen now. Ends expired sessions of the member, and the longest
+/// unused ones beyond the limit.
 fn begin_session(state: &State, overlay: &mut Overlay<'_>, member: Member, client: &ClientNote) -> Result<Outcome> {
     let (secret, hash) = new_secret(SecretOf::Session)?;
     let (id, now) = (overlay.new_id()?.to_string(), overlay.now);
@@ -97,7 +98,7 @@ fn renew(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Outcome {
     Outcome::Done
 }
 
-/// Stores a member who is here now.
+/// Stores a member with the current time as the time they were last seen.
 fn put_seen(overlay: &mut Overlay<'_>, mut member: Member) {
     member.seen_at = member.seen_at.max(Some(overlay.now));
     overlay.put(Key::Member(member.id), member.encode());
@@ -113,7 +114,7 @@ fn invite(state: &State, overlay: &mut Overlay<'_>, member: u64) -> Result<Outco
     Ok(Outcome::Invited(invitation, secret))
 }
 
-/// Uses an invitation up. Returns the member that it is for, whom the first owner's link makes.
+/// Consumes an invitation. Returns its member; the first owner's link creates one.
 fn accept(
     state: &State,
     overlay: &mut Overlay<'_>,
@@ -135,13 +136,13 @@ fn accept(
         name.clone_into(&mut member.name);
     }
     if member.rights() == Some(Role::Owner) {
-        // Somebody can invite others now: the link of the first start must not make another owner.
+        // There is an owner who can invite others now, so the link of the first start must not create another.
         overlay.remove(Key::Invitation(FIRST_OWNER));
     }
     Ok(member)
 }
 
-/// The owner that the first start's link makes: a new member, or the one who has that email already.
+/// Returns the owner that the first start's link creates: a new member, or the existing one with that email.
 fn first_owner(state: &State, overlay: &mut Overlay<'_>, name: Option<&str>, email: Option<&str>) -> Result<Member> {
     let (Some(name), Some(email)) = (name, email) else {
         return Err(Error::internal("the first owner's link without a name or an email"));

@@ -41,7 +41,7 @@ pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Defi
     Ok(Outcome::Blueprint(blueprint))
 }
 
-/// The only resource of a singular blueprint, created with it, published (`API.md` 2.3).
+/// Creates the only resource of a singular blueprint with the blueprint. It is published (`API.md` 2.3).
 fn create_singular(overlay: &mut Overlay<'_>, blueprint: &Blueprint) -> Result<()> {
     let (of, blueprint) = (blueprint, blueprint.number);
     let id = overlay.new_id()?;
@@ -101,7 +101,7 @@ pub(super) fn backfill(
         let resource = if meta.version == resource.version {
             resource
         } else {
-            // It was written since it was read.
+            // The resource was written after it was read.
             newer = change.backfill(&*overlay, id, &meta)?;
             &newer
         };
@@ -154,19 +154,19 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     if !force {
         check_deletable(state, slug)?;
     }
-    // What was stored under the number is swept afterwards: the number is never used again.
+    // Stored data under the number is swept later: the number is never used again.
     overlay.remove(Key::Blueprint(blueprint.number));
     overlay.remove(Key::Singular(blueprint.number));
     for is_public in [false, true] {
         overlay.remove(Key::ListVersion { blueprint: blueprint.number, is_public });
     }
-    // A blueprint that gets the slug later is another one.
+    // A blueprint that gets this slug later is a different one.
     view::forget(state, overlay, |view| view.blueprint == slug);
     note_deleted(overlay, collection);
     Ok(Outcome::Done)
 }
 
-/// Records that the resources of a blueprint go with it. If there are very many, the change feed begins anew instead.
+/// Records the deletion of a blueprint's resources. If they are very many, the change feed begins anew instead.
 fn note_deleted(overlay: &mut Overlay<'_>, collection: &Collection) {
     let all = bindery_index::Query { variant: 0, filter: bindery_index::Filter::All, sort: Vec::new() };
     let hits = match collection.snapshot.total() {

@@ -29,7 +29,7 @@ pub(super) struct Decider<'a, 'b> {
     pub(super) blueprint: &'a Blueprint,
     /// The change of the blueprint that is under way.
     pub(super) change: Option<&'a BlueprintChange>,
-    /// Who writes: errors name only what it may see.
+    /// The author of the write: errors name only resources that it may see.
     pub(super) access: &'a Access,
     pub(super) overlay: &'a mut Overlay<'b>,
     /// The treatment of imported items that relate to resources that do not exist.
@@ -45,7 +45,8 @@ pub(super) struct Decider<'a, 'b> {
 /// The changes of resources that referred to deleted ones.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ReleaseTotals {
-    /// Resources that were changed, or read to find out whether they must be. One that two deletions change counts twice.
+    /// The number of resources that were changed, or read to find out whether they must be. A resource that two
+    /// deletions change counts twice.
     pub(super) count: u64,
     /// The bytes of attributes that were written.
     pub(super) bytes: usize,
@@ -74,18 +75,18 @@ pub(super) struct Edit {
     /// Keys that come with the item.
     pub(super) puts: Vec<(Key, Vec<u8>)>,
     pub(super) missing_targets: MissingTargets,
-    /// The names in its fields before the item, once they are needed.
+    /// The names in its fields before the item, once they were needed.
     pub(super) held: Option<HeldNames>,
-    /// Who decides when the resource was last changed.
+    /// The source of the date of the last change.
     pub(super) updated: UpdatedAtSource,
 }
 
-/// Who decides when a resource was last changed.
+/// The source of the date of a resource's last change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UpdatedAtSource {
-    /// The server: each change moves it on.
+    /// The server: each change sets it to the current time.
     Server,
-    /// The line of an import, even if it names the old date.
+    /// The line of an import, even if it gives the old date.
     Given,
 }
 
@@ -97,7 +98,7 @@ pub(super) struct WrittenCopy {
     pub(super) columns: Columns,
 }
 
-/// Says whether a write asks for the required fields.
+/// The requirement of a write for required fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RequiredFieldRule {
     /// They must hold values.
@@ -106,10 +107,10 @@ pub(super) enum RequiredFieldRule {
     Nothing,
 }
 
-/// Says whether the relations of an item name resources that exist.
+/// The result of looking up the relations of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relations {
-    /// All of them do.
+    /// All of them name resources that exist.
     Resolved,
     /// Some name a resource that a later line of the import may bring.
     Unresolved,
@@ -126,7 +127,7 @@ impl<'a, 'b> Decider<'a, 'b> {
         Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
     }
 
-    /// The context in which resources of another blueprint are decided, as a consequence of an item.
+    /// Returns the context in which resources of another blueprint are decided, as a consequence of an item.
     pub(super) fn of_blueprint<'c>(&'c mut self, collection: &'c Collection) -> Decider<'c, 'b> {
         let Decider { context, access, missing_targets, .. } = *self;
         let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());
@@ -138,7 +139,7 @@ impl<'a, 'b> Decider<'a, 'b> {
 }
 
 impl Edit {
-    /// An edit that so far changes nothing but what `after` says.
+    /// Creates an edit that so far changes only what `after` says.
     pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
         let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
         let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAtSource::Server);

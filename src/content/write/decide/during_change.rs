@@ -1,5 +1,5 @@
-//! Writes while the blueprint is being changed: what the changed blueprint would refuse is refused, and what it needs of
-//! a copy is written with it.
+//! Writes during a blueprint change: writes that the changed blueprint would refuse are refused, and the claims and
+//! columns that it needs are written too.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -23,7 +23,8 @@ use crate::data::lookup::Lookup;
 use crate::data::refusals::variant_leaving;
 
 impl Decider<'_, '_> {
-    /// The errors that a written copy would have under the changed blueprint. Its values that become unique are claimed.
+    /// Returns the errors that a written copy would have under the changed blueprint. Its values that become unique are
+    /// claimed.
     pub(super) fn hold_to_change(
         &self,
         edit: &mut Edit,
@@ -61,14 +62,14 @@ impl Decider<'_, '_> {
         Ok(errors)
     }
 
-    /// The index columns that only the changed blueprint has.
+    /// Returns the index columns that only the changed blueprint has.
     pub(super) fn retyped_columns(&self, values: &[Cow<'_, Value>]) -> Columns {
         let next = self.change.map(|change| &*change.next);
         IndexMapping { blueprint: self.blueprint, next }.retyped_columns(values)
     }
 
-    /// Releases the claim of the old value and makes that of the new one. Returns the other resource that holds the new
-    /// value, if one does.
+    /// Moves the claim from the old value to the new one. Returns another resource that holds the new value, if there
+    /// is one.
     fn claim(
         &self,
         edit: &mut Edit,
@@ -91,8 +92,8 @@ impl Decider<'_, '_> {
         Ok(None)
     }
 
-    /// Another resource that holds a value which is not claimed yet. The index knows what was stored before this group of
-    /// transactions; what the group itself wrote has claims.
+    /// Returns another resource that holds a value that is not claimed yet. The index covers everything before this
+    /// group of transactions. The group's own writes have claims.
     fn unclaimed_holder(
         &self,
         change: &BlueprintChange,
@@ -126,7 +127,7 @@ impl Decider<'_, '_> {
     }
 }
 
-/// The values that a draft names, the others null: what a copy held before is checked by the change itself.
+/// Returns the values of a draft, with null for all others: the change itself checks values that the copy held before.
 fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<&Value> {
     let mut written = vec![&Value::Null; n_fields];
     for value in &draft.values {
@@ -135,7 +136,8 @@ fn only_written(draft: &CopyDraft, n_fields: usize) -> Vec<&Value> {
     written
 }
 
-/// The predicate that finds values that are equal as unique fields compare them; `None` if no value of that kind can be.
+/// Returns the predicate for values that are equal in the sense of unique fields; `None` if no value of that kind can
+/// be.
 fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predicate> {
     use bindery_index::{Bound, Kind, Predicate, Range};
     match kind {
@@ -151,7 +153,7 @@ fn equals(kind: bindery_index::Kind, text: &str) -> Option<bindery_index::Predic
     }
 }
 
-/// The values of a copy in the order of the changed blueprint's fields; new fields are null.
+/// Returns the values of a copy in the order of the changed blueprint's fields; new fields are null.
 fn values_under<'a>(current: &Blueprint, next: &Blueprint, values: &'a [Cow<'_, Value>]) -> Vec<&'a Value> {
     let slugs = current.fields.iter().map(|field| field.slug.as_str());
     let values: HashMap<&str, &Value> = slugs.zip(values.iter().map(Cow::as_ref)).collect();

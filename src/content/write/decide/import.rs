@@ -1,4 +1,4 @@
-//! Imported items: found by key or id, and, where they relate to each other, decided together.
+//! Imported items: looked up by key or id and, if they relate to each other, decided together.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -20,8 +20,8 @@ type Users = HashMap<String, Vec<usize>>;
 impl Decider<'_, '_> {
     /// Decides items that may relate to each other, forwards and in cycles.
     ///
-    /// An item may fail only because it relates to another one that fails. So whenever some items pass, those that failed
-    /// are tried again: every error that is reported holds against what was written in the end.
+    /// An item may fail only because it relates to another item that fails. So whenever some items pass, the failed
+    /// ones are tried again. Every reported error holds in the final state.
     pub(super) fn decide_together(&mut self, items: &[Item]) -> Vec<ItemOutcome> {
         let mut users = Users::new();
         for (position, item) in items.iter().enumerate() {
@@ -35,7 +35,8 @@ impl Decider<'_, '_> {
         loop {
             let mut failed = self.try_together(items, &open, &users, &mut outcomes);
             if failed.len() == open.len() {
-                // An item may be in the way of another one that it relates to.
+                // An item may block the item that it relates to, for example by a unique value. Without promises it
+                // fails first, and the other one passes.
                 let passed = self.try_without_promises(items, &open);
                 failed.retain(|position, _| !passed.contains_key(position));
                 outcomes.extend(passed);
@@ -55,8 +56,8 @@ impl Decider<'_, '_> {
         decided.filter(|(_, outcome)| !matches!(outcome, ItemOutcome::Failed(_))).collect()
     }
 
-    /// Decides the open items in order, with each promised to all the others. Adds those that pass to the outcomes and
-    /// returns the others, which left no trace.
+    /// Decides the open items in order, with each promised to all the others. Adds the items that pass to the outcomes.
+    /// Returns the failed ones, which left no trace.
     fn try_together(
         &mut self,
         items: &[Item],
@@ -85,7 +86,7 @@ impl Decider<'_, '_> {
                 return failed;
             }
             self.overlay.roll_back_to(&before);
-            // The others may have failed only because of an item that is invalid on its own: they get another round.
+            // The others may have failed only because of an item that is invalid on its own, so they are tried again.
             let invalid_alone: Vec<(usize, Error)> = refused
                 .iter()
                 .filter_map(|(position, _)| Some((*position, self.error_alone(&items[*position], &before)?)))
@@ -99,7 +100,7 @@ impl Decider<'_, '_> {
         }
     }
 
-    /// The error of an item if it were the only one. Leaves no trace.
+    /// Decides an item alone and returns its error. Leaves no trace.
     fn error_alone(&mut self, item: &Item, before: &Savepoint) -> Option<Error> {
         let outcome = self.decide_imported(item);
         self.overlay.roll_back_to(before);
@@ -109,7 +110,7 @@ impl Decider<'_, '_> {
         }
     }
 
-    /// Fails the items that relate to names that no item brings any more, and those that relate to them in turn.
+    /// Fails the items that relate to names that no item brings any more, and then the items that relate to those.
     fn fail_users(
         &mut self,
         items: &[Item],
@@ -170,7 +171,7 @@ impl Decider<'_, '_> {
         gone
     }
 
-    /// The existing resource that an item's key or id names; for a singular blueprint its only one.
+    /// Returns the existing resource that an item's key or id names; for a singular blueprint its only one.
     fn find_imported(&self, item: &ImportItem) -> Result<Option<(ResourceId, Meta)>> {
         let blueprint = self.blueprint.number;
         let mut named = item.id;
@@ -255,7 +256,7 @@ impl Edit {
     }
 }
 
-/// The names by which relations may refer to the resource of an item.
+/// Returns the names by which relations may refer to the resource of an item.
 fn names_of(item: &ImportItem, id: ResourceId) -> impl Iterator<Item = String> {
     std::iter::once(id.to_string()).chain(item.key.clone())
 }

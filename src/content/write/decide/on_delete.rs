@@ -1,9 +1,9 @@
-//! The effect of the deletion of a resource on those that refer to it (`API.md` 2.4.9): `restrict` refuses it, `nullify` takes
-//! the values with it.
+//! The effect of deleting a resource on resources that refer to it (`API.md` 2.4.9): `restrict` refuses the deletion,
+//! `nullify` removes the references.
 //!
-//! Referring resources are found in the index, which knows nothing of what the group has written so far. So such a
-//! deletion begins a group (see [`asks_the_index`]); only items of its own command come before it, and what those wrote
-//! is in the overlay.
+//! Referring resources are found in the index, which lacks the writes of the current group. So such a deletion begins a
+//! new group (see [`asks_the_index`]). Only items of its own command come before it, and their writes are in the
+//! overlay.
 
 use bindery_index::{Filter, ResultSet};
 use bindery_model::blueprint::{BlueprintKind, OnDelete};
@@ -21,14 +21,14 @@ use crate::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_ma
 use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
 
-/// The most resources that one command changes because something that they refer to is deleted, each as often as it is
-/// changed: bounds how long others wait for it.
+/// The maximum number of resources that one command changes because of deletions. A resource counts each time it is
+/// changed. It limits the time that other commands wait.
 const MAX_NULLIFIED: usize = 10_000;
 
-/// The most bytes of attributes that it writes for them.
+/// The maximum number of bytes of attributes that one command writes for them.
 const MAX_NULLIFIED_BYTES: usize = 64 << 20;
 
-/// Tests whether the command deletes what other resources refer to by relations that are not left as they are.
+/// Returns whether the command deletes a resource that `restrict` or `nullify` relations may refer to.
 pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     let Command::Write(write) = command else { return false };
     let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
@@ -38,14 +38,14 @@ pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     write.items.iter().any(is_deletion) && !referring_to(state, &write.blueprint.slug).all(is_kept)
 }
 
-/// Edits of resources that referred to something that is deleted, by their blueprint.
+/// Edits of resources that refer to a deleted one, by their blueprint.
 type Edits<'a> = Vec<(&'a Collection, Vec<Edit>)>;
 
 impl<'a> Decider<'a, '_> {
-    /// Finds what to write to the resources that refer to `id` if it is deleted. Writes nothing.
+    /// Finds the edits of the resources that refer to `id`, for its deletion. Writes nothing.
     ///
     /// # Errors
-    /// `CONFLICT` if a relation forbids the deletion, or too many values would go with it.
+    /// `CONFLICT` if a relation forbids the deletion, or too many values would be removed.
     pub(super) fn release_referrers(&mut self, id: ResourceId) -> Result<Edits<'a>> {
         self.check_restricted(id)?;
         let mut found = Vec::new();
@@ -56,7 +56,7 @@ impl<'a> Decider<'a, '_> {
             count += referrers.total();
             found.push((referring, referrers));
         }
-        // Before any of them is read.
+        // Checked before any of them is read.
         self.check_count(count)?;
         let mut edits = Vec::new();
         let mut bytes = 0;
@@ -67,7 +67,8 @@ impl<'a> Decider<'a, '_> {
                 self.check_may_change(&referring, &edit)?;
                 bytes += edit.copies.iter().map(|copy| copy.attributes.len()).sum::<usize>();
                 if self.released.bytes + bytes > MAX_NULLIFIED_BYTES {
-                    // The work is done. Deletions after this one are refused before theirs, or each would cost as much.
+                    // The work for this deletion is already done. The count makes later deletions fail early, because
+                    // each would cost as much.
                     let earlier = std::mem::replace(&mut self.released.count, MAX_NULLIFIED as u64);
                     return Err(match earlier {
                         0 => too_many_to_nullify(count, of_blueprint.len()),
@@ -84,7 +85,7 @@ impl<'a> Decider<'a, '_> {
     }
 
     /// # Errors
-    /// `CONFLICT` if so many more resources are too many for this command.
+    /// `CONFLICT` if `count` more resources are too many for this command.
     fn check_count(&self, count: u64) -> Result<()> {
         let most = MAX_NULLIFIED as u64;
         match count {
@@ -95,7 +96,7 @@ impl<'a> Decider<'a, '_> {
         }
     }
 
-    /// Writes those edits.
+    /// Writes the edits.
     pub(super) fn apply_releases(&mut self, edits: Edits<'a>) {
         for (collection, edits) in edits {
             let mut of_blueprint = self.of_blueprint(collection);
@@ -131,8 +132,8 @@ impl<'a> Decider<'a, '_> {
         if count == 0 { Ok(()) } else { Err(still_referred_to(count, named)) }
     }
 
-    /// Those of the found resources that no longer refer to `id` once the items before this one are applied, and `id` itself,
-    /// which goes.
+    /// Returns the found resources that no longer refer to `id` once the items before this one are applied, and `id`
+    /// itself if it was found.
     fn no_longer(&mut self, referring: &Referrer<'_>, found: &ResultSet, id: ResourceId) -> Result<Vec<ResourceId>> {
         let blueprint = &referring.collection.blueprint;
         let written = self.overlay.resources_of(blueprint.number);
@@ -151,8 +152,8 @@ impl<'a> Decider<'a, '_> {
         Ok(gone)
     }
 
-    /// The edit that takes `target` out of these fields of a resource, in all variants; `None` if it does not name it, or is
-    /// `target` itself.
+    /// Returns the edit that removes `target` from these fields of a resource, in all variants; `None` if they do not
+    /// hold it, or the resource is `target` itself.
     fn nullify(&self, referring: &Referrer<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Edit>> {
         let Collection { blueprint, change, .. } = &**referring.collection;
         if blueprint.number == self.blueprint.number && id == target {

@@ -1,6 +1,7 @@
-//! Relations and users: what a value names must exist, unless this field of this resource names it already.
+//! Relations and users: a value may name only existing resources and members, except names that the same field of this
+//! resource already holds.
 //!
-//! For the writer, what it must not know of does not exist: the answer is the same, word for word.
+//! Resources that the writer must not know about do not exist for it: the error is the same, word for word.
 
 use std::borrow::Cow;
 
@@ -20,15 +21,15 @@ use crate::data::lookup::Lookup;
 use crate::data::records::decode_id;
 use crate::data::sight::may_relate_to;
 
-/// The thing that a target of a relation names.
+/// The resource that a target of a relation names.
 enum Target {
     /// The resource of this id. An import may name it by its key.
     Id(ResourceId),
-    /// Nothing that exists.
+    /// No existing resource.
     Missing,
 }
 
-/// The value of a relation, looked up.
+/// The result of looking up a relation's value.
 struct ResolvedRelation {
     /// The value with ids in the place of keys, if it had keys.
     resolved: Option<Value>,
@@ -121,7 +122,8 @@ impl Decider<'_, '_> {
         let promise = self.promised.get(text).filter(|_| blueprint == self.blueprint.number).map(|promise| promise.id);
         // What looks like an id is one if it exists, and a key otherwise: other systems have keys of that form.
         if let Some(id) = ResourceId::parse(text).filter(|&id| promise != Some(id)) {
-            // The snapshot is that before the group. It is in memory, unlike the store: a body may name very many resources.
+            // The snapshot is the one before the group. It is in memory, unlike the store, which matters because a body
+            // may name very many resources.
             let published = match self.overlay.writes_of(&Key::Resource { blueprint, id }) {
                 Some(_) => self.overlay.meta(blueprint, id)?.map(|target| target.published),
                 None => collection.snapshot.get(id.as_u128()).map(|hit| hit.stamps.published),
@@ -140,7 +142,7 @@ impl Decider<'_, '_> {
         }
     }
 
-    /// Those of the targets that this field of this resource does not hold already, in any variant.
+    /// Returns the targets that this field of this resource does not hold already, in any variant.
     fn not_held(&self, edit: &mut Edit, position: usize, mut missing: Vec<String>) -> Result<Vec<String>> {
         if !missing.is_empty()
             && let Some(held) = self.held(edit)?.get(&position)
@@ -150,7 +152,7 @@ impl Decider<'_, '_> {
         Ok(missing)
     }
 
-    /// The values of the fields that name something, in all copies of the resource. Read once for an edit.
+    /// Returns the names in the relation and user fields, over all copies of the resource. Read once for an edit.
     fn held<'e>(&self, edit: &'e mut Edit) -> Result<&'e HeldNames> {
         if edit.held.is_none() {
             edit.held = Some(self.read_held(edit)?);
@@ -193,7 +195,8 @@ impl Decider<'_, '_> {
         if held.is_some_and(|held| held.contains(&value.to_string())) {
             return Ok(None);
         }
-        // One text for a member with another role and for none: who may write a resource need not know the members.
+        // The text is the same for a member with another role and for a missing one: a writer of resources need not
+        // know the members.
         Ok(Some(match role {
             Some(role) => format!("there is no member with the id {value} and the role `{role}`"),
             None => format!("there is no member with the id {value}"),
@@ -201,7 +204,7 @@ impl Decider<'_, '_> {
     }
 }
 
-/// A target, or the id of a member, as a text.
+/// Returns a target, or the id of a member, as a text.
 fn text_of(value: Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text),

@@ -1,4 +1,4 @@
-//! Creating, changing and deleting one resource: existence, versions, merged copies, and what the write leaves.
+//! Creates, changes and deletes one resource: checks existence and versions, merges copies, and collects the writes.
 //!
 //! An item writes to the overlay only after all its checks passed (`apply_edit`, and the end of `delete`), so an item
 //! that fails needs no rollback, and the items beside it are not affected.
@@ -78,12 +78,11 @@ impl Decider<'_, '_> {
         Ok(WrittenResource { id, effect: Effect::Deleted, meta, before: None })
     }
 
-    /// Records a change for the change feed: of a resource that did not exist before, no longer exists, or both times
-    /// does.
+    /// Records a change for the change feed. Without `before` the resource was created, without `after` it was deleted.
     fn note_change(&mut self, id: ResourceId, before: Option<&Meta>, after: Option<&Meta>) {
         let (blueprint, now) = (self.blueprint, self.overlay.now);
         let public = |meta: Option<&Meta>| meta.is_some_and(|meta| is_public(blueprint, meta.published, now));
-        // A singular resource is served as a draft, too; whether it is one is still of interest.
+        // A singular resource is served even as a draft. The feed still reports its publication.
         let published = |meta: &Meta| match blueprint.kind {
             BlueprintKind::Singular => meta.published.is_some(),
             _ => is_public(blueprint, meta.published, now),
@@ -124,7 +123,8 @@ impl Decider<'_, '_> {
         self.overlay.meta(self.blueprint.number, id)?.ok_or_else(|| no_resource(self.blueprint, &id.to_string()))
     }
 
-    /// Merges what is written into the copies, and checks what depends on the state. All errors are reported together.
+    /// Merges the written values into the copies, and checks everything that depends on the state. All errors are
+    /// reported together.
     pub(super) fn write_copies(
         &mut self,
         edit: &mut Edit,
@@ -198,7 +198,7 @@ impl Decider<'_, '_> {
         for key in removes {
             self.overlay.remove(key);
         }
-        // Copies of variants that the blueprint no longer has go with the first write after the variant's removal.
+        // Copies of removed variants are deleted with the first write after the variant's removal.
         let known = self.blueprint.variant_numbers();
         for version in after.copies.extract_if(.., |version| !known.contains(&version.variant)) {
             self.overlay.supersede(blueprint, id, version);
@@ -222,8 +222,8 @@ impl Decider<'_, '_> {
     }
 }
 
-/// The values of the copy that results, in the blueprint's order, and its index columns. Values are borrowed: they may be
-/// large, and the committer has no time to copy them.
+/// Returns the resulting values of the copy, in the blueprint's order, and its index columns. Values are borrowed,
+/// because copying large ones would hold up the committer.
 fn merge<'a>(
     blueprint: &Blueprint,
     current: Option<&'a [Value]>,

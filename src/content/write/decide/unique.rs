@@ -21,7 +21,7 @@ pub(super) struct ValueChange {
 }
 
 impl ValueChange {
-    /// The change of the value at a position by an item; none if it stays the same.
+    /// Returns the change of the value at a position by an item; none if it stays the same.
     pub(super) fn of(current: Option<&[Value]>, values: &[Cow<'_, Value>], position: usize) -> Option<ValueChange> {
         let old = current.and_then(|values| unique_text(&values[position]));
         let new = unique_text(&values[position]);
@@ -66,7 +66,7 @@ impl Decider<'_, '_> {
         Ok(())
     }
 
-    /// The claims that a resource holds, also under fields that are becoming unique.
+    /// Returns the claims that a resource holds, also under fields that are becoming unique.
     pub(super) fn claims_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
         let mut claims = Vec::new();
         let mut fields = ClaimedField::of(self.blueprint);
@@ -86,14 +86,14 @@ impl Decider<'_, '_> {
         Ok(claims)
     }
 
-    /// The name of the holder of a value in an error: by its id only if the writer may see it.
+    /// Returns the holder of a value for an error: its id only if the writer may see it.
     pub(super) fn name_of(&self, holder: ResourceId) -> Result<String> {
         let published = self.overlay.meta(self.blueprint.number, holder)?.and_then(|meta| meta.published);
         let may_learn = Sight::of_writer(self.access, self.blueprint, self.overlay.now).shows(published);
         Ok(if may_learn { format!("the resource `{holder}`") } else { "another resource".to_owned() })
     }
 
-    /// The resource that a claim names. While a field is becoming unique, stored values may not be claimed yet.
+    /// Returns the resource that a claim names. While a field is becoming unique, stored values may not be claimed yet.
     pub(super) fn holder(&self, claim: &Key) -> Result<Option<ResourceId>> {
         self.overlay.get(claim)?.map(|holder| decode_id(&holder)).transpose()
     }

@@ -11,10 +11,11 @@ use crate::data::saved_view::{NewView, SavedView, ViewPatch};
 use crate::data::state::State;
 use crate::write::overlay::Overlay;
 
-/// The number of views a member may have. With their size this bounds what members can put into the memory of the server.
+/// The maximum number of views of a member. Together with the maximum size of a view, it limits the memory that members
+/// can fill.
 const MAX_OF_MEMBER: usize = 100;
 
-/// The number of views of a blueprint that may be shared: everybody is shown all of them.
+/// The maximum number of shared views of a blueprint, because all of them are shown to everybody.
 const MAX_SHARED: usize = 200;
 
 pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, owner: u64, new: &NewView) -> Result<Outcome> {

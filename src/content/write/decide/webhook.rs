@@ -58,7 +58,7 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Stores how far webhooks are delivered. One that was deleted meanwhile has nothing stored.
+/// Stores the delivery progress of webhooks. Skips webhooks that were deleted meanwhile.
 pub(super) fn save(state: &State, overlay: &mut Overlay<'_>, parts: &[(String, usize, Vec<u8>)]) -> Outcome {
     for (id, part, bytes) in parts.iter().filter(|(id, ..)| state.webhooks.contains_key(id)) {
         match bytes.is_empty() {

@@ -66,7 +66,7 @@ fn an_answer_that_is_too_large_is_not_kept() {
     assert!(cache.get(b"a", |_| version(1)).is_some() && cache.get(b"b", |_| version(1)).is_none());
 }
 
-/// Asks 20 times at once and returns how often the answer was made. `make` gets the number of the call.
+/// Asks 20 times at once. Returns the number of times the answer was made. `make` gets the number of the call.
 async fn ask_at_once<F>(cache: &Arc<AnswerCache>, make: fn(usize) -> F, expected: &Result<&'static str, Code>) -> usize
 where
     F: Future<Output = AnswerResult> + Send + 'static,
@@ -126,7 +126,7 @@ async fn if_the_request_that_makes_an_answer_ends_another_one_makes_it() {
     };
     tokio::task::yield_now().await;
     assert!(!waiting.is_finished(), "it waits for the one that makes the answer");
-    // Another version is another answer.
+    // Another version must not get this answer.
     let other = cache.get_or_make(b"key", version(2), || async { Ok(answer(2, "other")) }).await.unwrap();
     assert_eq!(other.body, "other");
     stuck.abort();
@@ -153,7 +153,7 @@ fn what_is_asked_for_differs_by_host_target_and_what_is_seen_but_not_by_more_tha
         a.resource(),
     ];
     for (position, key) in lists.iter().enumerate() {
-        // Without the address in its links, a list is the same as with an empty one.
+        // Only the list without the address in its links may have the key of the list with an empty address.
         assert!(position == 4 || !lists[..position].contains(key), "{position}");
     }
     assert_eq!((a.list(false, true), a.resource()), (b.list(false, true), b.resource()));

@@ -50,7 +50,7 @@ pub(super) fn page(page: &PageCount) -> Value {
     json!({ "path": &*page.path, "views": page.views, "visitors": page.visitors })
 }
 
-/// The rows of a breakdown; `name_key` and `count_key` are the keys of the value and of its visitors.
+/// Returns the rows of a breakdown; `name_key` and `count_key` are the keys of the value and of its visitors.
 pub(super) fn shares(breakdown: &Breakdown, name_key: &str, count_key: &str) -> Value {
     let rows = breakdown.rows.iter().map(|row| {
         let percentage = percentage(row.visitors, breakdown.total);
@@ -79,7 +79,7 @@ pub(super) fn series_point(point: &SeriesPoint, interval: Interval) -> Value {
     json!({ "date": date, "value": point.value })
 }
 
-/// The key of a row's value.
+/// Returns the key of a row's value.
 pub(super) fn utm_key(dimension: Dimension) -> &'static str {
     match dimension {
         Dimension::Medium => "medium",
@@ -97,7 +97,7 @@ pub(super) fn session_pages(pages: &PageSessionCounts) -> Value {
     rows.collect()
 }
 
-/// The name of an event as the rest of a URL's path has it.
+/// Returns the name of an event as the rest of a URL's path has it.
 pub(super) fn event_name(encoded: &str) -> String {
     percent_decode_str(encoded).decode_utf8_lossy().into_owned()
 }

@@ -64,8 +64,8 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
     }
 }
 
-/// What is sent if it is not a pageview; else the field that is wrong, and why. Only an event with `properties` may have a
-/// name of its own, so that a misspelled `pageview` is noticed.
+/// Parses an event that is not a pageview; `None` for a pageview. The error is the invalid field and the reason. Only
+/// an event with `properties` may have its own name, so a misspelled `pageview` is noticed.
 fn parse_custom(object: &Map<String, Value>) -> Result<Option<NamedEvent>, (&'static str, String)> {
     let name = object.get("name");
     match (name.and_then(Value::as_str), object.get("properties").filter(|properties| !properties.is_null())) {

@@ -27,7 +27,8 @@ use crate::transport::rate::{RateLimit, network};
 /// The longest body of an event.
 const MAX_EVENT_BYTES: usize = 64 << 10;
 
-/// `POST /v2/analytics/events`. Answers before the pageview is counted, and also for one that is not.
+/// Handles `POST /v2/analytics/events`. Answers before the pageview is counted, and gives the same answer if it is not
+/// counted.
 pub(super) async fn send(
     State(app): State<App>,
     Extension(limit): Extension<Option<Arc<RateLimit<IpAddr>>>>,
@@ -62,7 +63,7 @@ pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQu
 }
 
 /// Deletes the figures that a query string names by `site`, `start` and `end`, and returns the body of the answer.
-/// Without days it deletes those of all days. On return no report shows them and no file holds them.
+/// Without dates it deletes all days. On return no report shows these figures and no file holds them.
 ///
 /// # Errors
 /// `INVALID_PARAMETER`, and those of [`Analytics::delete`].

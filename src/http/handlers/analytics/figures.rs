@@ -1,14 +1,14 @@
-//! How JSON bodies show figures: rounded percentages, changes, trends and durations (`API.md` 4.8).
+//! The form of figures in JSON: rounded percentages, changes, trends and durations (`API.md` 4.8).
 
 use bindery_analytics::{Comparison, Totals};
 use serde_json::{Value, json};
 
-/// The change in percent, to one decimal. From zero it is 100, or 0 if there is nothing now either.
+/// Returns the change in percent, to one decimal. From zero it is 100, or 0 if the new figure is zero too.
 pub(super) fn change(figure: Comparison) -> Value {
     tenths(change_tenths(figure))
 }
 
-/// `up`, `down`, or `stable` for a change that rounds to 0.
+/// Returns `up`, `down`, or `stable` for a change that rounds to 0.
 pub(super) fn trend(figure: Comparison) -> &'static str {
     match change_tenths(figure) {
         0 => "stable",
@@ -17,12 +17,12 @@ pub(super) fn trend(figure: Comparison) -> &'static str {
     }
 }
 
-/// A part in percent of the whole, to one decimal; 0 of nothing.
+/// Returns a part in percent of the whole, to one decimal; 0 if the whole is 0.
 pub(super) fn percentage(part: u64, whole: u64) -> Value {
     tenths(if whole == 0 { 0 } else { divide(1_000 * i128::from(part), i128::from(whole)) })
 }
 
-/// The average duration of a session as `HH:MM:SS`.
+/// Returns the average duration of a session as `HH:MM:SS`.
 pub(super) fn average_duration(totals: &Totals) -> String {
     let seconds = match totals.sessions {
         0 => 0,
@@ -44,7 +44,7 @@ fn tenths(tenths: i128) -> Value {
     if tenths % 10 == 0 { json!((tenths / 10) as i64) } else { json!(tenths as f64 / 10.0) }
 }
 
-/// A quotient rounded half away from zero. `by` must be positive.
+/// Returns a quotient rounded half away from zero. `by` must be positive.
 fn divide(number: i128, by: i128) -> i128 {
     (2 * number.abs() + by) / (2 * by) * number.signum()
 }

@@ -24,7 +24,7 @@ const OPERATORS: [&str; 4] = ["eq", "ne", "in", "not_in"];
 const MAX_FILTERS: usize = 20;
 const MAX_VALUES: usize = 100;
 
-/// The filters of a request.
+/// Returns the filters of a request.
 ///
 /// Errors: `INVALID_FILTER`.
 pub(super) fn filters(params: &RawParams) -> Result<Vec<VisitFilter>> {

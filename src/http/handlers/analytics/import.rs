@@ -51,7 +51,7 @@ pub(super) async fn import(
     let mut body = body.into_data_stream();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
-        // One thread for each piece, so that a client that sends slowly holds none.
+        // Each piece gets its own blocking call, so that a client that sends slowly holds no thread.
         let reading = tokio::task::spawn_blocking(move || {
             import.push(&piece);
             import

@@ -15,7 +15,7 @@ const MAX_LIMIT: usize = 1_000;
 /// The longest time series by hour or by day.
 const MAX_POINTS: i64 = 100_000;
 
-/// The period of a report. `end` is today by default, and `start` 29 days before `end`.
+/// Returns the period of a report. `end` is today by default, and `start` 29 days before `end`.
 ///
 /// Errors: `INVALID_PARAMETER`.
 pub(super) fn period(params: &RawParams, now: Millis) -> Result<Period> {
@@ -24,7 +24,7 @@ pub(super) fn period(params: &RawParams, now: Millis) -> Result<Period> {
     Period::new(start, end).ok_or_else(|| start_after_end(start, end))
 }
 
-/// The period of a deletion: unlimited on a side that is not given.
+/// Returns the period of a deletion: unlimited on a side that is not given.
 ///
 /// Errors: `INVALID_PARAMETER`.
 pub(super) fn open_period(params: &RawParams) -> Result<Period> {
@@ -33,7 +33,7 @@ pub(super) fn open_period(params: &RawParams) -> Result<Period> {
     Period::between(start, end).ok_or_else(wrong_order)
 }
 
-/// The interval of a time series, a day by default.
+/// Returns the interval of a time series, a day by default.
 ///
 /// Errors: `INVALID_PARAMETER`, also if the series would be too long.
 pub(super) fn interval(params: &RawParams, period: Period) -> Result<Interval> {
@@ -62,7 +62,7 @@ pub(super) fn interval(params: &RawParams, period: Period) -> Result<Interval> {
     Ok(interval)
 }
 
-/// The number of rows, 10 by default.
+/// Returns the number of rows, 10 by default.
 ///
 /// Errors: `INVALID_PARAMETER`.
 pub(super) fn limit(params: &RawParams) -> Result<usize> {
@@ -75,7 +75,7 @@ pub(super) fn limit(params: &RawParams) -> Result<usize> {
     })
 }
 
-/// The site, if one is given.
+/// Returns the site, if one is given.
 ///
 /// Errors: `INVALID_PARAMETER`.
 pub(super) fn site(params: &RawParams) -> Result<Option<String>> {
@@ -86,7 +86,7 @@ pub(super) fn site(params: &RawParams) -> Result<Option<String>> {
     })
 }
 
-/// The site, where one must be given.
+/// Returns the site, where one must be given.
 ///
 /// Errors: `INVALID_PARAMETER`.
 pub(super) fn required_site(params: &RawParams) -> Result<String> {

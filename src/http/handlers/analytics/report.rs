@@ -45,7 +45,7 @@ pub enum Report {
 }
 
 impl Report {
-    /// The parameters that the report takes.
+    /// Returns the parameters that the report takes.
     fn parameters(&self) -> &'static [&'static str] {
         match self {
             Report::Live => &["site", FILTERS],
@@ -61,21 +61,21 @@ impl Report {
         }
     }
 
-    /// Answers the report. `raw_query` is the query string; parameters that the report does not take are ignored, unless it
-    /// has `strict`.
-    /// Blocks for some milliseconds.
+    /// Answers the report. `raw_query` is the query string. Parameters that the report does not take are ignored,
+    /// unless `strict` is set. Blocks for some milliseconds.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER`; `INVALID_FILTER`, also if a day of the period has no visits; `INTERNAL` if figures of the period are damaged or the disk fails; `OVERLOADED` while the
-    /// server shuts down, or if a report with filters takes too long.
+    /// `INVALID_PARAMETER`; `INVALID_FILTER`, also if a day of the period has no visits; `INTERNAL` if figures of the
+    /// period are damaged or the disk fails; `OVERLOADED` while the server shuts down, or if a report with filters
+    /// takes too long.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
         self.answer_noting(analytics, raw_query).map(|(body, _)| body)
     }
 
-    /// The same, with the days of which filters did not see every visit.
+    /// Like [`Report::answer`], and also returns the days for which filters did not see every visit.
     ///
     /// # Errors
-    /// Those of [`Report::answer`].
+    /// The errors of [`Report::answer`].
     pub fn answer_noting(&self, analytics: &Analytics, raw_query: &str) -> Result<(Value, Vec<Day>)> {
         let params = RawParams::parse(raw_query);
         strict::check(&params, self.parameters())?;
@@ -142,7 +142,7 @@ impl Request<'_> {
         self.figures(|figures| body(figures, period))
     }
 
-    /// A report that also needs the previous period.
+    /// Returns a report that also needs the previous period.
     fn compared(&self, body: impl FnOnce(&Figures, Period) -> Result<Value>) -> Result<Value> {
         self.preload(self.read_period()?.previous());
         self.period(body)

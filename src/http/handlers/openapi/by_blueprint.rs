@@ -1,5 +1,5 @@
-//! The paths of each blueprint, with its own schemas in their bodies: what a generated client is typed by. They are the general
-//! operations on resources with some parts replaced. Must not know how operations are described.
+//! The paths of each blueprint, with its own schemas in their bodies, from which generated clients get their types.
+//! They are the general operations on resources with some parts replaced. Must not know how operations are described.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::observe::operations;
 /// The path of the general operations on resources.
 const RESOURCES: &str = "/v2/resources/{blueprint}";
 
-/// General schemas, the name of each blueprint's own, and its attributes in it.
+/// The general schemas that are replaced: name, the suffix of the blueprint's own schema, and its attributes schema.
 const PARTS: [(&str, &str, &str); 9] = [
     ("Resource", "resource", "attributes"),
     ("ResourceList", "list", "attributes"),
@@ -27,13 +27,13 @@ const PARTS: [(&str, &str, &str); 9] = [
     ("BulkChange", "bulk-update", "change"),
 ];
 
-/// True if the general description of these operations is replaced by those of blueprints.
+/// Is true if the general description of these operations is replaced by those of blueprints.
 pub(super) fn is_replaced(path: &str) -> bool {
     path.starts_with(RESOURCES)
 }
 
-/// The schemas of a blueprint, by name: the general ones with its attributes.
-/// Without paths, bodies of requests and answers need none.
+/// Returns the schemas of a blueprint, by name: the general ones with its attributes. Without paths, the schemas of
+/// request and response bodies are left out.
 pub(super) fn schemas(blueprint: &Blueprint, general: &Map<String, Value>, has_paths: bool) -> Vec<(String, Value)> {
     let mut schemas = fields::schemas(blueprint);
     let parts = if has_paths { &PARTS[..] } else { &PARTS[..2] };
@@ -41,7 +41,7 @@ pub(super) fn schemas(blueprint: &Blueprint, general: &Map<String, Value>, has_p
         let mut schema = general[name].clone();
         replace_references(&mut schema, &blueprint.slug, attributes);
         if part == "resource" {
-            // Only `fields` and `exclude` leave keys out, and a program knows which it asks for.
+            // All keys are required: only `fields` and `exclude` leave keys out, and their caller knows which.
             schema["required"] =
                 json!(["id", "type", "published_at", "created_at", "updated_at", "attributes", "relationships"]);
         }
@@ -50,7 +50,8 @@ pub(super) fn schemas(blueprint: &Blueprint, general: &Map<String, Value>, has_p
     schemas
 }
 
-/// A name of each blueprint for identifiers: `ContactMessages` of `contact-messages`. Equal ones get numbers.
+/// Returns a name for identifiers for each blueprint: `ContactMessages` for `contact-messages`. Equal names get
+/// numbers.
 pub(super) fn names<'a>(slugs: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut taken = BTreeSet::new();
     let mut name_of = |slug: &str| {
@@ -65,7 +66,7 @@ pub(super) fn names<'a>(slugs: impl Iterator<Item = &'a str>) -> Vec<String> {
     slugs.map(&mut name_of).collect()
 }
 
-/// The paths of a blueprint. `name` is that for identifiers.
+/// Returns the paths of a blueprint. `name` is its name for identifiers.
 pub(super) fn paths(blueprint: &Blueprint, name: &str) -> Map<String, Value> {
     let mut paths = Map::new();
     for operation in operations::all() {
@@ -93,7 +94,7 @@ fn describe(operation: &Operation, blueprint: &Blueprint, name: &str) -> Value {
     description
 }
 
-/// The word that the identifier of an operation begins with.
+/// Returns the word with which the identifier of an operation begins.
 fn verb(id: &str) -> String {
     let verb = match id {
         "listResources" => "list",
@@ -116,7 +117,7 @@ fn verb(id: &str) -> String {
     verb.to_owned()
 }
 
-/// The parameters that have an effect for this blueprint, with its variants and the blueprints that it relates to.
+/// Returns the parameters that have an effect for this blueprint, with its variants and related blueprints.
 fn parameters(operation: &Operation, blueprint: &Blueprint) -> Vec<Value> {
     let query = |name: &str, schema: Value, about: &str| json!({ "in": "query", "name": name, "required": false, "schema": schema, "description": about });
     let variants: Vec<&str> = blueprint.variants.iter().map(|variant| variant.slug.as_str()).collect();
@@ -144,7 +145,7 @@ fn parameters(operation: &Operation, blueprint: &Blueprint) -> Vec<Value> {
     parameters
 }
 
-/// A body that the server accepts, unless a required relation has to name a resource that exists.
+/// Returns an example body. The server accepts it, unless a required relation has to name an existing resource.
 fn example(operation: &Operation, blueprint: &Blueprint) -> Option<Value> {
     let is_related = |field: &&Field| field.related_blueprint().is_some();
     let mut shown: Vec<&Field> = blueprint.fields.iter().filter(|field| field.required).collect();
@@ -160,7 +161,7 @@ fn example(operation: &Operation, blueprint: &Blueprint) -> Option<Value> {
     }
 }
 
-/// Makes references to general schemas lead to those of a blueprint.
+/// Makes references to general schemas point to those of a blueprint.
 fn replace_references(schema: &mut Value, slug: &str, attributes: &str) {
     match schema {
         Value::Object(object) => {

@@ -1,4 +1,4 @@
-//! The schemas of a blueprint's attributes: what is answered, and what may be written (`API.md` 2.4.3).
+//! The schemas of a blueprint's attributes, in answers and in writes (`API.md` 2.4.3).
 
 use bindery_model::blueprint::{Blueprint, Choices, Field, FieldType};
 use bindery_model::value::ADDRESS_PARTS;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::shape;
 
-/// The schemas of one blueprint's attributes, under names that begin with its slug.
+/// Returns the schemas of one blueprint's attributes, under names that begin with its slug.
 pub(super) fn schemas(blueprint: &Blueprint) -> Vec<(String, Value)> {
     let slug = &blueprint.slug;
     let named = |part: &str| format!("{slug}.{part}");
@@ -36,7 +36,7 @@ pub(super) fn schemas(blueprint: &Blueprint) -> Vec<(String, Value)> {
     ]
 }
 
-/// What a field is answered as.
+/// Returns the schema of a field's value in answers.
 fn answered(field: &Field) -> Value {
     let mut schema = value(&field.field_type);
     if let FieldType::HtmlPage { .. } = field.field_type {
@@ -48,12 +48,12 @@ fn answered(field: &Field) -> Value {
     about(field, nullable(schema))
 }
 
-/// What may be written to a field.
+/// Returns the schema of a field's value in writes.
 fn written(field: &Field) -> Value {
     about(field, nullable(value(&field.field_type)))
 }
 
-/// What may be written to a field of a new resource: a required one is not null.
+/// Returns the schema of a field's value in the write of a new resource: a required value is not null.
 fn created(field: &Field) -> Value {
     match field.required {
         true => about(field, value(&field.field_type)),
@@ -69,7 +69,7 @@ fn about(field: &Field, mut schema: Value) -> Value {
     schema
 }
 
-/// The same, or null. A choice needs null among its values too.
+/// Allows null in a schema. A choice needs null among its values too.
 fn nullable(mut schema: Value) -> Value {
     if let Some(values) = schema["enum"].as_array_mut() {
         values.push(Value::Null);
@@ -138,7 +138,7 @@ fn value(field_type: &FieldType) -> Value {
     }
 }
 
-/// A value that the field accepts. The ids of a relation may name nothing.
+/// Returns a value that the field accepts. The ids of a relation may name nothing.
 pub(super) fn example(field_type: &FieldType) -> Value {
     let choice = |values: &Option<Choices>| {
         values.as_ref().and_then(|values| values.values().first().cloned()).unwrap_or_else(|| "value".to_owned())

@@ -1,11 +1,11 @@
-//! The parameters that the operations share, as the description has them.
+//! The shared parameters of operations, as described in OpenAPI.
 
 use std::sync::Arc;
 
 use bindery_model::blueprint::Blueprint;
 use serde_json::{Map, Value, json};
 
-/// The shared parameters by name. If `blueprints` are known, only they can be named.
+/// Returns the shared parameters by name. If `blueprints` are given, only they can be named.
 pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
     let mut slug = json!({ "type": "string", "pattern": "^[a-z][a-z0-9_-]{0,62}$" });
     if !blueprints.is_empty() {
@@ -48,7 +48,7 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
                 "in": "query", "name": "filter", "style": "deepObject", "explode": true,
                 "description": "`filter[field]=value` or `filter[field][operator]=value`; all must match (API.md 4.6).",
                 "schema": { "type": "object", "additionalProperties": { "type": "string" } },
-                // Otherwise viewers send fields that they make up.
+                // Without it, viewers send invented fields.
                 "example": {},
             }),
         ),
@@ -58,7 +58,7 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
                 "in": "query", "name": "filter", "style": "deepObject", "explode": true,
                 "description": "`filter[field]=value` or `filter[field][operator]=value`: which visits count (API.md 4.8.12).",
                 "schema": { "type": "object", "additionalProperties": { "type": "string" } },
-                // Otherwise viewers send fields that they make up.
+                // Without it, viewers send invented fields.
                 "example": {},
             }),
         ),

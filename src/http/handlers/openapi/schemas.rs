@@ -1,4 +1,4 @@
-//! The schemas that do not depend on blueprints. The shapes are those of `API.md`.
+//! The schemas that do not depend on blueprints. Their shapes are defined in `API.md`.
 
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
@@ -10,7 +10,7 @@ use super::shape::{
     options, or_null, reference, text, time,
 };
 
-/// All of them, by name.
+/// Returns all of them, by name.
 pub(super) fn general() -> Map<String, Value> {
     let all = [
         common(),
@@ -113,7 +113,7 @@ fn facet() -> Value {
     ])
 }
 
-/// Of numbers, or of money by currency.
+/// Returns the schema of statistics: of numbers, or of money by currency.
 fn stats() -> Value {
     let number = || json!({ "type": ["number", "null"] });
     let figures = || [("count", count()), ("min", number()), ("max", number()), ("sum", number()), ("avg", number())];
@@ -233,10 +233,10 @@ fn blueprints() -> Schemas {
     ]
 }
 
-/// What the search engine settings of a blueprint name fields for.
+/// The purposes for which the search engine settings of a blueprint name fields.
 const SEO_PARTS: [&str; 5] = ["content", "focus_keyword", "title", "description", "slug"];
 
-/// The settings of all types of fields, as they are answered: each type has some of them.
+/// Returns the settings of all types of fields, as they are answered. Each type has some of them.
 fn field_settings() -> Value {
     let maybe_list = || json!({ "type": ["array", "null"], "items": text() });
     let unit = json!({ "type": "string", "enum": DurationUnit::ALL.map(DurationUnit::as_str) });
@@ -260,7 +260,7 @@ fn field_settings() -> Value {
     ])
 }
 
-/// The same schema, of which these keys are required.
+/// Adds keys to the required ones of a schema.
 fn also_required(mut schema: Value, keys: &[&str]) -> Value {
     schema["required"] = json!(keys);
     schema

@@ -1,4 +1,4 @@
-//! Shapes that schemas are put together from. Must not know what they describe.
+//! Building blocks of schemas. Must not know what they describe.
 
 use serde_json::{Map, Value, json};
 
@@ -29,19 +29,19 @@ pub(super) fn flag() -> Value {
     json!({ "type": "boolean" })
 }
 
-/// What the schema of this name describes, or null.
+/// Returns a schema that also allows null.
 pub(super) fn or_null(schema: &str) -> Value {
     json!({ "anyOf": [reference(schema), { "type": "null" }] })
 }
 
-/// The same object, which has all of its keys.
+/// Requires all keys of an object schema.
 pub(super) fn all_required(mut schema: Value) -> Value {
     let keys: Vec<Value> = schema["properties"].as_object().into_iter().flatten().map(|(key, _)| json!(key)).collect();
     schema["required"] = Value::Array(keys);
     schema
 }
 
-/// The same schema with a description.
+/// Adds a description to a schema.
 pub(super) fn described(mut schema: Value, description: &str) -> Value {
     schema["description"] = description.into();
     schema
@@ -55,17 +55,18 @@ pub(super) fn reference(schema: &str) -> Value {
     super::reference(schema)
 }
 
-/// An object that may have any keys. Generators read one without `additionalProperties` as an object that has none.
+/// Returns an object that may have any keys. Without `additionalProperties`, generators would read it as an object that
+/// has none.
 pub(super) fn any_object() -> Value {
     json!({ "type": "object", "additionalProperties": true })
 }
 
-/// An object whose keys the client chooses.
+/// Returns an object whose keys the client chooses.
 pub(super) fn map_of(values: Value) -> Value {
     json!({ "type": "object", "additionalProperties": values })
 }
 
-/// An object that has all of these keys.
+/// Returns an object that has all of these keys.
 pub(super) fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
     let required: Vec<&str> = properties.iter().map(|(key, _)| *key).collect();
     let properties: Map<String, Value> =
@@ -73,13 +74,13 @@ pub(super) fn object<const N: usize>(properties: [(&str, Value); N]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 
-/// An object that may have these keys.
+/// Returns an object that may have these keys.
 pub(super) fn options<const N: usize>(properties: [(&str, Value); N]) -> Value {
     let properties: Map<String, Value> = properties.into_iter().map(|(key, schema)| (key.to_owned(), schema)).collect();
     json!({ "type": "object", "properties": properties })
 }
 
-/// The same object with more keys that it may have.
+/// Adds optional keys to an object schema.
 pub(super) fn also<const N: usize>(mut schema: Value, properties: [(&str, Value); N]) -> Value {
     for (key, property) in properties {
         schema["properties"][key] = property;

@@ -1,4 +1,4 @@
-//! Reading parts of a request body and collecting the errors, each with its path.
+//! The reading of parts of a request body. Collects the errors, each with its path.
 
 use serde_json::{Map, Value};
 
@@ -6,10 +6,10 @@ use crate::blueprint::slug::slug_from_name;
 use crate::error::FieldErrors;
 use crate::sent::{describe, quote, quote_all};
 
-/// The longest label or other text, in characters.
+/// The maximum length of a label or another text, in characters.
 const MAX_LABEL_CHARACTERS: usize = 1_000;
 
-/// Reads parts of a body. A part that is wrong is reported, and read as if it were empty, so that reading goes on.
+/// Reads parts of a body. An invalid part is reported, and treated as if it were empty, so that the reading continues.
 #[derive(Default)]
 pub(super) struct BodyReader {
     /// The errors found so far, by path.
@@ -19,12 +19,12 @@ pub(super) struct BodyReader {
 }
 
 impl BodyReader {
-    /// A reader of what a client sent.
+    /// Makes a reader for a body that a client sent.
     pub(super) fn with_limits() -> BodyReader {
         BodyReader { has_limits: true, ..BodyReader::default() }
     }
 
-    /// Tests whether a list may have so many elements. Reports it if not.
+    /// Returns whether a list may have this many elements. Reports an error if not.
     pub(super) fn accepts(&mut self, length: usize, limit: usize, path: &str) -> bool {
         let accepts = self.fits(length, limit);
         if !accepts {
@@ -33,12 +33,12 @@ impl BodyReader {
         accepts
     }
 
-    /// Tests whether a length is within a limit, or limits are not checked.
+    /// Returns whether a length is within a limit, or limits are not checked.
     pub(super) fn fits(&self, length: usize, limit: usize) -> bool {
         length <= limit || !self.has_limits
     }
 
-    /// Tests whether a text is not too long.
+    /// Returns whether a text is not too long.
     pub(super) fn fits_text(&self, text: &str) -> bool {
         // A text never has more characters than bytes.
         self.fits(text.len(), MAX_LABEL_CHARACTERS) || self.fits(text.chars().count(), MAX_LABEL_CHARACTERS)
@@ -48,7 +48,7 @@ impl BodyReader {
         self.errors.push((path.to_owned(), vec![text]));
     }
 
-    /// A required label.
+    /// Reads a required label.
     pub(super) fn label(&mut self, value: Option<Value>, path: &str) -> String {
         let error = match value {
             Some(Value::String(text)) if !text.trim().is_empty() && text.chars().count() <= MAX_LABEL_CHARACTERS => {
@@ -63,10 +63,11 @@ impl BodyReader {
         String::new()
     }
 
-    /// A slug, derived from the name if it is left out. `None` if there is none; its syntax is not checked.
+    /// Reads a slug. If it is left out, it is derived from the name. Returns `None` if there is none. The syntax is not
+    /// checked.
     pub(super) fn slug(&mut self, value: Option<Value>, name: &str, path: &str) -> Option<String> {
         let error = match value {
-            // The name's own error is reported already.
+            // The error of the name itself is already reported.
             None if name.is_empty() => return None,
             None => match slug_from_name(name) {
                 Some(slug) => return Some(slug),
@@ -79,7 +80,7 @@ impl BodyReader {
         None
     }
 
-    /// A string that may be null or left out.
+    /// Reads a string that may be null or left out.
     pub(super) fn text(&mut self, value: Option<Value>, path: &str) -> Option<String> {
         match value {
             None | Some(Value::Null) => None,
@@ -95,7 +96,7 @@ impl BodyReader {
         }
     }
 
-    /// A boolean; false if it is left out.
+    /// Reads a boolean; false if it is left out.
     pub(super) fn flag(&mut self, value: Option<Value>, path: &str) -> bool {
         match value {
             None => false,
@@ -107,7 +108,7 @@ impl BodyReader {
         }
     }
 
-    /// An array; empty if it is null or left out.
+    /// Reads an array; empty if it is null or left out.
     pub(super) fn array(&mut self, value: Option<Value>, path: &str) -> Vec<Value> {
         match value {
             None | Some(Value::Null) => Vec::new(),
@@ -129,7 +130,7 @@ impl BodyReader {
         }
     }
 
-    /// Reports the keys that are left over once the known keys are read. `path` is empty for the body itself.
+    /// Reports the keys that are left after the known keys were read. `path` is empty for the body itself.
     pub(super) fn unknown_keys(&mut self, path: &str, rest: &Map<String, Value>, known: &[&str]) {
         for key in rest.keys() {
             let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
@@ -138,7 +139,7 @@ impl BodyReader {
     }
 }
 
-/// The message for a text that is too long.
+/// Returns the message for a text that is too long.
 pub(super) fn too_long() -> String {
     format!("must have at most {MAX_LABEL_CHARACTERS} characters")
 }

@@ -1,4 +1,4 @@
-//! Reading the fields of a definition.
+//! The reading of the fields of a definition.
 
 use std::collections::HashMap;
 
@@ -11,13 +11,13 @@ use crate::blueprint::field::{FieldType, OnDelete};
 use crate::blueprint::slug::{is_slug, not_a_slug};
 use crate::sent::{describe, quote, quote_all};
 
-/// Slugs that filters and sorts, or the keys of a resource, already use.
+/// The slugs that filters, sorts or the keys of a resource already use.
 const RESERVED: [&str; 6] = ["published", "published_at", "created_at", "updated_at", "id", "type"];
-/// The most fields of a blueprint.
+/// The maximum number of fields of a blueprint.
 const MAX_FIELDS: usize = 500;
 const KEYS: [&str; 7] = ["name", "slug", "type", "description", "required", "unique", "settings"];
 
-/// Reads the fields, leaving out elements that are not objects. `None` if there is no array of fields.
+/// Reads the fields. Leaves out elements that are not objects. Returns `None` if there is no array of fields.
 pub(super) fn read(value: Option<Value>, reader: &mut BodyReader) -> Option<Vec<FieldDefinition>> {
     let elements = match value {
         Some(Value::Array(elements)) => elements,

@@ -1,4 +1,4 @@
-//! The setting `search` of a blueprint: which fields ranked search looks at (`API.md` 4.6.15).
+//! The setting `search` of a blueprint: the fields that ranked search searches (`API.md` 4.6.15).
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::blueprint::field::FieldType;
 use crate::blueprint::types::SearchSettings;
 use crate::sent::{describe, quote};
 
-/// A field that counts more than this beside another would hide it.
+/// The maximum weight of a field. With a greater weight, a field would hide all others.
 const MAX_WEIGHT: f64 = 1_000.0;
 
 /// Reads `{"fields": {"title": 4, "body": 1}}`.
@@ -34,7 +34,7 @@ pub(super) fn read(value: Option<Value>, reader: &mut BodyReader) -> Option<Sear
     Some(SearchSettings { fields: weights })
 }
 
-/// Checks that `search` names fields with text. Reports nothing if `fields` could not be read.
+/// Checks that `search` names fields that contain text. Reports nothing if `fields` could not be read.
 pub(super) fn check(search: Option<&SearchSettings>, fields: Option<&[FieldDefinition]>, reader: &mut BodyReader) {
     let (Some(search), Some(fields)) = (search, fields) else { return };
     for (slug, _) in &search.fields {

@@ -1,5 +1,5 @@
-//! Reading the settings of a field, by its type. Every setting but a relation's `blueprint` has a default. A setting that
-//! the type does not have is an error.
+//! The reading of the settings of a field, by its type. Every setting except the `blueprint` of a relation has a
+//! default. A setting that the type does not have is an error.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +11,7 @@ use crate::blueprint::slug::is_slug;
 use crate::number;
 use crate::sent::{describe, quote, quote_all};
 
-/// The most elements of a setting that is a list, such as the allowed values of a choice.
+/// The maximum number of elements of a setting that is a list, such as the allowed values of a choice.
 const MAX_LIST: usize = 1_000;
 
 /// The settings of a relation.
@@ -65,7 +65,7 @@ impl Settings<'_> {
         self.object.shift_remove(key).filter(|value| !value.is_null())
     }
 
-    /// Reports an error at the path of the settings as a whole, since their keys are not paths of the API.
+    /// Reports an error at the path of all settings, since their keys are not paths of the API.
     fn error(&mut self, text: String) {
         self.reader.error(self.path, text);
     }
@@ -181,7 +181,7 @@ impl Settings<'_> {
         String::new()
     }
 
-    /// Reports the settings that are left over once the known ones are read.
+    /// Reports the settings that are left after the known ones were read.
     fn unknown(self, type_name: &str, known: &[&str]) {
         let has = if known.is_empty() { "no settings".to_owned() } else { quote_all(known) };
         for key in self.object.keys().filter(|key| !known.contains(&key.as_str())) {

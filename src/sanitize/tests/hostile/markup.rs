@@ -320,7 +320,8 @@ fn start_tag() -> impl Strategy<Value = (String, String)> {
         .prop_map(|(name, attributes, end)| (format!("<{name} {}{end}", attributes.concat()), name))
 }
 
-/// An attacker's markup: elements that are closed, unclosed or closed wrongly, and pieces of markup between them.
+/// Generates markup of an attacker: elements that are closed, unclosed or closed wrongly, and pieces of markup between
+/// them.
 pub(super) fn hostile() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![3 => one_of(TEXTS), 2 => start_tag().prop_map(|(tag, _)| tag)];
     let tree = leaf.prop_recursive(5, 32, 4, |inner| {

@@ -1,4 +1,4 @@
-//! An open dictionary: looking up strings of its lists, and lengths of texts.
+//! An open dictionary: looks up strings of its lists, and lengths of texts.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -16,21 +16,21 @@ use crate::schema::ColumnId;
 /// An open dictionary.
 pub(in crate::run::disk) struct Dictionary {
     pub(super) lists: PostingLists,
-    /// Ascending.
+    /// The columns, ascending.
     columns: Vec<DictionaryColumn>,
 }
 
 struct DictionaryColumn {
     id: ColumnId,
-    /// By [`StringsOf`].
+    /// The lists of strings, by [`StringsOf`].
     strings: [Option<Strings>; StringsOf::ALL.len()],
     lengths: Option<CheckedBytes>,
-    /// Summed up when they are first asked for.
+    /// The sum, computed on first use.
     sum_of_lengths: OnceLock<FieldLengths>,
 }
 
 impl Dictionary {
-    /// Reads the table of an open file. Errors say what is wrong with the file.
+    /// Reads the table of an open file. The error is the problem with the file.
     pub(in crate::run::disk) fn open(file: &Arc<CheckedFile>) -> Result<Dictionary, String> {
         let sections = SectionFile::open(file, MAGIC)?;
         let mut ids: Vec<ColumnId> = sections.names().map(|name| name.column).collect();
@@ -57,7 +57,8 @@ impl Dictionary {
         &self.lists
     }
 
-    /// The posting lists of the strings of a column that contain the needle at that place, in the order of the strings.
+    /// Returns the posting lists of the strings of a column that contain the needle at this place, in the order of the
+    /// strings.
     pub(in crate::run::disk) fn find(
         &self,
         column: ColumnId,
@@ -93,7 +94,7 @@ impl Dictionary {
         strings.flat_map(move |strings| strings.between(&self.lists, range.start, range.end))
     }
 
-    /// The strings of a column in a range that are picked, with what was made of them and their posting lists, in their order.
+    /// Returns the results of `pick` for the picked strings of a column in a range, with their posting lists, in order.
     pub(in crate::run::disk) fn pick<T>(
         &self,
         column: ColumnId,
@@ -108,26 +109,26 @@ impl Dictionary {
         }
     }
 
-    /// The number of documents the posting lists have together.
+    /// Returns the total length of the posting lists.
     pub(in crate::run::disk) fn postings(&self) -> u64 {
         let strings = self.columns.iter().flat_map(|column| column.strings.iter().flatten());
         let lists = strings.flat_map(|strings| strings.cursor(&self.lists));
         lists.map(|(_, list)| u64::from(list.doc_count())).sum()
     }
 
-    /// Tests whether a column has the lengths of its texts: then it has their tokens too.
+    /// Tests whether a column has the lengths of its texts. If so, it has their tokens too.
     pub(in crate::run::disk) fn has_lengths(&self, column: ColumnId) -> bool {
         self.column(column).is_some_and(|column| column.lengths.is_some())
     }
 
-    /// The length of a document's text in a column, in Tantivy's steps; 0 also if it has none.
+    /// Returns the length of a document's text in a column, rounded as Tantivy does; 0 if it has none.
     pub(in crate::run::disk) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
         let lengths = self.column(column).and_then(|column| column.lengths.as_ref());
         let document = document as usize;
         lengths.and_then(|lengths| lengths.get(document..document + 1)).map_or(0, |bytes| bytes[0])
     }
 
-    /// The number of tokens the texts of a column have.
+    /// Returns the number of tokens in the texts of a column.
     pub(in crate::run::disk) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         let Some(column) = self.column(column) else { return FieldLengths::default() };
         *column.sum_of_lengths.get_or_init(|| {
@@ -136,12 +137,12 @@ impl Dictionary {
         })
     }
 
-    /// Its columns, and whether they have the lengths of their texts.
+    /// Returns its columns, each with whether it has the lengths of its texts.
     pub(in crate::run::disk) fn columns(&self) -> impl Iterator<Item = (ColumnId, bool)> {
         self.columns.iter().map(|column| (column.id, column.lengths.is_some()))
     }
 
-    /// The strings of a list; `None` if the column has no such list.
+    /// Returns the strings of a list; `None` if the column has no such list.
     pub(super) fn strings(&self, column: ColumnId, of: StringsOf) -> Option<&Strings> {
         self.column(column)?.strings[of as usize].as_ref()
     }

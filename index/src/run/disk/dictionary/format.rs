@@ -1,10 +1,10 @@
-//! The format of a dictionary, written and read.
+//! The format of a dictionary.
 //!
-//! The strings of a list stand between bytes `FF`, which never occur in UTF-8: `FF one FF two FF`. So a search for `one FF`
-//! finds ends of strings. Many strings are a few characters with a posting list of one document. So their places are only
-//! noted for each group of [`GROUP`] strings; within a group they are counted.
+//! The strings of a list are separated by bytes `FF`, which never occur in UTF-8: `FF one FF two FF`. So a search for
+//! `one FF` finds ends of strings. Many strings are a few characters with a posting list of one document. So positions
+//! are stored only for each group of [`GROUP`] strings, and strings within a group are counted.
 //!
-//! A list has the sections that [`SectionKind`] names.
+//! [`SectionKind`] defines the sections of a list.
 
 use crate::run::sections::SectionName;
 use crate::schema::ColumnId;
@@ -13,9 +13,9 @@ use crate::schema::ColumnId;
 pub(in crate::run::disk) const FILE: &str = "dictionary";
 pub(super) const MAGIC: [u8; 8] = *b"bnddic02";
 
-/// Stands before and after each string.
+/// The byte before and after each string.
 pub(super) const FRAME: u8 = 0xFF;
-/// So many strings are in a group. Finding one of them means passing over those before it.
+/// The number of strings in a group. Finding one means skipping those before it.
 pub(super) const GROUP: usize = 16;
 
 /// A list of strings of a column. Part of the file format.
@@ -34,7 +34,7 @@ impl StringsOf {
     pub(in crate::run::disk) const ALL: [StringsOf; 5] =
         [StringsOf::Words, StringsOf::Joints, StringsOf::Grams, StringsOf::Exacts, StringsOf::Tokens];
 
-    /// Tests whether its posting lists say how often each document has the string.
+    /// Tests whether its posting lists have counts, the number of times that each document has the string.
     pub(in crate::run::disk) fn has_counts(self) -> bool {
         self == StringsOf::Tokens
     }
@@ -48,22 +48,23 @@ pub(super) enum SectionKind {
     Postings = 0,
     /// The strings, between frames.
     Strings = 1,
-    /// Where the first string of each group begins in the section of strings (u32), and its posting list in the file (u64).
+    /// For each group, the position of its first string in the section of strings (u32), and of that string's posting
+    /// list in the file (u64).
     Groups = 2,
-    /// The number of tokens the text of each document has (u8), in steps as Tantivy has them. Belongs to no list.
+    /// The number of tokens in the text of each document (u8), rounded as Tantivy does. Belongs to no list.
     Lengths = 3,
 }
 
-/// An entry of [`SectionKind::Groups`] in bytes.
+/// The number of bytes of an entry of [`SectionKind::Groups`].
 pub(super) const GROUP_BYTES: usize = 12;
 
 impl SectionKind {
-    /// Its section of a list of a column.
+    /// Returns the name of this section for a list of a column.
     pub(super) fn of(self, column: ColumnId, strings: StringsOf) -> SectionName {
         SectionName { column, part: strings as u8, kind: self as u8 }
     }
 
-    /// The section of lengths of a column.
+    /// Returns the name of the section of lengths of a column.
     pub(super) fn lengths(column: ColumnId) -> SectionName {
         SectionName { column, part: 0, kind: SectionKind::Lengths as u8 }
     }

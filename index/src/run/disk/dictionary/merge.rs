@@ -1,4 +1,4 @@
-//! Merging the same list of several dictionaries.
+//! Merges the same list of several dictionaries.
 
 use std::io;
 
@@ -12,11 +12,11 @@ use crate::schema::ColumnId;
 /// A dictionary that goes into a merge.
 pub(in crate::run::disk) struct DictionaryInput<'a> {
     pub(in crate::run::disk) dictionary: &'a Dictionary,
-    /// The new number of each document; [`DROPPED`] drops it. They ascend, also from one input to the next.
+    /// The new number of each document; [`DROPPED`] drops it. They ascend within and across inputs.
     pub(in crate::run::disk) new_numbers: &'a [u32],
 }
 
-/// Stands for the new number of a document that is dropped.
+/// The number that stands for a document that is dropped.
 pub(in crate::run::disk) const DROPPED: u32 = u32::MAX;
 
 struct Input<'a> {
@@ -26,7 +26,7 @@ struct Input<'a> {
     next: Option<(&'a [u8], PostingList)>,
 }
 
-/// Passes the strings of a list of all inputs to the sink, with the documents that are left.
+/// Passes the strings of a list of all inputs to the sink, with the documents that are kept.
 pub(in crate::run::disk) fn merge(
     inputs: &[DictionaryInput<'_>],
     column: ColumnId,
@@ -37,7 +37,7 @@ pub(in crate::run::disk) fn merge(
     let mut inputs: Vec<Input<'_>> = inputs.iter().filter_map(open).collect();
     let mut reused = ReusedBlocks::default();
     let (mut documents, mut counts) = (Vec::new(), Vec::new());
-    // There are a handful of inputs: a look at each is as fast as keeping them sorted.
+    // There are only a few inputs, so looking at each is as fast as keeping them sorted.
     while let Some(string) = inputs.iter().filter_map(|input| input.next).map(|(string, _)| string).min() {
         documents.clear();
         counts.clear();

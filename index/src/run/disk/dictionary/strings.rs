@@ -1,4 +1,4 @@
-//! The strings of one list: searching them, and walking through them in order.
+//! The strings of one list: searches them, and walks through them in order.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::run::postings::{PostingList, PostingLists};
 use crate::run::sections::{SectionFile, array};
 use crate::schema::ColumnId;
 
-/// Where a needle must be in a string.
+/// The place in a string where a needle must be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run::disk) enum Place {
     Anywhere,
@@ -22,12 +22,12 @@ pub(in crate::run::disk) enum Place {
     Whole,
 }
 
-/// Says whether a string is picked.
+/// The decision about a string in [`Strings::pick`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run::disk) enum PickResult<T> {
     Yes(T),
     No,
-    /// Nor is any other that has so many bytes at its beginning in common with it.
+    /// No, and the same for every string with the same first bytes, this many.
     NoneBeginningSo(usize),
 }
 
@@ -38,14 +38,14 @@ pub(super) struct Strings {
     has_counts: bool,
 }
 
-/// The place of a string: its number in the list.
+/// The number of a string in the list.
 type Index = usize;
 
 /// The number of bytes that are searched between two looks at the interrupt.
 const PIECE: usize = 1 << 20;
 
 impl Strings {
-    /// `None` if the column has no such list. Errors say what is wrong with the file.
+    /// Opens a list; `None` if the column has none. The error is the problem with the file.
     pub(super) fn open(sections: &SectionFile, column: ColumnId, of: StringsOf) -> Result<Option<Strings>, String> {
         let Some(bytes) = sections.section(SectionKind::Strings.of(column, of))? else { return Ok(None) };
         let groups = sections.section(SectionKind::Groups.of(column, of))?;
@@ -54,7 +54,7 @@ impl Strings {
         Ok(Some(Strings { bytes, groups, has_counts: of.has_counts() }))
     }
 
-    /// The posting lists of the strings that contain the needle at that place, in the order of the strings.
+    /// Returns the posting lists of the strings that contain the needle at this place, in the order of the strings.
     pub(super) fn find(
         &self,
         lists: &PostingLists,
@@ -75,7 +75,7 @@ impl Strings {
         }
     }
 
-    /// The posting list of a string.
+    /// Returns the posting list of a string.
     pub(super) fn get(&self, lists: &PostingLists, string: &[u8]) -> Option<PostingList> {
         let index = self.partition_point(|other| other < string);
         if self.group(index / GROUP).nth(index % GROUP)? != string {
@@ -85,19 +85,19 @@ impl Strings {
         walk.get(index)
     }
 
-    /// All strings with their posting lists.
+    /// Returns all strings with their posting lists.
     pub(super) fn cursor<'a>(&'a self, lists: &'a PostingLists) -> Cursor<'a> {
         let rest = self.bytes.all().get(1..).unwrap_or_default();
         Cursor { rest, lists, at: self.postings_at(0), has_counts: self.has_counts }
     }
 
-    /// The number of strings from `from` on and before `to`.
+    /// Returns the number of strings from `from` on and before `to`.
     pub(super) fn count_between(&self, from: &[u8], to: &[u8]) -> usize {
         let before = |bound: &[u8]| self.partition_point(|string| string < bound);
         before(to).saturating_sub(before(from))
     }
 
-    /// The strings from `from` on and before `to`, with their posting lists.
+    /// Returns the strings from `from` on and before `to`, with their posting lists.
     pub(super) fn between<'a>(
         &'a self,
         lists: &'a PostingLists,
@@ -111,8 +111,8 @@ impl Strings {
         cursor.skip(first % GROUP).take_while(move |(string, _)| *string < to)
     }
 
-    /// The strings in a range that are picked, with what was made of them and their posting lists, in their order. The lists of
-    /// others are not read.
+    /// Returns the results of `pick` for the picked strings in a range, with their posting lists, in order. The lists
+    /// of other strings are not read.
     pub(super) fn pick<T>(
         &self,
         lists: &PostingLists,
@@ -154,7 +154,7 @@ impl Strings {
         Ok(found)
     }
 
-    /// The last group whose first string begins so, of those from `group` on; `group` if there is none.
+    /// Returns the last group, from `group` on, whose first string begins with these bytes; `group` if there is none.
     fn last_group_beginning(&self, group: usize, beginning: &[u8]) -> usize {
         let begins_so = |group: usize| {
             group < self.group_count() && self.group(group).next().is_some_and(|string| string.starts_with(beginning))
@@ -192,26 +192,26 @@ impl Strings {
         self.groups.len() / GROUP_BYTES
     }
 
-    /// Where the first string of a group begins; the end of the last string if there is no such group.
+    /// Returns the position of the first string of a group; the end of the last string if there is no such group.
     fn string_at(&self, group: usize) -> usize {
         let start = group * GROUP_BYTES;
         let bytes = self.groups.get(start..start + 4);
         bytes.map_or(self.bytes.len(), |bytes| u32::from_le_bytes(array(bytes)) as usize)
     }
 
-    /// Where the posting list of the first string of a group begins in the file.
+    /// Returns the position in the file of the posting list of a group's first string.
     fn postings_at(&self, group: usize) -> Option<usize> {
         let start = group * GROUP_BYTES + 4;
         usize::try_from(u64::from_le_bytes(array(self.groups.get(start..start + 8)?))).ok()
     }
 
-    /// The strings of a group; none if there is no such group.
+    /// Returns the strings of a group; none if there is no such group.
     fn group(&self, group: usize) -> impl Iterator<Item = &[u8]> {
         let bytes = self.bytes.get(self.string_at(group)..self.string_at(group + 1)).unwrap_or_default();
         bytes.split_inclusive(|&byte| byte == FRAME).map(|framed| framed.strip_suffix(&[FRAME]).unwrap_or_default())
     }
 
-    /// The first string for which `is_before` does not hold.
+    /// Returns the first string for which `is_before` does not hold.
     fn partition_point(&self, is_before: impl Fn(&[u8]) -> bool) -> Index {
         let (mut low, mut high) = (0, self.group_count());
         while low < high {
@@ -224,7 +224,7 @@ impl Strings {
         }
     }
 
-    /// The strings that contain the pattern, with or without the frame behind them.
+    /// Returns the strings that contain the pattern, with or without the frame behind them.
     fn containing(&self, pattern: &[u8], interrupt: &Interrupt<'_>) -> Result<Vec<Index>, Error> {
         self.containing_in_pieces(PIECE, pattern, interrupt)
     }
@@ -241,7 +241,7 @@ impl Strings {
         let (mut from, mut place) = (0, StringPlace { group: 0, index: 0, offset: 1 });
         while from < bytes.len() {
             interrupt.check()?;
-            // Pieces overlap, so that no occurrence lies across the end of one.
+            // Pieces overlap, so that a match across the end of a piece is found.
             let end = (from + piece + pattern.len()).min(bytes.len());
             while let Some(at) = finder.find(bytes.get(from..end).unwrap_or_default()) {
                 place = self.place_of(bytes, place, from + at);
@@ -258,7 +258,7 @@ impl Strings {
         Ok(found)
     }
 
-    /// The string that an offset lies in. It is not before `from`, and probably near it.
+    /// Returns the place of the string that contains an offset. It is not before `from`, and probably near it.
     fn place_of(&self, bytes: &[u8], from: StringPlace, offset: usize) -> StringPlace {
         let mut step = 1;
         let (mut low, mut high) = (from.group, from.group + 1);
@@ -286,21 +286,21 @@ impl Strings {
 #[derive(Clone, Copy)]
 struct StringPlace {
     group: usize,
-    /// Which string of the group it is in.
+    /// The number of the string within the group.
     index: usize,
     offset: usize,
 }
 
-/// Looks up posting lists of strings of ascending numbers.
+/// Looks up the posting lists of strings with ascending numbers.
 struct ListWalk<'a> {
     strings: &'a Strings,
     lists: &'a PostingLists,
-    /// The string after the last one, and where its posting list begins.
+    /// The string after the last one, and the position of its posting list.
     next: Option<(Index, usize)>,
 }
 
 impl ListWalk<'_> {
-    /// `None` if there is no such string, or the file is damaged.
+    /// Returns `None` if there is no such string, or the file is damaged.
     fn get(&mut self, index: Index) -> Option<PostingList> {
         let group = index / GROUP;
         let (mut number, mut at) = match self.next {

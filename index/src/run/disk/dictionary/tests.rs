@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
 use crate::run::postings::{Posting, PostingList};
 
-/// The documents that have each string, with how often they do.
+/// The documents that have each string, each with its count.
 type Contents = BTreeMap<String, BTreeMap<u32, u32>>;
 
 fn contents() -> impl Strategy<Value = Contents> {
@@ -49,7 +49,7 @@ fn read(dictionary: &Dictionary, list: PostingList) -> Vec<(u32, u32)> {
     found
 }
 
-/// The strings of the list with their documents and counts, which are 1 in a list without.
+/// Returns the strings of the list with their documents and counts. The counts are 1 in a list without counts.
 fn all(dictionary: &Dictionary, of: StringsOf) -> Vec<(String, Vec<(u32, u32)>)> {
     let Some(strings) = dictionary.strings(1, of) else { return Vec::new() };
     let text = |string: &[u8]| str::from_utf8(string).unwrap().to_owned();

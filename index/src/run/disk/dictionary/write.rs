@@ -1,5 +1,5 @@
-//! Writing a dictionary, list by list. Posting lists go to the file as they come; the strings of a list are kept in memory
-//! until its end.
+//! Writes a dictionary, list by list. Posting lists are written to the file as they come. The strings of a list are
+//! kept in memory until its end.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(in crate::run::disk) struct DictionaryWriter {
     encoder: PostingEncoder,
 }
 
-/// Takes the strings of a list, ascending, each with its documents. A string without documents does not count.
+/// Receives the strings of a list, ascending, each with its documents. A string without documents is ignored.
 pub(in crate::run::disk) type StringSink<'a> = dyn FnMut(&[u8], Posting<'_>) -> io::Result<()> + 'a;
 
 impl DictionaryWriter {
@@ -29,7 +29,7 @@ impl DictionaryWriter {
         Ok(DictionaryWriter { path, file, encoder: PostingEncoder::default() })
     }
 
-    /// Writes a list of a column by what `fill` passes to the sink.
+    /// Writes a list of a column with the strings that `fill` passes to the sink.
     pub(in crate::run::disk) fn list(
         &mut self,
         column: ColumnId,
@@ -73,7 +73,7 @@ impl DictionaryWriter {
         file.section(SectionKind::Groups.of(column, of), |out| out.put(&groups))
     }
 
-    /// Writes how long the texts of a column are, a step for each document of the run.
+    /// Writes the lengths of a column's texts: a step for each document of the run.
     pub(in crate::run::disk) fn lengths(&mut self, column: ColumnId, steps: &[u8]) -> Result<(), Error> {
         let written = self.file.section(SectionKind::lengths(column), |out| out.put(steps));
         written.map_err(Error::io(&self.path))
