@@ -1,5 +1,5 @@
-//! The frame around the routes: it gives every response, also to a panic or an unknown route, the shape and the
-//! headers of `API.md` 1. Must not know the routes.
+//! The frame around the routes: gives every response the shape and the headers of `API.md` 1, including the responses
+//! to panics and unknown routes. Must not know the routes.
 
 use std::any::Any;
 use std::future::poll_fn;
@@ -38,10 +38,10 @@ use crate::transport::body::no_memory;
 use crate::transport::connection::Connection;
 use crate::transport::drain::drain;
 
-/// How long a browser may cache the response to a preflight request.
+/// The time for which a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
 
-/// What the paths of the API begin with.
+/// The beginning of the API's paths.
 const API: &str = "/v2/";
 
 /// The routes of a server in their frame. Clones share them.
@@ -51,27 +51,27 @@ pub struct HttpService(Arc<Frame>);
 struct Frame {
     routes: Router,
     app: App,
-    /// Whether no layer adds to what handlers answer, so that kept answers need not pass through any.
+    /// True if no layer changes the responses of handlers, so that cached answers may skip the router.
     is_plain: bool,
 }
 
 /// Puts the frame around the routes. `public` routes have their own CORS layer.
 ///
-/// The frame is one function around the router. As layers of the router, its parts would be cloned and boxed for every
-/// request, which takes longer than everything that they do.
+/// The frame is one function around the router. If its parts were layers of the router, they would be cloned and boxed
+/// for every request, which takes longer than their work.
 pub(super) fn frame(routes: Router<App>, public: Router<App>, app: App) -> HttpService {
     let mut routes = routes.fallback(no_route).method_not_allowed_fallback(no_method);
     let cors = cors(&app.config.cors_origins);
     let is_plain = cors.is_none();
     if let Some(cors) = cors {
-        // Panics are caught here already, so that their responses get the headers of CORS.
+        // Panics are caught inside the CORS layer, so that their responses get the CORS headers too.
         routes = routes.layer(CatchPanicLayer::custom(panicked)).layer(cors);
     }
     HttpService(Arc::new(Frame { routes: routes.merge(public).with_state(app.clone()), app, is_plain }))
 }
 
 impl HttpService {
-    /// Answers a request. Dropping the future ends it.
+    /// Answers a request. Dropping the future cancels the request.
     pub async fn answer(self, mut request: Request) -> Response {
         let exchange = Exchange::begin(&request);
         let Services { access_log, config, .. } = &*self.0.app;
@@ -81,7 +81,7 @@ impl HttpService {
         let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
         let connection = connection_of(&request).cloned();
         let is_get = request.method() == Method::GET;
-        let mut response = match self.0.begin(request, exchange.route()) {
+        let mut response = match self.0.begin(request, exchange.route_name()) {
             Dispatch::Answered(response) => response,
             Dispatch::Running(request) => {
                 let routes = self.0.routes.clone();
@@ -101,10 +101,10 @@ impl HttpService {
             server_timing::add(&mut response, "encode", made.elapsed());
         }
         if is_private || response.headers().contains_key(SET_COOKIE) {
-            // Nothing of a session stays in a browser that others use after it.
+            // No answer to a session may stay in the cache of a browser that somebody else uses later.
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
-        // Browsers may not guess the type of any answer.
+        // Browsers must not guess the media type of an answer.
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         let admin = config.admin_token.as_ref().map(|token| token.secret());
         exchange.end(&mut response, &self.0.app.metrics, entry.is_some(), admin);
@@ -116,7 +116,7 @@ impl HttpService {
 }
 
 impl Frame {
-    /// Says how long an answer to a read may be kept, where the answer can be compared.
+    /// Adds `Cache-Control` to answers that have an entity tag.
     fn add_cache_control(&self, response: &mut Response) {
         let headers = response.headers_mut();
         if headers.contains_key(ETAG)
@@ -127,7 +127,8 @@ impl Frame {
         }
     }
 
-    /// Begins no request while there is no memory for its answer; the probes are always answered. Looks for a kept answer.
+    /// Decides how a request begins. While there is no memory for answers, only probes are accepted. A cached answer is
+    /// returned directly.
     fn begin(&self, mut request: Request, route: Option<&str>) -> Dispatch {
         if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())
             && !is_probe(request.uri().path())
@@ -149,20 +150,20 @@ fn connection_of(request: &Request) -> Option<&Arc<Connection>> {
     request.extensions().get()
 }
 
-/// Whether there is memory for the answer to a read.
+/// Returns whether there is memory for the answer to a read; true for streams, which are charged piece by piece.
 fn has_room_for(connection: &Connection, response: &Response) -> bool {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     bytes.is_none_or(|bytes| connection.account.has_room_for(bytes))
 }
 
-/// What became of a request at first.
+/// The outcome of beginning a request.
 enum Dispatch {
     Answered(Response),
-    /// It is to be answered by a handler.
+    /// A handler has to answer it.
     Running(Request),
 }
 
-/// Answers a request, and a panic of its handler with an error.
+/// Answers a request. A panic of its handler becomes an error response.
 async fn caught(mut routes: Router, request: Request) -> Response {
     let mut answering = pin!(async move {
         let Ok(response) = routes.call(request).await;
@@ -175,7 +176,7 @@ async fn caught(mut routes: Router, request: Request) -> Response {
     .await
 }
 
-/// True if somebody asks whether the server is well, which is answered however busy it is.
+/// Is true for the paths of health probes, which are answered even under overload.
 fn is_probe(path: &str) -> bool {
     ["/healthz", "/readyz"].contains(&path)
 }
@@ -189,7 +190,7 @@ async fn no_route(State(app): State<App>, method: Method, uri: Uri, headers: Hea
     Failure::from(Error::new(Code::NotFound, message)).into_response()
 }
 
-/// The response to a method that the route does not support. The router adds `Allow`.
+/// Returns the response to a method that the route does not support. The router adds `Allow`.
 pub(super) async fn no_method(method: Method, uri: Uri) -> Failure {
     let message = format!(
         "{} does not support {}; the header `Allow` lists the methods",
@@ -199,7 +200,7 @@ pub(super) async fn no_method(method: Method, uri: Uri) -> Failure {
     Failure::from(Error::new(Code::MethodNotAllowed, message))
 }
 
-/// `HEAD` is answered like `GET`, including `Content-Length`.
+/// Returns the method whose handler answers: `GET` for `HEAD`, which gets the same headers, `Content-Length` included.
 fn answered_as(method: &Method) -> &Method {
     if method == Method::HEAD { &Method::GET } else { method }
 }
@@ -210,7 +211,7 @@ fn panicked(cause: Box<dyn Any + Send>) -> Response {
     Failure::from(error).into_response()
 }
 
-/// The CORS layer; `None` without configured origins, since it would answer `OPTIONS` on every route.
+/// Returns the CORS layer; `None` without configured origins, because the layer answers `OPTIONS` on every route.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
     let allowed = if origins.iter().any(|origin| origin == "*") {
         AllowOrigin::from(AnyOrigin)

@@ -19,10 +19,10 @@ pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 
 const MAX_CHARS: usize = 128;
 
-/// For how many ids random bytes are fetched at once.
+/// The number of ids for which random bytes are fetched at once.
 const BATCH: usize = 64;
 
-/// A request that is being answered, and what its log line says.
+/// A request that is being answered, and the data of its log line.
 pub(crate) struct Exchange {
     id: HeaderValue,
     method: Method,
@@ -33,30 +33,30 @@ pub(crate) struct Exchange {
 }
 
 impl Exchange {
-    /// Begins to answer a request: gives it an id.
+    /// Begins the answer to a request: gives it an id.
     pub(crate) fn begin(request: &Request) -> Exchange {
         let id = request.headers().get(X_REQUEST_ID).and_then(usable).unwrap_or_else(random);
         let (method, uri) = (request.method().clone(), request.uri().clone());
         Exchange { id, route: operations::route_of(uri.path()), method, uri, started: Instant::now() }
     }
 
-    /// The id.
+    /// Returns the id.
     pub(crate) fn id(&self) -> &HeaderValue {
         &self.id
     }
 
     /// The route that the path belongs to, if there is one.
-    pub(crate) fn route(&self) -> Option<&'static str> {
+    pub(crate) fn route_name(&self) -> Option<&'static str> {
         self.route
     }
 
-    /// What a handler runs in: everything that is logged in it carries the id.
+    /// Returns the span in which the handler runs: everything logged in it carries the id.
     pub(crate) fn span(&self) -> Span {
         tracing::info_span!("request", id = self.id.to_str().unwrap_or_default())
     }
 
-    /// Adds the id to the response, counts it and logs one line, unless the access log has one.
-    /// `admin` is the token of the environment: no line may have it, wherever a client puts it.
+    /// Adds the id to the response, counts it, and logs one line unless the access log does. `admin` is the admin
+    /// token: no line may contain it, wherever the client put it.
     pub(crate) fn end(self, response: &mut Response, metrics: &Metrics, is_logged: bool, admin: Option<&str>) {
         let Exchange { id, method, uri, route, started } = self;
         let status = response.status().as_u16();
@@ -72,14 +72,14 @@ impl Exchange {
     }
 }
 
-/// The client's own id, if it is safe to write to any log.
+/// Returns the client's own id, if it is safe to write to any log.
 fn usable(value: &HeaderValue) -> Option<HeaderValue> {
     let bytes = value.as_bytes();
     let plain = bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(byte));
     (plain && (1..=MAX_CHARS).contains(&bytes.len())).then(|| value.clone())
 }
 
-/// A new id.
+/// Returns a new id.
 pub(crate) fn random() -> HeaderValue {
     thread_local! {
         static RANDOM: RefCell<RandomBytes> = const { RefCell::new(RandomBytes { bytes: [[0; 16]; BATCH], used: BATCH }) };
@@ -90,7 +90,7 @@ pub(crate) fn random() -> HeaderValue {
     HeaderValue::from_str(id.hyphenated().encode_lower(&mut text)).expect("a UUID is visible ASCII")
 }
 
-/// Random bytes for some ids: asking the system for them takes as long as making an id.
+/// Random bytes for several ids: getting them from the system takes as long as making an id.
 struct RandomBytes {
     bytes: [[u8; 16]; BATCH],
     used: usize,
