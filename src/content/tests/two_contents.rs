@@ -13,6 +13,7 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::render;
 use bindery_model::error::{Code, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::time::{format_millis, now_millis};
 use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -110,7 +111,19 @@ fn blueprint_body(random: &mut Random) -> Vec<u8> {
             { "name": "German", "slug": "de", "default": false },
         ]);
     }
+    body["scheduled"] = json!(random.one_in(2));
     body.to_string().into_bytes()
+}
+
+/// The longest time until a publication becomes due.
+const SOON: u64 = 40;
+
+fn publication_date(random: &mut Random) -> Value {
+    match random.below(4) {
+        0 | 1 => Value::Null,
+        2 => json!("2026-01-01"),
+        _ => json!(format_millis(now_millis() + random.below(SOON).cast_signed())),
+    }
 }
 
 fn attributes(random: &mut Random) -> Value {
@@ -158,8 +171,8 @@ async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<
         3 | 4 if !known.is_empty() => {
             let writing = content.write(&access, Ability::Update, "notes", variant)?;
             let id = writing.target(random.pick::<String>(&known))?;
-            let date = if random.one_in(2) { json!("2026-01-01") } else { Value::Null };
-            let body = json!({ "attributes": attributes(random), "published_at": date }).to_string();
+            let body =
+                json!({ "attributes": attributes(random), "published_at": publication_date(random) }).to_string();
             writing.change(id, IfMatch::Any, body.as_bytes()).await?;
         }
         5 if !known.is_empty() => {
@@ -213,6 +226,8 @@ fn answers(content: &Content) -> Vec<String> {
     answers.push(format!("{:?} {:?}", content.list_members(&access).unwrap(), content.list_tokens(&access).unwrap()));
     for blueprint in &blueprints {
         let view = || content.view(&access, &blueprint.slug).unwrap();
+        let state = content.state();
+        answers.push(format!("{:?}", state.collection(&blueprint.slug).unwrap().versions));
         for query in
             ["", "sort=title", "sort=-round,id", "search=t1", "filter[title][contains]=t2", "filter[to][null]=0"]
         {
@@ -290,7 +305,9 @@ fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
                 step(&nodes[first].content, &mut random, round).await;
             }
         }
-        for node in &nodes {
+        // Everything is due by then, and whoever saw it first has recorded it.
+        tokio::time::sleep(Duration::from_millis(2 * SOON)).await;
+        for node in [&nodes[0], &nodes[1], &nodes[0]] {
             catch_up(&node.content).await;
         }
     });
