@@ -4,7 +4,10 @@
 Reads the API of Directus with a token of an administrator (your user's page, "Token", "Generate"). Writes two files for each
 collection into a folder: `articles.json` is a blueprint, `articles.ndjson` has its items.
 
-    DIRECTUS_TOKEN=… python3 directus.py https://cms.example.com out/
+    DIRECTUS_TOKEN=… python3 directus.py https://cms.example.com out/ categories tags
+
+The names behind the folder are the collections without a field `status` that everybody may read. Items of the others become
+drafts, unless their `status` is `published`.
 
 It prints the commands to run next, and on standard error what it left out or changed, and how often. Run it again later, and
 the same commands update what they imported before: the keys are the primary keys of Directus. It only reads from Directus.
@@ -26,7 +29,7 @@ TYPES = {"string": "text", "text": "text", "uuid": "text", "time": "text", "inte
          "timestamp": "datetime", "csv": "multi-enum", "json": "text", "geometry": "text"}
 LISTS = ("tags", "select-multiple-dropdown", "select-multiple-checkbox", "select-multiple-checkbox-tree")
 PUBLISHED = ("published_at", "published_on", "publish_date", "publish_on", "date_published")
-server = ""
+server, public = "", set()  # its address, and the collections without a status that everybody may read
 fields, relations, rows = {}, {}, {}  # by collection: its fields, its relations, its items by their primary keys
 
 
@@ -195,7 +198,7 @@ def add_collection(collection, meta, default):
         if languages:
             values = {"variants": translated(into, collection, translations, item_key, attributes, languages)}
         if item_key is not None:
-            status = item.get("status", "published")
+            status = item.get("status", "published" if collection in public else "none")
             noted[f"{collection}: with the status `{status}`, written as drafts"] += status != "published"
             created, updated = item.get(dated.get("date-created")), item.get(dated.get("date-updated"))
             published = next(filter(None, map(item.get, PUBLISHED)), created or NO_DATE)
@@ -261,6 +264,8 @@ def add_files():
 def main(folder):
     collections, default = read(), get("/settings", fields="default_language")["default_language"]
     own = [name for name in rows if not name.startswith("directus_")]
+    if unknown := public.difference(own):
+        sys.exit(f"there is no collection {', '.join(sorted(unknown))}; there are {', '.join(own)}")
     through = {junction(name, field)[0] for name in own for field in lists_of(name)}
     add_users()
     add_files()
@@ -272,7 +277,7 @@ def main(folder):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    server = sys.argv[1].rstrip("/")
+    server, public = sys.argv[1].rstrip("/"), set(sys.argv[3:])
     main(pathlib.Path(sys.argv[2]))
