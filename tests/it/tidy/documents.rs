@@ -38,6 +38,28 @@ fn links_in_documents_resolve() {
 }
 
 #[test]
+fn files_that_documents_name_exist() {
+    let sources = all_sources();
+    // Documents leave out `src` and, where the text around says it, the folder.
+    let exists = |name: &str| {
+        let is_source = sources.iter().any(|(path, _)| path == name || path.ends_with(&format!("/{name}")));
+        is_source
+            || name.starts_with("foo/")
+            || ["", "src", "dashboard"].iter().any(|folder| root().join(folder).join(name).exists())
+    };
+    let mut errors = Vec::new();
+    for (path, text) in all() {
+        for name in text.split('`').skip(1).step_by(2).filter(|name| name.ends_with(".rs") || name.ends_with(".svelte"))
+        {
+            if !name.contains([' ', '*']) && !exists(name) {
+                errors.push(format!("{path}: the file `{name}` does not exist"));
+            }
+        }
+    }
+    none(&errors);
+}
+
+#[test]
 fn the_guide_and_the_help_name_the_same_defaults() {
     let guide = read(CONFIGURATION);
     let help = read("src/config/settings.rs");
@@ -169,6 +191,28 @@ fn the_api_lists_every_error_code_and_route() {
     let missing_codes = rows.iter().filter(|code| !api.contains(&format!("| `{code}` |")));
     let missing_routes = routes.iter().filter(|route| !api.contains(**route));
     none(&missing_codes.chain(missing_routes).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_operator_is_documented_typed_compared_with_the_oracle_and_shown() {
+    let source = read("src/query/filter/operator.rs");
+    let names: Vec<&str> = source
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("Operator::")?.split_once(" => \"")?.1.split('"').next())
+        .collect();
+    assert!(names.len() > 15, "too few operators in the source: {names:?}");
+    let mut errors = Vec::new();
+    for (path, form) in [
+        (API, "`NAME`"),
+        ("src/cli/types/client.ts", "NAME?:"),
+        ("tests/it/oracle/ask.rs", "\"NAME\""),
+        ("dashboard/src/strings/en.json", "\"op.NAME\""),
+    ] {
+        let text = read(path);
+        let missing = names.iter().filter(|name| !text.contains(&form.replace("NAME", name)));
+        errors.extend(missing.map(|name| format!("{path}: no {}", form.replace("NAME", name))));
+    }
+    none(&errors);
 }
 
 #[test]
