@@ -72,7 +72,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let app = App::new(config, content.clone(), analytics.clone());
     let webhooks = app.webhooks.clone();
     let delivering = tokio::spawn(webhooks.clone().run());
-    bindery_http::serve(listener, bindery_http::router(app), stop, limits).await;
+    bindery_http::serve(listener, bindery_http::service(app), stop, limits).await;
     webhooks.stop().await;
     delivering.abort();
     close_analytics(analytics).await?;

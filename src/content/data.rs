@@ -18,7 +18,7 @@ pub(crate) mod referrers;
 pub(crate) mod refusals;
 pub(crate) mod releases;
 pub(crate) mod saved_view;
-pub(crate) mod sight;
 pub(crate) mod state;
 pub(crate) mod version;
+pub(crate) mod visibility;
 pub(crate) mod webhook;

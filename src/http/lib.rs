@@ -42,7 +42,7 @@ pub use self::transport::serve::{listen, serve, stop_signal};
 
 /// Returns every route of the server inside the frame, which adds request ids, log lines, CORS, and responses to
 /// panics, unknown routes and unsupported methods.
-pub fn router(app: App) -> HttpService {
+pub fn service(app: App) -> HttpService {
     let intake = analytics::intake_router(&app.config);
     frame::frame(into_router(routes()), intake, app)
 }

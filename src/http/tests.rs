@@ -345,7 +345,7 @@ async fn only_configured_origins_get_cors_headers() {
 
 #[tokio::test]
 async fn the_server_is_alive() {
-    let router = router(app(Settings::default()));
+    let router = service(app(Settings::default()));
     let (status, _, _) = send_to(router, request(Method::GET, "/healthz")).await;
     assert_eq!(status.as_u16(), 200);
 }

@@ -40,7 +40,7 @@ pub use filter::{BlueprintLookup, Copies, Filter, Relation};
 pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
-pub use select::{Key, Selection};
+pub use select::{ResourceKey, Selection};
 pub use words::{Highlights, has_ranked_fields, has_words};
 
 /// A query: which resources match, and their order.

@@ -10,7 +10,7 @@ use super::raw::RawParams;
 /// The keys of a resource object, in the order in which they are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs)] // They are the keys of API.md 2.1.
-pub enum Key {
+pub enum ResourceKey {
     Id,
     Type,
     PublishedAt,
@@ -23,8 +23,8 @@ pub enum Key {
 /// The selected parts of a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Selection {
-    /// The keys, in the order of [`Key::ALL`].
-    keys: Vec<Key>,
+    /// The keys, in the order of [`ResourceKey::ALL`].
+    keys: Vec<ResourceKey>,
     attributes: Attributes,
 }
 
@@ -36,21 +36,28 @@ enum Attributes {
     Only(Vec<u32>),
 }
 
-impl Key {
+impl ResourceKey {
     /// All keys, in the order in which they are returned.
-    pub const ALL: [Key; 7] =
-        [Key::Id, Key::Type, Key::PublishedAt, Key::CreatedAt, Key::UpdatedAt, Key::Attributes, Key::Relationships];
+    pub const ALL: [ResourceKey; 7] = [
+        ResourceKey::Id,
+        ResourceKey::Type,
+        ResourceKey::PublishedAt,
+        ResourceKey::CreatedAt,
+        ResourceKey::UpdatedAt,
+        ResourceKey::Attributes,
+        ResourceKey::Relationships,
+    ];
 
     /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
-            Key::Id => "id",
-            Key::Type => "type",
-            Key::PublishedAt => "published_at",
-            Key::CreatedAt => "created_at",
-            Key::UpdatedAt => "updated_at",
-            Key::Attributes => "attributes",
-            Key::Relationships => "relationships",
+            ResourceKey::Id => "id",
+            ResourceKey::Type => "type",
+            ResourceKey::PublishedAt => "published_at",
+            ResourceKey::CreatedAt => "created_at",
+            ResourceKey::UpdatedAt => "updated_at",
+            ResourceKey::Attributes => "attributes",
+            ResourceKey::Relationships => "relationships",
         }
     }
 }
@@ -58,32 +65,32 @@ impl Key {
 impl Selection {
     /// Returns the whole resource.
     pub fn all() -> Selection {
-        Selection { keys: Key::ALL.to_vec(), attributes: Attributes::All }
+        Selection { keys: ResourceKey::ALL.to_vec(), attributes: Attributes::All }
     }
 
     /// Returns a selection of all keys, with only the attributes of the fields with these numbers.
     pub fn with_attributes(fields: Vec<u32>) -> Selection {
-        Selection { keys: Key::ALL.to_vec(), attributes: Attributes::Only(fields) }
+        Selection { keys: ResourceKey::ALL.to_vec(), attributes: Attributes::Only(fields) }
     }
 
     /// Returns whether it is the whole resource.
     pub fn is_all(&self) -> bool {
-        self.keys.len() == Key::ALL.len() && self.attributes == Attributes::All
+        self.keys.len() == ResourceKey::ALL.len() && self.attributes == Attributes::All
     }
 
     /// Returns the keys that are returned, in order.
-    pub fn keys(&self) -> &[Key] {
+    pub fn keys(&self) -> &[ResourceKey] {
         &self.keys
     }
 
     /// Returns whether the key is returned.
-    pub fn has(&self, key: Key) -> bool {
+    pub fn has(&self, key: ResourceKey) -> bool {
         self.keys.contains(&key)
     }
 
     /// Returns whether every attribute is returned.
     pub fn has_all_attributes(&self) -> bool {
-        self.has(Key::Attributes) && self.attributes == Attributes::All
+        self.has(ResourceKey::Attributes) && self.attributes == Attributes::All
     }
 
     /// Returns whether the attribute of the field with this number is returned.
@@ -92,7 +99,7 @@ impl Selection {
             Attributes::All => true,
             Attributes::Only(fields) => fields.contains(&field),
         };
-        is_listed && self.has(Key::Attributes)
+        is_listed && self.has(ResourceKey::Attributes)
     }
 
     /// Reads the two parameters: `fields` selects, then `exclude` removes.
@@ -118,19 +125,19 @@ impl Selection {
     }
 
     fn of(named: &[NamedPart]) -> Selection {
-        let keys = Key::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
+        let keys = ResourceKey::ALL.into_iter().filter(|key| named.iter().any(|name| name.key() == *key));
         let mut fields: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
         // The list is searched for each attribute of each resource, so a field that is named a thousand times must be
         // in it only once.
         fields.sort_unstable();
         fields.dedup();
-        let is_whole = fields.is_empty() || named.contains(&NamedPart::Key(Key::Attributes));
+        let is_whole = fields.is_empty() || named.contains(&NamedPart::ResourceKey(ResourceKey::Attributes));
         let attributes = if is_whole { Attributes::All } else { Attributes::Only(fields) };
         Selection { keys: keys.collect(), attributes }
     }
 
     fn remove(&mut self, named: &[NamedPart], blueprint: &Blueprint) {
-        self.keys.retain(|key| !named.contains(&NamedPart::Key(*key)));
+        self.keys.retain(|key| !named.contains(&NamedPart::ResourceKey(*key)));
         let removed: Vec<u32> = named.iter().filter_map(|name| name.field()).collect();
         if removed.is_empty() {
             return;
@@ -147,22 +154,22 @@ impl Selection {
 /// The part of a resource that an entry of `fields` or `exclude` names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamedPart {
-    Key(Key),
+    ResourceKey(ResourceKey),
     /// An attribute (`attributes.<slug>`), by the field's number.
     Attribute(u32),
 }
 
 impl NamedPart {
-    fn key(self) -> Key {
+    fn key(self) -> ResourceKey {
         match self {
-            NamedPart::Key(key) => key,
-            NamedPart::Attribute(_) => Key::Attributes,
+            NamedPart::ResourceKey(key) => key,
+            NamedPart::Attribute(_) => ResourceKey::Attributes,
         }
     }
 
     fn field(self) -> Option<u32> {
         match self {
-            NamedPart::Key(_) => None,
+            NamedPart::ResourceKey(_) => None,
             NamedPart::Attribute(field) => Some(field),
         }
     }
@@ -180,12 +187,12 @@ fn names(params: &RawParams, parameter: &str, blueprint: &Blueprint) -> Result<O
 fn named(entry: &str, blueprint: &Blueprint) -> Option<NamedPart> {
     match entry.strip_prefix("attributes.") {
         Some(slug) => blueprint.field(slug).map(|field| NamedPart::Attribute(field.number)),
-        None => Key::ALL.into_iter().find(|key| key.as_str() == entry).map(NamedPart::Key),
+        None => ResourceKey::ALL.into_iter().find(|key| key.as_str() == entry).map(NamedPart::ResourceKey),
     }
 }
 
 fn message(parameter: &str, entry: &str, sent: &str, blueprint: &Blueprint) -> String {
-    let keys = quoted_list(Key::ALL.iter().map(|key| key.as_str()));
+    let keys = quoted_list(ResourceKey::ALL.iter().map(|key| key.as_str()));
     if entry.is_empty() {
         return format!(
             "`{parameter}` is {}, which has an empty entry; it must be a comma-separated list of {keys} and `attributes.<field>`",

@@ -18,9 +18,9 @@ use crate::command::{Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTarg
 use crate::data::lookup::Lookup;
 use crate::data::records::Meta;
 use crate::data::refusals::no_resource;
-use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
+use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, UpdateTerms};
 use crate::read::authors::AuthorNames;
@@ -177,8 +177,8 @@ impl ResourceWriter {
     /// would be a way to read. All other keys of the object are always answered.
     fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
         let (blueprint, WrittenResource { meta, before, .. }) = (&self.collection.blueprint, written);
-        let sight = Sight::of_writer(&self.access, blueprint, self.content.state().released);
-        let is_seen = |meta: &Meta| sight.shows(meta.published);
+        let visibility = Visibility::of_writer(&self.access, blueprint, self.content.state().released);
+        let is_seen = |meta: &Meta| visibility.shows(meta.published);
         if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
             return Selection::all();
         }

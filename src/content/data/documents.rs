@@ -74,7 +74,7 @@ impl Documents {
     }
 
     /// Returns whether a copy is cached. For tests.
-    pub(crate) fn keep(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
+    pub(crate) fn has(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         self.kept.contains_key(&Name::new(blueprint, id, version))
     }
 

@@ -15,8 +15,8 @@ use crate::data::blueprint_change::BlueprintChange;
 use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::data::releases::Releases;
 use crate::data::saved_view::SavedView;
-use crate::data::sight::Sight;
 use crate::data::version::{ResourceVersion, SeenVersion, VersionVisibility};
+use crate::data::visibility::Visibility;
 use crate::data::webhook::Webhook;
 
 /// The data from which a request is answered, at one moment.
@@ -163,14 +163,14 @@ impl Collection {
     }
 
     /// Returns the version of its resources, as a token sees them.
-    pub(crate) fn seen_version(&self, sight: Sight) -> SeenVersion {
-        let seen = match sight {
-            Sight::Nothing => VersionVisibility::Nothing,
+    pub(crate) fn seen_version(&self, visibility: Visibility) -> SeenVersion {
+        let seen = match visibility {
+            Visibility::Nothing => VersionVisibility::Nothing,
             // What becomes due changes the version of the lists.
-            Sight::Published | Sight::PublishedBy(_) => VersionVisibility::Published,
-            Sight::Drafts => VersionVisibility::Drafts,
+            Visibility::Published | Visibility::PublishedBy(_) => VersionVisibility::Published,
+            Visibility::Drafts => VersionVisibility::Drafts,
         };
-        SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(sight), seen }
+        SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(visibility), seen }
     }
 
     /// Returns the version of a resource of this snapshot.
@@ -191,10 +191,10 @@ impl Collection {
 
 impl ListVersions {
     /// The version of the lists that a token with this visibility sees.
-    pub(crate) fn as_seen(self, sight: Sight) -> u64 {
-        match sight {
-            Sight::Drafts => self.all,
-            Sight::Published | Sight::PublishedBy(_) | Sight::Nothing => self.public,
+    pub(crate) fn as_seen(self, visibility: Visibility) -> u64 {
+        match visibility {
+            Visibility::Drafts => self.all,
+            Visibility::Published | Visibility::PublishedBy(_) | Visibility::Nothing => self.public,
         }
     }
 }

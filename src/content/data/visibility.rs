@@ -9,7 +9,7 @@ use bindery_model::time::Millis;
 
 /// The visibility of a blueprint's resources for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum Visibility {
     /// No resources.
     Nothing,
     /// The published resources.
@@ -20,53 +20,53 @@ pub(crate) enum Sight {
     Drafts,
 }
 
-impl Sight {
+impl Visibility {
     /// The visibility for the token in a state whose last transaction has the time `now`.
-    pub(crate) fn of(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
+    pub(crate) fn of(access: &Access, blueprint: &Blueprint, now: Millis) -> Visibility {
         if !access.sees(&blueprint.slug) || !access.may(Ability::View) {
-            Sight::Nothing
+            Visibility::Nothing
         } else if access.may(Ability::Preview) {
-            Sight::Drafts
+            Visibility::Drafts
         } else {
-            Sight::of_the_public(blueprint, now)
+            Visibility::of_the_public(blueprint, now)
         }
     }
 
     /// The visibility for every reader of the blueprint in such a state.
-    fn of_the_public(blueprint: &Blueprint, now: Millis) -> Sight {
+    fn of_the_public(blueprint: &Blueprint, now: Millis) -> Visibility {
         match blueprint.kind {
             // A singular resource is served to every reader, even as a draft (`API.md` 2.3).
-            BlueprintKind::Singular => Sight::Drafts,
-            _ if blueprint.scheduled => Sight::PublishedBy(now),
-            _ => Sight::Published,
+            BlueprintKind::Singular => Visibility::Drafts,
+            _ if blueprint.scheduled => Visibility::PublishedBy(now),
+            _ => Visibility::Published,
         }
     }
 
     /// Returns the visibility that applies to the answer to a write. `manage` may read everything, as it may download a
     /// backup.
-    pub(crate) fn of_writer(access: &Access, blueprint: &Blueprint, now: Millis) -> Sight {
-        if access.may(Ability::Manage) { Sight::Drafts } else { Sight::of(access, blueprint, now) }
+    pub(crate) fn of_writer(access: &Access, blueprint: &Blueprint, now: Millis) -> Visibility {
+        if access.may(Ability::Manage) { Visibility::Drafts } else { Visibility::of(access, blueprint, now) }
     }
 
     /// Returns whether a resource with this publication date is visible.
     pub(crate) fn shows(self, published: Option<Millis>) -> bool {
         match self {
-            Sight::Nothing => false,
-            Sight::Published => published.is_some(),
-            Sight::PublishedBy(now) => published.is_some_and(|published| published <= now),
-            Sight::Drafts => true,
+            Visibility::Nothing => false,
+            Visibility::Published => published.is_some(),
+            Visibility::PublishedBy(now) => published.is_some_and(|published| published <= now),
+            Visibility::Drafts => true,
         }
     }
 
     /// Returns the filter that matches the visible resources.
     pub(crate) fn filter(self) -> Filter {
         match self {
-            Sight::Nothing => Filter::Nothing,
-            Sight::Published => Filter::Not(Box::new(Filter::Draft)),
-            Sight::PublishedBy(now) => {
+            Visibility::Nothing => Filter::Nothing,
+            Visibility::Published => Filter::Not(Box::new(Filter::Draft)),
+            Visibility::PublishedBy(now) => {
                 Filter::Date(DateColumn::Published, Range { from: None, to: Some(Bound::Included(now)) })
             }
-            Sight::Drafts => Filter::All,
+            Visibility::Drafts => Filter::All,
         }
     }
 
@@ -81,7 +81,7 @@ impl Sight {
 
 /// Returns whether readers without `preview` see a resource with this publication date at that moment.
 pub(crate) fn is_public(blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
-    Sight::of_the_public(blueprint, now).shows(published)
+    Visibility::of_the_public(blueprint, now).shows(published)
 }
 
 /// Returns whether a relation may name a resource with this publication date. If not, the answer is the same as for a
@@ -89,7 +89,7 @@ pub(crate) fn is_public(blueprint: &Blueprint, published: Option<Millis>, now: M
 /// relate to them.
 pub(crate) fn may_relate_to(access: &Access, blueprint: &Blueprint, published: Option<Millis>, now: Millis) -> bool {
     let writes = [Ability::Update, Ability::Delete, Ability::Publish];
-    let is_public = Sight::of_the_public(blueprint, now).shows(published);
+    let is_public = Visibility::of_the_public(blueprint, now).shows(published);
     let may_address = is_public || writes.into_iter().any(|ability| access.may(ability));
-    Sight::of_writer(access, blueprint, now).shows(published) || access.sees(&blueprint.slug) && may_address
+    Visibility::of_writer(access, blueprint, now).shows(published) || access.sees(&blueprint.slug) && may_address
 }

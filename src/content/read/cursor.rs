@@ -12,7 +12,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_query::Query;
 
-use crate::data::sight::Sight;
+use crate::data::visibility::Visibility;
 
 /// The format of cursors. Cursors in another format are rejected.
 const FORM: u8 = 1;
@@ -24,16 +24,16 @@ pub(super) struct CursorKey([u8; blake3::KEY_LEN]);
 
 impl CursorKey {
     /// Derives the key for the lists of a blueprint in one order, variant and visibility.
-    pub(super) fn new(epoch: u64, blueprint: &Blueprint, query: &Query, sight: Sight) -> CursorKey {
+    pub(super) fn new(epoch: u64, blueprint: &Blueprint, query: &Query, visibility: Visibility) -> CursorKey {
         let mut hasher = blake3::Hasher::new_derive_key("Bindery cursor");
         hasher.update(&epoch.to_le_bytes());
         hasher.update(&blueprint.number.to_le_bytes());
         hasher.update(&query.copies.variant.to_le_bytes());
-        hasher.update(&[match sight {
-            Sight::Nothing => 0,
-            Sight::Published => 1,
-            Sight::PublishedBy(_) => 2,
-            Sight::Drafts => 3,
+        hasher.update(&[match visibility {
+            Visibility::Nothing => 0,
+            Visibility::Published => 1,
+            Visibility::PublishedBy(_) => 2,
+            Visibility::Drafts => 3,
         }]);
         for SortKey { by, descending } in &query.sort {
             let (kind, numbers) = match by {

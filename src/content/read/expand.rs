@@ -9,8 +9,8 @@ use bindery_query::projection::whole_column;
 use bindery_query::{Copies, Expansion, ExpansionStep, Selection};
 
 use crate::data::lookup::Lookup;
-use crate::data::sight::Sight;
 use crate::data::state::Collection;
+use crate::data::visibility::Visibility;
 use crate::read::resolve::{Resolver, Result, StopReason};
 use crate::read::resource::{Presentation, write_hit};
 
@@ -89,9 +89,9 @@ impl<'a> IncludedResources<'a> {
             return Err(StopReason::Interrupted);
         }
         let Ok(collection) = state.visible(access, &step.relation.blueprint) else { return Ok(()) };
-        let sight = Sight::of(access, &collection.blueprint, state.released);
+        let visibility = Visibility::of(access, &collection.blueprint, state.released);
         for id in from.related_ids(step) {
-            let Some(hit) = collection.snapshot.get(id).filter(|hit| sight.shows(hit.stamps.published)) else {
+            let Some(hit) = collection.snapshot.get(id).filter(|hit| visibility.shows(hit.stamps.published)) else {
                 continue;
             };
             self.include(collection, step, &hit)?;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bindery_index::Interrupt;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_query::{ExportParams, Format, Key as ResultSet, RawParams};
+use bindery_query::{ExportParams, Format, RawParams, ResourceKey};
 use bindery_store::Store;
 use serde_json::{Map, Value};
 
@@ -201,7 +201,7 @@ impl Export {
         if let Some(key) = import_key_at(&self.view.store, blueprint.number, id, hit.stamps.version)? {
             object.insert("key".to_owned(), Value::String(key));
         }
-        let is_shown = self.params.selection.has(ResultSet::Attributes);
+        let is_shown = self.params.selection.has(ResourceKey::Attributes);
         if is_shown && !blueprint.variants.is_empty() {
             object.shift_remove("attributes");
             let mut variants = Map::new();
@@ -223,7 +223,7 @@ impl Export {
 
     /// Returns the selected keys that are CSV columns: `id`, `type` and the three dates, if selected.
     fn csv_keys(&self) -> impl Iterator<Item = &str> {
-        let is_column = |key: &&ResultSet| !matches!(key, ResultSet::Attributes | ResultSet::Relationships);
+        let is_column = |key: &&ResourceKey| !matches!(key, ResourceKey::Attributes | ResourceKey::Relationships);
         self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
     }
 

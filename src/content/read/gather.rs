@@ -84,7 +84,7 @@ impl HitPresenter {
     fn missing(&self, hit: &Hit) -> impl Iterator<Item = CopyVersion> {
         let (blueprint, id) = (self.collection.blueprint.number, ResourceId::from_u128(hit.id));
         copies_shown(&self.collection, hit, &self.presentation)
-            .filter(move |version| !self.documents.keep(blueprint, id, *version))
+            .filter(move |version| !self.documents.has(blueprint, id, *version))
     }
 
     /// Reads the missing copies, so that they are in memory when these hits are written. Errors are ignored: the write

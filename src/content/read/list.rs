@@ -133,7 +133,8 @@ impl View {
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
             Some(cursor) => {
-                let cursors = CursorKey::new(self.state.epoch, &self.collection.blueprint, &params.query, self.sight);
+                let cursors =
+                    CursorKey::new(self.state.epoch, &self.collection.blueprint, &params.query, self.visibility);
                 let behind = if cursor.is_empty() { None } else { Some(cursors.open(cursor)?) };
                 PageStart::Walk { cursors, behind }
             }

@@ -9,8 +9,8 @@ use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 
 use crate::data::referrers::{Referrer, referring_to};
-use crate::data::sight::Sight;
 use crate::data::state::State;
+use crate::data::visibility::Visibility;
 use crate::handle::Content;
 
 /// The number of ids answered for each field.
@@ -42,27 +42,28 @@ impl Content {
         let view = self.view(access, slug)?;
         let id = view.locate(id)?.id();
         let state = view.state;
-        let sights = referring_to(&state, slug)
-            .map(|referring| Sight::of(access, &referring.collection.blueprint, state.released));
-        let (sights, slug): (Vec<Sight>, _) = (sights.collect(), slug.to_owned());
-        let search = move |interrupt: &Interrupt<'_>| referrers(&state, &sights, &slug, id, interrupt).transpose();
+        let visibilities = referring_to(&state, slug)
+            .map(|referring| Visibility::of(access, &referring.collection.blueprint, state.released));
+        let (visibilities, slug): (Vec<Visibility>, _) = (visibilities.collect(), slug.to_owned());
+        let search =
+            move |interrupt: &Interrupt<'_>| referrers(&state, &visibilities, &slug, id, interrupt).transpose();
         self.shared.searches.run(ESTIMATE, search).await
     }
 }
 
-/// Returns `None` if it was interrupted. `sights` are the visibilities of the referring blueprints, in their order.
+/// Returns `None` if it was interrupted. `visibilities` are the visibilities of the referring blueprints, in their order.
 fn referrers(
     state: &State,
-    sights: &[Sight],
+    visibilities: &[Visibility],
     slug: &str,
     id: ResourceId,
     interrupt: &Interrupt<'_>,
 ) -> Result<Option<Vec<FieldReferrers>>> {
     let mut found = Vec::new();
-    for (Referrer { collection, fields }, sight) in referring_to(state, slug).zip(sights) {
+    for (Referrer { collection, fields }, visibility) in referring_to(state, slug).zip(visibilities) {
         for field in fields {
             let of_field = Referrer { collection, fields: vec![field] };
-            let matches = match of_field.find_with(id, &sight.filter(), interrupt) {
+            let matches = match of_field.find_with(id, &visibility.filter(), interrupt) {
                 Err(IndexError::Interrupted) => return Ok(None),
                 matches => matches.map_err(|error| collection.search_failed(error))?,
             };

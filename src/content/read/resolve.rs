@@ -12,8 +12,8 @@ use bindery_model::error::Error;
 use bindery_query::projection::whole_column;
 use bindery_query::{Copies, Filter, Query, Relation};
 
-use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
+use crate::data::visibility::Visibility;
 use crate::read::explain::ExplanationBuilder;
 
 /// A condition with more ids than this is evaluated at once, and only its matches are kept: ids take 16 bytes each, and
@@ -100,8 +100,8 @@ impl<'a> Resolver<'a> {
 
     /// Resolves a filter and restricts it to the resources that the token sees.
     fn visible(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
-        let sight = Sight::of(self.access, &place.collection.blueprint, self.state.released);
-        Ok(sight.restrict(self.filter(place, filter)?))
+        let visibility = Visibility::of(self.access, &place.collection.blueprint, self.state.released);
+        Ok(visibility.restrict(self.filter(place, filter)?))
     }
 
     fn filter(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
@@ -133,7 +133,7 @@ impl<'a> Resolver<'a> {
                 // Every resource has the same id in all variants.
                 let visible = match self.related(relation, Copies { variant: 0, fallback: None }) {
                     None => IdSet::of([]),
-                    Some((related, sight)) => self.ids(related, &sight.filter())?,
+                    Some((related, visibility)) => self.ids(related, &visibility.filter())?,
                 };
                 self.any_id(place, relation, visible.complement())?
             }
@@ -141,9 +141,12 @@ impl<'a> Resolver<'a> {
     }
 
     /// Returns the target blueprint of a relation; `None` if the token does not have it.
-    fn related(&self, relation: &Relation, copies: Copies) -> Option<(FilterTarget<'a>, Sight)> {
+    fn related(&self, relation: &Relation, copies: Copies) -> Option<(FilterTarget<'a>, Visibility)> {
         let collection = self.state.visible(self.access, &relation.blueprint).ok()?;
-        Some((FilterTarget { collection, copies }, Sight::of(self.access, &collection.blueprint, self.state.released)))
+        Some((
+            FilterTarget { collection, copies },
+            Visibility::of(self.access, &collection.blueprint, self.state.released),
+        ))
     }
 
     /// Returns the filter for resources whose relation holds at least one of these ids.

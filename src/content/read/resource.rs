@@ -8,7 +8,7 @@ use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, format_millis};
 use bindery_model::value::FieldRemovals;
-use bindery_query::{Highlights, Key as ResultSet, Selection};
+use bindery_query::{Highlights, ResourceKey, Selection};
 use bindery_sanitize::text_content;
 use serde_json::{Map, Value};
 
@@ -100,7 +100,7 @@ pub(crate) fn copies_shown(
     hit: &bindery_index::Hit,
     presentation: &Presentation,
 ) -> impl Iterator<Item = CopyVersion> {
-    let are_read = presentation.selection.has(ResultSet::Attributes) || presentation.highlights.is_some();
+    let are_read = presentation.selection.has(ResourceKey::Attributes) || presentation.highlights.is_some();
     let variants = [Some(presentation.variant), presentation.other_variant()].into_iter().flatten();
     variants.filter(move |_| are_read).filter_map(|variant| version_of(collection, hit, variant))
 }
@@ -139,20 +139,20 @@ impl Renderer<'_> {
             out.push_str(key.as_str());
             out.push_str("\":");
             match key {
-                ResultSet::Id => {
+                ResourceKey::Id => {
                     out.push('"');
                     out.push_str(&id.to_string());
                     out.push('"');
                 }
-                ResultSet::Type => out.push_str("\"resource\""),
-                ResultSet::PublishedAt => match stamps.published {
+                ResourceKey::Type => out.push_str("\"resource\""),
+                ResourceKey::PublishedAt => match stamps.published {
                     Some(date) => push_date(out, date),
                     None => out.push_str("null"),
                 },
-                ResultSet::CreatedAt => push_date(out, stamps.created),
-                ResultSet::UpdatedAt => push_date(out, stamps.updated),
-                ResultSet::Attributes => out.push_str(&attributes),
-                ResultSet::Relationships => {
+                ResourceKey::CreatedAt => push_date(out, stamps.created),
+                ResourceKey::UpdatedAt => push_date(out, stamps.updated),
+                ResourceKey::Attributes => out.push_str(&attributes),
+                ResourceKey::Relationships => {
                     out.push_str("{\"blueprint\":{\"data\":{\"id\":\"");
                     out.push_str(&self.blueprint.slug);
                     out.push_str("\",\"type\":\"blueprint\"}}}");
@@ -215,7 +215,7 @@ impl Renderer<'_> {
     /// Returns the `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<Arc<str>> {
         let Presentation { variant, selection, .. } = self.presentation;
-        if !selection.has(ResultSet::Attributes) {
+        if !selection.has(ResourceKey::Attributes) {
             return Ok(Arc::default());
         }
         let copy = self.copy(id, version_of(*variant))?;

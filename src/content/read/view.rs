@@ -15,9 +15,9 @@ use bindery_store::Store;
 
 use crate::data::documents::Documents;
 use crate::data::refusals::no_resource;
-use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
 use crate::data::version::{AnswerVersion, ListVersion, SeenVersion};
+use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::read::authors::AuthorNames;
 use crate::read::expand::IncludedResources;
@@ -43,7 +43,7 @@ pub struct View {
     /// The store, for data that is read only once and should not fill the cache.
     pub(super) store: Store,
     pub(super) documents: Documents,
-    pub(super) sight: Sight,
+    pub(super) visibility: Visibility,
     pub(super) searches: Arc<SearchScheduler>,
     pub(super) pool: Arc<ThreadPool>,
     /// The time at which the view was taken. It decides "today" for `filter[published]` and for the version of lists.
@@ -110,10 +110,10 @@ impl Content {
         access.require(&[Ability::View])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
-        let sight = Sight::of(access, &collection.blueprint, state.released);
+        let visibility = Visibility::of(access, &collection.blueprint, state.released);
         let (searches, pool) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.pool));
         let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
-        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, pool, sight, now })
+        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, pool, visibility, now })
     }
 }
 
@@ -131,7 +131,7 @@ impl View {
     /// `NOT_FOUND` if it does not exist or the token may not see it.
     pub fn locate(&self, id: &str) -> Result<LocatedResource> {
         let hit = ResourceId::parse(id).and_then(|id| self.collection.snapshot.get(id.as_u128()));
-        let hit = hit.filter(|hit| self.sight.shows(hit.stamps.published));
+        let hit = hit.filter(|hit| self.visibility.shows(hit.stamps.published));
         hit.map(LocatedResource).ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
@@ -197,14 +197,14 @@ impl View {
 
     /// Returns whether the token sees drafts. Two tokens with the same result see the same resources of this blueprint.
     pub fn sees_drafts(&self) -> bool {
-        self.sight == Sight::Drafts
+        self.visibility == Visibility::Drafts
     }
 
     /// Returns the version of the blueprint's lists that also depend on the blueprints `depends_on`, by slug, in order.
     /// It changes with every write of which the token may see something, and with every change of visibility or day
     /// that could change an answer.
     pub fn list_version(&self, depends_on: &[String]) -> AnswerVersion {
-        let own = self.collection.seen_version(self.sight);
+        let own = self.collection.seen_version(self.visibility);
         let related = self.related_versions(depends_on);
         AnswerVersion::of_list(self.state.epoch, ListVersion::new(own, day_number(self.now), related))
     }
@@ -212,7 +212,7 @@ impl View {
     fn related_versions(&self, depends_on: &[String]) -> impl ExactSizeIterator<Item = Option<SeenVersion>> {
         depends_on.iter().map(|slug| {
             let collection = self.state.visible(&self.access, slug).ok()?;
-            Some(collection.seen_version(Sight::of(&self.access, &collection.blueprint, self.state.released)))
+            Some(collection.seen_version(Visibility::of(&self.access, &collection.blueprint, self.state.released)))
         })
     }
 

@@ -15,9 +15,9 @@ use crate::answer::respond::is_unmodified;
 use crate::app::App;
 use crate::request::head::{AuthorizedAccess, authorize};
 
-/// The routes whose answers are kept.
-const LIST: &str = "/v2/resources/{blueprint}";
-const RESOURCE: &str = "/v2/resources/{blueprint}/{id}";
+/// The routes whose answers are kept, as `observe/operations.rs` has them.
+const LIST_ROUTE: &str = "/v2/resources/{blueprint}";
+const RESOURCE_ROUTE: &str = "/v2/resources/{blueprint}/{id}";
 
 /// The answer to a request of this route, if it is a read whose answer is kept, or one that its token or a rate limit forbids.
 /// If there is none, the request remembers what its token may do, so that it is counted once.
@@ -25,7 +25,7 @@ pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> O
     if request.method() != Method::GET || !request.body().is_end_stream() {
         return None;
     }
-    let is_kept = route.is_some_and(|route| [LIST, RESOURCE].contains(&route));
+    let is_kept = route.is_some_and(|route| [LIST_ROUTE, RESOURCE_ROUTE].contains(&route));
     // The router decodes escapes.
     if !is_kept || request.uri().path().contains('%') {
         return None;

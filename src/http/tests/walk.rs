@@ -22,7 +22,7 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
     let app = app(Settings::default());
     let mut table = crate::routes();
     table.extend(analytics::intake(&app.config));
-    let router = router(app);
+    let router = service(app);
     let mut open = BTreeSet::new();
     let mut n_closed = 0;
     for route in table {
@@ -91,7 +91,7 @@ async fn the_description_has_every_method_of_every_route_and_nothing_else() {
     let app = app(Settings::default());
     let mut table = crate::routes();
     table.extend(analytics::intake(&app.config));
-    let router = router(app);
+    let router = service(app);
     let mut expected = BTreeSet::new();
     for route in table {
         let path = route.path.replace('{', "x").replace(['}', '*'], "");
@@ -116,7 +116,7 @@ async fn the_page_on_security_names_each_open_route_and_no_other() {
     let open = table.into_iter().filter(|route| !route.open.is_empty()).map(|route| route.path.replace('*', ""));
     // The description omits the address with a slash at its end, because it is another form of the one without.
     let open: BTreeSet<String> = open.filter(|path| !path.ends_with('/')).collect();
-    let (_, _, text) = send_to(router(app), request(Method::GET, "/v2/openapi.json")).await;
+    let (_, _, text) = send_to(service(app), request(Method::GET, "/v2/openapi.json")).await;
     let document: Value = serde_json::from_str(&text).unwrap();
     let needs_no_token = |operations: &Value| {
         operations.as_object().unwrap().values().any(|operation| operation["security"] == json!([{}]))

@@ -72,7 +72,7 @@ pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 /// and clients that send or read nothing get a few seconds.
 pub async fn serve(
     listener: TcpListener,
-    router: HttpService,
+    service: HttpService,
     stop: impl Future<Output = ()> + Send + 'static,
     limits: Limits,
 ) {
@@ -90,7 +90,7 @@ pub async fn serve(
             () = &mut stop => break,
             _ = ticks.tick() => connections.sweep(Instant::now()),
             accepted = listener.accept() => match accepted {
-                Ok((stream, peer)) => accept(&connections, stream, peer, &router, &mut refused).await,
+                Ok((stream, peer)) => accept(&connections, stream, peer, &service, &mut refused).await,
                 Err(error) if is_of_the_client(&error) => {}
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be accepted; accepting again in a moment");
@@ -130,7 +130,7 @@ async fn accept(
     connections: &Arc<Connections>,
     stream: TcpStream,
     peer: SocketAddr,
-    router: &HttpService,
+    service: &HttpService,
     refused: &mut VecDeque<AbortHandle>,
 ) {
     // Responses are small and clients wait for them, so the system must not hold them back to send them with the next
@@ -148,7 +148,7 @@ async fn accept(
     match admission {
         Admission::Now(place) => {
             let socket = Socket::new(stream, Arc::clone(&place));
-            tokio::spawn(run(place, socket, router.clone(), ConnectionUse::Often));
+            tokio::spawn(run(place, socket, service.clone(), ConnectionUse::Often));
         }
         Admission::Later | Admission::Refused => {
             refused.retain(|task| !task.is_finished());
@@ -157,9 +157,9 @@ async fn accept(
             {
                 oldest.abort();
             }
-            let (connections, router) = (Arc::clone(connections), router.clone());
+            let (connections, service) = (Arc::clone(connections), service.clone());
             let task = tokio::spawn(async move {
-                let _ = tokio::time::timeout(REFUSING_TIME, refuse(stream, peer, &connections, router)).await;
+                let _ = tokio::time::timeout(REFUSING_TIME, refuse(stream, peer, &connections, service)).await;
             });
             refused.push_back(task.abort_handle());
         }
@@ -171,7 +171,7 @@ async fn refuse(
     mut stream: TcpStream,
     peer: SocketAddr,
     connections: &Arc<Connections>,
-    router: HttpService,
+    service: HttpService,
 ) -> io::Result<()> {
     let mut early = Vec::with_capacity(EARLY_BYTES);
     loop {
@@ -186,7 +186,7 @@ async fn refuse(
             }
             let place = connections.admit_probe(peer);
             let socket = Socket::with_early(stream, Arc::clone(&place), early);
-            run(place, socket, router, ConnectionUse::Once).await;
+            run(place, socket, service, ConnectionUse::Once).await;
             return Ok(());
         }
         if stream.read_buf(&mut early).await? == 0 {
@@ -209,7 +209,7 @@ enum ConnectionUse {
 }
 
 /// Serves the requests of a connection until either side closes it.
-async fn run(place: ConnectionSlot, socket: Socket, router: HttpService, connects: ConnectionUse) {
+async fn run(place: ConnectionSlot, socket: Socket, service: HttpService, connects: ConnectionUse) {
     let client_timeout = place.limits().client_timeout;
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
@@ -220,9 +220,9 @@ async fn run(place: ConnectionSlot, socket: Socket, router: HttpService, connect
             false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, is_stream)),
         });
         request.extensions_mut().insert(Arc::clone(&connection));
-        let (router, connection) = (router.clone(), Arc::clone(&connection));
+        let (service, connection) = (service.clone(), Arc::clone(&connection));
         async move {
-            let mut response: Response<Body> = router.answer(request).await;
+            let mut response: Response<Body> = service.answer(request).await;
             if connects == ConnectionUse::Once {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }

@@ -78,14 +78,16 @@ fn selection_is_fields_without_exclude() {
             fields.map(|field| field.slug.as_str()).collect::<Vec<_>>().join(",")
         };
         let shown = selection.keys().iter().map(|key| match key {
-            Key::Attributes if selection.has_all_attributes() => "attributes*".into(),
-            Key::Attributes if names(false).len() < names(true).len() => format!("attributes!{{{}}}", names(false)),
-            Key::Attributes => format!("attributes{{{}}}", names(true)),
+            ResourceKey::Attributes if selection.has_all_attributes() => "attributes*".into(),
+            ResourceKey::Attributes if names(false).len() < names(true).len() => {
+                format!("attributes!{{{}}}", names(false))
+            }
+            ResourceKey::Attributes => format!("attributes{{{}}}", names(true)),
             key => key.as_str().to_owned(),
         });
         assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{raw}");
         assert_eq!(selection.is_all(), expected == all, "{raw}");
-        assert_eq!(selection.has(Key::Id), expected.starts_with("id"), "{raw}");
+        assert_eq!(selection.has(ResourceKey::Id), expected.starts_with("id"), "{raw}");
     }
 }
 

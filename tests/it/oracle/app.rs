@@ -8,7 +8,7 @@ use axum::http::Request;
 use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_config::{Config, Settings};
 use bindery_content::{Content, ContentOptions};
-use bindery_http::{App, HttpService, router};
+use bindery_http::{App, HttpService, service};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
@@ -18,7 +18,7 @@ use crate::support::{ADMIN, Reply};
 pub(crate) struct InProcess {
     runtime: Runtime,
     content: Option<Content>,
-    router: Option<HttpService>,
+    service: Option<HttpService>,
     folder: tempfile::TempDir,
     /// A token that cannot see drafts.
     viewer: String,
@@ -28,7 +28,7 @@ impl InProcess {
     pub(crate) fn start() -> InProcess {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let mut server = InProcess { runtime, content: None, router: None, folder, viewer: String::new() };
+        let mut server = InProcess { runtime, content: None, service: None, folder, viewer: String::new() };
         server.open();
         let token = server.send("POST", "/v2/tokens", Some(&json!({ "name": "viewer", "abilities": ["view"] })));
         server.viewer = token.expect(201).data()["secret"].as_str().unwrap().to_owned();
@@ -39,13 +39,13 @@ impl InProcess {
         let content = Content::open(&options(self.folder.path())).unwrap();
         let config = Config::resolve(Settings::default(), |_| None, Settings::default()).unwrap();
         let analytics = Analytics::open(&AnalyticsOptions::in_folder(self.folder.path())).unwrap();
-        self.router = Some(router(App::new(config, content.clone(), analytics)));
+        self.service = Some(service(App::new(config, content.clone(), analytics)));
         self.content = Some(content);
     }
 
     /// Closes the server and opens it again on the same folder.
     pub(crate) fn restart(&mut self) {
-        self.router = None;
+        self.service = None;
         self.content.take().unwrap().close();
         self.open();
     }
@@ -86,7 +86,7 @@ impl InProcess {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::from(body)).unwrap_or_else(|error| panic!("{path}: {error}"));
-        let router = self.router.clone().unwrap();
+        let router = self.service.clone().unwrap();
         self.runtime.block_on(async move {
             let response = router.answer(request).await;
             let (parts, body) = response.into_parts();

@@ -17,8 +17,8 @@ use crate::data::changes::ChangeOp;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Authors, Meta, decode_id, encode_id};
 use crate::data::refusals::{change_conflict, conflict_of, still_has_resources};
-use crate::data::sight::is_public;
 use crate::data::state::{Collection, State};
+use crate::data::visibility::is_public;
 use crate::write::overlay::Overlay;
 
 /// The most deletions that the deletion of a blueprint records one by one.

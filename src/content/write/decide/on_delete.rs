@@ -18,8 +18,8 @@ use crate::data::lookup::Lookup;
 use crate::data::records::render_attributes;
 use crate::data::referrers::{Referrer, referring_to};
 use crate::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify};
-use crate::data::sight::Sight;
 use crate::data::state::{Collection, State};
+use crate::data::visibility::Visibility;
 
 /// The maximum number of resources that one command changes because of deletions. A resource counts each time it is
 /// changed. It limits the time that other commands wait.
@@ -125,8 +125,8 @@ impl<'a> Decider<'a, '_> {
             let found = referring.find(id, &Filter::All)?;
             let gone = self.no_longer(&referring, &found, id)?;
             count += found.total() - gone.len() as u64;
-            let sight = Sight::of_writer(self.access, blueprint, self.overlay.now);
-            let visible = referring.find(id, &sight.filter())?.first(CONFLICT_IDS + gone.len());
+            let visibility = Visibility::of_writer(self.access, blueprint, self.overlay.now);
+            let visible = referring.find(id, &visibility.filter())?.first(CONFLICT_IDS + gone.len());
             named.extend(visible.into_iter().map(|hit| ResourceId::from_u128(hit.id)).filter(|id| !gone.contains(id)));
         }
         if count == 0 { Ok(()) } else { Err(still_referred_to(count, named)) }

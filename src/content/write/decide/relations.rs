@@ -19,7 +19,7 @@ use crate::command::{CopyDraft, MissingTargets};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::decode_id;
-use crate::data::sight::may_relate_to;
+use crate::data::visibility::may_relate_to;
 
 /// The resource that a target of a relation names.
 enum Target {

@@ -21,8 +21,8 @@ use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
-use crate::data::sight::is_public;
 use crate::data::version::{EntityTag, IfMatch};
+use crate::data::visibility::is_public;
 
 impl Decider<'_, '_> {
     pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<WrittenResource> {

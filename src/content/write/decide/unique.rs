@@ -12,7 +12,7 @@ use super::decider::{Decider, Edit};
 use crate::data::claims::ClaimedField;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Meta, decode_id, encode_id};
-use crate::data::sight::Sight;
+use crate::data::visibility::Visibility;
 
 /// A value of a claimed field before and after an item. Null and `""` are no values here.
 pub(super) struct ValueChange {
@@ -89,7 +89,7 @@ impl Decider<'_, '_> {
     /// Returns the holder of a value for an error: its id only if the writer may see it.
     pub(super) fn name_of(&self, holder: ResourceId) -> Result<String> {
         let published = self.overlay.meta(self.blueprint.number, holder)?.and_then(|meta| meta.published);
-        let may_learn = Sight::of_writer(self.access, self.blueprint, self.overlay.now).shows(published);
+        let may_learn = Visibility::of_writer(self.access, self.blueprint, self.overlay.now).shows(published);
         Ok(if may_learn { format!("the resource `{holder}`") } else { "another resource".to_owned() })
     }
 
