@@ -16,7 +16,7 @@ use bindery_model::time::Millis;
 use bindery_model::value::FieldRemovals;
 use serde_json::Value;
 
-use crate::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::index_mapping::Columns;
 use crate::data::kept_answer::IdempotentRequest;
 use crate::data::lookup::Lookup;
@@ -45,21 +45,15 @@ pub(crate) enum Command {
     },
     /// Stores the data of some resources that a blueprint change needs.
     Backfill {
-        /// The blueprint's number.
-        blueprint: u32,
+        /// The change.
+        change: ChangeId,
         /// The data of each resource.
         resources: Vec<Backfill>,
     },
     /// Brings the change of a blueprint into force.
-    FinishChange {
-        /// The blueprint's number.
-        blueprint: u32,
-    },
+    FinishChange(ChangeId),
     /// Gives up the change of a blueprint.
-    DropChange {
-        /// The blueprint's number.
-        blueprint: u32,
-    },
+    DropChange(ChangeId),
     /// Deletes a blueprint.
     DeleteBlueprint {
         /// The blueprint's slug.

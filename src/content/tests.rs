@@ -9,6 +9,8 @@ use bindery_model::error::Code;
 use serde_json::json;
 
 use super::*;
+use crate::command::Command;
+use crate::data::blueprint_change::ChangeId;
 
 /// Makes a content with a blueprint whose resources have a title.
 async fn with_notes(folder: &std::path::Path) -> (Content, std::sync::Arc<bindery_access::Access>) {
@@ -152,4 +154,27 @@ async fn a_resource_that_is_imported_again_with_fewer_variants_has_no_old_ones_a
     let findings = content.verify();
     assert_eq!(findings.issue_count, 0, "{:?}", findings.issues);
     content.close();
+}
+
+#[tokio::test]
+async fn a_step_of_a_change_that_is_over_changes_nothing() {
+    let temp = tempfile::tempdir().unwrap();
+    let (content, access) = with_notes(temp.path()).await;
+    let fields = |required: bool| {
+        let field = json!({ "name": "Title", "slug": "title", "type": "text", "required": required, "unique": true });
+        json!({ "name": "Notes", "slug": "notes", "fields": [field] }).to_string()
+    };
+    content.replace_blueprint(&access, "notes", "").unwrap().run(fields(false).as_bytes()).await.unwrap();
+    let before = content.find_blueprint(&access, "notes").unwrap();
+    // A leader that was cut off goes on with a change that somebody else has finished.
+    let change = ChangeId { blueprint: before.number, number: before.filled };
+    let steps =
+        [Command::FinishChange(change), Command::DropChange(change), Command::Backfill { change, resources: vec![] }];
+    for step in steps {
+        let refused = content.submit(step).await.map(|_| ()).unwrap_err();
+        assert_eq!(refused.code, Code::Conflict, "{refused}");
+    }
+    assert_eq!(content.find_blueprint(&access, "notes").unwrap(), before);
+    content.replace_blueprint(&access, "notes", "").unwrap().run(fields(true).as_bytes()).await.unwrap();
+    assert_ne!(content.find_blueprint(&access, "notes").unwrap(), before);
 }

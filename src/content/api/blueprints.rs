@@ -160,7 +160,7 @@ impl Content {
         let state = self.state();
         let current = &state.collection(slug)?.blueprint;
         let Revision { next, differences } = revise(&state, current, definition, now_millis())?;
-        let change = BlueprintChange { current: Arc::clone(current), next: Arc::new(next), force };
+        let change = BlueprintChange { current: Arc::clone(current), next: Arc::new(next), force, number: 0 };
         let demands = Demands::new(&self.shared.sanitizer, &change);
         let survey = Survey::run(&demands, &state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;
         let conflicts = survey.conflicts();

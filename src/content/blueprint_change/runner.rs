@@ -96,20 +96,20 @@ impl ChangeRunner {
         };
         let verdict = catch_unwind(AssertUnwindSafe(carry_out))
             .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
-        let blueprint = change.current.number;
+        let id = change.id();
         match verdict {
             Ok(None) => {
-                let outcome = self.submit(Command::FinishChange { blueprint })?;
+                let outcome = self.submit(Command::FinishChange(id))?;
                 tracing::info!(blueprint = slug, elapsed = ?started.elapsed(), "the changed blueprint is in force");
                 Ok(outcome)
             }
             Ok(Some(conflicts)) => {
-                self.submit(Command::DropChange { blueprint })?;
+                self.submit(Command::DropChange(id))?;
                 Err(change_conflict(conflicts))
             }
             Err(error) => {
                 if !self.is_stopping.load(Ordering::SeqCst) {
-                    self.submit(Command::DropChange { blueprint })?;
+                    self.submit(Command::DropChange(id))?;
                 }
                 Err(error)
             }
@@ -157,7 +157,7 @@ impl ChangeRunner {
         if let Some(collection) = self.cell.load().numbered(change.current.number) {
             collection.index.wait_for_room();
         }
-        self.submit(Command::Backfill { blueprint: change.current.number, resources }).map(|_| ())
+        self.submit(Command::Backfill { change: change.id(), resources }).map(|_| ())
     }
 
     fn submit(&self, command: Command) -> Result<Outcome> {

@@ -15,7 +15,16 @@ use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
 use crate::data::records::Meta;
 
-const FORMAT: u8 = 1;
+const FORMAT: u8 = 2;
+
+/// Names one change of a blueprint, so that a step of a change that is over is not taken for one of the next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ChangeId {
+    /// The blueprint's number.
+    pub(crate) blueprint: u32,
+    /// The number of the transaction that began the change.
+    pub(crate) number: u64,
+}
 
 /// A blueprint that is being changed.
 #[derive(Debug)]
@@ -26,6 +35,8 @@ pub(crate) struct BlueprintChange {
     pub(crate) next: Arc<Blueprint>,
     /// True if variants that hold values may be removed.
     pub(crate) force: bool,
+    /// The number of the transaction that began the change; 0 for one that has not begun.
+    pub(crate) number: u64,
 }
 
 /// The writes that the changed blueprint needs for one stored resource.
@@ -45,18 +56,23 @@ impl BlueprintChange {
     /// Returns the stored form.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![FORMAT, u8::from(self.force)];
+        out.extend(self.number.to_le_bytes());
         out.extend(render::encode(&self.next));
         out
     }
 
     /// Reads the stored form of a change of this blueprint.
     pub(crate) fn decode(current: Arc<Blueprint>, bytes: &[u8]) -> Result<BlueprintChange, String> {
-        match bytes {
-            [FORMAT, force, next @ ..] => {
-                Ok(BlueprintChange { current, next: Arc::new(render::decode(next)?), force: *force != 0 })
-            }
-            _ => Err("a blueprint change has a format that this version cannot read".to_owned()),
-        }
+        let unreadable = || "a blueprint change has a format that this version cannot read".to_owned();
+        let [FORMAT, force, rest @ ..] = bytes else { return Err(unreadable()) };
+        let (number, next) = rest.split_first_chunk().ok_or_else(unreadable)?;
+        let next = Arc::new(render::decode(next)?);
+        Ok(BlueprintChange { current, next, force: *force != 0, number: u64::from_le_bytes(*number) })
+    }
+
+    /// Returns its name.
+    pub(crate) fn id(&self) -> ChangeId {
+        ChangeId { blueprint: self.current.number, number: self.number }
     }
 
     /// Returns the columns of the blueprint in force and of the changed one.

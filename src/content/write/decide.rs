@@ -35,9 +35,9 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::ReplaceBlueprint { slug, definition, force } => {
             blueprint::replace(context, overlay, slug, definition, *force)
         }
-        Command::Backfill { blueprint, resources } => blueprint::backfill(state, overlay, *blueprint, resources),
-        Command::FinishChange { blueprint } => blueprint::finish_change(state, overlay, *blueprint),
-        Command::DropChange { blueprint } => blueprint::drop_change(state, overlay, *blueprint),
+        Command::Backfill { change, resources } => blueprint::backfill(state, overlay, *change, resources),
+        Command::FinishChange(change) => blueprint::finish_change(state, overlay, *change),
+        Command::DropChange(change) => blueprint::drop_change(state, overlay, *change),
         Command::DeleteBlueprint { slug, force } => blueprint::delete(state, overlay, slug, *force),
         Command::CreateToken(token) => access::create_token(state, overlay, token),
         Command::RevokeToken(id) => access::revoke_token(state, overlay, id),

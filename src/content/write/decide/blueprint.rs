@@ -12,7 +12,7 @@ use super::view;
 use crate::command::Outcome;
 use crate::compatibility::demands::Demands;
 use crate::compatibility::revise;
-use crate::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::changes::ChangeOp;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Authors, Meta, decode_id, encode_id};
@@ -72,7 +72,7 @@ pub(super) fn replace(
     // Numbers that the change gives out are used up, even if it does not come into force.
     let mut bumped = Blueprint::clone(current);
     (bumped.next_field, bumped.next_variant) = (next.next_field, next.next_variant);
-    let change = BlueprintChange { current: Arc::new(bumped), next, force };
+    let change = BlueprintChange { current: Arc::new(bumped), next, force, number: overlay.number };
     if !Demands::new(context.sanitizer, &change).concern_copies() {
         return Ok(bring_into_force(overlay, &change));
     }
@@ -81,19 +81,22 @@ pub(super) fn replace(
     Ok(Outcome::ChangeBegun(Arc::new(change)))
 }
 
-fn change_of(state: &State, number: u32) -> Result<Arc<BlueprintChange>> {
-    let change = state.numbered(number).and_then(|collection| collection.change.clone());
-    change.ok_or_else(|| Error::internal("a step of a blueprint change that has not begun"))
+/// # Errors
+/// `CONFLICT` if that change is over, and perhaps another one under way: somebody else carried it through or gave it up.
+fn change_of(state: &State, id: ChangeId) -> Result<Arc<BlueprintChange>> {
+    let change = state.numbered(id.blueprint).and_then(|collection| collection.change.clone());
+    let change = change.filter(|change| change.id() == id);
+    change.ok_or_else(|| Error::new(Code::Conflict, "this change of the blueprint is over; read the blueprint again"))
 }
 
 /// Claims values that become unique, and has the index fill its new columns.
 pub(super) fn backfill(
     state: &State,
     overlay: &mut Overlay<'_>,
-    number: u32,
+    id: ChangeId,
     resources: &[Backfill],
 ) -> Result<Outcome> {
-    let change = change_of(state, number)?;
+    let (change, number) = (change_of(state, id)?, id.blueprint);
     for resource in resources {
         let id = resource.id;
         let Some(meta) = overlay.meta(number, id)? else { continue };
@@ -123,9 +126,9 @@ pub(super) fn backfill(
     Ok(Outcome::Done)
 }
 
-pub(super) fn finish_change(state: &State, overlay: &mut Overlay<'_>, number: u32) -> Result<Outcome> {
-    let change = change_of(state, number)?;
-    overlay.remove(Key::BlueprintChange(number));
+pub(super) fn finish_change(state: &State, overlay: &mut Overlay<'_>, id: ChangeId) -> Result<Outcome> {
+    let change = change_of(state, id)?;
+    overlay.remove(Key::BlueprintChange(id.blueprint));
     Ok(bring_into_force(overlay, &change))
 }
 
@@ -141,9 +144,9 @@ fn bring_into_force(overlay: &mut Overlay<'_>, change: &BlueprintChange) -> Outc
     Outcome::Blueprint(next)
 }
 
-pub(super) fn drop_change(state: &State, overlay: &mut Overlay<'_>, number: u32) -> Result<Outcome> {
-    change_of(state, number)?;
-    overlay.remove(Key::BlueprintChange(number));
+pub(super) fn drop_change(state: &State, overlay: &mut Overlay<'_>, id: ChangeId) -> Result<Outcome> {
+    change_of(state, id)?;
+    overlay.remove(Key::BlueprintChange(id.blueprint));
     Ok(Outcome::Done)
 }
 
