@@ -44,6 +44,8 @@ struct Inner {
     current: RwLock<Arc<Version>>,
     /// True if writers wait while too many frozen runs are not written to disk.
     has_backpressure: AtomicBool,
+    /// Set for good once nobody writes frozen runs to disk any more.
+    is_released: AtomicBool,
     /// Signaled when a frozen run has been replaced, and when `has_backpressure` changes.
     room: Condvar,
     /// The function that is called after a run was frozen.
@@ -151,6 +153,7 @@ impl Index {
             context,
             current: RwLock::new(Arc::new(version)),
             has_backpressure: AtomicBool::new(wake.is_some()),
+            is_released: AtomicBool::new(false),
             room: Condvar::new(),
             wake,
         };
@@ -321,6 +324,13 @@ impl Index {
     pub(crate) fn disable_backpressure(&self) {
         self.inner.set_backpressure(false);
     }
+
+    /// Lets writers continue for good: nobody writes frozen runs to disk any more. A thread that has just written one may still
+    /// enable backpressure, to no effect.
+    pub(crate) fn release(&self) {
+        self.inner.is_released.store(true, Ordering::SeqCst);
+        self.inner.set_backpressure(false);
+    }
 }
 
 impl fmt::Debug for Index {
@@ -350,9 +360,11 @@ impl Inner {
     }
 
     fn set_backpressure(&self, enabled: bool) {
-        self.has_backpressure.store(enabled, Ordering::Relaxed);
-        // Takes the lock so that no writer is between reading the flag and waiting.
-        drop(self.writer.lock());
+        // Under the lock, so that no writer is between reading the flag and waiting.
+        let writer = self.writer.lock();
+        let is_released = self.is_released.load(Ordering::SeqCst);
+        self.has_backpressure.store(enabled && !is_released, Ordering::Relaxed);
+        drop(writer);
         self.room.notify_all();
     }
 }

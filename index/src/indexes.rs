@@ -163,6 +163,6 @@ impl Drop for Indexes {
 /// Lets writers of an index continue, since its frozen runs will not be written any more.
 fn release(folder: Option<Arc<IndexFolder>>) {
     if let Some(folder) = folder {
-        folder.index.disable_backpressure();
+        folder.index.release();
     }
 }

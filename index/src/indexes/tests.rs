@@ -304,3 +304,21 @@ fn only_files_of_changed_slots_are_rewritten() {
     indexes.freeze(3).write().unwrap();
     assert_eq!(names(&indexes), ["slots-0-1", "slots-1-2"]);
 }
+
+#[test]
+fn an_index_that_another_one_replaces_never_waits_for_the_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let indexes = Indexes::open(folder.path(), Options { frozen_runs: 2, ..options() }).unwrap();
+    let replaced = indexes.create(1, schema());
+    let rebuilt = indexes.create_unfinished(1, schema());
+    // The thread that writes runs has just written one of the index that is gone.
+    replaced.enable_backpressure();
+    let (done, is_done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for index in [replaced, rebuilt] {
+            fill(&index, 0..100, "word");
+        }
+        done.send(()).unwrap();
+    });
+    is_done.recv_timeout(Duration::from_secs(20)).expect("every write finds room");
+}
