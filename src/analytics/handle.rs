@@ -20,6 +20,7 @@ use super::event::{Hit, QueuedHit};
 use super::import_list::{self, ImportList};
 use super::links::RecordRange;
 use super::period::Period;
+use super::storage_error::StorageError;
 use super::worker::{Job, Worker};
 
 /// The number of pageviews that may be queued; further ones are dropped. A hit is at most 4 KiB, so the queue takes at
@@ -84,7 +85,7 @@ impl WorkerHandle {
         queue.send(Job::Delete { deletion, reply }).map_err(|_| closed())?;
         // The worker ends only when every sender is dropped.
         drop(queue);
-        deleted.recv().map_err(|_| closed())?.map_err(Error::internal)
+        deleted.recv().map_err(|_| closed())?.map_err(failed)
     }
 
     /// Links every file into a folder, as of one moment. Returns the range of log records at that moment.
@@ -96,7 +97,10 @@ impl WorkerHandle {
         let (reply, linked) = sync_channel(1);
         queue.send(Job::Link { folder: folder.to_owned(), reply }).map_err(|_| closed())?;
         drop(queue);
-        linked.recv().map_err(|_| closed())?.map_err(|error| Error::writing(folder, &error))
+        linked.recv().map_err(|_| closed())?.map_err(|error| match error {
+            StorageError::NoRoom => failed(error),
+            error => Error::writing(folder, &error),
+        })
     }
 
     /// Closes the queue and waits until its pageviews are counted and on disk.
@@ -129,6 +133,15 @@ impl WorkerHandle {
 impl Drop for WorkerHandle {
     fn drop(&mut self) {
         self.close();
+    }
+}
+
+fn failed(error: StorageError) -> Error {
+    match error {
+        StorageError::NoRoom => {
+            Error::new(Code::Overloaded, "the disk is full; free some of it, or delete content, and try again")
+        }
+        error => Error::internal(error),
     }
 }
 

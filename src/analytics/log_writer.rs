@@ -5,6 +5,7 @@
 //! finished. In addition to records and syncs, this thread only does the work on the log for midnight, deletions and
 //! backups.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -24,7 +25,7 @@ const MAX_WAITING_BYTES: usize = 32 << 20;
 /// The time between two attempts on a full disk.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
-type Work = Box<dyn FnOnce(&mut Log) + Send>;
+type Work = Box<dyn FnOnce(Option<&mut Log>) + Send>;
 
 enum Job {
     Append(Vec<u8>),
@@ -54,8 +55,16 @@ impl LogWriter {
         let status = Arc::new(Status { synced_through: AtomicU64::new(log.last()), ..Status::default() });
         let (queue, jobs) = channel();
         let shared = Arc::clone(&status);
-        let run =
-            move || WriterState { log, status: shared, has_unsynced: false, synced_at: Instant::now() }.run(&jobs);
+        let run = move || {
+            WriterState {
+                log,
+                status: shared,
+                backlog: VecDeque::new(),
+                has_unsynced: false,
+                synced_at: Instant::now(),
+            }
+            .run(&jobs)
+        };
         let thread = std::thread::Builder::new().name("analytics-log".to_owned()).spawn(run)?;
         Ok(LogWriter { queue: Some(queue), thread: Some(thread), status })
     }
@@ -72,14 +81,14 @@ impl LogWriter {
         self.queue.as_ref().is_some_and(|queue| queue.send(Job::Append(record)).is_ok())
     }
 
-    /// Runs `work` on the log, after everything that was queued before, and waits for it.
+    /// Runs `work` on the log, after everything that was queued before, and waits for it. Fails while the disk is full.
     pub(super) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Log) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let (reply, done) = sync_channel(1);
-        let work = Box::new(move |log: &mut Log| {
-            let _ = reply.send(work(log));
+        let work = Box::new(move |log: Option<&mut Log>| {
+            let _ = reply.send(log.map_or(Err(StorageError::NoRoom), work));
         });
         let sent = self.queue.as_ref().is_some_and(|queue| queue.send(Job::Work(work)).is_ok());
         let result = if sent { done.recv().ok() } else { None };
@@ -109,6 +118,8 @@ impl Drop for LogWriter {
 struct WriterState {
     log: Log,
     status: Arc<Status>,
+    /// The records that were queued while the disk was full, in order.
+    backlog: VecDeque<Vec<u8>>,
     has_unsynced: bool,
     synced_at: Instant,
 }
@@ -116,15 +127,18 @@ struct WriterState {
 impl WriterState {
     fn run(mut self, jobs: &Receiver<Job>) {
         loop {
+            while let Some(record) = self.backlog.pop_front() {
+                self.append(&record, jobs);
+            }
             let wait = SYNC_INTERVAL.saturating_sub(self.synced_at.elapsed());
             let job = match self.has_unsynced {
                 false => jobs.recv().map_err(|_| RecvTimeoutError::Disconnected),
                 true => jobs.recv_timeout(wait),
             };
             match job {
-                Ok(Job::Append(record)) => self.append(&record),
+                Ok(Job::Append(record)) => self.append(&record, jobs),
                 Ok(Job::Work(work)) => {
-                    work(&mut self.log);
+                    work(Some(&mut self.log));
                     self.has_unsynced = true;
                 }
                 Err(RecvTimeoutError::Timeout) => {}
@@ -137,23 +151,35 @@ impl WriterState {
         self.sync();
     }
 
-    /// Appends a record. On a full disk it retries until there is room; the queue of waiting records is bounded.
-    fn append(&mut self, record: &[u8]) {
+    /// Appends a record. On a full disk it retries until there is room: the queue of waiting records is bounded, and whoever
+    /// wants to work on the log is refused at once.
+    fn append(&mut self, record: &[u8], jobs: &Receiver<Job>) {
         let mut is_reported = false;
         while !self.status.has_failed.load(Ordering::Acquire) {
-            let appended = failure::point("analytics::append").map_err(StorageError::from);
+            let appended = match failure::is_asked_for("analytics::full") {
+                true => Err(StorageError::NoRoom),
+                false => failure::point("analytics::append").map_err(StorageError::from),
+            };
             match appended.and_then(|()| Ok(self.log.append(record)?)) {
                 Ok(_) => {
                     self.has_unsynced = true;
                     break;
                 }
-                Err(StorageError::Log(LogError::NoSpace { .. })) if !self.status.is_closing.load(Ordering::Acquire) => {
+                Err(StorageError::NoRoom | StorageError::Log(LogError::NoSpace { .. }))
+                    if !self.status.is_closing.load(Ordering::Acquire) =>
+                {
                     if !std::mem::replace(&mut is_reported, true) {
                         tracing::error!(
                             "the disk is full: pageviews wait to be logged, and are dropped if too many do"
                         );
                     }
                     std::thread::sleep(RETRY_INTERVAL);
+                    for job in jobs.try_iter() {
+                        match job {
+                            Job::Append(record) => self.backlog.push_back(record),
+                            Job::Work(work) => work(None),
+                        }
+                    }
                 }
                 Err(error) => self.fail(&error, "pageviews cannot be logged"),
             }

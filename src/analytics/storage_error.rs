@@ -13,6 +13,8 @@ pub(super) enum StorageError {
     Log(#[from] LogError),
     #[error("{0}")]
     Io(#[from] io::Error),
+    #[error("the disk is full: pageviews wait to be logged")]
+    NoRoom,
     #[error("a record of the analytics log cannot be read: {0}")]
     Record(#[from] DecodeError),
 }

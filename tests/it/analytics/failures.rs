@@ -81,6 +81,29 @@ fn a_kill_at_any_step_loses_nothing_that_was_on_disk_and_counts_nothing_twice() 
 }
 
 #[test]
+fn a_full_disk_holds_up_neither_deletions_nor_backups_nor_a_shutdown() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut server =
+        Server::start_failing(folder.path(), &["--analytics-sites=www.example.com"], "analytics::full=return");
+    let event = json!({ "name": "pageview", "url": "https://www.example.com/a", "referrer": "" }).to_string();
+    let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
+    let headers = [("content-type", "application/json"), ("user-agent", agent)];
+    assert_eq!(server.as_token("").raw("POST", "/v2/analytics/events", &headers, event.as_bytes()).status, 202);
+    let until = Instant::now() + Duration::from_secs(20);
+    while server.logged("ERROR", "the disk is full").is_empty() {
+        assert!(Instant::now() < until, "the pageview was never logged");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let started = Instant::now();
+    let deleted = server.delete("/v2/analytics/events?site=www.example.com");
+    assert_eq!(deleted.outcome(), "503 OVERLOADED");
+    assert!(deleted.message().contains("disk is full"), "{}", deleted.message());
+    assert_eq!(server.get("/v2/backup").outcome(), "503 OVERLOADED");
+    assert!(server.terminate().success());
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+}
+
+#[test]
 fn an_error_of_the_disk_at_any_step_loses_nothing_that_was_on_disk_and_counts_nothing_twice() {
     let mut failures = Failures::default();
     for (point, before) in POINTS {
