@@ -205,7 +205,7 @@ fn every_operator_is_documented_typed_compared_with_the_oracle_and_shown() {
     for (path, form) in [
         (API, "`NAME`"),
         ("src/cli/types/client.ts", "NAME?:"),
-        ("tests/it/oracle/ask.rs", "\"NAME\""),
+        ("tests/it/oracle/ask.rs", "NAME"),
         ("dashboard/src/strings/en.json", "\"op.NAME\""),
     ] {
         let text = read(path);
