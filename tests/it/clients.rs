@@ -347,8 +347,13 @@ fn exports_that_are_not_read_hold_no_thread_and_do_not_delay_a_stop() {
         })
         .collect();
     std::thread::sleep(Duration::from_secs(1));
-    let threads = std::fs::read_dir(format!("/proc/{}/task", server.process())).unwrap().count();
-    assert!(threads < 100, "{threads} threads");
+    // On a busy machine some exports still make their first pieces then.
+    let threads = || std::fs::read_dir(format!("/proc/{}/task", server.process())).unwrap().count();
+    let until = Instant::now() + Duration::from_secs(10);
+    while threads() >= 100 {
+        assert!(Instant::now() < until, "{} threads", threads());
+        std::thread::sleep(Duration::from_millis(100));
+    }
     let started = Instant::now();
     let long = json!({ "attributes": { "t": "x".repeat(40_000) } });
     server.post("/v2/resources/notes", &long).expect(201);
