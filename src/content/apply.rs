@@ -173,7 +173,7 @@ impl Applier {
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
         self.clock.released = self.clock.released.max(effects.last_time);
         self.changes.note(effects.first_change, effects.changes);
-        next.state.released = self.clock.released;
+        next.state.released = next.state.released.max(effects.last_time);
         next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
         next.state.number = number;
         Ok(())
