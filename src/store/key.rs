@@ -27,7 +27,7 @@ pub enum Key {
     ListVersion {
         /// The blueprint's number.
         blueprint: u32,
-        /// Whether those lists are meant that readers without `preview` see.
+        /// True for the lists of readers without `preview`, false for those of all others.
         is_public: bool,
     },
     /// The id of the only resource of a singular blueprint.

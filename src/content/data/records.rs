@@ -169,7 +169,7 @@ impl Meta {
 mod author {
     pub(super) const UNKNOWN: u8 = 0;
     pub(super) const KNOWN: u8 = 1;
-    /// The same actor as the one before. Most resources are written by one actor.
+    /// Stands for the actor before it, since most resources are written by one actor.
     pub(super) const SAME: u8 = 2;
 }
 

@@ -166,7 +166,7 @@ impl Collection {
     pub(crate) fn seen_version(&self, visibility: Visibility) -> SeenVersion {
         let seen = match visibility {
             Visibility::Nothing => VersionVisibility::Nothing,
-            // What becomes due changes the version of the lists.
+            // A publication that becomes due changes the version of the lists, so the moment need not be part of it.
             Visibility::Published | Visibility::PublishedBy(_) => VersionVisibility::Published,
             Visibility::Drafts => VersionVisibility::Drafts,
         };

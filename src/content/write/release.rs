@@ -1,7 +1,7 @@
 //! Publications of scheduled blueprints that become due (`API.md` 3.5, 6.1): a transaction records them in the change feed, and
 //! readers see them from then on, since they see what is published by the time of the last transaction.
 //!
-//! Nothing of a resource changes at that moment. Each is recorded once: before a transaction is decided, everything that is due
+//! The resource itself stays as it is at that moment. Each is recorded once: before a transaction is decided, everything that is due
 //! by its time is recorded. So the stored time of the last transaction says where to go on, also after a kill, and everybody
 //! who applies the log sees the same.
 

@@ -269,7 +269,7 @@ fn importing_a_log_again_restores_its_deleted_figures() {
                 counter.restart();
             }
             assert_eq!(imported(&counter), left, "{query}");
-            // The same file is imported, then a longer one. Each line counts once.
+            // Imports the file again, then a longer one: each line counts once.
             assert_eq!(import(&counter, &["04", "05", "06"]), again, "{query}");
             assert_eq!(imported(&counter), ["04", "05", "06"], "{query}");
             if restarts {

@@ -120,7 +120,7 @@ impl Decider<'_, '_> {
         let related = &*collection.blueprint;
         let blueprint = related.number;
         let promise = self.promised.get(text).filter(|_| blueprint == self.blueprint.number).map(|promise| promise.id);
-        // What looks like an id is one if it exists, and a key otherwise: other systems have keys of that form.
+        // A name of the form of an id is one if it exists, and a key otherwise: other systems have keys of that form.
         if let Some(id) = ResourceId::parse(text).filter(|&id| promise != Some(id)) {
             // The snapshot is the one before the group. It is in memory, unlike the store, which matters because a body
             // may name very many resources.
