@@ -46,6 +46,7 @@ fn main() {
         store_cache_bytes: 256 << 20,
         index: Default::default(),
         query_timeout: std::time::Duration::from_secs(10),
+        write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000_000,
     })
     .unwrap();

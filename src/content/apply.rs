@@ -65,8 +65,6 @@ pub(crate) struct CommittedTransaction {
 pub(crate) struct Clock {
     pub(crate) last_id: Option<ResourceId>,
     pub(crate) last_time: Millis,
-    /// The time of the last transaction. All publications that were due by then are in the feed.
-    pub(crate) released: Millis,
 }
 
 /// The owner of everything to which transactions are applied. One thread uses it.
@@ -171,7 +169,6 @@ impl Applier {
             self.clock.last_id = self.clock.last_id.max(Some(id));
         }
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
-        self.clock.released = self.clock.released.max(effects.last_time);
         self.changes.note(effects.first_change, effects.changes);
         next.state.released = next.state.released.max(effects.last_time);
         next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
@@ -265,7 +262,6 @@ impl Applier {
 
     fn apply_resources(&self, next: &mut NextState, effects: &Effects<'_>, prepared: PreparedResults) -> Result<()> {
         let PreparedResults { copies, mut backfills } = prepared;
-        let now = self.clock.last_time.max(effects.last_time);
         let mut columns: HashMap<(ResourceId, u16), Columns> =
             copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
         let mut filled: BTreeMap<u32, Vec<bindery_index::IndexOp>> = BTreeMap::new();
@@ -299,7 +295,7 @@ impl Applier {
             next.pending.entry(*number).or_default().push(op);
             let published = if let ResourceEffect::Put(meta) = effect { meta.published } else { None };
             if let Some(published) = published.filter(|_| collection.blueprint.scheduled) {
-                collection.releases.add(published, now);
+                collection.releases.add(published, effects.last_time);
             }
         }
         for (number, ops) in filled {
@@ -325,6 +321,14 @@ impl Applier {
         }
         next.state.refresh(number);
     }
+}
+
+/// Checks that the effects of a transaction can be derived.
+///
+/// # Errors
+/// `INTERNAL` if it is malformed.
+pub(crate) fn check_effects(transaction: &Transaction) -> Result<()> {
+    Effects::of(&transaction.writes).map(|_| ())
 }
 
 fn mapping<'a>(blueprint: &'a Blueprint, change: Option<&'a BlueprintChange>) -> IndexMapping<'a> {

@@ -20,6 +20,7 @@ pub(super) fn options(folder: &Path) -> ContentOptions {
         store_cache_bytes: 1 << 20,
         index: IndexOptions::default(),
         query_timeout: std::time::Duration::from_secs(10),
+        write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000,
     }
 }

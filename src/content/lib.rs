@@ -115,6 +115,8 @@ pub struct ContentOptions {
     pub index: bindery_index::Options,
     /// The longest time that a search of a request may take.
     pub query_timeout: Duration,
+    /// The longest time that a write waits for a log that does not answer.
+    pub write_timeout: Duration,
     /// The number of changes the change feed keeps.
     pub changes_kept: u64,
 }
@@ -167,7 +169,7 @@ impl Content {
     ) -> Result<Content, StartError> {
         let folder = &options.folder;
         let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
-        let Parts { log, position, store, recovered } = parts;
+        let Parts { mut log, position, store, recovered } = parts;
         // A new folder holds no more than the record of its epoch.
         let was_empty = position == 0 || position == 1 && recovery::load_epoch(&store)?.is_some();
         recovery::remove_superseded(&store, store.applied())?;
@@ -196,7 +198,9 @@ impl Content {
         let time = Arc::new(ContentClock::new(clock.last_time));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let pins = Arc::default();
-        let (queue, jobs) = Queue::new(Arc::clone(&counters));
+        let (queue, jobs) = Queue::new(Arc::clone(&counters), options.write_timeout);
+        let queue_to_wake = queue.clone();
+        log.wake_with(Box::new(move || queue_to_wake.wake()));
         let runner = ChangeRunner::new(queue.clone(), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
         let runner = Arc::new(runner);
         let follow = log.follow();
@@ -204,7 +208,7 @@ impl Content {
         let checkpointer = Checkpointer::new(folder.clone(), store.clone(), checkpoint, base, Arc::clone(&pins));
         let change_begun = {
             let runner = Arc::clone(&runner);
-            Box::new(move |change, reply| runner.start(change, Some(reply)))
+            Box::new(move |change, reply| runner.start(change, reply))
         };
         let (store_of_applier, cell_of_applier) = (store.clone(), Arc::clone(&cell));
         let mut committer = Committer {
@@ -224,6 +228,7 @@ impl Content {
             sanitizer: Arc::clone(&sanitizer),
             change_begun,
             broken: Arc::clone(&broken),
+            queue: jobs,
             room: Room::default(),
             counters: Arc::clone(&counters),
             time: Arc::clone(&time),
@@ -233,7 +238,7 @@ impl Content {
         committer.release();
         let committer = std::thread::Builder::new()
             .name("committer".to_owned())
-            .spawn(move || committer.run(&jobs))
+            .spawn(move || committer.run())
             .map_err(|error| fail(&error))?;
         let pool = Arc::new(ThreadPool::new().map_err(|error| fail(&error))?);
         let shared = SharedContent {

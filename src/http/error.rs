@@ -95,5 +95,7 @@ pub(super) fn wire(code: Code) -> (StatusCode, &'static str) {
         Code::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
         Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
         Code::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED"),
+        Code::LogUnreachable => (StatusCode::SERVICE_UNAVAILABLE, "LOG_UNREACHABLE"),
+        Code::OutcomeUnknown => (StatusCode::SERVICE_UNAVAILABLE, "OUTCOME_UNKNOWN"),
     }
 }

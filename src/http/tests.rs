@@ -41,6 +41,7 @@ fn app(settings: Settings) -> App {
         store_cache_bytes: 1 << 20,
         index: Default::default(),
         query_timeout: std::time::Duration::from_secs(10),
+        write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000,
     };
     let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();
@@ -111,7 +112,7 @@ fn the_error_object_has_the_keys_that_the_error_has() {
 
 #[tokio::test]
 async fn each_code_has_its_status_and_headers() {
-    let table: [Wire; 21] = [
+    let table: [Wire; 23] = [
         (Code::MalformedJson, 400, "MALFORMED_JSON", None),
         (Code::Unauthenticated, 401, "UNAUTHENTICATED", Some(("www-authenticate", "Bearer"))),
         (Code::Forbidden, 403, "FORBIDDEN", None),
@@ -133,6 +134,8 @@ async fn each_code_has_its_status_and_headers() {
         (Code::RateLimited, 429, "RATE_LIMITED", Some(("retry-after", "7"))),
         (Code::Internal, 500, "INTERNAL", None),
         (Code::Overloaded, 503, "OVERLOADED", Some(("retry-after", "7"))),
+        (Code::LogUnreachable, 503, "LOG_UNREACHABLE", Some(("retry-after", "7"))),
+        (Code::OutcomeUnknown, 503, "OUTCOME_UNKNOWN", Some(("retry-after", "7"))),
     ];
     for (code, status, name, header) in table {
         assert_eq!((wire(code).0.as_u16(), wire(code).1), (status, name));

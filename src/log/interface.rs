@@ -12,15 +12,38 @@ use super::error::LogError;
 /// Records in order: number and payload. Ends after the first error.
 pub type Records = Box<dyn Iterator<Item = Result<(u64, Vec<u8>), LogError>> + Send>;
 
-/// A log that accepts records. Several processes may append to one log: each commit names the record that it expects
-/// to be the last one, and fails if that is not the case.
+/// A log that accepts records. Several processes may append to one log: each append names the record that it expects to
+/// be the last one, and fails if that is not the case.
+///
+/// Records are appended in groups: a group is in the log as a whole or not at all.
 pub trait CommitLog: Send {
-    /// Appends records with the numbers `expected_last + 1` and on, in order, and makes them durable. Returns the
-    /// number of the last one.
+    /// Appends a group of records with the numbers `expected_last + 1` and on, in order, and makes it durable. Returns the
+    /// number of its last record. Of a shared log it may return before the outcome is known, see
+    /// [`AppendError::Unknown`]. It never blocks for long.
     ///
     /// # Errors
-    /// See [`AppendError`]: each variant states what happened to the records.
-    fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError>;
+    /// See [`AppendError`]: each variant states what happened to the group.
+    fn append(&mut self, expected_last: u64, group: &[Vec<u8>]) -> Result<u64, AppendError>;
+
+    /// Confirms that `expected_last` was the last record of the log at some moment after this call began. Without that,
+    /// nothing may be answered that was decided against this record: another process may have appended long ago.
+    ///
+    /// # Errors
+    /// [`AppendError::Conflict`] if it was not; [`AppendError::Unreachable`] if the log cannot be asked.
+    fn confirm(&mut self, expected_last: u64) -> Result<(), AppendError>;
+
+    /// Takes in what other processes appended, as far as it is known here. Returns the number of the newest record that
+    /// [`CommitLog::follow`] can read. Does not wait for the log.
+    ///
+    /// # Errors
+    /// [`LogError`] if the records cannot be kept here, or do not continue those before them.
+    fn take_in(&mut self) -> Result<u64, LogError>;
+
+    /// Returns whether other processes may append.
+    fn is_shared(&self) -> bool;
+
+    /// Gives a shared log the function that it calls when [`CommitLog::take_in`] would find something.
+    fn wake_with(&mut self, wake: Box<dyn Fn() + Send + Sync>);
 
     /// Returns the number of the newest record. One less than [`CommitLog::first`] if the log is empty.
     fn last(&self) -> u64;
@@ -35,7 +58,7 @@ pub trait CommitLog: Send {
     ///
     /// # Errors
     /// [`LogError::Io`].
-    fn remove_before(&mut self, number: u64) -> Result<u64, LogError>;
+    fn trim(&mut self, number: u64) -> Result<u64, LogError>;
 
     /// Returns a reader for other threads.
     fn follow(&self) -> Arc<dyn FollowLog>;
@@ -63,19 +86,21 @@ pub trait FollowLog: Debug + Send + Sync {
     fn wait(&self, number: u64, timeout: Duration) -> u64;
 }
 
-/// The reason why records were not appended.
+/// The reason why a group was not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// Another process appended first, and this call appended nothing. Read the new records, then decide again.
-    #[error("the last record of the log is {last}, not the expected one")]
-    Conflict {
-        /// The number of the newest record.
-        last: u64,
-    },
-    /// The records may or may not be in the log. It is safe to append the same records again with the same expectation:
-    /// they are appended at most once.
+    /// Another process appended first. The group is not in the log, and will not be. [`CommitLog::take_in`] finds what the
+    /// other process appended, after which the group must be decided again.
+    #[error("another process appended first")]
+    Conflict,
+    /// The group may or may not be in the log, or may come later. The same group must be appended again with the same
+    /// expectation, until another outcome is known: it is appended at most once.
     #[error("it is not known whether the records were appended: {0}")]
     Unknown(String),
+    /// The log cannot be reached. Nothing was appended by this call, and nothing will be. After [`AppendError::Unknown`] this
+    /// says nothing about the earlier calls.
+    #[error("the log cannot be reached: {0}")]
+    Unreachable(String),
     /// Nothing was appended, and a later append may succeed.
     #[error(transparent)]
     Refused(LogError),

@@ -330,19 +330,33 @@ impl Log {
 }
 
 impl CommitLog for Log {
-    fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError> {
+    fn append(&mut self, expected_last: u64, group: &[Vec<u8>]) -> Result<u64, AppendError> {
         self.refuse_if_stopped().map_err(AppendError::Closed)?;
         if expected_last != self.last {
-            return Err(AppendError::Conflict { last: self.last });
+            return Err(AppendError::Conflict);
         }
-        self.reserve(records).map_err(|error| match self.stopped {
+        self.reserve(group).map_err(|error| match self.stopped {
             true => AppendError::Closed(error),
             false => AppendError::Refused(error),
         })?;
-        let written = records.iter().try_for_each(|record| self.append(record).map(|_| ())).and_then(|()| self.sync());
+        let written = group.iter().try_for_each(|record| self.append(record).map(|_| ())).and_then(|()| self.sync());
         written.map_err(AppendError::Stopped)?;
         Ok(self.last)
     }
+
+    fn confirm(&mut self, expected_last: u64) -> Result<(), AppendError> {
+        if expected_last == self.last { Ok(()) } else { Err(AppendError::Conflict) }
+    }
+
+    fn take_in(&mut self) -> Result<u64, LogError> {
+        Ok(self.last)
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn wake_with(&mut self, _: Box<dyn Fn() + Send + Sync>) {}
 
     fn last(&self) -> u64 {
         self.last()
@@ -356,7 +370,7 @@ impl CommitLog for Log {
         self.bytes_since(number)
     }
 
-    fn remove_before(&mut self, number: u64) -> Result<u64, LogError> {
+    fn trim(&mut self, number: u64) -> Result<u64, LogError> {
         self.remove_before(number)
     }
 

@@ -37,6 +37,8 @@ pub enum Code {
     RateLimited,
     Internal,
     Overloaded,
+    LogUnreachable,
+    OutcomeUnknown,
 }
 
 /// The maximum number of fields that a message names.

@@ -329,6 +329,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
         store_cache_bytes: 1 << 20,
         index: bindery_index::Options::default(),
         query_timeout: Duration::from_secs(10),
+        write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000,
     };
     let content = Content::open(&options).unwrap();

@@ -88,6 +88,8 @@ const CODES: Record<string, Key> = {
   INVALID_FILTER: 'error.filter',
   INTERNAL: 'error.server',
   OVERLOADED: 'error.busy',
+  LOG_UNREACHABLE: 'error.unreachable',
+  OUTCOME_UNKNOWN: 'error.unknown',
 };
 
 export const codeText = (code: string): string | null => (CODES[code] ? t(CODES[code]) : null);

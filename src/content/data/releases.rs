@@ -29,9 +29,14 @@ impl Releases {
     /// Adds the publication date of a resource, before readers see it. `now` is the time of the transaction; what was due by
     /// then is forgotten.
     pub(crate) fn add(&self, published: Millis, now: Millis) {
+        self.known.lock().moments.insert(published);
+        self.forget(now);
+    }
+
+    /// Forgets the moments until `until`: what was due then is recorded, or nothing was.
+    pub(crate) fn forget(&self, until: Millis) {
         let moments = &mut self.known.lock().moments;
-        moments.insert(published);
-        *moments = moments.split_off(&now.saturating_add(1));
+        *moments = moments.split_off(&until.saturating_add(1));
     }
 
     /// Returns the first moment after `after`.

@@ -226,7 +226,7 @@ impl Checkpointer {
         let pinned = self.pins.lock().numbers.iter().copied().min().unwrap_or(u64::MAX);
         let keep_from = checkpoint.min(base).min(pinned) + 1;
         if keep_from > log.first()
-            && let Err(error) = log.remove_before(keep_from)
+            && let Err(error) = log.trim(keep_from)
         {
             tracing::warn!(%error, "old segments of the log could not be removed");
         }

@@ -42,7 +42,7 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
     writes.push(StoreWrite::put(Key::Counter(Counter::Epoch), encode_epoch(random()?)));
     writes.push(StoreWrite::put(Key::Counter(Counter::FirstChange), first_change.to_le_bytes().to_vec()));
     failure::point("start::epoch").map_err(|error| fail(&error))?;
-    match log.commit(log.last(), &encode_transaction(random()?, &writes)) {
+    match log.append(log.last(), &encode_transaction(random()?, &writes)) {
         Ok(number) => store.apply(number, &writes).map_err(|error| fail(&error))?,
         Err(AppendError::Refused(error)) if !is_restoring => {
             tracing::warn!(%error, "the log has no room; entity tags have no random part until the next start");

@@ -92,7 +92,7 @@ pub(crate) fn load_state(
     let (tokens, members, webhooks, views) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks), Arc::new(views));
     let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
-    let released = load_clock(store)?.released;
+    let released = load_clock(store)?.last_time;
     let mut state =
         State { number, released, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
     for blueprint in blueprints {
@@ -145,7 +145,7 @@ pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
     let last_id = id.map(|bytes| decode_id(&bytes)).transpose().map_err(StartError::content)?;
     let time = store.get(&Key::Counter(Counter::Time)).map_err(StartError::content)?;
     let last_time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
-    Ok(Clock { last_id, last_time, released: last_time })
+    Ok(Clock { last_id, last_time })
 }
 
 /// Returns the numbers given to changes, and how many of those changes are no longer stored.

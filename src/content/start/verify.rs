@@ -262,9 +262,23 @@ impl ClosedLog {
 }
 
 impl CommitLog for ClosedLog {
-    fn commit(&mut self, _: u64, _: &[Vec<u8>]) -> Result<u64, AppendError> {
-        Err(AppendError::Stopped(LogError::Stopped))
+    fn append(&mut self, _: u64, _: &[Vec<u8>]) -> Result<u64, AppendError> {
+        Err(AppendError::Closed(LogError::Stopped))
     }
+
+    fn confirm(&mut self, _: u64) -> Result<(), AppendError> {
+        Ok(())
+    }
+
+    fn take_in(&mut self) -> Result<u64, LogError> {
+        Ok(self.last)
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn wake_with(&mut self, _: Box<dyn Fn() + Send + Sync>) {}
 
     fn last(&self) -> u64 {
         self.last
@@ -278,7 +292,7 @@ impl CommitLog for ClosedLog {
         0
     }
 
-    fn remove_before(&mut self, _: u64) -> Result<u64, LogError> {
+    fn trim(&mut self, _: u64) -> Result<u64, LogError> {
         Ok(0)
     }
 

@@ -12,18 +12,51 @@ use super::random::Random;
 /// The writer id of records that belong to no content of the test.
 const STRANGER: u64 = 0;
 
-/// The records of a log.
+/// The records of a log, and what is on its way to it.
 #[derive(Debug, Default)]
 pub(super) struct SharedRecords {
-    records: Mutex<Vec<Vec<u8>>>,
+    stored: Mutex<Stored>,
     grown: Condvar,
+    pub(super) outage: Mutex<Option<Outage>>,
 }
 
-/// The errors so far.
+/// A fault that lasts until a test ends it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outage {
+    /// No request leaves.
+    Unreachable,
+    /// Groups are stored, and no answer comes back.
+    AnswersAreLost,
+    /// Groups are on their way, and no answer comes back.
+    RequestsAreDelayed,
+}
+
+#[derive(Debug, Default)]
+struct Stored {
+    records: Vec<Vec<u8>>,
+    /// The nonces of the groups, with the number of the record before each.
+    groups: Vec<(u64, u64)>,
+    /// Groups whose sender got no answer, and which arrive later or never.
+    on_the_way: Vec<SentGroup>,
+}
+
+#[derive(Debug, Clone)]
+struct SentGroup {
+    expected_last: u64,
+    nonce: u64,
+    records: Vec<Vec<u8>>,
+}
+
+/// The faults so far.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Mishaps {
     pub(super) conflicts: u32,
     pub(super) unknown: u32,
+    /// Groups that arrived after their sender was told nothing.
+    pub(super) late: u32,
+    /// Answers of which the server did not hear that nothing else was appended.
+    pub(super) outdated: u32,
+    pub(super) unreachable: u32,
 }
 
 /// One process's end of a shared log.
@@ -31,11 +64,14 @@ pub(super) struct MemoryLog {
     pub(super) shared: Arc<SharedRecords>,
     random: Random,
     mishaps: Arc<Mutex<Mishaps>>,
+    /// The group whose outcome is not known.
+    pending: Option<SentGroup>,
 }
 
 impl MemoryLog {
     pub(super) fn new(shared: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> MemoryLog {
-        MemoryLog { shared: Arc::clone(shared), random: Random::new(seed), mishaps: Arc::clone(mishaps) }
+        let (shared, random, mishaps) = (Arc::clone(shared), Random::new(seed), Arc::clone(mishaps));
+        MemoryLog { shared, random, mishaps, pending: None }
     }
 
     fn unknown(&self) -> AppendError {
@@ -44,35 +80,130 @@ impl MemoryLog {
     }
 }
 
+impl Stored {
+    /// Lets all groups arrive that are on the way.
+    fn deliver_all(&mut self) {
+        for group in std::mem::take(&mut self.on_the_way) {
+            self.put(&group);
+        }
+    }
+
+    /// Creates the group behind the record that it expects, unless that has a successor. Returns whether the successor is
+    /// this group.
+    fn put(&mut self, group: &SentGroup) -> bool {
+        if let Some((_, nonce)) = self.groups.iter().find(|(before, _)| *before == group.expected_last) {
+            return *nonce == group.nonce;
+        }
+        if self.records.len() as u64 != group.expected_last {
+            return false;
+        }
+        self.groups.push((group.expected_last, group.nonce));
+        self.records.extend_from_slice(&group.records);
+        true
+    }
+
+    /// Lets one of the groups arrive that are on the way.
+    fn deliver(&mut self, random: &mut Random) -> bool {
+        if self.on_the_way.is_empty() {
+            return false;
+        }
+        let position = random.below(self.on_the_way.len() as u64) as usize;
+        let group = self.on_the_way.swap_remove(position);
+        self.put(&group)
+    }
+}
+
+impl SharedRecords {
+    /// Ends an outage, after which everything arrives that was on the way.
+    pub(super) fn end_outage(&self) {
+        self.stored.lock().deliver_all();
+        *self.outage.lock() = None;
+    }
+}
+
 impl CommitLog for MemoryLog {
-    fn commit(&mut self, expected_last: u64, records: &[Vec<u8>]) -> Result<u64, AppendError> {
+    fn append(&mut self, expected_last: u64, group: &[Vec<u8>]) -> Result<u64, AppendError> {
         if self.random.one_in(8) {
             std::thread::sleep(Duration::from_micros(self.random.below(3000)));
         }
-        let mut log = self.shared.records.lock();
-        if self.random.one_in(6) {
+        let (random, shared) = (&mut self.random, Arc::clone(&self.shared));
+        let mut stored = shared.stored.lock();
+        let outage = *shared.outage.lock();
+        if outage == Some(Outage::Unreachable) || random.one_in(20) && self.pending.is_none() {
+            self.mishaps.lock().unreachable += 1;
+            return Err(AppendError::Unreachable("injected".to_owned()));
+        }
+        let nonce = random.below(u64::MAX - 1) + 1;
+        let sent = self.pending.take().unwrap_or_else(|| SentGroup { expected_last, nonce, records: group.to_vec() });
+        assert_eq!(sent.expected_last, expected_last);
+        assert_eq!(sent.records, group, "another group while the outcome of the last one is not known");
+        if random.one_in(6) {
             // Another process appends a transaction that changes nothing readers see.
             let write = StoreWrite::put(Key::Counter(Counter::Time), 1i64.to_le_bytes());
-            log.extend(encode_transaction(STRANGER, &[write]));
+            let expected_last = stored.records.len() as u64;
+            let records = encode_transaction(STRANGER, &[write]);
+            stored.put(&SentGroup { expected_last, nonce: random.below(u64::MAX - 1) + 1, records });
         }
-        if log.len() as u64 != expected_last {
-            self.mishaps.lock().conflicts += 1;
-            return Err(AppendError::Conflict { last: log.len() as u64 });
+        if random.one_in(3) && stored.deliver(random) {
+            self.mishaps.lock().late += 1;
         }
-        if self.random.one_in(10) {
-            // The connection breaks before, during or after the append.
-            let n_appended = self.random.below(records.len() as u64 + 1) as usize;
-            log.extend_from_slice(&records[..n_appended]);
-            self.shared.grown.notify_all();
-            return Err(self.unknown());
+        let fault = outage.or_else(|| match random.below(15) {
+            0 => Some(Outage::AnswersAreLost),
+            1 | 2 => Some(Outage::RequestsAreDelayed),
+            _ => None,
+        });
+        if outage.is_some() {
+            std::thread::sleep(Duration::from_millis(10));
         }
-        log.extend_from_slice(records);
-        self.shared.grown.notify_all();
-        Ok(log.len() as u64)
+        let outcome = match fault {
+            Some(Outage::AnswersAreLost) => {
+                stored.put(&sent);
+                None
+            }
+            Some(_) => {
+                stored.on_the_way.push(sent.clone());
+                None
+            }
+            None => Some(stored.put(&sent)),
+        };
+        shared.grown.notify_all();
+        match outcome {
+            None => {
+                self.pending = Some(sent);
+                Err(self.unknown())
+            }
+            Some(true) => Ok(expected_last + group.len() as u64),
+            Some(false) => {
+                self.mishaps.lock().conflicts += 1;
+                Err(AppendError::Conflict)
+            }
+        }
     }
 
+    fn confirm(&mut self, expected_last: u64) -> Result<(), AppendError> {
+        if self.shared.outage.lock().is_some() || self.random.one_in(20) {
+            self.mishaps.lock().unreachable += 1;
+            return Err(AppendError::Unreachable("injected".to_owned()));
+        }
+        if self.last() == expected_last {
+            return Ok(());
+        }
+        self.mishaps.lock().outdated += 1;
+        Err(AppendError::Conflict)
+    }
+
+    fn take_in(&mut self) -> Result<u64, LogError> {
+        Ok(self.last())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn wake_with(&mut self, _: Box<dyn Fn() + Send + Sync>) {}
+
     fn last(&self) -> u64 {
-        self.shared.records.lock().len() as u64
+        FollowLog::last(&*self.shared)
     }
 
     fn first(&self) -> u64 {
@@ -80,10 +211,11 @@ impl CommitLog for MemoryLog {
     }
 
     fn bytes_since(&self, number: u64) -> u64 {
-        self.shared.records.lock().iter().skip(number as usize).map(|record| record.len() as u64).sum()
+        let stored = self.shared.stored.lock();
+        stored.records.iter().skip(number as usize).map(|record| record.len() as u64).sum()
     }
 
-    fn remove_before(&mut self, _: u64) -> Result<u64, LogError> {
+    fn trim(&mut self, _: u64) -> Result<u64, LogError> {
         Ok(0)
     }
 
@@ -98,23 +230,23 @@ impl FollowLog for SharedRecords {
     }
 
     fn last(&self) -> u64 {
-        self.records.lock().len() as u64
+        self.stored.lock().records.len() as u64
     }
 
     fn read(&self, from: u64, through: u64) -> Result<Records, LogError> {
-        let records = self.records.lock();
+        let records = &self.stored.lock().records;
         let found: Vec<_> = (from..=through).map(|number| Ok((number, records[number as usize - 1].clone()))).collect();
         Ok(Box::new(found.into_iter()))
     }
 
     fn wait(&self, number: u64, timeout: Duration) -> u64 {
         let deadline = Instant::now() + timeout;
-        let mut records = self.records.lock();
-        while records.len() as u64 <= number {
-            if self.grown.wait_until(&mut records, deadline).timed_out() {
+        let mut stored = self.stored.lock();
+        while stored.records.len() as u64 <= number {
+            if self.grown.wait_until(&mut stored, deadline).timed_out() {
                 break;
             }
         }
-        records.len() as u64
+        stored.records.len() as u64
     }
 }

@@ -18,12 +18,12 @@ use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
-use super::memory_log::{MemoryLog, Mishaps, SharedRecords};
+use super::memory_log::{MemoryLog, Mishaps, Outage, SharedRecords};
 use super::random::Random;
 use crate::fixture::{access, options};
 use crate::read::view::View;
 use crate::start::folder;
-use crate::{Content, Export, IfMatch, Operation, Parts, Progress};
+use crate::{Content, ContentOptions, Export, IfMatch, Operation, Parts, Progress};
 
 /// The number of histories.
 const HISTORIES: u64 = 200;
@@ -41,8 +41,12 @@ struct Node {
 
 impl Node {
     fn start(log: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> Node {
+        Node::start_with(log, seed, mishaps, Duration::from_secs(30))
+    }
+
+    fn start_with(log: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>, write_timeout: Duration) -> Node {
         let folder = tempfile::tempdir().unwrap();
-        let options = options(folder.path());
+        let options = ContentOptions { write_timeout, ..options(folder.path()) };
         let store_options = StoreOptions { cache_bytes: 1 << 20 };
         let store = Store::open(&folder.path().join("store"), &store_options).unwrap();
         let log_of_node: Box<dyn CommitLog> = Box::new(MemoryLog::new(log, seed, mishaps));
@@ -71,8 +75,7 @@ fn follow(content: &Content, log: &SharedRecords, stop: &AtomicBool) {
     let mut position = 0;
     while !stop.load(Ordering::SeqCst) {
         let last = log.wait(position, Duration::from_millis(5));
-        if last > position {
-            runtime.block_on(catch_up(content));
+        if last > position && runtime.block_on(content.submit(crate::command::Command::Wait)).is_ok() {
             position = last;
         }
     }
@@ -345,5 +348,44 @@ fn two_contents_over_one_log_answer_the_same() {
         }
     });
     let mishaps = *mishaps.lock();
-    assert!(mishaps.conflicts > 100 && mishaps.unknown > 50 && n_reads.into_inner() > 1000, "{mishaps:?}");
+    let Mishaps { conflicts, unknown, late, outdated, unreachable } = mishaps;
+    let fired = [conflicts, unknown, late, outdated, unreachable];
+    assert!(fired.iter().all(|count| *count > 50) && n_reads.into_inner() > 1000, "{mishaps:?}");
+}
+
+/// A write that waits too long is answered that nothing was applied, or that the outcome is not known. In the first case it
+/// never is applied, in the second case at most once.
+#[test]
+fn a_log_that_does_not_answer_ends_the_wait_and_nothing_happens_twice() {
+    let outages = [Outage::Unreachable, Outage::AnswersAreLost, Outage::RequestsAreDelayed];
+    for (seed, outage) in (1..).zip(outages.repeat(5)) {
+        let (log, mishaps) = (Arc::new(SharedRecords::default()), Arc::default());
+        let node = Node::start_with(&log, seed, &mishaps, Duration::from_millis(150));
+        let content = &node.content;
+        runtime().block_on(async {
+            let body = json!({ "name": "Notes", "slug": "notes", "fields": fields(&mut Random::new(3)) });
+            content.create_blueprint(&access(), body.to_string().as_bytes(), None).await.unwrap();
+            *log.outage.lock() = Some(outage);
+            let create = || async {
+                let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
+                writing.create(br#"{"attributes":{}}"#, None).await.map(|_| ()).unwrap_err().code
+            };
+            // Decided, and then queued behind it.
+            let (first, second) = tokio::join!(create(), async {
+                tokio::time::sleep(Duration::from_millis(30)).await;
+                create().await
+            });
+            let expected = if outage == Outage::Unreachable { Code::LogUnreachable } else { Code::OutcomeUnknown };
+            assert_eq!((first, second), (expected, Code::LogUnreachable), "{outage:?}");
+            // Refusals are not answered either: nobody knows whether the resource exists by now.
+            let id = ResourceId::parse("0199a0b6-0000-7000-8000-000000000000").unwrap();
+            let deletion = content.write(&access(), Ability::Delete, "notes", "").unwrap().delete(id, IfMatch::Any);
+            assert_eq!(deletion.await.unwrap_err().code, Code::LogUnreachable, "{outage:?}");
+            log.end_outage();
+            while content.submit(crate::command::Command::Wait).await.is_err() {}
+        });
+        let n_applied = if outage == Outage::Unreachable { 0 } else { 1 };
+        assert_eq!(ids(content).len(), n_applied, "{outage:?}");
+        node.end();
+    }
 }

@@ -1,10 +1,11 @@
 //! Appends transactions to the log, even if other processes append to it meanwhile.
 //!
 //! A transaction is decided against all transactions before it, so it is appended only directly behind those. If
-//! another process appended first, its records are read, and the decisions that they outdated are made again. If the
-//! outcome of an append is unknown, the same records are appended again with the same expected position. So they are in
-//! the log once or not at all, and reading that position tells which.
+//! another process appended first, nothing of the group is in the log: the other's records are read, and the whole group
+//! is decided again. If the outcome of an append is unknown, the same group is appended again with the same expectation,
+//! until the outcome is known. Nothing else is decided meanwhile.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,11 +15,11 @@ use bindery_model::os_error::is_disk_full;
 use bindery_store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
 use super::overlay::DecidedTransaction;
-use crate::apply::{CommittedTransaction, PreparedResults};
+use crate::apply::{CommittedTransaction, PreparedResults, check_effects};
 use crate::queue::stopped_writing;
 
-/// The pause before an append with an unknown outcome is tried again.
-const UNKNOWN_PAUSE: Duration = Duration::from_millis(50);
+/// The pause before an append is tried again that was refused or could not be sent, although its outcome must become known.
+const PAUSE: Duration = Duration::from_millis(50);
 
 /// The approximate limit of a group in bytes. It limits the memory of a group, the space that the log reserves for it,
 /// and the time that a small write waits behind large ones.
@@ -57,21 +58,36 @@ impl Group {
 struct PendingTransaction {
     decided: DecidedTransaction,
     n_records: usize,
-    /// The number of jobs of the group that were decided up to this transaction, including its own job.
-    jobs_decided: usize,
 }
 
-/// The part of a group that is in the log.
-pub(crate) struct AppendResult {
-    /// The transactions that are in the log, in order.
-    pub(crate) transactions: Vec<CommittedTransaction>,
-    /// The number of jobs, from the first on, that can be answered, if another process appended first. The others are
-    /// decided again.
-    pub(crate) jobs_answerable: Option<usize>,
+/// The outcome of an append.
+pub(crate) enum Appended {
+    /// The group is in the log: its transactions, in order.
+    Group(Vec<CommittedTransaction>),
+    /// Another process appended first. The group is not in the log, and must be decided again.
+    Outrun,
 }
+
+/// The reason to go on waiting for an outcome.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// The log cannot be reached. Nothing was appended so far, and nothing will be if the caller gives up.
+    Unreachable,
+    /// The group may be in the log, or come later.
+    Unknown,
+}
+
+/// The function that decides, while an append waits, whether to go on.
+pub(crate) type KeepWaiting<'a> = dyn FnMut(Waiting) -> ControlFlow<()> + 'a;
 
 /// The reason why a group was not appended.
 pub(crate) enum Failure {
+    /// The group would not be readable. Nothing was appended.
+    Inapplicable(Error),
+    /// The log could not be reached, and the caller gave up. Nothing was appended, and later groups may succeed.
+    Unreachable,
+    /// The caller gave up before the outcome was known. Nothing else may be decided in this process.
+    Unknown,
     /// The group was refused. Nothing was applied, and later groups may succeed. The second value is the reason for the
     /// log of the server.
     Refused(Error, Box<LogError>),
@@ -112,94 +128,102 @@ impl Appender {
         group.bytes as u64
     }
 
-    /// Adds a transaction to a group of which `jobs_decided` jobs are decided by now. Returns the number of records of
-    /// the transaction.
-    pub(crate) fn add(&self, group: &mut Group, decided: DecidedTransaction, jobs_decided: usize) -> u64 {
+    /// Adds a transaction to a group. Returns the number of its records.
+    pub(crate) fn add(&self, group: &mut Group, decided: DecidedTransaction) -> u64 {
         let records = encode_transaction(self.writer, &decided.writes);
         let n_records = records.len();
         group.bytes += records.iter().map(Vec::len).sum::<usize>();
         group.records.extend(records);
-        group.transactions.push(PendingTransaction { decided, n_records, jobs_decided });
+        group.transactions.push(PendingTransaction { decided, n_records });
         n_records as u64
     }
 
-    /// Appends a group and makes it durable.
-    pub(crate) fn commit(&mut self, group: Group) -> Result<AppendResult, Failure> {
+    /// Appends a group and makes it durable. Calls `keep_waiting` again and again while that takes long.
+    pub(crate) fn append(&mut self, group: Group, keep_waiting: &mut KeepWaiting<'_>) -> Result<Appended, Failure> {
         if group.records.is_empty() {
-            return Ok(AppendResult { transactions: Vec::new(), jobs_answerable: None });
+            return Ok(Appended::Group(Vec::new()));
         }
-        let mut may_be_appended = false;
+        self.check_applicable(&group)?;
+        let mut waiting = Waiting::Unreachable;
         loop {
-            match self.log.commit(self.position, &group.records) {
-                Ok(_) => return Ok(self.take_appended(group, usize::MAX)),
-                Err(AppendError::Conflict { last }) => {
-                    let n_records = self.count_appended(last, &group.records).map_err(Failure::Stopped)?;
-                    return Ok(self.take_appended(group, n_records));
-                }
+            match self.log.append(self.position, &group.records) {
+                Ok(_) => return Ok(Appended::Group(self.take_appended(group))),
+                Err(AppendError::Conflict) => return Ok(Appended::Outrun),
                 Err(AppendError::Unknown(cause)) => {
-                    tracing::warn!(%cause, "it is not known whether a group was appended; it is appended again");
-                    may_be_appended = true;
-                    std::thread::sleep(UNKNOWN_PAUSE);
+                    tracing::debug!(%cause, "it is not known yet whether a group was appended");
+                    waiting = Waiting::Unknown;
+                }
+                Err(AppendError::Unreachable(cause)) => {
+                    tracing::debug!(%cause, "the log cannot be reached");
+                    std::thread::sleep(PAUSE);
                 }
                 // Callers may only be told that nothing was applied if no earlier try can have succeeded.
-                Err(AppendError::Refused(cause)) if may_be_appended => {
-                    tracing::warn!(%cause, "the log has no room for a group that may be appended already");
-                    std::thread::sleep(UNKNOWN_PAUSE);
-                }
-                Err(AppendError::Refused(cause)) => {
-                    let is_full = matches!(&cause, LogError::NoSpace { source, .. } if is_disk_full(source));
-                    let text = match is_full {
-                        true => "the disk is full; nothing was applied; try again when there is room",
-                        false => "the log cannot grow at the moment; nothing was applied; try again",
-                    };
-                    return Err(Failure::Refused(Error::new(Code::Overloaded, text), Box::new(cause)));
-                }
-                // It is not known before the next start whether an earlier try of this group succeeded.
-                Err(AppendError::Closed(cause)) if may_be_appended => {
+                Err(AppendError::Refused(_)) if waiting == Waiting::Unknown => std::thread::sleep(PAUSE),
+                Err(AppendError::Closed(cause)) if waiting == Waiting::Unknown => {
                     return Err(Failure::Stopped(Error::internal(cause)));
                 }
-                Err(AppendError::Closed(cause)) => {
-                    tracing::error!(%cause, "the log accepts no more records; nothing was applied");
-                    return Err(Failure::Stopped(stopped_writing()));
-                }
-                Err(AppendError::Stopped(cause @ LogError::Io { action: "sync", .. })) => {
-                    return Err(Failure::Unsynced(Error::internal(cause)));
-                }
-                Err(AppendError::Stopped(cause)) => return Err(Failure::Stopped(Error::internal(cause))),
+                Err(error) => return Err(failure_of(error)),
+            }
+            if keep_waiting(waiting).is_break() {
+                return Err(match waiting {
+                    Waiting::Unreachable => Failure::Unreachable,
+                    Waiting::Unknown => Failure::Unknown,
+                });
             }
         }
     }
 
-    /// Counts the records of a group that are in the log: an earlier try of the same append may have succeeded, up to the
-    /// point where another process appended.
-    fn count_appended(&self, last: u64, records: &[Vec<u8>]) -> Result<usize> {
-        let through = last.min(self.position + records.len() as u64);
-        let mut count = 0;
-        for (stored, own) in self.follow.read(self.position + 1, through).map_err(Error::internal)?.zip(records) {
-            if stored.map_err(Error::internal)?.1 != *own {
-                break;
+    /// Confirms that nobody appended to the log behind the records that this process has read, at some moment after the
+    /// call began. Returns whether that is so.
+    pub(crate) fn confirm(&mut self, keep_waiting: &mut KeepWaiting<'_>) -> Result<bool, Failure> {
+        loop {
+            match self.log.confirm(self.position) {
+                Ok(()) => return Ok(true),
+                Err(AppendError::Conflict) => return Ok(false),
+                Err(AppendError::Unreachable(cause) | AppendError::Unknown(cause)) => {
+                    tracing::debug!(%cause, "the log cannot be reached");
+                    if keep_waiting(Waiting::Unreachable).is_break() {
+                        return Err(Failure::Unreachable);
+                    }
+                    std::thread::sleep(PAUSE);
+                }
+                Err(error) => return Err(failure_of(error)),
             }
-            count += 1;
         }
-        Ok(count)
     }
 
-    /// Splits a group into the transactions of which all records are in the log, and the others.
-    fn take_appended(&mut self, group: Group, mut n_records: usize) -> AppendResult {
-        let mut appended = AppendResult { transactions: Vec::new(), jobs_answerable: None };
-        for pending in group.transactions {
-            if pending.n_records > n_records {
-                appended.jobs_answerable = Some(pending.jobs_decided.saturating_sub(1));
-                break;
-            }
-            n_records -= pending.n_records;
+    /// Checks that every process can apply a group that goes to a shared log: what no node can apply would stop all of
+    /// them.
+    fn check_applicable(&self, group: &Group) -> Result<(), Failure> {
+        if !self.log.is_shared() {
+            return Ok(());
+        }
+        let mut assembler = Assembler::default();
+        let mut decided = group.transactions.iter();
+        for (number, record) in (self.position + 1..).zip(&group.records) {
+            let read = assembler.push(number, record).map_err(|error| error.to_string());
+            let checked = read.and_then(|transaction| match transaction {
+                Some(read) if decided.next().is_none_or(|own| own.decided.writes != read.writes) => {
+                    Err("a transaction is not read as it was written".to_owned())
+                }
+                Some(read) => check_effects(&read).map_err(|error| error.message),
+                None => Ok(()),
+            });
+            checked.map_err(|error| Failure::Inapplicable(Error::internal(error)))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the transactions of a group that is in the log.
+    fn take_appended(&mut self, group: Group) -> Vec<CommittedTransaction> {
+        let take = |pending: PendingTransaction| {
             let first = self.position + 1;
             self.position += pending.n_records as u64;
             let DecidedTransaction { writes, prepared } = pending.decided;
             let transaction = Transaction { first, last: self.position, writer: self.writer, writes };
-            appended.transactions.push(CommittedTransaction { transaction, prepared });
-        }
-        appended
+            CommittedTransaction { transaction, prepared }
+        };
+        group.transactions.into_iter().map(take).collect()
     }
 
     /// Returns the next transactions that other processes appended; `None` if there are none.
@@ -207,7 +231,7 @@ impl Appender {
     /// # Errors
     /// `INTERNAL` if the log cannot be read.
     pub(crate) fn read_others(&mut self) -> Result<Option<Vec<CommittedTransaction>>> {
-        let last = self.log.last();
+        let last = self.log.take_in().map_err(Error::internal)?;
         if last <= self.position {
             return Ok(None);
         }
@@ -229,5 +253,27 @@ impl Appender {
 impl From<Vec<StoreWrite>> for DecidedTransaction {
     fn from(writes: Vec<StoreWrite>) -> DecidedTransaction {
         DecidedTransaction { writes, prepared: PreparedResults::default() }
+    }
+}
+
+fn failure_of(error: AppendError) -> Failure {
+    match error {
+        AppendError::Conflict | AppendError::Unknown(_) | AppendError::Unreachable(_) => {
+            Failure::Stopped(Error::internal(error))
+        }
+        AppendError::Refused(cause) => {
+            let is_full = matches!(&cause, LogError::NoSpace { source, .. } if is_disk_full(source));
+            let text = match is_full {
+                true => "the disk is full; nothing was applied; try again when there is room",
+                false => "the log cannot grow at the moment; nothing was applied; try again",
+            };
+            Failure::Refused(Error::new(Code::Overloaded, text), Box::new(cause))
+        }
+        AppendError::Closed(cause) => {
+            tracing::error!(%cause, "the log accepts no more records; nothing was applied");
+            Failure::Stopped(stopped_writing())
+        }
+        AppendError::Stopped(cause @ LogError::Io { action: "sync", .. }) => Failure::Unsynced(Error::internal(cause)),
+        AppendError::Stopped(cause) => Failure::Stopped(Error::internal(cause)),
     }
 }

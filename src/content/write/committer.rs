@@ -22,7 +22,7 @@ use bindery_model::time::Millis;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{StoreWrite, has_failed_write};
 
-use super::append::{Appender, Failure, Group};
+use super::append::{Appended, Appender, Failure, Group};
 use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
 use super::room::Room;
@@ -35,7 +35,7 @@ use crate::data::kept_answer::KeptAnswer;
 use crate::data::lookup::Lookup;
 use crate::maintain::checkpoint::Checkpointer;
 use crate::maintain::sweep::STEP_PAUSE;
-use crate::queue::{Job, Jobs, Reply, stopped_writing};
+use crate::queue::{Job, Jobs, Reply, log_unreachable, outcome_unknown, stopped_writing};
 
 /// The maximum number of commands of a group. It limits the time that the first of them waits.
 const GROUP_COMMANDS: usize = 256;
@@ -47,7 +47,7 @@ const IDLE_TICK: Duration = Duration::from_secs(1);
 const REBUILD_PAUSE: Duration = Duration::from_millis(1);
 
 /// The function that is called when a blueprint change has begun, with the channel to its caller.
-pub(crate) type ChangeStartCallback = Box<dyn Fn(Arc<BlueprintChange>, Reply) + Send>;
+pub(crate) type ChangeStartCallback = Box<dyn Fn(Arc<BlueprintChange>, Option<Reply>) + Send>;
 
 /// The committer. It owns the log, and everything to which transactions are applied.
 pub(crate) struct Committer {
@@ -58,6 +58,7 @@ pub(crate) struct Committer {
     pub(crate) change_begun: ChangeStartCallback,
     /// True if a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
+    pub(crate) queue: Jobs,
     pub(crate) room: Room,
     pub(crate) counters: Arc<Counters>,
     /// The time that reads use.
@@ -68,7 +69,7 @@ pub(crate) struct Committer {
 
 impl Committer {
     /// Runs until the queue is closed and empty, then writes a last checkpoint.
-    pub(crate) fn run(mut self, queue: &Jobs) {
+    pub(crate) fn run(mut self) {
         let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
             let tick = match (self.applier.rebuilds.is_busy(), self.applier.sweeper.is_busy()) {
@@ -76,8 +77,9 @@ impl Committer {
                 (false, true) => STEP_PAUSE,
                 (false, false) => IDLE_TICK,
             };
-            match queue.recv_timeout(tick.min(self.until_next_release())) {
-                Ok(first) => self.run_queued(first, queue),
+            let tick = tick.min(self.until_next_release());
+            match self.queue.recv_timeout(tick) {
+                Ok(first) => self.run_queued(first),
                 Err(RecvTimeoutError::Timeout) => self.look_for_room(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -97,10 +99,10 @@ impl Committer {
         }
     }
 
-    fn run_queued(&mut self, first: Job, queue: &Jobs) {
+    fn run_queued(&mut self, first: Job) {
         let mut jobs = VecDeque::from([first]);
         while jobs.len() < GROUP_COMMANDS
-            && let Some(job) = queue.try_recv()
+            && let Some(job) = self.queue.try_recv()
         {
             jobs.push_back(job);
         }
@@ -121,23 +123,23 @@ impl Committer {
     fn run_group(&mut self, mut jobs: Vec<Job>) {
         if matches!(jobs[0].command, Command::Checkpoint) {
             let result = self.checkpoint_now();
-            jobs.into_iter().for_each(|job| answer(job.reply, result.clone().map(|()| Outcome::Done)));
+            jobs.iter_mut().for_each(|job| job.answer(result.clone().map(|()| Outcome::Done)));
             return;
         }
         while !jobs.is_empty() {
-            match self.attempt(&jobs) {
+            match self.attempt(&mut jobs) {
                 Ok(results) => {
                     let rest = jobs.split_off(results.len());
-                    for (job, result) in jobs.into_iter().zip(results) {
-                        match result {
-                            Ok(Outcome::ChangeBegun(change)) => (self.change_begun)(change, job.reply),
-                            result => answer(job.reply, result),
+                    for (mut job, result) in jobs.into_iter().zip(results) {
+                        match (result, job.reply.take()) {
+                            (Ok(Outcome::ChangeBegun(change)), reply) => (self.change_begun)(change, reply),
+                            (result, reply) => answer(reply, result),
                         }
                     }
                     jobs = rest;
                 }
                 Err(error) => {
-                    jobs.into_iter().for_each(|job| answer(job.reply, Err(error.clone())));
+                    jobs.iter_mut().for_each(|job| job.answer(Err(error.clone())));
                     return;
                 }
             }
@@ -145,13 +147,31 @@ impl Committer {
     }
 
     /// Decides jobs and commits their transactions. Returns the results of the first jobs: all jobs, or as many as make
-    /// a full group, or, if another process appended first, the jobs before the first one whose transaction is not in
-    /// the log.
-    fn attempt(&mut self, jobs: &[Job]) -> Result<Vec<Result<Outcome>>> {
+    /// a full group, or none if another process appended first. Answers jobs itself that waited too long.
+    fn attempt(&mut self, jobs: &mut [Job]) -> Result<Vec<Result<Outcome>>> {
         self.check_writable()?;
         self.catch_up()?;
         let now = self.now();
         self.release_due(now)?;
+        let (group, results) = self.decide(jobs, now);
+        failure::point("committer::decided").map_err(Error::internal)?;
+        let is_empty = group.is_empty();
+        let appended = self.commit(group, jobs)?;
+        // A group that writes nothing is answered from a state that may be outdated.
+        if is_empty && !self.confirm(jobs)? {
+            return Ok(Vec::new());
+        }
+        let Appended::Group(transactions) = appended else { return Ok(Vec::new()) };
+        failure::point("committer::committed").map_err(|error| self.stop(Error::internal(error)))?;
+        self.applier.apply(transactions).map_err(|error| self.stop(error))?;
+        failure::point("committer::applied").map_err(|error| self.stop(Error::internal(error)))?;
+        self.counters.commands.fetch_add(results.len() as u64, Ordering::Relaxed);
+        Ok(results)
+    }
+
+    /// Decides jobs, each against the state that the jobs before it leave. Returns the transactions, and the results of the
+    /// jobs that were decided: as many as make a full group.
+    fn decide(&mut self, jobs: &[Job], now: Millis) -> (Group, Vec<Result<Outcome>>) {
         let state = self.applier.cell.load();
         let store = self.applier.store.clone();
         let context = Context { state: &state, sanitizer: &self.sanitizer };
@@ -166,27 +186,14 @@ impl Committer {
             }
             results.push(decide_job(&context, &mut overlay, job));
             if let Some(decided) = overlay.finish() {
-                overlay.number += self.appender.add(&mut group, decided, results.len());
+                overlay.number += self.appender.add(&mut group, decided);
             }
             if self.appender.is_full(&group) {
                 break;
             }
         }
         self.last_id = overlay.last_id();
-        // Frees memory before the commit: the records now hold the group's writes.
-        drop(overlay);
-        drop(state);
-        failure::point("committer::decided").map_err(Error::internal)?;
-        let committed = self.commit(group)?;
-        failure::point("committer::committed").map_err(|error| self.stop(Error::internal(error)))?;
-        let result = self.applier.apply(committed.transactions);
-        result.map_err(|error| self.stop(error))?;
-        failure::point("committer::applied").map_err(|error| self.stop(Error::internal(error)))?;
-        if let Some(jobs_answerable) = committed.jobs_answerable {
-            results.truncate(jobs_answerable);
-        }
-        self.counters.commands.fetch_add(results.len() as u64, Ordering::Relaxed);
-        Ok(results)
+        (group, results)
     }
 
     /// Applies transactions that other processes appended to the log.
@@ -245,12 +252,14 @@ impl Committer {
             return Ok(());
         }
         let mut group = Group::default();
-        self.appender.add(&mut group, writes.into(), 0);
-        let committed = self.commit(group)?;
-        if committed.jobs_answerable.is_some() {
-            self.applier.sweeper.step_failed();
+        self.appender.add(&mut group, writes.into());
+        match self.commit(group, &mut [])? {
+            Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error)),
+            Appended::Outrun => {
+                self.applier.sweeper.step_failed();
+                Ok(())
+            }
         }
-        self.applier.apply(committed.transactions).map_err(|error| self.stop(error))
     }
 
     fn checkpoint_if_due(&mut self) {
@@ -306,7 +315,9 @@ impl Committer {
     /// Ends all writing if an append failed for good.
     pub(super) fn note(&self, failure: Failure) -> Error {
         match failure {
-            Failure::Refused(error, _) => error,
+            Failure::Refused(error, _) | Failure::Inapplicable(error) => error,
+            Failure::Unreachable => log_unreachable(),
+            Failure::Unknown => self.stop(outcome_unknown()),
             Failure::Stopped(error) => self.stop(error),
             Failure::Unsynced(error) => {
                 // A sync covers all files of a disk, so the disk may also have dropped writes of sled.
@@ -387,7 +398,9 @@ fn keep_answer(keep: &KeepAnswer, overlay: &mut Overlay<'_>, result: Result<Outc
     Ok(Outcome::Kept(kept.into_answer()))
 }
 
-fn answer(reply: Reply, outcome: Result<Outcome>) {
-    // The caller may have left; its command is carried out anyway.
-    let _ = reply.send(outcome);
+fn answer(reply: Option<Reply>, outcome: Result<Outcome>) {
+    if let Some(reply) = reply {
+        // The caller may have left; its command is carried out anyway.
+        let _ = reply.send(outcome);
+    }
 }

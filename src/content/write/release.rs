@@ -14,7 +14,7 @@ use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_store::Store;
 
-use super::append::Group;
+use super::append::{Appended, Group};
 use super::committer::Committer;
 use super::overlay::Overlay;
 use crate::data::changes::ChangeOp;
@@ -51,7 +51,7 @@ impl Committer {
     /// Returns the time until the next publication becomes due.
     pub(super) fn until_next_release(&mut self) -> Duration {
         let state = self.applier.cell.load();
-        let after = self.applier.clock.released;
+        let after = state.released;
         let store = &self.applier.store;
         let moments =
             scheduled(&state).filter_map(|collection| first_after(collection, store, after).unwrap_or_default());
@@ -67,11 +67,11 @@ impl Committer {
     pub(super) fn release_due(&mut self, now: Millis) -> Result<()> {
         loop {
             let state = self.applier.cell.load();
-            let after = self.applier.clock.released;
             let store = self.applier.store.clone();
-            let mut due = due_between(&state, &store, after, now)?;
+            let mut due = due_between(&state, &store, state.released, now)?;
             if due.is_empty() {
-                self.applier.clock.released = after.max(now);
+                // Their resources were changed or deleted since.
+                scheduled(&state).for_each(|collection| collection.releases.forget(now));
                 return Ok(());
             }
             let through = due.get(GROUP_RELEASES).map_or(now, |release| release.at);
@@ -83,14 +83,13 @@ impl Committer {
             }
             let mut group = Group::default();
             if let Some(decided) = overlay.finish() {
-                self.appender.add(&mut group, decided, 0);
+                self.appender.add(&mut group, decided);
             }
             drop(state);
-            let committed = self.commit(group)?;
-            self.applier.apply(committed.transactions).map_err(|error| self.stop(error))?;
-            if committed.jobs_answerable.is_some() {
-                // Another process appended first, and may have recorded the publications.
-                self.catch_up()?;
+            match self.commit(group, &mut [])? {
+                Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error))?,
+                // Another process may have recorded the publications.
+                Appended::Outrun => self.catch_up()?,
             }
         }
     }

@@ -110,6 +110,7 @@ fn options(folder: &Path) -> ContentOptions {
         store_cache_bytes: 16 << 20,
         index: bindery_index::Options::tiny(),
         query_timeout: std::time::Duration::from_secs(10),
+        write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000_000,
     }
 }
