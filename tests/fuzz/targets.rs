@@ -135,7 +135,7 @@ fn log(data: &[u8]) {
     let options = || LogOptions { first_segment_bytes: 1 << 12, segment_bytes: 1 << 12, ..LogOptions::default() };
     let folder = damaged(&LOG, data, |folder| {
         let mut log = Log::open(folder, options()).unwrap();
-        log.commit(0, &records).unwrap();
+        CommitLog::append(&mut log, 0, &records).unwrap();
     });
     let compare = || {
         let Ok(read) = LogReader::of_closed(folder.path()).read(1, 20) else { return };
