@@ -65,7 +65,7 @@ class Server:
     def __init__(self, binary, folder):
         self.base = None
         environment = dict(os.environ, BINDERY_ADMIN_TOKEN=TOKEN)
-        command = [binary, "serve", "--data", folder, "--listen", "127.0.0.1:0", "--log", "warn"]
+        command = [binary, "serve", "--data", folder, "--listen", "127.0.0.1:0", "--log-filter", "warn"]
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
         for line in self.process.stdout:
             if "listens on " in line:

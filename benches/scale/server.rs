@@ -33,7 +33,7 @@ impl Server {
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BINDERY_")) {
             command.env_remove(name);
         }
-        command.arg("serve").arg("--data").arg(folder).args(["--listen", &address.to_string(), "--log", "warn"]);
+        command.arg("serve").arg("--data").arg(folder).args(["--listen", &address.to_string(), "--log-filter", "warn"]);
         command.env("BINDERY_ADMIN_TOKEN", TOKEN).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let started = Instant::now();
         let process = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;

@@ -53,7 +53,7 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
         store_cache_bytes: config.store_cache_bytes,
         index: IndexOptions::default(),
         query_timeout: config.query_timeout,
-        write_timeout: std::time::Duration::from_secs(30),
+        write_timeout: config.write_timeout,
         changes_kept: config.changes_kept,
     }
 }

@@ -29,7 +29,7 @@ const KEPT_FILES: usize = 256;
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let config = Config::load(args.settings, args.config.as_deref())?;
     let logs_json = config.log_format == LogFormat::Json;
-    start_log(&config.log, logs_json);
+    start_log(&config.log_filter, logs_json);
     if logs_json {
         leave_stdout_to_the_access_log();
     }

@@ -52,6 +52,11 @@ const MIN_ADMIN_TOKEN_CHARS: usize = 32;
 /// access to metrics only.
 const MIN_METRICS_TOKEN_CHARS: usize = 16;
 
+/// The minimum length of the key of a cluster, in characters.
+const MIN_CLUSTER_KEY_CHARS: usize = 32;
+/// The beginnings of the addresses of logs that several servers can share.
+const LOG_SCHEMES: [&str; 4] = ["s3://", "gs://", "az://", "file:///"];
+
 /// The settings of a server, checked and complete.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Config {
@@ -81,8 +86,12 @@ pub struct Config {
     pub admin_token: Option<Secret>,
     /// The token that a request for `/metrics` must have; `None` to answer loopback addresses only.
     pub metrics_token: Option<Secret>,
-    /// The filter of the log, in the syntax of `tracing_subscriber` filters.
-    pub log: String,
+    /// The cluster that the server belongs to; `None` for a single server.
+    pub cluster: Option<ClusterConfig>,
+    /// The longest time that a write waits for the log of a cluster.
+    pub write_timeout: Duration,
+    /// The filter of what is logged, in the syntax of `tracing_subscriber` filters.
+    pub log_filter: String,
     /// The format of the line that is written for each request.
     pub log_format: LogFormat,
     /// The hosts whose players rich text may embed.
@@ -101,6 +110,19 @@ pub struct Config {
     pub cache_control: String,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
+}
+
+/// The settings of a server that shares its log with others.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClusterConfig {
+    /// The address of the log, such as `s3://bucket/prefix`.
+    pub log: String,
+    /// The key that all servers of the cluster share; `None` if none is set: then no write is forwarded.
+    pub key: Option<Secret>,
+    /// The address at which the others reach this server; `None` for the one that it listens on.
+    pub node_address: Option<String>,
+    /// The time without the log after which the server is not ready.
+    pub max_lag: Duration,
 }
 
 impl Config {
@@ -172,7 +194,9 @@ impl Config {
             query_timeout: seconds("query_timeout", settings.query_timeout.unwrap_or_default())?,
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
             metrics_token: settings.metrics_token.map(metrics_token).transpose()?,
-            log: log_filter(settings.log.unwrap_or_default())?,
+            cluster: cluster(settings.log, settings.cluster_key, settings.node_address, settings.max_lag)?,
+            write_timeout: seconds("write_timeout", settings.write_timeout.unwrap_or_default())?,
+            log_filter: log_filter(settings.log_filter.unwrap_or_default())?,
             log_format: settings.log_format.unwrap_or_default(),
             video_hosts: settings.video_hosts.unwrap_or_default(),
             store_cache_bytes: at_least_one("store_cache_mib", settings.store_cache_mib.unwrap_or_default())? << 20,
@@ -295,20 +319,45 @@ fn metrics_token(sent: Secret) -> Result<Secret, ConfigError> {
     Ok(sent)
 }
 
+fn cluster(
+    log: Option<String>,
+    key: Option<Secret>,
+    node_address: Option<String>,
+    max_lag: Option<u64>,
+) -> Result<Option<ClusterConfig>, ConfigError> {
+    let max_lag = seconds("max_lag", max_lag.unwrap_or_default())?;
+    let Some(log) = log else { return Ok(None) };
+    if !LOG_SCHEMES.iter().any(|scheme| log.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty())) {
+        let text = format!(
+            "`log` is `{log}`; it must be the address of a log that several servers share, such as `s3://bucket/prefix`, `gs://…`, \
+             `az://…` or `file:///DIR`; what is logged is set by `log_filter`"
+        );
+        return Err(ConfigError(text));
+    }
+    let count = key.as_ref().map_or(usize::MAX, |key| key.secret().chars().count());
+    if count < MIN_CLUSTER_KEY_CHARS {
+        return Err(ConfigError(format!(
+            "`cluster_key` has {count} characters; it must have at least {MIN_CLUSTER_KEY_CHARS}, for example from \
+             `openssl rand -hex 32`"
+        )));
+    }
+    Ok(Some(ClusterConfig { log, key, node_address, max_lag }))
+}
+
 fn log_filter(sent: String) -> Result<String, ConfigError> {
     // A single word that is no level would be read as a target, and nothing else would be logged.
     let is_word = |part: &str| part.bytes().all(|byte| byte.is_ascii_alphanumeric());
     let unknown = sent.split(',').map(str::trim).find(|part| is_word(part) && part.parse::<LevelFilter>().is_err());
     if let Some(word) = unknown {
         return Err(ConfigError(format!(
-            "`log` has `{word}`, which is no level; levels are `off`, `error`, `warn`, `info`, `debug`, `trace`, and `bindery=debug` \
+            "`log_filter` has `{word}`, which is no level; levels are `off`, `error`, `warn`, `info`, `debug`, `trace`, and `bindery=debug` \
              is one for a part of the server"
         )));
     }
     match EnvFilter::try_new(&sent) {
         Ok(_) => Ok(sent),
         Err(error) => Err(ConfigError(format!(
-            "`log` is `{sent}`, which is not a valid filter ({error}); examples are `info` and `warn,bindery=debug`"
+            "`log_filter` is `{sent}`, which is not a valid filter ({error}); examples are `info` and `warn,bindery=debug`"
         ))),
     }
 }

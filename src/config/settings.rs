@@ -66,9 +66,31 @@ pub struct Settings {
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
     pub keepalive_timeout: Option<u64>,
 
-    /// The filter of the log, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG]
-    #[arg(long, value_name = "FILTER")]
+    /// The address of the log that several servers share, such as `s3://bucket/prefix` [default: none, one server]
+    /// [env: BINDERY_LOG]
+    #[arg(long, value_name = "URL")]
     pub log: Option<String>,
+
+    /// The key that all servers of a cluster share, 32 characters or more [default: none] [env: BINDERY_CLUSTER_KEY]
+    #[arg(long, value_name = "KEY")]
+    pub cluster_key: Option<Secret>,
+
+    /// The address at which the other servers of the cluster reach this one [default: listen] [env: BINDERY_NODE_ADDRESS]
+    #[arg(long, value_name = "ADDR")]
+    pub node_address: Option<String>,
+
+    /// The longest time that a write waits for the log of a cluster, in seconds [default: 30] [env: BINDERY_WRITE_TIMEOUT]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3_600))]
+    pub write_timeout: Option<u64>,
+
+    /// The time without the log of its cluster after which a server is not ready, in seconds [default: 60]
+    /// [env: BINDERY_MAX_LAG]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=86_400))]
+    pub max_lag: Option<u64>,
+
+    /// What to log to standard error, such as `warn,bindery=debug` [default: info] [env: BINDERY_LOG_FILTER]
+    #[arg(long, value_name = "FILTER")]
+    pub log_filter: Option<String>,
 
     /// The form of the access log on standard output: `off`, `text` or `json` [default: off] [env: BINDERY_LOG_FORMAT]
     #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
@@ -212,7 +234,9 @@ impl Settings {
             query_timeout: Some(10),
             client_timeout: Some(30),
             keepalive_timeout: Some(75),
-            log: Some("info".to_owned()),
+            write_timeout: Some(30),
+            max_lag: Some(60),
+            log_filter: Some("info".to_owned()),
             log_format: Some(LogFormat::Off),
             video_hosts: Some(DEFAULT_VIDEO_HOSTS.map(String::from).to_vec()),
             store_cache_mib: Some(32),
@@ -246,6 +270,11 @@ impl Settings {
             client_timeout: self.client_timeout.or(weaker.client_timeout),
             keepalive_timeout: self.keepalive_timeout.or(weaker.keepalive_timeout),
             log: self.log.or(weaker.log),
+            cluster_key: self.cluster_key.or(weaker.cluster_key),
+            node_address: self.node_address.or(weaker.node_address),
+            write_timeout: self.write_timeout.or(weaker.write_timeout),
+            max_lag: self.max_lag.or(weaker.max_lag),
+            log_filter: self.log_filter.or(weaker.log_filter),
             log_format: self.log_format.or(weaker.log_format),
             metrics_token: self.metrics_token.or(weaker.metrics_token),
             video_hosts: self.video_hosts.or(weaker.video_hosts),

@@ -44,7 +44,7 @@ fn without_settings_the_defaults_apply() {
     assert_eq!((config.client_timeout.as_secs(), config.keepalive_timeout.as_secs()), (30, 75));
     assert_eq!(resolve(&["--max-body-bytes=209715200"], &[], "").unwrap().max_buffer_bytes, 400 * 1024 * 1024);
     assert_eq!(config.store_cache_bytes, 32 * 1024 * 1024);
-    assert_eq!((config.log.as_str(), config.log_format), ("info", LogFormat::Off));
+    assert_eq!((config.log_filter.as_str(), config.log_format), ("info", LogFormat::Off));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
             |c| c.keepalive_timeout.as_secs().to_string(),
             ["1", "2", "3"],
         ),
-        ("--log=warn", "BINDERY_LOG=debug", "log='error'", |c| c.log.clone(), ["warn", "debug", "error"]),
+        ("--log-filter=warn", "BINDERY_LOG_FILTER=debug", "log_filter='error'", |c| c.log_filter.clone(), ["warn", "debug", "error"]),
         (
             "--rate-limit-per-token=1/s",
             "BINDERY_RATE_LIMIT_PER_TOKEN=20/m",
@@ -238,9 +238,9 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
     for part in ["own.toml", "lisen", "`listen`", "`store_cache_mib`"] {
         assert!(error.contains(part), "{part} in {error}");
     }
-    let error = resolve(&["--log=warn,inffo"], &[], "").unwrap_err().to_string();
-    assert!(error.starts_with("`log` has `inffo`, which is no level; levels are `off`, `error`"), "{error}");
-    assert!(resolve(&["--log=,,=x=y"], &[], "").unwrap_err().to_string().starts_with("`log` is `,,=x=y`"));
+    let error = resolve(&["--log-filter=warn,inffo"], &[], "").unwrap_err().to_string();
+    assert!(error.starts_with("`log_filter` has `inffo`, which is no level; levels are `off`, `error`"), "{error}");
+    assert!(resolve(&["--log-filter=,,=x=y"], &[], "").unwrap_err().to_string().starts_with("`log_filter` is `,,=x=y`"));
 }
 
 #[test]
@@ -262,10 +262,10 @@ fn sizes_have_units_and_addresses_may_have_names() {
 fn each_setting_says_where_it_comes_from() {
     let sources = Sources {
         flags: &flags(&["--listen=127.0.0.1:1", "--analytics-sites=a.example"]),
-        environment: &Settings::from_env(|name| (name == "BINDERY_LOG").then(|| "warn".to_owned())).unwrap(),
+        environment: &Settings::from_env(|name| (name == "BINDERY_LOG_FILTER").then(|| "warn".to_owned())).unwrap(),
         file: &Settings::from_toml(
             Path::new("own.toml"),
-            "log='debug'\nmax_body_bytes='1MB'\n[analytics]\nretention_days=9",
+            "log_filter='debug'\nmax_body_bytes='1MB'\n[analytics]\nretention_days=9",
         )
         .unwrap(),
         file_name: "own.toml".to_owned(),
@@ -277,7 +277,7 @@ fn each_setting_says_where_it_comes_from() {
     };
     for (name, value, source) in [
         ("listen", "\"127.0.0.1:1\"", "--listen"),
-        ("log", "\"warn\"", "BINDERY_LOG"),
+        ("log_filter", "\"warn\"", "BINDERY_LOG_FILTER"),
         ("max_body_bytes", "1000000", "own.toml"),
         ("query_timeout", "10", "default"),
         ("public_url", "null", "default"),

@@ -39,7 +39,7 @@ fn positions(bytes: &[u8]) -> Vec<usize> {
 /// Starts a server that must refuse this folder. Returns its error message.
 fn refused(folder: &Path) -> String {
     let child = Command::new(binary())
-        .args(["serve", "--listen", "127.0.0.1:0", "--log", "warn", "--data"])
+        .args(["serve", "--listen", "127.0.0.1:0", "--log-filter", "warn", "--data"])
         .arg(folder)
         .env("BINDERY_ADMIN_TOKEN", ADMIN)
         .stdout(Stdio::piped())

@@ -37,7 +37,7 @@ pub(crate) fn run_failing(arguments: &[&str], data: &Path, points: &str) -> Ran 
 /// Starts a server that must end by itself before it listens.
 #[track_caller]
 pub(crate) fn refused_start(data: &Path, points: &str) -> Ran {
-    let ran = run_failing(&["serve", "--listen", "127.0.0.1:0", "--log", "warn"], data, points);
+    let ran = run_failing(&["serve", "--listen", "127.0.0.1:0", "--log-filter", "warn"], data, points);
     assert_ne!(ran.code, Some(0), "{}", ran.text);
     ran
 }

@@ -509,7 +509,7 @@ fn probes_are_answered_while_the_folder_is_opened() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let address = format!("127.0.0.1:{port}");
     let mut child = Command::new(crate::support::binary())
-        .args(["serve", "--listen", &address, "--log", "warn", "--data"])
+        .args(["serve", "--listen", &address, "--log-filter", "warn", "--data"])
         .arg(folder.path().join("data"))
         .env("BINDERY_ADMIN_TOKEN", ADMIN)
         .env("FAILPOINTS", "recover::log=sleep(2500);recover::replay=sleep(40)")

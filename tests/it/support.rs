@@ -214,7 +214,7 @@ impl Server {
             .args(arguments)
             .env("BINDERY_ADMIN_TOKEN", ADMIN)
             .envs(variables.iter().copied())
-            .env("BINDERY_LOG", "info")
+            .env("BINDERY_LOG_FILTER", "info")
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

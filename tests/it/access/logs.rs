@@ -24,7 +24,7 @@ fn the_watch_finds_tokens_and_addresses() {
 #[test]
 fn even_a_log_of_everything_holds_no_token_and_no_address() {
     let server = Server::start_with(&[
-        "--log=trace",
+        "--log-filter=trace",
         "--analytics-sites=a.example",
         "--analytics-trusted-proxies=127.0.0.1",
         "--rate-limit-per-address=1000/s",

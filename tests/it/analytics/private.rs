@@ -42,7 +42,7 @@ fn addresses_and_user_agents_are_never_on_disk_or_in_the_log() {
     let folder = tempfile::tempdir().unwrap();
     let (data, log_file) = (folder.path().join("data"), folder.path().join("server.log"));
     let mut child = Command::new(env!("CARGO_BIN_EXE_bindery"))
-        .args(["serve", "--listen=127.0.0.1:0", "--log=trace", "--analytics-sites=a.example"])
+        .args(["serve", "--listen=127.0.0.1:0", "--log-filter=trace", "--analytics-sites=a.example"])
         .args(["--analytics-trusted-proxies=127.0.0.1", "--data"])
         .arg(&data)
         .env("BINDERY_ADMIN_TOKEN", crate::support::ADMIN)
