@@ -151,7 +151,7 @@ fn write_unfinished(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<H
         writer.entry(&entry?)?;
     }
     // The walk may have seen a part of a transaction: the records must include the whole of it.
-    let number = store.applied_in_full();
+    let number = log.end_of_group(store.applied_in_full());
     for record in log.read(started + 1, number)? {
         let (number, payload) = record?;
         writer.record(number, &payload)?;

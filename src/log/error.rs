@@ -63,8 +63,11 @@ pub enum LogError {
     /// An earlier write or sync failed.
     #[error("the log accepts no more records because a write to disk failed; restart the server")]
     Stopped,
-    /// A payload of 4 GiB or more.
-    #[error("a log record of {bytes} bytes is too large")]
+    /// The log that several servers share cannot be continued by this one.
+    #[error("{0}")]
+    Shared(String),
+    /// A payload of 4 GiB or more, or a group that is too large for a shared log.
+    #[error("{bytes} bytes are too large for the log")]
     TooLarge {
         /// The payload's length.
         bytes: usize,

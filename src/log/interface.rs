@@ -81,6 +81,12 @@ pub trait FollowLog: Debug + Send + Sync {
     /// [`LogError::NotKept`] if `from` is older than the oldest record.
     fn read(&self, from: u64, through: u64) -> Result<Records, LogError>;
 
+    /// Returns the number of the last record of the group that holds a record. A copy of the content that other servers may
+    /// begin from must end there. Of a log that is not shared, each record is such an end.
+    fn end_of_group(&self, number: u64) -> u64 {
+        number
+    }
+
     /// Blocks until there is a durable record after `number` or the timeout expires. Returns the number of the newest
     /// durable record.
     fn wait(&self, number: u64, timeout: Duration) -> u64;

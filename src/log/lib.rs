@@ -271,7 +271,19 @@ impl Log {
         Ok(())
     }
 
-    /// Makes room for all of these records in one segment, so that a full disk is noticed before anything is written.
+    /// Makes room for all of these records, so that a full disk is noticed before anything is written.
+    ///
+    /// # Errors
+    /// [`AppendError::Refused`] or [`AppendError::Closed`].
+    pub fn make_room_for(&mut self, records: &[Vec<u8>]) -> Result<(), AppendError> {
+        self.refuse_if_stopped().map_err(AppendError::Closed)?;
+        self.reserve(records).map_err(|error| match self.stopped {
+            true => AppendError::Closed(error),
+            false => AppendError::Refused(error),
+        })
+    }
+
+    /// Makes room for all of these records in one segment.
     fn reserve(&mut self, records: &[Vec<u8>]) -> Result<(), LogError> {
         let mut needed = 0;
         for record in records {
@@ -335,10 +347,7 @@ impl CommitLog for Log {
         if expected_last != self.last {
             return Err(AppendError::Conflict);
         }
-        self.reserve(group).map_err(|error| match self.stopped {
-            true => AppendError::Closed(error),
-            false => AppendError::Refused(error),
-        })?;
+        self.make_room_for(group)?;
         let written = group.iter().try_for_each(|record| self.append(record).map(|_| ())).and_then(|()| self.sync());
         written.map_err(AppendError::Stopped)?;
         Ok(self.last)

@@ -1,0 +1,385 @@
+//! The log of a node: appends to the shared log, then to the node's copy of it.
+//!
+//! Only the thread that owns it changes the copy. What others append is read ahead by a [`Follower`], and taken over by
+//! [`CommitLog::take_in`]. The copy is synced before anything is applied, as a single server's log is.
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use bindery_cluster::{AppendError as SharedError, ClusterError, Follower, Found, Group, Position, Wait};
+use bindery_log::{AppendError, CommitLog, FollowLog, Log, LogError, LogReader, Records};
+use parking_lot::Mutex;
+
+use crate::error::ReplicaError;
+use crate::join::Node;
+use crate::membership::Membership;
+use crate::status::Status;
+
+/// The time after which an append is left to go on in the background, so that the caller can look after others.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The pause between two attempts to reach the storage of a node that began without it.
+const ATTACH_PAUSE: Duration = Duration::from_secs(1);
+
+/// The function that is called when others have appended.
+type Wake = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
+
+/// The ends of the groups in the copy from the position in `node.json` on, in order.
+pub(crate) type Ends = Arc<Mutex<VecDeque<Position>>>;
+
+/// A log that is shared with other servers, with this server's copy of it.
+pub struct ReplicatedLog {
+    copy: Log,
+    shared: Arc<bindery_cluster::Log>,
+    /// Reads ahead; `None` until the copy is known to continue the shared log.
+    follower: Option<Follower>,
+    /// Groups that were read and are not in the copy yet.
+    ahead: VecDeque<(Group, Position)>,
+    /// The position of the copy's end, once attached.
+    position: Position,
+    ends: Ends,
+    /// True while the outcome of an append is not known.
+    is_pending: bool,
+    folder: PathBuf,
+    address: String,
+    membership: Membership,
+    status: Status,
+    wake: Wake,
+    /// The time of the last attempt to attach.
+    tried: Instant,
+}
+
+impl ReplicatedLog {
+    pub(crate) fn attach(node: &Node, copy: Log) -> Result<ReplicatedLog, ReplicaError> {
+        let membership = node.membership.clone();
+        let position = membership.position;
+        let shared = Arc::new(node.store.log(&membership.history, &membership.node)?);
+        let mut log = ReplicatedLog {
+            copy,
+            shared,
+            follower: None,
+            ahead: VecDeque::new(),
+            position,
+            ends: Arc::new(Mutex::new(VecDeque::from([position]))),
+            is_pending: false,
+            folder: node.folder.clone(),
+            address: node.address.clone(),
+            membership,
+            status: Status::new(position),
+            wake: Arc::default(),
+            tried: Instant::now(),
+        };
+        match log.try_attach() {
+            Err(ReplicaError::Cluster(error @ ClusterError::Unreachable { .. })) => {
+                tracing::warn!(%error, "the log of the cluster cannot be reached yet");
+            }
+            result => result?,
+        }
+        Ok(log)
+    }
+
+    /// Returns the status of the node, for other threads.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.status.clone()
+    }
+
+    /// Returns the shared log and the ends of groups, for the upkeep.
+    pub(crate) fn shared(&self) -> (Arc<bindery_cluster::Log>, Ends) {
+        (Arc::clone(&self.shared), Arc::clone(&self.ends))
+    }
+
+    /// Compares the copy with the shared log from the position in `node.json` on, and begins to follow behind its end.
+    fn try_attach(&mut self) -> Result<(), ReplicaError> {
+        if self.follower.is_some() {
+            return Ok(());
+        }
+        self.tried = Instant::now();
+        let mut position = self.position;
+        while position.number < self.copy.last() {
+            let seq = position.seq + 1;
+            match self.shared.read(&position)? {
+                Found::Group(group, end) => {
+                    self.continue_copy(&group)?;
+                    position = end;
+                    self.ends.lock().push_back(end);
+                }
+                Found::Removed => return Err(ReplicaError::TooFarBehind { seq }),
+                Found::Missing => {
+                    let (own, address) = (self.copy.last(), self.address.clone());
+                    return Err(ReplicaError::Ahead { own, own_seq: seq, address });
+                }
+            }
+            // What is compared need not be compared again if the storage fails meanwhile.
+            self.position = position;
+        }
+        let wake = Arc::clone(&self.wake);
+        let wake = move || {
+            if let Some(wake) = wake.get() {
+                wake();
+            }
+        };
+        self.follower = Some(self.shared.follow(position, wake)?);
+        self.status.set_position(position);
+        Ok(())
+    }
+
+    /// Compares the records of a group with those in the copy. A crash may have left only the first of them there: then
+    /// appends the others.
+    fn continue_copy(&mut self, group: &Group) -> Result<(), ReplicaError> {
+        let last = group.first + group.records.len() as u64 - 1;
+        let stored = self.copy.reader().read(group.first, last.min(self.copy.last()))?;
+        for (stored, record) in stored.zip(&group.records) {
+            let (number, stored) = stored?;
+            if stored != *record {
+                return Err(ReplicaError::Diverged { number, seq: group.seq });
+            }
+        }
+        let n_stored = (self.copy.last() + 1 - group.first) as usize;
+        for record in group.records.iter().skip(n_stored) {
+            self.copy.append(record)?;
+        }
+        Ok(self.copy.sync()?)
+    }
+
+    /// Appends a group of the shared log to the copy. Its end is noted first: it tells a base where it may end.
+    fn keep(&mut self, records: &[Vec<u8>], end: Position) -> Result<(), LogError> {
+        self.ends.lock().push_back(end);
+        for record in records {
+            self.copy.append(record)?;
+        }
+        self.position = end;
+        self.status.set_position(end);
+        Ok(())
+    }
+
+    /// Moves what the follower has read to `ahead`.
+    fn look_ahead(&mut self) -> Result<(), LogError> {
+        let Some(follower) = &self.follower else { return Ok(()) };
+        // Asked first: what it finds afterwards is then missing from `ahead` at worst.
+        let status = follower.status();
+        for (group, end) in follower.take() {
+            let next = self.ahead.back().map_or(self.position, |(_, end)| *end).seq + 1;
+            if group.seq == next {
+                self.ahead.push_back((group, end));
+            }
+        }
+        if self.ahead.is_empty()
+            && status.is_at_tail
+            && let Some(at) = status.last_look
+        {
+            self.status.was_at_tail(at);
+        }
+        match status.error {
+            Some(error) if self.ahead.is_empty() => self.stop_for(&error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the next group at once, after it turned out that there is one.
+    fn read_next(&mut self) {
+        let after = self.ahead.back().map_or(self.position, |(_, end)| *end);
+        match self.shared.read(&after) {
+            Ok(Found::Group(group, end)) => {
+                self.ahead.push_back((group, end));
+                if let Some(follower) = &self.follower {
+                    follower.advance(&end);
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(%error, "the next group could not be read"),
+        }
+    }
+
+    /// Ends following for good, if the error is one that stays.
+    fn stop_for(&self, error: &ClusterError) -> Result<(), LogError> {
+        let must_rejoin = match error {
+            ClusterError::Removed { .. } => true,
+            ClusterError::Diverged { .. } | ClusterError::Damaged { .. } | ClusterError::NewerVersion { .. } => false,
+            _ => return Ok(()),
+        };
+        self.status.fail(error.to_string(), must_rejoin);
+        Err(LogError::Shared(error.to_string()))
+    }
+
+    /// Attaches before the first request to the shared log.
+    fn require_attached(&mut self) -> Result<(), AppendError> {
+        self.try_attach().map_err(|error| match error {
+            ReplicaError::Cluster(error @ ClusterError::Unreachable { .. }) => {
+                AppendError::Unreachable(error.to_string())
+            }
+            error => {
+                let must_rejoin = matches!(error, ReplicaError::TooFarBehind { .. });
+                self.status.fail(error.to_string(), must_rejoin);
+                AppendError::Closed(LogError::Shared(error.to_string()))
+            }
+        })
+    }
+
+    fn is_outrun(&mut self, expected_last: u64) -> Result<bool, AppendError> {
+        self.look_ahead().map_err(AppendError::Closed)?;
+        Ok(!self.ahead.is_empty() || self.copy.last() != expected_last)
+    }
+}
+
+impl CommitLog for ReplicatedLog {
+    fn append(&mut self, expected_last: u64, group: &[Vec<u8>]) -> Result<u64, AppendError> {
+        self.require_attached()?;
+        if !self.is_pending {
+            if self.is_outrun(expected_last)? {
+                return Err(AppendError::Conflict);
+            }
+            self.copy.make_room_for(group)?;
+        }
+        let start = Instant::now();
+        let mut waiting = |_: Wait| match start.elapsed() < PATIENCE {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let outcome = match self.shared.resume(&mut waiting) {
+            Some(outcome) => outcome,
+            None => self.shared.append(&self.position, group, 0, &mut waiting),
+        };
+        self.is_pending = matches!(outcome, Err(SharedError::Unknown(_)));
+        match outcome {
+            Ok(end) => {
+                self.keep(group, end).and_then(|()| self.copy.sync()).map_err(AppendError::Stopped)?;
+                if let Some(follower) = &self.follower {
+                    follower.advance(&end);
+                }
+                Ok(end.number)
+            }
+            Err(SharedError::Conflict { .. }) => {
+                self.read_next();
+                Err(AppendError::Conflict)
+            }
+            Err(SharedError::Unreachable(error)) => Err(AppendError::Unreachable(error.to_string())),
+            Err(SharedError::Unknown(text)) => Err(AppendError::Unknown(text)),
+            Err(error @ SharedError::Removed { .. }) => {
+                self.status.fail(error.to_string(), true);
+                Err(AppendError::Stopped(LogError::Shared(error.to_string())))
+            }
+            Err(SharedError::TooLarge { bytes, .. }) => {
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                Err(AppendError::Refused(LogError::TooLarge { bytes }))
+            }
+        }
+    }
+
+    fn confirm(&mut self, expected_last: u64) -> Result<(), AppendError> {
+        self.require_attached()?;
+        if self.is_outrun(expected_last)? {
+            return Err(AppendError::Conflict);
+        }
+        let asked = Instant::now();
+        match self.shared.confirm(&self.position) {
+            Ok(true) => {
+                self.status.was_at_tail(asked);
+                Ok(())
+            }
+            Ok(false) => {
+                self.read_next();
+                Err(AppendError::Conflict)
+            }
+            Err(error) => {
+                self.stop_for(&error).map_err(AppendError::Closed)?;
+                Err(AppendError::Unreachable(error.to_string()))
+            }
+        }
+    }
+
+    fn take_in(&mut self) -> Result<u64, LogError> {
+        if self.follower.is_none() && self.tried.elapsed() > ATTACH_PAUSE {
+            match self.require_attached() {
+                Ok(()) | Err(AppendError::Unreachable(_)) => {}
+                Err(error) => return Err(LogError::Shared(error.to_string())),
+            }
+        }
+        self.look_ahead()?;
+        let before = self.copy.last();
+        while let Some((group, end)) = self.ahead.pop_front() {
+            if let Err(error) = self.copy.make_room_for(&group.records) {
+                tracing::warn!(%error, "the disk has no room for what others wrote; this is tried again");
+                self.ahead.push_front((group, end));
+                break;
+            }
+            self.keep(&group.records, end)?;
+        }
+        if self.copy.last() > before {
+            self.copy.sync()?;
+        }
+        Ok(self.copy.last())
+    }
+
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    fn wake_with(&mut self, wake: Box<dyn Fn() + Send + Sync>) {
+        let _ = self.wake.set(wake);
+    }
+
+    fn last(&self) -> u64 {
+        self.copy.last()
+    }
+
+    fn first(&self) -> u64 {
+        self.copy.first()
+    }
+
+    fn bytes_since(&self, number: u64) -> u64 {
+        self.copy.bytes_since(number)
+    }
+
+    fn trim(&mut self, number: u64) -> Result<u64, LogError> {
+        // The copy keeps everything behind the position in `node.json`, from which a start compares it.
+        let mut ends = self.ends.lock();
+        let n_before = ends.iter().take_while(|end| end.number < number).count();
+        let Some(kept) = n_before.checked_sub(1) else { return Ok(0) };
+        ends.drain(..kept);
+        let position = ends[0];
+        drop(ends);
+        if position != self.membership.position {
+            self.membership.position = position;
+            self.membership.save(&self.folder).map_err(|error| LogError::Shared(error.to_string()))?;
+        }
+        self.copy.remove_before(position.number + 1)
+    }
+
+    fn follow(&self) -> Arc<dyn FollowLog> {
+        Arc::new(CopyReader { copy: self.copy.reader(), ends: Arc::clone(&self.ends) })
+    }
+}
+
+/// Reads the copy, and knows where groups end.
+#[derive(Debug)]
+struct CopyReader {
+    copy: LogReader,
+    ends: Ends,
+}
+
+impl FollowLog for CopyReader {
+    fn first(&self) -> Result<Option<u64>, LogError> {
+        self.copy.first()
+    }
+
+    fn last(&self) -> u64 {
+        self.copy.last()
+    }
+
+    fn read(&self, from: u64, through: u64) -> Result<Records, LogError> {
+        self.copy.read(from, through)
+    }
+
+    fn wait(&self, number: u64, timeout: Duration) -> u64 {
+        self.copy.wait(number, timeout)
+    }
+
+    fn end_of_group(&self, number: u64) -> u64 {
+        let ends = self.ends.lock();
+        ends.iter().find(|end| end.number >= number).map_or(number, |end| end.number)
+    }
+}

@@ -1,0 +1,178 @@
+//! What a node does for its cluster beside reading and writing: it says that it is there, and, if it leads, uploads bases and
+//! removes what nobody needs any more.
+//!
+//! All of it may be late or missing without harm: something is slower then, and nothing is lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bindery_cluster::{ClusterError, NodeRecord, Position, Store};
+use parking_lot::{Condvar, Mutex};
+
+use crate::error::ReplicaError;
+use crate::join::Node;
+use crate::log::{Ends, ReplicatedLog};
+use crate::status::Status;
+
+/// The time between two signs of life of a node.
+const SIGN_EVERY: Duration = Duration::from_secs(30);
+/// The time between two looks for work of the leader.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The time for which groups and bases stay that only slow nodes need.
+const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
+/// Bases from the older of which the log is kept.
+const BASES: usize = 2;
+
+/// The regular work of a node. Clones are the same.
+#[derive(Clone)]
+pub struct Upkeep {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    store: Store,
+    log: Arc<bindery_cluster::Log>,
+    ends: Ends,
+    status: Status,
+    folder: std::path::PathBuf,
+    node: String,
+    address: String,
+    version: String,
+    settings_hash: String,
+    is_leader: AtomicBool,
+    is_stopped: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl Upkeep {
+    /// Prepares the work of a node. `address` is where the others reach it; `settings_hash` stands for the settings that
+    /// must be the same on all nodes.
+    #[must_use]
+    pub fn new(node: &Node, log: &ReplicatedLog, address: String, version: String, settings_hash: String) -> Upkeep {
+        let (shared_log, ends) = log.shared();
+        Upkeep {
+            shared: Arc::new(Shared {
+                store: node.store.clone(),
+                log: shared_log,
+                ends,
+                status: log.status(),
+                folder: node.folder.clone(),
+                node: node.membership.node.clone(),
+                address,
+                version,
+                settings_hash,
+                is_leader: AtomicBool::new(false),
+                is_stopped: Mutex::new(false),
+                stopped: Condvar::new(),
+            }),
+        }
+    }
+
+    /// Says whether this node leads.
+    pub fn lead(&self, is_leader: bool) {
+        self.shared.is_leader.store(is_leader, Ordering::SeqCst);
+    }
+
+    /// Returns the name of the node.
+    #[must_use]
+    pub fn node(&self) -> &str {
+        &self.shared.node
+    }
+
+    /// Returns the address at which the other nodes reach this one.
+    #[must_use]
+    pub fn address(&self) -> &str {
+        &self.shared.address
+    }
+
+    /// Returns the status of the node.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shared.status.clone()
+    }
+
+    /// Returns what the nodes of the cluster said of themselves last.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn nodes(&self) -> Result<Vec<NodeRecord>, ClusterError> {
+        self.shared.store.nodes()
+    }
+
+    /// Works until [`Upkeep::stop`].
+    pub fn run(&self) {
+        let mut signed: Option<Instant> = None;
+        loop {
+            if signed.is_none_or(|at| at.elapsed() >= SIGN_EVERY) {
+                signed = Some(Instant::now());
+                if let Err(error) = self.shared.sign() {
+                    tracing::warn!(%error, "this node could not say that it is there");
+                }
+            }
+            if self.shared.is_leader.load(Ordering::SeqCst)
+                && let Err(error) = self.shared.clean()
+            {
+                tracing::warn!(%error, "a base could not be uploaded, or old groups not be removed; this is tried again");
+            }
+            let mut is_stopped = self.shared.is_stopped.lock();
+            if !*is_stopped {
+                self.shared.stopped.wait_for(&mut is_stopped, LOOK_EVERY);
+            }
+            if *is_stopped {
+                return;
+            }
+        }
+    }
+
+    /// Ends the work.
+    pub fn stop(&self) {
+        *self.shared.is_stopped.lock() = true;
+        self.shared.stopped.notify_all();
+    }
+}
+
+impl Shared {
+    fn sign(&self) -> Result<(), ClusterError> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        self.store.put_node(&NodeRecord {
+            node: self.node.clone(),
+            address: self.address.clone(),
+            version: self.version.clone(),
+            settings_hash: self.settings_hash.clone(),
+            position: self.status.get().position,
+            at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+        })
+    }
+
+    /// Uploads the node's newest base, if the cluster has none as new, and removes what the bases made superfluous.
+    fn clean(&self) -> Result<(), ReplicaError> {
+        let bases = self.log.newest_bases(BASES)?;
+        let newest = bases.first().map_or(0, |base| base.position.number);
+        let own = bindery_base::all(&self.folder)?.pop();
+        if let Some((own, end)) = own.zip(self.end_of_own_base()?)
+            && end.number > newest
+        {
+            let base = self.log.upload_base(&own, &end)?;
+            tracing::info!(base = base.name, bytes = base.bytes, "base uploaded");
+            self.log.remove_bases(KEPT_FOR)?;
+        }
+        if let Some(older) = bases.get(BASES - 1) {
+            self.log.remove_before(older.position.seq + 1, KEPT_FOR)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the position at which the node's newest base ends; `None` if it has none, or its position is not known any
+    /// more.
+    fn end_of_own_base(&self) -> Result<Option<Position>, ReplicaError> {
+        let Some((number, _)) = bindery_base::newest(&self.folder)? else { return Ok(None) };
+        Ok(self.ends.lock().iter().find(|end| end.number == number).copied())
+    }
+}
+
+impl std::fmt::Debug for Upkeep {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Upkeep").field("node", &self.shared.node).finish()
+    }
+}
