@@ -1,0 +1,290 @@
+//! Appending a group: the protocol that makes it certain, or says that it is not.
+//!
+//! An append is an *attempt* that runs in the background until its outcome is known: put the group under the next name
+//! unless the name exists; if the answer is anything but success, read the name; if nothing is there, put the same
+//! bytes again. A caller that stops waiting leaves the attempt running if a put may still arrive, since nothing else
+//! can be decided before that is known.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::task::AbortHandle;
+
+use crate::error::{AppendError, ClusterError};
+use crate::group::{Group, GroupError, MAX_GROUP_BYTES};
+use crate::log::{Log, LogShared, Look};
+use crate::objects::{PutError, runtime};
+use crate::position::{Position, random_bytes};
+
+/// How often the caller is asked whether it goes on waiting.
+const ASK_INTERVAL: Duration = Duration::from_millis(50);
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// How often bytes that are no group are read before they count as somebody else's.
+const READS_OF_NO_GROUP: usize = 3;
+
+/// How far an append is.
+#[derive(Debug, Clone)]
+pub struct Wait {
+    /// Since the call began.
+    pub elapsed: Duration,
+    /// Whether a put was sent whose outcome is not known. If not, the append can be given up.
+    pub may_be_appended: bool,
+    /// The last error, if there was one.
+    pub error: Option<String>,
+}
+
+type Outcome = Result<Position, AppendError>;
+
+/// An append that is on its way. Dropping it sends nothing more.
+pub(crate) struct Attempt {
+    outcome: Receiver<Outcome>,
+    progress: Arc<Mutex<Progress>>,
+    task: AbortHandle,
+}
+
+#[derive(Default)]
+struct Progress {
+    /// Nobody waits any more, and nothing may be sent.
+    is_cancelled: bool,
+    /// A put is on its way now.
+    is_sending: bool,
+    /// A put was sent whose outcome is not known.
+    may_be_appended: bool,
+    error: Option<Arc<ClusterError>>,
+}
+
+impl Log {
+    /// Appends records behind a position as one group, and makes them durable. Returns the position behind it. Calls
+    /// `waiting` about every 50 ms; if it breaks, the append is given up, which ends in [`AppendError::Unreachable`] if
+    /// nothing can have been appended, and in [`AppendError::Unknown`] otherwise.
+    ///
+    /// # Errors
+    /// See [`AppendError`]: each variant states what happened. After [`AppendError::Unknown`] only [`Log::resume`] can
+    /// find out, and every other append fails with [`AppendError::Unknown`] until it has.
+    pub fn append(
+        &self,
+        after: &Position,
+        records: &[Vec<u8>],
+        term: u64,
+        waiting: &mut dyn FnMut(Wait) -> ControlFlow<()>,
+    ) -> Result<Position, AppendError> {
+        let mut pending = self.pending.lock();
+        if pending.is_some() {
+            return Err(AppendError::Unknown("an earlier append has not ended".to_owned()));
+        }
+        let group = self.shared.next_group(after, records, term)?;
+        let attempt = Attempt::start(&self.shared, after.seq, &group)?;
+        wait(&mut pending, attempt, waiting)
+    }
+
+    /// Goes on with the append whose outcome was [`AppendError::Unknown`]. `None` if there is none.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn resume(&self, waiting: &mut dyn FnMut(Wait) -> ControlFlow<()>) -> Option<Result<Position, AppendError>> {
+        let mut pending = self.pending.lock();
+        let attempt = pending.take()?;
+        Some(wait(&mut pending, attempt, waiting))
+    }
+}
+
+/// Waits for the outcome of an attempt, or keeps it in `pending`.
+fn wait(
+    pending: &mut Option<Attempt>,
+    attempt: Attempt,
+    waiting: &mut dyn FnMut(Wait) -> ControlFlow<()>,
+) -> Result<Position, AppendError> {
+    let start = Instant::now();
+    loop {
+        match attempt.outcome.recv_timeout(ASK_INTERVAL) {
+            Ok(outcome) => return outcome,
+            Err(RecvTimeoutError::Timeout) => {}
+            // The task has panicked, which is a bug. What it sent is not known.
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(AppendError::Unknown("the append ended unexpectedly".to_owned()));
+            }
+        }
+        if waiting(attempt.progress.lock().to_wait(start.elapsed())).is_continue() {
+            continue;
+        }
+        let error = {
+            let mut progress = attempt.progress.lock();
+            let may_be_appended = progress.may_be_appended || progress.is_sending;
+            progress.is_cancelled = !may_be_appended;
+            if may_be_appended { Err(progress.to_text()) } else { Ok(progress.error.clone()) }
+        };
+        if let Ok(outcome) = attempt.outcome.try_recv() {
+            return outcome;
+        }
+        return Err(match error {
+            Ok(error) => AppendError::Unreachable(error.unwrap_or_else(|| Arc::new(not_begun()))),
+            Err(text) => {
+                *pending = Some(attempt);
+                AppendError::Unknown(text)
+            }
+        });
+    }
+}
+
+fn not_begun() -> ClusterError {
+    ClusterError::System("the append was given up before it began".to_owned())
+}
+
+impl Progress {
+    fn to_wait(&self, elapsed: Duration) -> Wait {
+        let error = self.error.as_ref().map(ToString::to_string);
+        Wait { elapsed, may_be_appended: self.may_be_appended || self.is_sending, error }
+    }
+
+    fn to_text(&self) -> String {
+        self.error.as_ref().map_or_else(|| "the storage has not answered yet".to_owned(), ToString::to_string)
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Attempt {
+    /// Begins to append a group behind the one with the sequence number `after`.
+    fn start(shared: &Arc<LogShared>, after: u64, group: &Group) -> Result<Attempt, AppendError> {
+        let runtime = runtime().map_err(|error| AppendError::Unreachable(Arc::new(error)))?;
+        let (bytes, chain) = group.encode();
+        let (sender, outcome) = sync_channel(1);
+        let progress = Arc::new(Mutex::new(Progress::default()));
+        let sending = Sending {
+            shared: Arc::clone(shared),
+            after,
+            position: group.position(chain),
+            bytes: bytes.into(),
+            progress: Arc::clone(&progress),
+        };
+        let task = runtime.spawn(sending.run(sender)).abort_handle();
+        Ok(Attempt { outcome, progress, task })
+    }
+}
+
+/// The part of an attempt that runs in the background.
+struct Sending {
+    shared: Arc<LogShared>,
+    /// The sequence number of the group before.
+    after: u64,
+    /// The position behind the group.
+    position: Position,
+    bytes: Bytes,
+    progress: Arc<Mutex<Progress>>,
+}
+
+impl Sending {
+    async fn run(self, outcome: SyncSender<Outcome>) {
+        let mut pause = FIRST_PAUSE;
+        let mut reads_of_no_group = 0;
+        loop {
+            let result = match self.put().await {
+                ControlFlow::Break(result) => Some(result),
+                ControlFlow::Continue(true) => self.look(&mut pause, &mut reads_of_no_group).await,
+                ControlFlow::Continue(false) => None,
+            };
+            if let Some(result) = result {
+                let _ = outcome.send(result);
+                return;
+            }
+            sleep(&mut pause).await;
+        }
+    }
+
+    /// Puts the group once. Continues with whether the name has to be read.
+    async fn put(&self) -> ControlFlow<Outcome, bool> {
+        {
+            let mut progress = self.progress.lock();
+            if progress.is_cancelled {
+                return ControlFlow::Break(Err(AppendError::Unreachable(Arc::new(not_begun()))));
+            }
+            progress.is_sending = true;
+        }
+        let result = self.put_in_folder().await;
+        let mut progress = self.progress.lock();
+        progress.is_sending = false;
+        match result {
+            Ok(()) => ControlFlow::Break(Ok(self.position)),
+            // Nothing came of this put; an earlier one may still arrive.
+            Err(PutError::Refused(error)) if !progress.may_be_appended => {
+                ControlFlow::Break(Err(AppendError::Unreachable(Arc::new(error))))
+            }
+            Err(PutError::NotSent(error) | PutError::Refused(error)) => {
+                progress.error = Some(Arc::new(error));
+                ControlFlow::Continue(progress.may_be_appended)
+            }
+            Err(PutError::Unknown(error)) => {
+                progress.may_be_appended = true;
+                progress.error = Some(Arc::new(error));
+                ControlFlow::Continue(true)
+            }
+        }
+    }
+
+    /// Over `file://`, refuses to put into a folder that is not, or no longer, the cluster's.
+    async fn put_in_folder(&self) -> Result<(), PutError> {
+        self.shared.check_folder(self.after).await.map_err(PutError::Refused)?;
+        self.shared.objects.create(&self.shared.name(self.position.seq), self.bytes.clone()).await?;
+        self.shared.check_folder(self.after).await.map_err(PutError::Unknown)
+    }
+
+    /// Reads the name until it is known what is there. `None`: nothing, so put the same bytes again.
+    async fn look(&self, pause: &mut Duration, reads_of_no_group: &mut usize) -> Option<Outcome> {
+        let seq = self.position.seq;
+        loop {
+            match self.shared.look(seq).await {
+                Ok(Look::Content(bytes)) if bytes == self.bytes => return Some(Ok(self.position)),
+                Ok(Look::Content(bytes)) => match Group::decode(&bytes) {
+                    Ok(_) | Err(GroupError::NewerVersion(_)) => return Some(Err(AppendError::Conflict { seq })),
+                    Err(GroupError::Damaged(_)) if *reads_of_no_group >= READS_OF_NO_GROUP => {
+                        return Some(Err(AppendError::Conflict { seq }));
+                    }
+                    Err(GroupError::Damaged(_)) => *reads_of_no_group += 1,
+                },
+                Ok(Look::Removed) => return Some(Err(AppendError::Removed { seq })),
+                Ok(Look::Missing) => return None,
+                Err(error) => self.progress.lock().error = Some(Arc::new(error)),
+            }
+            sleep(pause).await;
+        }
+    }
+}
+
+/// Sleeps, and doubles the next pause.
+async fn sleep(pause: &mut Duration) {
+    tokio::time::sleep(*pause).await;
+    *pause = (*pause * 2).min(LONGEST_PAUSE);
+}
+
+impl LogShared {
+    fn next_group(&self, after: &Position, records: &[Vec<u8>], term: u64) -> Result<Group, AppendError> {
+        let system = |error: getrandom::Error| AppendError::Unreachable(Arc::new(error.into()));
+        let bytes = records.iter().map(|record| record.len() as u64 + 4).sum();
+        // Checked before the records are copied, with room for the header.
+        if bytes > MAX_GROUP_BYTES - HEADER_ROOM {
+            return Err(AppendError::TooLarge { bytes, limit: MAX_GROUP_BYTES - HEADER_ROOM });
+        }
+        Ok(Group {
+            history: self.history.id,
+            seq: after.seq.saturating_add(1),
+            first: after.number.saturating_add(1),
+            records: records.to_vec(),
+            previous: after.chain,
+            nonce: random_bytes().map_err(system)?,
+            writer: self.node.clone(),
+            term,
+        })
+    }
+}
+
+/// More than everything but records takes in a group.
+const HEADER_ROOM: u64 = 1024;

@@ -1,0 +1,274 @@
+//! Following a log: a task in the background that reads new groups ahead of the caller.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt as _;
+use parking_lot::Mutex;
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+
+use crate::error::ClusterError;
+use crate::group::Group;
+use crate::log::{Log, LogShared, Look};
+use crate::objects::runtime;
+use crate::position::Position;
+
+/// How often the name behind the tail is looked at, unless the caller says otherwise.
+const POLL: Duration = Duration::from_millis(500);
+/// A hint about a group that cannot be read yet is followed up after this time.
+const HINT_POLL: Duration = Duration::from_millis(50);
+/// Objects that are read at a time.
+const READ_AHEAD: usize = 4;
+/// Reading pauses while the groups that the caller has not taken have this many bytes.
+const READ_AHEAD_BYTES: usize = 32 << 20;
+
+/// Reads a log in the background. Dropping it ends that.
+pub struct Follower {
+    shared: Arc<FollowShared>,
+    task: AbortHandle,
+}
+
+/// How far a follower is.
+#[derive(Debug, Clone)]
+pub struct FollowStatus {
+    /// When the last successful look began that found nothing behind the position. `None`: there was none yet.
+    pub last_look: Option<Instant>,
+    /// Whether the last look found nothing behind the position.
+    pub is_at_tail: bool,
+    /// The position behind everything that was read, of which some may not have been taken yet.
+    pub position: Position,
+    /// Why the last look failed. The follower goes on looking.
+    pub error: Option<Arc<ClusterError>>,
+}
+
+struct FollowShared {
+    state: Mutex<FollowState>,
+    /// Wakes the task.
+    changed: Notify,
+}
+
+struct FollowState {
+    /// Behind everything that was read, or that the caller has appended.
+    position: Position,
+    /// The groups that the caller has not taken: position behind each, and size in bytes.
+    groups: VecDeque<(Group, Position, usize)>,
+    bytes: usize,
+    /// A group with this sequence number is said to exist.
+    hint: u64,
+    poll: Duration,
+    last_look: Option<Instant>,
+    is_at_tail: bool,
+    error: Option<Arc<ClusterError>>,
+}
+
+impl Log {
+    /// Begins to read the groups after a position in the background, without end. Calls `wake` when
+    /// [`Follower::take`] has something new, and when [`FollowStatus::error`] has changed. `wake` must be short.
+    ///
+    /// # Errors
+    /// [`ClusterError::System`] if the system provides no threads.
+    pub fn follow(&self, from: Position, wake: impl Fn() + Send + 'static) -> Result<Follower, ClusterError> {
+        let state = FollowState {
+            position: from,
+            groups: VecDeque::new(),
+            bytes: 0,
+            hint: 0,
+            poll: POLL,
+            last_look: None,
+            is_at_tail: false,
+            error: None,
+        };
+        let shared = Arc::new(FollowShared { state: Mutex::new(state), changed: Notify::new() });
+        let reading =
+            Reading { log: Arc::clone(&self.shared), follow: Arc::clone(&shared), wake: Mutex::new(Box::new(wake)) };
+        let task = runtime()?.spawn(reading.run()).abort_handle();
+        Ok(Follower { shared, task })
+    }
+}
+
+impl Follower {
+    /// Takes the groups that have arrived, in order, each with the position behind it. Does not block.
+    #[must_use]
+    pub fn take(&self) -> Vec<(Group, Position)> {
+        let mut state = self.shared.state.lock();
+        state.bytes = 0;
+        let groups = std::mem::take(&mut state.groups);
+        drop(state);
+        self.shared.changed.notify_one();
+        groups.into_iter().map(|(group, position, _)| (group, position)).collect()
+    }
+
+    /// Returns how far the follower is.
+    #[must_use]
+    pub fn status(&self) -> FollowStatus {
+        let state = self.shared.state.lock();
+        FollowStatus {
+            last_look: state.last_look,
+            is_at_tail: state.is_at_tail,
+            position: state.position,
+            error: state.error.clone(),
+        }
+    }
+
+    /// Says that a group with this sequence number exists, so that the follower looks for it at once.
+    pub fn hint(&self, seq: u64) {
+        let mut state = self.shared.state.lock();
+        state.hint = state.hint.max(seq);
+        if state.hint > state.position.seq {
+            self.shared.changed.notify_one();
+        }
+    }
+
+    /// Sets how often the name behind the tail is looked at. 500 ms until it is called.
+    pub fn set_poll(&self, poll: Duration) {
+        self.shared.state.lock().poll = poll;
+        self.shared.changed.notify_one();
+    }
+
+    /// Says that the caller has everything up to a position, because it appended that or began from a base. The
+    /// follower does not return those groups, except if [`Follower::take`] has returned them already.
+    pub fn advance(&self, to: &Position) {
+        let mut state = self.shared.state.lock();
+        while state.groups.front().is_some_and(|(_, position, _)| position.seq <= to.seq) {
+            let bytes = state.groups.pop_front().map_or(0, |(_, _, bytes)| bytes);
+            state.bytes -= bytes;
+        }
+        if state.position.seq < to.seq {
+            state.position = *to;
+            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl Drop for Follower {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The task of a follower.
+struct Reading {
+    log: Arc<LogShared>,
+    follow: Arc<FollowShared>,
+    /// In a lock only because a task must be `Sync`; nothing else calls it.
+    wake: Mutex<Box<dyn Fn() + Send>>,
+}
+
+/// What ended a round of looks.
+enum End {
+    /// Every look found a group.
+    Full,
+    /// Nothing is behind the position. The time is when the look began.
+    Tail(Instant),
+    /// The caller has advanced meanwhile, so the rest was dropped.
+    Advanced,
+    Error(ClusterError),
+}
+
+impl Reading {
+    async fn run(self) {
+        let mut window = 1;
+        loop {
+            let Some(from) = self.position_if_room() else {
+                self.follow.changed.notified().await;
+                continue;
+            };
+            let (end, largest) = self.round(from, window).await;
+            window = match end {
+                // Twice as many looks as before, as far as they fit into memory.
+                End::Full => (window * 2).min(READ_AHEAD).min((READ_AHEAD_BYTES / largest.max(1)).max(1)),
+                _ => 1,
+            };
+            if let Some(pause) = self.note(end) {
+                let _ = tokio::time::timeout(pause, self.follow.changed.notified()).await;
+            }
+        }
+    }
+
+    /// Returns the position to read from, unless the caller has to take groups first.
+    fn position_if_room(&self) -> Option<Position> {
+        let state = self.follow.state.lock();
+        (state.bytes < READ_AHEAD_BYTES).then_some(state.position)
+    }
+
+    /// Looks at `window` names behind a position, and keeps the groups that it finds. Returns the largest size, too.
+    async fn round(&self, from: Position, window: usize) -> (End, usize) {
+        let mut position = from;
+        let mut largest = 0;
+        let names = (1..=window as u64).map(|offset| from.seq.saturating_add(offset));
+        let looks = futures_util::stream::iter(names)
+            .map(|seq| async move { (Instant::now(), self.log.look_at_group(seq).await) });
+        let mut looks = std::pin::pin!(looks.buffered(window));
+        while let Some((began, look)) = looks.next().await {
+            let bytes = match look {
+                Ok(Look::Content(bytes)) => bytes,
+                Ok(Look::Missing) => return (End::Tail(began), largest),
+                Ok(Look::Removed) => {
+                    return (End::Error(ClusterError::Removed { seq: position.seq.saturating_add(1) }), largest);
+                }
+                Err(error) => return (End::Error(error), largest),
+            };
+            let (group, behind) = match self.log.check(&position, &bytes) {
+                Ok(checked) => checked,
+                Err(error) => return (End::Error(error), largest),
+            };
+            largest = largest.max(bytes.len());
+            if !self.keep(&position, group, behind, bytes.len()) {
+                return (End::Advanced, largest);
+            }
+            position = behind;
+        }
+        (End::Full, largest)
+    }
+
+    /// Keeps a group for the caller. Returns false if the caller has advanced from `before` meanwhile.
+    fn keep(&self, before: &Position, group: Group, behind: Position, bytes: usize) -> bool {
+        {
+            let mut state = self.follow.state.lock();
+            if state.position != *before {
+                return false;
+            }
+            state.position = behind;
+            state.groups.push_back((group, behind, bytes));
+            state.bytes += bytes;
+            state.is_at_tail = false;
+            state.error = None;
+        }
+        (self.wake.lock())();
+        true
+    }
+
+    /// Notes how a round ended. Returns how long to wait before the next one, unless something happens.
+    fn note(&self, end: End) -> Option<Duration> {
+        let mut state = self.follow.state.lock();
+        let had_error = state.error.is_some();
+        match end {
+            End::Full | End::Advanced => return None,
+            End::Tail(began) => {
+                state.last_look = Some(began);
+                state.is_at_tail = true;
+                state.error = None;
+            }
+            End::Error(error) => {
+                state.is_at_tail = false;
+                state.error = Some(Arc::new(error));
+            }
+        }
+        let is_hinted = state.error.is_none() && state.hint > state.position.seq;
+        let pause = if is_hinted { HINT_POLL.min(state.poll) } else { state.poll };
+        let has_changed = had_error != state.error.is_some();
+        drop(state);
+        if has_changed {
+            (self.wake.lock())();
+        }
+        Some(pause)
+    }
+}
+
+impl std::fmt::Debug for Follower {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Follower").field("status", &self.status()).finish()
+    }
+}

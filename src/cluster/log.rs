@@ -1,0 +1,251 @@
+//! The log of one history: reading it, and looking at its end.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+
+use crate::append::Attempt;
+use crate::cluster::History;
+use crate::error::ClusterError;
+use crate::group::{Group, GroupError, MAX_GROUP_BYTES};
+use crate::objects::{Objects, block};
+use crate::position::Position;
+
+/// How often a read that brings wrong bytes is repeated before the object counts as damaged.
+const READS: usize = 3;
+const PAUSE_BETWEEN_READS: Duration = Duration::from_millis(100);
+
+/// The log of one history, as one node uses it. Calls may come from several threads; appends wait for each other.
+pub struct Log {
+    pub(crate) shared: Arc<LogShared>,
+    /// The append whose outcome is not known.
+    pub(crate) pending: Mutex<Option<Attempt>>,
+    /// Every object with a lower sequence number is empty, as far as this process knows.
+    pub(crate) removed_before: AtomicU64,
+}
+
+/// What a log shares with its background tasks.
+pub(crate) struct LogShared {
+    pub(crate) objects: Arc<Objects>,
+    pub(crate) history: History,
+    pub(crate) node: String,
+}
+
+/// What is behind a position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Found {
+    /// The next group, and the position behind it.
+    Group(Group, Position),
+    /// Nothing: the position is the tail.
+    Missing,
+    /// The next group was removed. Begin from a base.
+    Removed,
+}
+
+/// What the log has at the sequence number of a position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// The group that ends at this position, or the position is where the history begins.
+    Same,
+    /// A removed group.
+    Removed,
+    /// Nothing: the log ends before the position.
+    Missing,
+    /// Another group.
+    Other,
+}
+
+/// What an object of the log holds.
+pub(crate) enum Look {
+    Content(Bytes),
+    Missing,
+    Removed,
+}
+
+impl Log {
+    pub(crate) fn new(objects: Arc<Objects>, history: History, node: &str) -> Log {
+        let shared = Arc::new(LogShared { objects, history, node: node.to_owned() });
+        Log { shared, pending: Mutex::new(None), removed_before: AtomicU64::new(0) }
+    }
+
+    /// Returns the history whose log this is.
+    #[must_use]
+    pub fn history(&self) -> History {
+        self.shared.history
+    }
+
+    /// Reads the group after a position.
+    ///
+    /// # Errors
+    /// [`ClusterError::Diverged`] if it does not continue the position, [`ClusterError::Damaged`],
+    /// [`ClusterError::NewerVersion`], or that the storage cannot be read.
+    pub fn read(&self, after: &Position) -> Result<Found, ClusterError> {
+        block(self.shared.read(after))
+    }
+
+    /// Looks once at the name after a position. Returns true if nothing is there, so the position was the tail after
+    /// this call began.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn confirm(&self, after: &Position) -> Result<bool, ClusterError> {
+        block(async {
+            let found = self.shared.objects.size(&self.shared.name(after.seq.saturating_add(1))).await?;
+            if found.is_none() {
+                self.shared.check_folder(after.seq).await?;
+            }
+            Ok(found.is_none())
+        })
+    }
+
+    /// Says whether the log still has the group that ends at a position: it does not if the storage was reset to an
+    /// older state.
+    ///
+    /// # Errors
+    /// As [`Log::read`].
+    pub fn standing(&self, position: &Position) -> Result<Standing, ClusterError> {
+        if position.seq == 0 {
+            let is_start = *position == Position::start(self.shared.history.id, position.number);
+            return Ok(if is_start { Standing::Same } else { Standing::Other });
+        }
+        block(async {
+            let Some((_, found)) = (match self.shared.look_at_group(position.seq).await? {
+                Look::Missing => return Ok(Standing::Missing),
+                Look::Removed => return Ok(Standing::Removed),
+                Look::Content(bytes) => Group::decode(&bytes).ok(),
+            }) else {
+                return Ok(Standing::Other);
+            };
+            Ok(if found == position.chain { Standing::Same } else { Standing::Other })
+        })
+    }
+
+    /// If nothing is at the name after a position, looks for names behind it. Returns the sequence number of the first
+    /// missing group if there are any: the log has a gap, and nothing may be appended.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn is_behind_gap(&self, after: &Position) -> Result<Option<u64>, ClusterError> {
+        let next = after.seq.saturating_add(1);
+        block(async {
+            let later = self.shared.list_after(after.seq).await?;
+            if later.is_empty() || later.iter().any(|&(seq, _)| seq == next) {
+                return Ok(None);
+            }
+            // The names may have been created while they were listed, so the first one is looked at last.
+            let is_missing = self.shared.objects.size(&self.shared.name(next)).await?.is_none();
+            Ok(is_missing.then_some(next))
+        })
+    }
+
+    /// Returns the sequence numbers from `from` to `tail` whose objects do not exist. Removed ones do.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn missing_names(&self, from: u64, tail: u64) -> Result<Vec<u64>, ClusterError> {
+        let from = from.max(1);
+        block(async {
+            let listed = self.shared.list_after(from - 1).await?;
+            let mut candidates = Vec::new();
+            let mut expected = from;
+            for seq in listed.into_iter().map(|(seq, _)| seq).take_while(|&seq| seq <= tail) {
+                candidates.extend((expected..seq).take(MAX_MISSING));
+                expected = seq + 1;
+            }
+            candidates.extend((expected..=tail).take(MAX_MISSING));
+            let mut missing = Vec::new();
+            for seq in candidates.into_iter().take(MAX_MISSING) {
+                if self.shared.objects.size(&self.shared.name(seq)).await?.is_none() {
+                    missing.push(seq);
+                }
+            }
+            Ok(missing)
+        })
+    }
+}
+
+/// More missing names are not named.
+const MAX_MISSING: usize = 100;
+
+impl LogShared {
+    /// Returns the name of a group's object.
+    pub(crate) fn name(&self, seq: u64) -> String {
+        format!("{}/log/{seq:020}", self.history.folder())
+    }
+
+    /// Returns the sequence numbers after `seq` whose objects exist, in order, with what the store says about each.
+    pub(crate) async fn list_after(&self, seq: u64) -> Result<Vec<(u64, object_store::ObjectMeta)>, ClusterError> {
+        let folder = format!("{}/log", self.history.folder());
+        let objects = self.objects.list(&folder, Some(&format!("{seq:020}"))).await?;
+        let parse = |object: object_store::ObjectMeta| {
+            let name = object.location.filename()?;
+            Some((name.parse::<u64>().ok().filter(|_| name.len() == 20)?, object))
+        };
+        let mut listed: Vec<_> = objects.into_iter().filter_map(parse).filter(|&(found, _)| found > seq).collect();
+        listed.sort_unstable_by_key(|&(seq, _)| seq);
+        Ok(listed)
+    }
+
+    /// Reads an object as it is.
+    pub(crate) async fn look(&self, seq: u64) -> Result<Look, ClusterError> {
+        match self.objects.get(&self.name(seq), MAX_GROUP_BYTES).await? {
+            Some(bytes) if bytes.is_empty() => Ok(Look::Removed),
+            Some(bytes) => Ok(Look::Content(bytes)),
+            None => {
+                self.check_folder(seq.saturating_sub(1)).await?;
+                Ok(Look::Missing)
+            }
+        }
+    }
+
+    /// Reads an object until its bytes are a group, or it is certain that they are none.
+    pub(crate) async fn look_at_group(&self, seq: u64) -> Result<Look, ClusterError> {
+        let mut reads = 1;
+        loop {
+            match self.look(seq).await? {
+                Look::Content(bytes)
+                    if reads < READS && matches!(Group::decode(&bytes), Err(GroupError::Damaged(_))) => {}
+                look => return Ok(look),
+            }
+            tokio::time::sleep(PAUSE_BETWEEN_READS).await;
+            reads += 1;
+        }
+    }
+
+    /// Over `file://`, an object that does not exist means something only if the folder is the cluster's.
+    pub(crate) async fn check_folder(&self, before: u64) -> Result<(), ClusterError> {
+        let before = (before > 0).then(|| self.name(before));
+        self.objects.check_folder(before.as_deref()).await
+    }
+
+    pub(crate) async fn read(&self, after: &Position) -> Result<Found, ClusterError> {
+        match self.look_at_group(after.seq.saturating_add(1)).await? {
+            Look::Missing => Ok(Found::Missing),
+            Look::Removed => Ok(Found::Removed),
+            Look::Content(bytes) => self.check(after, &bytes).map(|(group, position)| Found::Group(group, position)),
+        }
+    }
+
+    /// Decodes the group after a position and checks that it continues it.
+    pub(crate) fn check(&self, after: &Position, bytes: &[u8]) -> Result<(Group, Position), ClusterError> {
+        let seq = after.seq.saturating_add(1);
+        let (group, chain) = Group::decode(bytes).map_err(|error| match error {
+            GroupError::NewerVersion(version) => {
+                ClusterError::NewerVersion { name: self.name(seq), version: version.into() }
+            }
+            GroupError::Damaged(what) => ClusterError::Damaged { name: self.name(seq), what: what.to_owned() },
+        })?;
+        group.continues(self.history.id, after).map_err(|what| ClusterError::Diverged { seq, what })?;
+        let position = group.position(chain);
+        Ok((group, position))
+    }
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Log").field("history", &self.shared.history).field("node", &self.shared.node).finish()
+    }
+}
