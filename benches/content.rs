@@ -48,6 +48,7 @@ fn main() {
         query_timeout: std::time::Duration::from_secs(10),
         write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000_000,
+        cluster: None,
     })
     .unwrap();
     let access = Arc::new(Access::everything("bench"));

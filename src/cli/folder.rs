@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use bindery_analytics::{Analytics, AnalyticsOptions};
-use bindery_config::{Config, FolderArgs};
-use bindery_content::{Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
+use bindery_config::{ClusterConfig, Config, FolderArgs};
+use bindery_content::{ClusterOptions, Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
 
 use super::error::{CliError, failed};
 use super::output::start_log;
@@ -55,6 +55,17 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
         query_timeout: config.query_timeout,
         write_timeout: config.write_timeout,
         changes_kept: config.changes_kept,
+        cluster: config.cluster.as_ref().map(|cluster| cluster_options(config, cluster)),
+    }
+}
+
+fn cluster_options(config: &Config, cluster: &ClusterConfig) -> ClusterOptions {
+    ClusterOptions {
+        log: cluster.log.clone(),
+        node_address: cluster.node_address.clone().unwrap_or_else(|| config.listen.to_string()),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        settings_hash: config.hash_of_shared_settings(),
+        max_lag: cluster.max_lag,
     }
 }
 

@@ -135,6 +135,13 @@ impl Config {
         Config::resolve(flags, variable, read_file(named_file(file).as_deref())?)
     }
 
+    /// Returns a hash of the settings that change answers, and so should be the same on all servers of a cluster.
+    pub fn hash_of_shared_settings(&self) -> String {
+        let shared = (&self.video_hosts, self.changes_kept, &self.public_url, self.max_body_bytes, &self.cache_control);
+        let hash = std::hash::BuildHasher::hash_one(&std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default(), shared);
+        format!("{hash:016x}")
+    }
+
     /// Returns all settings and the source of each value. The values are not checked.
     ///
     /// # Errors

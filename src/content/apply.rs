@@ -171,6 +171,9 @@ impl Applier {
         self.clock.last_time = self.clock.last_time.max(effects.last_time);
         self.changes.note(effects.first_change, effects.changes);
         next.state.released = next.state.released.max(effects.last_time);
+        if let Some(leader) = effects.leader {
+            next.state.leader = Some(Arc::new(leader));
+        }
         next.state.epoch = effects.epoch.unwrap_or(next.state.epoch);
         next.state.number = number;
         Ok(())

@@ -16,6 +16,7 @@ use bindery_model::time::Millis;
 use bindery_model::value::FieldRemovals;
 use serde_json::Value;
 
+use crate::data::leader::Leader;
 use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::index_mapping::Columns;
 use crate::data::kept_answer::IdempotentRequest;
@@ -89,6 +90,8 @@ pub(crate) enum Command {
     SaveWebhookProgress(Vec<(String, usize, Vec<u8>)>),
     /// Changes the sign-in of a member.
     Account(AccountCommand),
+    /// Makes a node the leader of the cluster.
+    Lead(Leader),
     /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.

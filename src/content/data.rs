@@ -12,6 +12,7 @@ pub(crate) mod durations;
 pub(crate) mod feed;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;
+pub(crate) mod leader;
 pub(crate) mod lookup;
 pub(crate) mod records;
 pub(crate) mod referrers;

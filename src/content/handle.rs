@@ -19,6 +19,7 @@ use bindery_store::{Store, StoreError, has_failed_write};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
+use crate::api::cluster::ClusterNode;
 use crate::admission::{Admission, LARGE_BODY_BYTES, MemoryPermit};
 use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
@@ -63,6 +64,8 @@ pub(crate) struct SharedContent {
     pub(crate) log: Arc<dyn FollowLog>,
     /// The parts of the log that running backups need.
     pub(crate) pins: Arc<Mutex<Pins>>,
+    /// The membership in a cluster; `None` on a single server.
+    pub(crate) cluster: Option<ClusterNode>,
     /// The lock of the data folder, held until the process ends: a folder has only one server.
     pub(crate) _lock: File,
 }

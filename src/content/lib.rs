@@ -58,7 +58,8 @@ use crate::maintain::sweep::Sweeper;
 use crate::password_hasher::PasswordHasher;
 use crate::queue::Queue;
 use crate::search_scheduler::SearchScheduler;
-use crate::start::{epoch, folder, recovery};
+use crate::api::cluster::ClusterNode;
+use crate::start::{epoch, folder, node, recovery};
 use crate::thread_pool::ThreadPool;
 use crate::write::append::Appender;
 use crate::write::committer::Committer;
@@ -67,6 +68,7 @@ use crate::write::room::Room;
 pub use api::accounts::{Credentials, FirstOwner, IssuedInvitation, NewPassword, NewSession, SignedInMember};
 pub use api::blueprints::{BlueprintPlan, Replacement, ReplacementOutcome};
 pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
+pub use api::cluster::{ClusterOptions, NodeStatus};
 pub use api::idempotency::{Idempotency, IdempotentAnswer};
 pub use api::import::{Import, ImportLine, ImportedResource};
 pub use api::resources::{CreatedResource, ResourceWriter};
@@ -77,7 +79,9 @@ pub use data::changes::ChangeOp;
 pub use data::counters::{ContentFigures, ContentStatus};
 pub use data::durations::{BOUNDS as DURATION_BOUNDS, DurationFigures};
 pub use data::feed::FeedEnd;
+pub use bindery_replica::{Standing, Upkeep, is_node};
 pub use data::kept_answer::{IdempotencyKey, IdempotentRequest};
+pub use data::leader::Leader;
 pub use data::saved_view::SavedView;
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use data::webhook::{PROGRESS_PARTS, ProgressParts, Webhook};
@@ -119,6 +123,8 @@ pub struct ContentOptions {
     pub write_timeout: Duration,
     /// The number of changes the change feed keeps.
     pub changes_kept: u64,
+    /// The log that the server shares with others; `None` for a single server.
+    pub cluster: Option<ClusterOptions>,
 }
 
 /// The ends of the steps of opening a folder, in thousandths. A rebuild of the index takes most of the time.
@@ -133,6 +139,7 @@ struct Parts {
     position: u64,
     store: Store,
     recovered: RecoveryReport,
+    cluster: Option<ClusterNode>,
 }
 
 impl Content {
@@ -150,14 +157,16 @@ impl Content {
     /// The errors of [`Content::open`].
     pub fn open_reporting(options: &ContentOptions, progress: &Progress) -> Result<Content, StartError> {
         let lock = folder::lock(&options.folder)?;
-        let mut recover = options.recover_options();
-        recover.log.synced_through = bindery_index::checkpointed(&folder::index_of(&options.folder));
-        let (mut log, store, recovered) =
-            bindery_base::recover_reporting(&options.folder, &recover, &|done, all| progress.set(REPLAYED, done, all))
-                .map_err(|error| StartError::folder(&options.folder, &error))?;
-        epoch::begin_if_due(&options.folder, &mut log, &store)?;
-        let position = log.last();
-        Content::assemble(options, lock, Parts { log: Box::new(log), position, store, recovered }, progress)
+        let parts = match &options.cluster {
+            Some(cluster) => node::open(options, cluster, progress)?,
+            None => {
+                node::refuse_node(&options.folder)?;
+                let (mut log, store, recovered) = options.recover(progress)?;
+                epoch::begin_if_due(&options.folder, &mut log, &store)?;
+                Parts { position: log.last(), log: Box::new(log), store, recovered, cluster: None }
+            }
+        };
+        Content::assemble(options, lock, parts, progress)
     }
 
     /// Puts a content together from a store and the log that it belongs to.
@@ -169,7 +178,7 @@ impl Content {
     ) -> Result<Content, StartError> {
         let folder = &options.folder;
         let fail = |error: &dyn std::fmt::Display| StartError::folder(folder, error);
-        let Parts { mut log, position, store, recovered } = parts;
+        let Parts { mut log, position, store, recovered, cluster } = parts;
         // A new folder holds no more than the record of its epoch.
         let was_empty = position == 0 || position == 1 && recovery::load_epoch(&store)?.is_some();
         recovery::remove_superseded(&store, store.applied())?;
@@ -229,6 +238,7 @@ impl Content {
             change_begun,
             broken: Arc::clone(&broken),
             queue: jobs,
+            node: cluster.as_ref().map(|cluster| cluster.upkeep.node().to_owned()),
             room: Room::default(),
             counters: Arc::clone(&counters),
             time: Arc::clone(&time),
@@ -262,6 +272,7 @@ impl Content {
             folder: folder.clone(),
             log: follow,
             pins,
+            cluster,
             _lock: lock,
         };
         Ok(Content { shared: Arc::new(shared) })
@@ -305,6 +316,14 @@ pub fn reindex(options: &ContentOptions) -> Result<Content, StartError> {
 }
 
 impl ContentOptions {
+    /// Opens log and store of the folder and brings the store to the end of the log.
+    fn recover(&self, progress: &Progress) -> Result<(bindery_log::Log, Store, RecoveryReport), StartError> {
+        let mut recover = self.recover_options();
+        recover.log.synced_through = bindery_index::checkpointed(&folder::index_of(&self.folder));
+        bindery_base::recover_reporting(&self.folder, &recover, &|done, all| progress.set(REPLAYED, done, all))
+            .map_err(|error| StartError::folder(&self.folder, &error))
+    }
+
     fn recover_options(&self) -> bindery_base::RecoverOptions {
         let store = StoreOptions { cache_bytes: self.store_cache_bytes };
         bindery_base::RecoverOptions { store, ..Default::default() }

@@ -45,17 +45,17 @@ impl Node {
             (Ok(cluster), _) => cluster,
             (Err(error @ ClusterError::Unreachable { .. }), Some(known)) if !known.is_joining => {
                 tracing::warn!(%error, "this node answers reads until the log of its cluster can be reached");
-                ClusterInfo { id: known.cluster, history: known.history }
+                known.cluster
             }
             (Err(error), _) => return Err(error.into()),
         };
         if let Some(known) = &known
-            && known.cluster != cluster.id
+            && known.cluster.id != cluster.id
         {
-            let (own, found) = (known.cluster, cluster.id);
+            let (own, found) = (known.cluster.id, cluster.id);
             return Err(ReplicaError::OtherCluster { folder: folder.into(), own, address: address.to_owned(), found });
         }
-        let usable = known.clone().filter(|known| !known.is_joining && known.history.id == cluster.history.id);
+        let usable = known.clone().filter(|known| !known.is_joining && known.cluster == cluster);
         let folder = folder.to_owned();
         match usable {
             Some(membership) => Ok(Node { folder, address: address.to_owned(), store, membership }),
@@ -82,7 +82,7 @@ impl Node {
         let base = log.newest_bases(1)?.into_iter().next();
         let base = base.ok_or_else(|| ClusterError::NoBase { name: "with which this history begins".to_owned() })?;
         tracing::info!(node, base = base.name, bytes = base.bytes, "this node begins from a base");
-        let mut membership = Membership::new(cluster.id, cluster.history, node, base.position);
+        let mut membership = Membership::new(*cluster, node, base.position);
         membership.save(&folder)?;
         failure::point("join::marked").map_err(at("join", &folder))?;
         for part in parts_of(&folder) {
@@ -145,7 +145,7 @@ pub fn create_cluster(folder: &Path, address: &str, base: &Path, number: u64) ->
     store.probe()?;
     let cluster = store.create_cluster(base, number)?;
     let position = bindery_cluster::Position::start(cluster.history.id, number);
-    let mut membership = Membership::new(cluster.id, cluster.history, new_name()?, position);
+    let mut membership = Membership::new(cluster, new_name()?, position);
     membership.is_joining = false;
     membership.save(folder)?;
     Ok(membership.node)

@@ -56,7 +56,7 @@ impl ReplicatedLog {
     pub(crate) fn attach(node: &Node, copy: Log) -> Result<ReplicatedLog, ReplicaError> {
         let membership = node.membership.clone();
         let position = membership.position;
-        let shared = Arc::new(node.store.log(&membership.history, &membership.node)?);
+        let shared = Arc::new(node.store.log(&membership.cluster.history, &membership.node)?);
         let mut log = ReplicatedLog {
             copy,
             shared,

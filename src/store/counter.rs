@@ -17,6 +17,8 @@ pub enum Counter {
     Actor,
     /// The first number of the changes of this epoch.
     FirstChange,
+    /// The node that leads the cluster.
+    Leader,
 }
 
 impl Counter {
@@ -29,12 +31,13 @@ impl Counter {
             Counter::Epoch => 5,
             Counter::FirstChange => 6,
             Counter::Actor => 7,
+            Counter::Leader => 8,
         }
     }
 
     pub(super) fn of_code(code: u8) -> Option<Counter> {
-        use Counter::{Actor, Blueprint, Epoch, FirstChange, Member, Resource, Time};
-        [Blueprint, Member, Resource, Time, Epoch, FirstChange, Actor]
+        use Counter::{Actor, Blueprint, Epoch, FirstChange, Leader, Member, Resource, Time};
+        [Blueprint, Member, Resource, Time, Epoch, FirstChange, Actor, Leader]
             .into_iter()
             .find(|counter| counter.code() == code)
     }

@@ -331,6 +331,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
         query_timeout: Duration::from_secs(10),
         write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000,
+        cluster: None,
     };
     let content = Content::open(&options).unwrap();
     let access = content.authenticate(Some(ADMIN)).unwrap();

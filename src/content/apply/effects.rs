@@ -8,6 +8,7 @@ use bindery_model::time::Millis;
 use bindery_store::{Counter, Key, StoreWrite, WriteOp};
 
 use crate::data::changes::ChangeGroup;
+use crate::data::leader::Leader;
 use crate::data::records::{Meta, decode_id};
 use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
 
@@ -34,6 +35,8 @@ pub(super) struct Effects<'a> {
     pub(super) last_id: Option<ResourceId>,
     /// The time of the transaction.
     pub(super) last_time: Millis,
+    /// The node that begins to lead.
+    pub(super) leader: Option<Leader>,
     /// The epoch that begins.
     pub(super) epoch: Option<u64>,
     /// The number that the changes of the epoch begin with.
@@ -152,6 +155,7 @@ impl<'a> Effects<'a> {
                     effects.last_time = Millis::from_le_bytes(time);
                 }
                 (Key::Counter(Counter::Epoch), Some(epoch)) => effects.epoch = Some(decode_epoch(epoch)?),
+                (Key::Counter(Counter::Leader), Some(leader)) => effects.leader = Some(Leader::decode(leader)?),
                 (Key::Counter(Counter::FirstChange), Some(number)) => {
                     effects.first_change = Some(decode_first_change(number)?);
                 }

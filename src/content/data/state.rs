@@ -12,6 +12,7 @@ use parking_lot::RwLock;
 use tokio::sync::watch;
 
 use crate::data::blueprint_change::BlueprintChange;
+use crate::data::leader::Leader;
 use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::data::releases::Releases;
 use crate::data::saved_view::SavedView;
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub(crate) released: Millis,
     /// The history that the numbers belong to, see [`Epoch`](bindery_store::Counter::Epoch).
     pub(crate) epoch: u64,
+    /// The node that leads the cluster, if there is one.
+    pub(crate) leader: Option<Arc<Leader>>,
     /// The blueprints by slug, each with its index.
     pub(crate) blueprints: BTreeMap<String, Arc<Collection>>,
     /// The tokens in force.

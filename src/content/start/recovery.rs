@@ -19,6 +19,7 @@ use crate::data::blueprint_change::BlueprintChange;
 use crate::data::changes::{ChangeGroup, ChangeNumbers};
 use crate::data::claims::numbers_in_use;
 use crate::data::index_mapping::IndexMapping;
+use crate::data::leader::Leader;
 use crate::data::lookup::resources;
 use crate::data::records::decode_id;
 use crate::data::saved_view::SavedView;
@@ -93,8 +94,10 @@ pub(crate) fn load_state(
     let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
     let released = load_clock(store)?.last_time;
+    let leader = store.get(&Key::Counter(Counter::Leader)).map_err(StartError::content)?;
+    let leader = leader.map(|bytes| Leader::decode(&bytes).map(Arc::new)).transpose().map_err(StartError::content)?;
     let mut state =
-        State { number, released, epoch, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
+        State { number, released, epoch, leader, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         let versions = load_list_versions(store, blueprint.number)?;

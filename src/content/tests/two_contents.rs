@@ -50,7 +50,7 @@ impl Node {
         let store_options = StoreOptions { cache_bytes: 1 << 20 };
         let store = Store::open(&folder.path().join("store"), &store_options).unwrap();
         let log_of_node: Box<dyn CommitLog> = Box::new(MemoryLog::new(log, seed, mishaps));
-        let parts = Parts { log: log_of_node, position: 0, store, recovered: RecoveryReport::default() };
+        let parts = Parts { log: log_of_node, position: 0, store, recovered: RecoveryReport::default(), cluster: None };
         let lock = folder::lock(folder.path()).unwrap();
         let content = Content::assemble(&options, lock, parts, &Progress::default()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));

@@ -59,6 +59,8 @@ pub(crate) struct Committer {
     /// True if a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) queue: Jobs,
+    /// The name of this node; `None` on a single server.
+    pub(crate) node: Option<String>,
     pub(crate) room: Room,
     pub(crate) counters: Arc<Counters>,
     /// The time that reads use.
@@ -72,7 +74,7 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
-            let tick = match (self.applier.rebuilds.is_busy(), self.applier.sweeper.is_busy()) {
+            let tick = match (self.applier.rebuilds.is_busy(), self.applier.sweeper.is_busy() && self.does_jobs()) {
                 (true, _) => REBUILD_PAUSE,
                 (false, true) => STEP_PAUSE,
                 (false, false) => IDLE_TICK,
@@ -227,6 +229,9 @@ impl Committer {
             tracing::warn!(%error, "superseded versions could not be removed; the next start removes them");
             return;
         }
+        if !self.does_jobs() {
+            return;
+        }
         let now = self.now();
         let step = self.applier.sweeper.next_step(&self.applier.store, now).and_then(|writes| self.commit_own(writes));
         if let Err(error) = step {
@@ -297,6 +302,12 @@ impl Committer {
             self.stop(stopped_writing());
         }
         result
+    }
+
+    /// Returns whether this server does the regular jobs: a single server, and the leader of a cluster.
+    pub(super) fn does_jobs(&self) -> bool {
+        let leads = |node: &String| self.applier.cell.load().leader.as_ref().is_some_and(|leader| leader.node == *node);
+        self.node.as_ref().is_none_or(leads)
     }
 
     pub(super) fn is_broken(&self) -> bool {

@@ -16,9 +16,11 @@ mod unique;
 mod view;
 mod webhook;
 
-use bindery_model::error::{Error, Result};
+use bindery_model::error::{Code, Error, Result};
+use bindery_store::{Counter, Key};
 
 use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::data::leader::Leader;
 use crate::data::state::State;
 use crate::write::overlay::Overlay;
 pub(crate) use decider::Context;
@@ -53,9 +55,19 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::DeleteWebhook(id) => webhook::delete(state, overlay, id),
         Command::SaveWebhookProgress(progress) => Ok(webhook::save(state, overlay, progress)),
         Command::Account(command) => account::decide(state, overlay, command),
+        Command::Lead(leader) => lead(state, overlay, leader),
         Command::Wait => Ok(Outcome::Done),
         Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
     }
+}
+
+/// Makes a node the leader, unless another one has the term already.
+fn lead(state: &State, overlay: &mut Overlay<'_>, leader: &Leader) -> Result<Outcome> {
+    if state.leader.as_ref().is_some_and(|present| present.term >= leader.term) {
+        return Err(Error::new(Code::Conflict, "another node leads by now"));
+    }
+    overlay.put(Key::Counter(Counter::Leader), leader.encode()?);
+    Ok(Outcome::Done)
 }
 
 /// Decides the items of a write one after another, each against what the items before it left.

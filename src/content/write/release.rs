@@ -37,7 +37,7 @@ struct DuePublication<'a> {
 impl Committer {
     /// Records due publications while nothing is written.
     pub(crate) fn release(&mut self) {
-        if self.is_broken() {
+        if self.is_broken() || !self.does_jobs() {
             return;
         }
         let now = self.now();
@@ -50,6 +50,9 @@ impl Committer {
 
     /// Returns the time until the next publication becomes due.
     pub(super) fn until_next_release(&mut self) -> Duration {
+        if !self.does_jobs() {
+            return Duration::MAX;
+        }
         let state = self.applier.cell.load();
         let after = state.released;
         let store = &self.applier.store;

@@ -15,7 +15,8 @@ fn key() -> impl Strategy<Value = Key> {
             Counter::Resource,
             Counter::Time,
             Counter::FirstChange,
-            Counter::Actor
+            Counter::Actor,
+            Counter::Leader
         ])
         .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),

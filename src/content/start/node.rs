@@ -1,0 +1,92 @@
+//! Opens a data folder as a node of a cluster.
+
+use std::path::Path;
+
+use bindery_replica::{Node, ReplicaError, Upkeep, create_cluster, is_node, leave_cluster};
+
+use crate::api::cluster::{ClusterNode, ClusterOptions};
+use crate::start::error::StartError;
+use crate::start::progress::Progress;
+use crate::start::{epoch, folder};
+use crate::{ContentOptions, Parts};
+
+/// The file that is uploaded as the first base of a cluster.
+const FIRST_BASE: &str = "cluster.base";
+
+/// Opens the log and the store of a node. A node that is too far behind, or new, begins from a base.
+///
+/// # Errors
+/// [`StartError`].
+pub(crate) fn open(
+    options: &ContentOptions,
+    cluster: &ClusterOptions,
+    progress: &Progress,
+) -> Result<Parts, StartError> {
+    let fail = |error: ReplicaError| StartError::folder(&options.folder, &error);
+    let report = |_, _| ();
+    let mut node = Node::prepare(&options.folder, &cluster.log, &report).map_err(fail)?;
+    loop {
+        let (log, store, recovered) = options.recover(progress)?;
+        let position = log.last();
+        match node.attach(log) {
+            Ok(log) => {
+                let ClusterOptions { node_address, version, settings_hash, max_lag, .. } = cluster.clone();
+                let upkeep = Upkeep::new(&node, &log, node_address, version, settings_hash);
+                let cluster = Some(ClusterNode { upkeep, max_lag });
+                return Ok(Parts { log: Box::new(log), position, store, recovered, cluster });
+            }
+            Err(error @ ReplicaError::TooFarBehind { .. }) => {
+                tracing::warn!(%error);
+                drop(store);
+                node = node.begin_anew(&report).map_err(fail)?;
+            }
+            Err(error) => return Err(fail(error)),
+        }
+    }
+}
+
+/// # Errors
+/// [`StartError`] if the folder is a node of a cluster: without the cluster's log it would go its own way.
+pub(crate) fn refuse_node(folder: &Path) -> Result<(), StartError> {
+    if !is_node(folder) {
+        return Ok(());
+    }
+    let path = folder.display();
+    let text = format!(
+        "it is a node of a cluster: start it with `--log URL`, or make a single server of it with \
+         `bindery cluster leave --data {path} --log URL`"
+    );
+    Err(StartError::folder(folder, &text))
+}
+
+/// Makes a cluster at an address from a data folder that no server has open, which becomes its first node. An empty folder
+/// makes an empty cluster. Returns the name of the node.
+///
+/// # Errors
+/// [`StartError`]. Nothing in the folder was changed by then.
+pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<String, StartError> {
+    let path = &options.folder;
+    let _lock = folder::lock(path)?;
+    refuse_node(path)?;
+    let (mut log, store, _) = options.recover(&Progress::default())?;
+    epoch::begin_if_due(path, &mut log, &store)?;
+    let base = path.join(FIRST_BASE);
+    let fail = |error: &dyn std::fmt::Display| StartError::folder(path, error);
+    let written = bindery_base::write(&store, &log.reader(), &base).map_err(|error| fail(&error));
+    let created = written.and_then(|header| {
+        create_cluster(path, address, &base, header.number).map_err(|error| fail(&error))
+    });
+    // It is not needed any more, whatever happened.
+    let _ = std::fs::remove_file(&base);
+    store.checkpoint().map_err(|error| fail(&error))?;
+    created
+}
+
+/// Makes a single server of a node that is not running.
+///
+/// # Errors
+/// [`StartError`].
+pub fn leave(folder: &Path, address: &str) -> Result<(), StartError> {
+    let _lock = folder::lock(folder)?;
+    leave_cluster(folder, address).map_err(|error| StartError::folder(folder, &error))
+}
