@@ -222,7 +222,7 @@ impl Sending {
                 progress.error = Some(Arc::new(error));
                 ControlFlow::Continue(progress.may_be_appended)
             }
-            Err(PutError::Unknown(error)) => {
+            Err(PutError::Exists(error) | PutError::Unknown(error)) => {
                 progress.may_be_appended = true;
                 progress.error = Some(Arc::new(error));
                 ControlFlow::Continue(true)
