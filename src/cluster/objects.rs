@@ -116,6 +116,7 @@ impl Objects {
             };
             match self.get(name, bytes.len() as u64 + MAX_JSON_BYTES).await {
                 Ok(Some(found)) => return Ok(found == bytes),
+                Err(error @ (ClusterError::Denied { .. } | ClusterError::NoBucket { .. })) => return Err(error),
                 Ok(None) if attempts > 0 => {}
                 Err(_) if attempts > 0 => {}
                 Ok(None) | Err(_) => return Err(error),
