@@ -91,7 +91,7 @@ fn connect(scheme: &str, bucket: &str, date: &DateCell) -> object_store::Result<
     // Fails if a provider is installed already, which is fine too.
     let _ = rustls::crypto::ring::default_provider().install_default();
     match scheme {
-        "s3" => connect_s3(bucket, date),
+        "s3" => connect_s3(&|| AmazonS3Builder::from_env().with_bucket_name(bucket), date),
         "gs" => connect_gcs(bucket, date),
         _ => connect_azure(bucket, date),
     }
@@ -109,10 +109,9 @@ fn seconds(time: Duration) -> String {
 // The settings of the environment stay (`AWS_ALLOW_HTTP`, proxies), except for times and retries, on which the protocol
 // depends. The credentials are those of the first client, so that they are fetched once, and with retries.
 
-fn connect_s3(bucket: &str, date: &DateCell) -> object_store::Result<Clients> {
+pub(crate) fn connect_s3(settings: &dyn Fn() -> AmazonS3Builder, date: &DateCell) -> object_store::Result<Clients> {
     let builder = |timeout, max_retries| {
-        AmazonS3Builder::from_env()
-            .with_bucket_name(bucket)
+        settings()
             .with_conditional_put(S3ConditionalPut::ETagMatch)
             .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), seconds(timeout))
             .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ConnectTimeout), seconds(CONNECT_TIMEOUT))

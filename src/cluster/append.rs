@@ -20,10 +20,13 @@ use crate::log::{Log, LogShared, Look};
 use crate::objects::{PutError, runtime};
 use crate::position::{Position, random_bytes};
 
+// All times are shorter in tests, which have thousands of errors.
+
 /// How often the caller is asked whether it goes on waiting.
-const ASK_INTERVAL: Duration = Duration::from_millis(50);
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const ASK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 50 });
+/// Between a put or a look and the next one.
+const FIRST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 50 });
+const LONGEST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 2000 });
 /// How often bytes that are no group are read before they count as somebody else's.
 const READS_OF_NO_GROUP: usize = 3;
 
@@ -222,7 +225,7 @@ impl Sending {
                 progress.error = Some(Arc::new(error));
                 ControlFlow::Continue(progress.may_be_appended)
             }
-            Err(PutError::Unknown(error)) => {
+            Err(PutError::Exists(error) | PutError::Unknown(error)) => {
                 progress.may_be_appended = true;
                 progress.error = Some(Arc::new(error));
                 ControlFlow::Continue(true)

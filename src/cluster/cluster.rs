@@ -79,6 +79,13 @@ impl Store {
         Ok(Store { objects: Arc::new(address::open(url)?) })
     }
 
+    /// Uses a store that a test made.
+    #[cfg(test)]
+    pub(crate) fn of(store: Arc<dyn object_store::ObjectStore>) -> Store {
+        let clients = address::Clients::same(store);
+        Store { objects: Arc::new(Objects::new("test://store", clients, "prefix".into())) }
+    }
+
     /// Checks that the storage does what the log depends on, by racing creators of the same names, and removes what
     /// that made. This is no proof: it finds stores that ignore the condition.
     ///

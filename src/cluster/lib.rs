@@ -29,6 +29,7 @@ mod nodes;
 mod objects;
 mod position;
 mod probe;
+mod removal;
 #[cfg(test)]
 mod tests;
 

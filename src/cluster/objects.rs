@@ -47,14 +47,19 @@ pub(crate) enum PutError {
     NotSent(ClusterError),
     /// The store refused before it did anything: missing permission, a missing bucket or folder.
     Refused(ClusterError),
-    /// The object may have been stored, may be stored later, or an object of this name exists already.
+    /// The store says that an object of this name exists, or that others create it now. It may be this one.
+    Exists(ClusterError),
+    /// The object may have been stored, or may be stored later.
     Unknown(ClusterError),
 }
 
 impl PutError {
     pub(crate) fn into_inner(self) -> ClusterError {
         match self {
-            PutError::NotSent(error) | PutError::Refused(error) | PutError::Unknown(error) => error,
+            PutError::NotSent(error)
+            | PutError::Refused(error)
+            | PutError::Exists(error)
+            | PutError::Unknown(error) => error,
         }
     }
 }
@@ -87,8 +92,11 @@ impl Objects {
         let put = client.put_opts(&path, bytes.into(), options);
         let Err(error) = crate::http::SENT.scope(sent.clone(), put).await else { return Ok(()) };
         let was_sent = self.date.is_none() || sent.get();
+        let exists =
+            matches!(error, object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. });
         let error = self.error("create", name, &error);
         Err(match error {
+            error if exists => PutError::Exists(error),
             ClusterError::Denied { .. } | ClusterError::NoBucket { .. } => PutError::Refused(error),
             error if was_sent => PutError::Unknown(error),
             error => PutError::NotSent(error),
@@ -108,6 +116,7 @@ impl Objects {
             };
             match self.get(name, bytes.len() as u64 + MAX_JSON_BYTES).await {
                 Ok(Some(found)) => return Ok(found == bytes),
+                Err(error @ (ClusterError::Denied { .. } | ClusterError::NoBucket { .. })) => return Err(error),
                 Ok(None) if attempts > 0 => {}
                 Err(_) if attempts > 0 => {}
                 Ok(None) | Err(_) => return Err(error),

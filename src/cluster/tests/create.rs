@@ -1,0 +1,112 @@
+//! Creating clusters and histories, also if that is interrupted.
+
+use std::sync::Arc;
+
+use object_store::memory::InMemory;
+
+use super::faulty::{Death, FaultyStore};
+use super::{BASE_NUMBER, create, folder_store, memory_store};
+use crate::{ClusterError, Position, Store};
+
+#[test]
+fn a_cluster_is_created_once() {
+    let store = memory_store();
+    let error = store.cluster().unwrap_err();
+    assert!(matches!(error, ClusterError::NoCluster { .. }), "{error}");
+    assert!(error.to_string().contains("bindery cluster create"), "{error}");
+    let info = create(&store);
+    assert_eq!(info.history.number, 1);
+    assert_eq!(store.cluster().unwrap(), info);
+
+    let base = tempfile::NamedTempFile::new().unwrap();
+    let error = store.create_cluster(base.path(), 1).unwrap_err();
+    assert!(matches!(error, ClusterError::Exists { .. }), "{error}");
+    let bases = store.log(&info.history, "a").unwrap().newest_bases(5).unwrap();
+    assert_eq!(bases.len(), 1);
+    assert_eq!(bases[0].position, Position::start(info.history.id, BASE_NUMBER));
+}
+
+#[test]
+fn a_creation_that_was_interrupted_is_completed_under_the_same_id() {
+    let base = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(base.path(), "content").unwrap();
+    // The changes are: cluster.json, the base, the history.
+    for at in 0..3 {
+        for is_made in [false, true] {
+            let inner = Arc::new(InMemory::new());
+            let dying = Store::of(Arc::new(FaultyStore::dying(Arc::clone(&inner), Death { at, is_made })));
+            dying.create_cluster(base.path(), 3).unwrap_err();
+
+            let store = Store::of(inner);
+            let id = match store.cluster() {
+                Err(ClusterError::NoCluster { .. }) => None,
+                Err(ClusterError::Incomplete { .. }) => {
+                    let file = crate::objects::block(store.objects.get("cluster.json", 1000)).unwrap().unwrap();
+                    Some(serde_json::from_slice::<serde_json::Value>(&file).unwrap()["id"].as_str().unwrap().to_owned())
+                }
+                Ok(info) => {
+                    // The last answer was lost.
+                    assert!((at, is_made) == (2, true));
+                    let error = store.create_cluster(base.path(), 3).unwrap_err();
+                    assert!(matches!(error, ClusterError::Exists { .. }), "{error}");
+                    assert_eq!(store.cluster().unwrap(), info);
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            };
+            assert_eq!(id.is_some(), at > 0 || is_made, "after change {at}");
+            let info = store.create_cluster(base.path(), 3).unwrap();
+            if let Some(id) = id {
+                assert_eq!(info.id.to_string(), id);
+            }
+            assert_eq!(store.cluster().unwrap(), info);
+            let bases = store.log(&info.history, "a").unwrap().newest_bases(5).unwrap();
+            assert_eq!(bases.len(), 1, "a base of the interrupted creation counts");
+        }
+    }
+}
+
+#[test]
+fn creators_that_race_create_one_cluster() {
+    let folder = tempfile::tempdir().unwrap();
+    let results: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    let base = tempfile::NamedTempFile::new().unwrap();
+                    folder_store(folder.path()).create_cluster(base.path(), 1)
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let created: Vec<_> = results.iter().filter_map(|result| result.as_ref().ok()).collect();
+    assert_eq!(created.len(), 1, "{results:?}");
+    assert_eq!(&folder_store(folder.path()).cluster().unwrap(), created[0]);
+}
+
+#[test]
+fn the_next_history_counts() {
+    let store = memory_store();
+    let info = create(&store);
+    let base = tempfile::NamedTempFile::new().unwrap();
+    let next = store.begin_next_history(&info.history, base.path(), 40).unwrap();
+    assert_eq!((next.number, store.cluster().unwrap().history), (2, next));
+    let error = store.begin_next_history(&info.history, base.path(), 40).unwrap_err();
+    assert!(matches!(error, ClusterError::HistoryExists { number: 2 }), "{error}");
+    assert_eq!(store.log(&next, "a").unwrap().newest_bases(9).unwrap().len(), 1);
+    // The old one stays.
+    assert_eq!(store.log(&info.history, "a").unwrap().newest_bases(9).unwrap().len(), 1);
+}
+
+#[test]
+fn addresses_that_cannot_be_used_say_why() {
+    for address in ["content", "ftp://bucket/x", "s3:///x", "s3://key:secret@bucket/x", "file://relative/x"] {
+        let error = Store::open(address).unwrap_err();
+        assert!(matches!(error, ClusterError::Address { .. }), "{address}: {error}");
+        assert!(error.to_string().contains("s3://BUCKET"), "{address}: {error}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let error = folder_store(&folder.path().join("missing")).cluster().unwrap_err();
+    assert!(matches!(error, ClusterError::NoBucket { .. }), "{error}");
+}

@@ -1,0 +1,89 @@
+//! Following a log.
+
+use std::sync::mpsc::{TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+use super::{append_groups, memory_log};
+use crate::ClusterError;
+use crate::objects::block;
+
+const SOON: Duration = Duration::from_secs(5);
+
+#[test]
+fn a_follower_returns_every_group_in_order() {
+    let (store, log, start) = memory_log();
+    let positions = append_groups(&log, start, 40);
+    let (sender, woken) = channel();
+    let follower =
+        store.log(&log.history(), "b").unwrap().follow(start, move || sender.send(()).unwrap_or_default()).unwrap();
+    let mut seen = Vec::new();
+    while seen.len() < 40 {
+        woken.recv_timeout(SOON).unwrap();
+        seen.extend(follower.take().into_iter().map(|(_, position)| position));
+    }
+    assert_eq!(seen, positions[1..]);
+    wait_until(|| follower.status().is_at_tail);
+    assert!(follower.status().last_look.is_some() && follower.status().error.is_none());
+
+    // A hint is much faster than waiting for the next look.
+    follower.set_poll(Duration::from_secs(3600));
+    std::thread::sleep(Duration::from_millis(50));
+    let next = append_groups(&log, positions[40], 1)[1];
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(follower.take().is_empty());
+    follower.hint(next.seq);
+    assert_eq!(take(&follower), [next]);
+
+    // What the caller appended is not returned.
+    let own = append_groups(&log, next, 2);
+    follower.advance(&own[2]);
+    let other = append_groups(&log, own[2], 1)[1];
+    follower.hint(other.seq);
+    assert_eq!(take(&follower), [other]);
+
+    // Dropping it ends the task, and with it the closure.
+    drop(follower);
+    wait_until(|| matches!(woken.try_recv(), Err(TryRecvError::Disconnected)));
+}
+
+/// Waits until something has arrived.
+fn take(follower: &crate::Follower) -> Vec<crate::Position> {
+    let mut taken = Vec::new();
+    wait_until(|| {
+        taken.extend(follower.take().into_iter().map(|(_, position)| position));
+        !taken.is_empty()
+    });
+    taken
+}
+
+fn wait_until(mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < SOON, "it takes too long");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_follower_reports_what_it_cannot_follow() {
+    let (store, log, start) = memory_log();
+    let positions = append_groups(&log, start, 4);
+    log.remove_before(2, Duration::ZERO).unwrap();
+    let follower = log.follow(start, || {}).unwrap();
+    follower.set_poll(Duration::from_millis(10));
+    let error = |follower: &crate::Follower| follower.status().error;
+    wait_until(|| matches!(error(&follower).as_deref(), Some(ClusterError::Removed { seq: 1 })));
+    // It goes on from the base that the caller begins from.
+    follower.advance(&positions[2]);
+    wait_until(|| follower.status().is_at_tail);
+    assert_eq!(follower.take().len(), 2);
+    assert!(error(&follower).is_none());
+
+    // A group of another history.
+    let (other_store, other, other_start) = memory_log();
+    append_groups(&other, other_start, 5);
+    let bytes = block(other_store.objects.get("0001/log/00000000000000000005", 1000)).unwrap().unwrap();
+    block(store.objects.overwrite("0001/log/00000000000000000005", bytes)).unwrap();
+    wait_until(|| matches!(error(&follower).as_deref(), Some(ClusterError::Diverged { seq: 5, .. })));
+    assert!(!follower.status().is_at_tail && follower.take().is_empty());
+}
