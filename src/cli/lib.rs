@@ -5,6 +5,7 @@ mod analytics;
 mod backup;
 mod blueprint;
 mod blueprint_file;
+mod cluster;
 mod config;
 mod error;
 mod export;
@@ -75,6 +76,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Verify(args) => verify::verify(args).await,
             Command::Salvage(args) => salvage::salvage(args).await,
             Command::Reindex(args) => verify::reindex(args).await,
+            Command::Cluster(args) => cluster::cluster(args.command).await,
             Command::Analytics(args) => analytics::analytics(args.command).await,
             Command::Health { url } => remote::health(&url).await,
             Command::Config(args) => config::config(args.command),

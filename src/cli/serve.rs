@@ -63,7 +63,9 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
     invite_first_owner(&content, &config, &format!("http://{address}")).await;
-    content.resume_changes();
+    if content.node().is_none() {
+        content.resume_changes();
+    }
     let stopping = content.clone();
     let stop = async move {
         signal.await;
@@ -71,9 +73,17 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     };
     let app = App::new(config, content.clone(), analytics.clone());
     let webhooks = app.webhooks.clone();
+    let upkeep = content.upkeep().cloned();
+    let keeping = upkeep.clone().map(|upkeep| std::thread::spawn(move || upkeep.run()));
+    let watching = tokio::spawn(bindery_http::watch_cluster(app.clone()));
     let delivering = tokio::spawn(webhooks.clone().run());
     bindery_http::serve(listener, bindery_http::service(app), stop, limits).await;
+    watching.abort();
     webhooks.stop().await;
+    if let (Some(upkeep), Some(keeping)) = (upkeep, keeping) {
+        upkeep.stop();
+        let _ = keeping.join();
+    }
     delivering.abort();
     close_analytics(analytics).await?;
     close_content(content).await?;

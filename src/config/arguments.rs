@@ -1,5 +1,6 @@
 //! The command line: commands, arguments, flags and their help. Must not know what a command does.
 
+mod cluster;
 mod content;
 mod member;
 mod place;
@@ -11,6 +12,7 @@ use bindery_model::time::{format_date, parse_date};
 use clap::{Args, Parser, Subcommand};
 
 use super::settings::Settings;
+pub use cluster::{ClusterArgs, ClusterCommand, NodeArgs};
 pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TableArgs, TypesArgs};
 pub use member::{MemberArgs, MemberCommand};
 pub use place::{FolderArgs, ServerArgs};
@@ -60,6 +62,8 @@ pub enum Command {
     Salvage(SalvageArgs),
     /// Rebuild the index from the store
     Reindex(FolderArgs),
+    /// Share the log with other servers, or stop sharing it
+    Cluster(ClusterArgs),
     /// Import access logs into the analytics, or delete pageviews
     Analytics(AnalyticsArgs),
     /// Ask a running server whether it accepts writes; exit code 1 if it does not

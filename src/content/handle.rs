@@ -19,7 +19,7 @@ use bindery_store::{Store, StoreError, has_failed_write};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::api::cluster::ClusterNode;
+use crate::api::cluster::{ClusterNode, note_used};
 use crate::admission::{Admission, LARGE_BODY_BYTES, MemoryPermit};
 use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
@@ -228,7 +228,9 @@ impl Content {
 
     /// Returns the state as of now.
     pub(crate) fn state(&self) -> Arc<State> {
-        self.shared.cell.load()
+        let state = self.shared.cell.load();
+        note_used(state.number);
+        state
     }
 
     /// Hands a command of the server itself to the committer. Its outcome is durable and visible on return.

@@ -11,6 +11,8 @@ use bindery_webhooks::Webhooks;
 
 use crate::answer::answer_cache::AnswerCache;
 use crate::answer::encoding::EncodedAnswers;
+use crate::cluster::hints::Heard;
+use crate::cluster::key::ClusterKey;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::request::limits::Limits;
@@ -44,6 +46,10 @@ pub struct Services {
     pub(super) access_log: AccessLog,
     /// The counters of requests.
     pub(super) metrics: Metrics,
+    /// The key of the cluster, if the server belongs to one and has it.
+    pub(super) cluster_key: Option<ClusterKey>,
+    /// What was heard from the leader of the cluster.
+    pub(super) heard: Heard,
 }
 
 impl App {
@@ -52,6 +58,8 @@ impl App {
         let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
         let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
+        let key = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref());
+        let cluster_key = key.map(|key| ClusterKey::new(key.secret()));
         let (started_at, access_log) = (now_millis(), AccessLog::new(&config));
         App(Arc::new(Services {
             config,
@@ -65,6 +73,8 @@ impl App {
             encoded,
             access_log,
             metrics,
+            cluster_key,
+            heard: Heard::default(),
         }))
     }
 }

@@ -18,6 +18,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
+use bindery_content::noting_number;
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
 use tower_http::catch_panic::CatchPanicLayer;
@@ -29,6 +30,8 @@ use crate::answer::encoding::Encoding;
 use crate::answer::repeated;
 use crate::answer::server_timing;
 use crate::app::{App, Services};
+use crate::cluster::forward::{Forwarding, forward};
+use crate::cluster::numbers::{self, BINDERY_AFTER, BINDERY_LAG, BINDERY_NUMBER};
 use crate::error::Failure;
 use crate::handlers::welcome;
 use crate::request::head::is_by_session;
@@ -81,13 +84,12 @@ impl HttpService {
         let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
         let connection = connection_of(&request).cloned();
         let is_get = request.method() == Method::GET;
-        let mut response = match self.0.begin(request, exchange.route_name()) {
-            Dispatch::Answered(response) => response,
-            Dispatch::Running(request) => {
-                let routes = self.0.routes.clone();
-                drain(request, |request| caught(routes, request)).instrument(exchange.span()).await
-            }
-        };
+        let is_of_api = request.uri().path().starts_with(API);
+        let answering = noting_number(self.0.answer(request, exchange.route_name())).instrument(exchange.span());
+        let (mut response, number) = answering.await;
+        if is_of_api {
+            numbers::add(&self.0.app, &mut response, number, is_read);
+        }
         let made = Instant::now();
         if is_get && connection.as_deref().is_some_and(|connection| !has_room_for(connection, &response)) {
             response = Failure::from(no_memory()).into_response();
@@ -116,6 +118,23 @@ impl HttpService {
 }
 
 impl Frame {
+    /// Answers a request, once the server has the state that it asks for.
+    async fn answer(&self, request: Request, route: Option<&str>) -> Response {
+        if let Err(refused) = numbers::wait_for(&self.app, request.headers()).await {
+            return refused.into_response();
+        }
+        match self.begin(request, route) {
+            Dispatch::Answered(response) => response,
+            Dispatch::Running(request) => {
+                let routes = self.routes.clone();
+                match forward(&self.app, request).await {
+                    Forwarding::Answered(response) => response,
+                    Forwarding::Here(request) => drain(request, |request| caught(routes, request)).await,
+                }
+            }
+        }
+    }
+
     /// Adds `Cache-Control` to answers that have an entity tag.
     fn add_cache_control(&self, response: &mut Response) {
         let headers = response.headers_mut();
@@ -223,7 +242,8 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
         AllowOrigin::list(values)
     };
     let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    let headers = [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY, X_REQUEST_ID];
+    let headers =
+        [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY, X_REQUEST_ID, BINDERY_AFTER];
     let layer = CorsLayer::new().allow_origin(allowed).allow_methods(methods).allow_headers(headers);
-    Some(layer.expose_headers([X_REQUEST_ID, ETAG, LOCATION, ALLOW, RETRY_AFTER]).max_age(PREFLIGHT_AGE))
+    Some(layer.expose_headers([X_REQUEST_ID, ETAG, LOCATION, ALLOW, RETRY_AFTER, BINDERY_NUMBER, BINDERY_LAG]).max_age(PREFLIGHT_AGE))
 }

@@ -5,6 +5,7 @@
 
 mod answer;
 mod app;
+mod cluster;
 mod error;
 mod frame;
 mod handlers;
@@ -45,6 +46,11 @@ pub use self::transport::serve::{listen, serve, stop_signal};
 pub fn service(app: App) -> HttpService {
     let intake = analytics::intake_router(&app.config);
     frame::frame(into_router(routes()), intake, app)
+}
+
+/// Takes part in the cluster until the task is aborted; ends at once on a single server.
+pub async fn watch_cluster(app: App) {
+    cluster::watch::run(app).await;
 }
 
 /// Returns the routes of the server, without the intake of analytics.
@@ -92,6 +98,8 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/views/{id}", patch(views::change).delete(views::delete)),
         Route::new("/v2/search", get(search::search)),
         Route::new("/v2/status", get(status::find)),
+        Route::new("/v2/cluster", get(status::cluster)),
+        Route::new(cluster::hints::PATH, post(cluster::hints::receive)).open_to_all(&[Method::POST]),
         Route::new("/admin", get(dashboard::serve)).open_to_all(&probe),
         Route::new("/admin/", get(dashboard::serve)).open_to_all(&probe),
         Route::new("/admin/{*path}", get(dashboard::serve)).open_to_all(&probe),
@@ -112,5 +120,6 @@ async fn is_alive(RawQuery(query): RawQuery) -> Answer {
 async fn is_ready(State(app): State<App>, RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
     app.content.check_writable()?;
+    app.content.check_follows()?;
     Ok(StatusCode::OK.into_response())
 }

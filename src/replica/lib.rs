@@ -21,4 +21,4 @@ pub use join::{Node, create_cluster, leave_cluster};
 pub use log::ReplicatedLog;
 pub use membership::{NODE_FILE, is_node};
 pub use status::{Standing, Status};
-pub use upkeep::Upkeep;
+pub use upkeep::{ClusterStanding, Upkeep};

@@ -35,7 +35,7 @@ pub struct ReplicatedLog {
     copy: Log,
     shared: Arc<bindery_cluster::Log>,
     /// Reads ahead; `None` until the copy is known to continue the shared log.
-    follower: Option<Follower>,
+    follower: Option<Arc<Follower>>,
     /// Groups that were read and are not in the copy yet.
     ahead: VecDeque<(Group, Position)>,
     /// The position of the copy's end, once attached.
@@ -122,7 +122,9 @@ impl ReplicatedLog {
                 wake();
             }
         };
-        self.follower = Some(self.shared.follow(position, wake)?);
+        let follower = Arc::new(self.shared.follow(position, wake)?);
+        self.status.follow_with(&follower);
+        self.follower = Some(follower);
         self.status.set_position(position);
         Ok(())
     }

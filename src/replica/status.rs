@@ -1,9 +1,9 @@
 //! What a node knows about itself, for readiness, headers and metrics.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bindery_cluster::Position;
+use bindery_cluster::{Follower, Position};
 use parking_lot::Mutex;
 
 /// The state of a node, as of now.
@@ -13,6 +13,8 @@ pub struct Standing {
     pub position: Position,
     /// The time since the node last saw that it has everything.
     pub lag: Duration,
+    /// True once the node has had everything since it was started.
+    pub has_caught_up: bool,
     /// The reason why the node stopped following, if it has.
     pub fault: Option<String>,
     /// True if the node has to begin again from a base.
@@ -20,50 +22,99 @@ pub struct Standing {
 }
 
 /// The shared state of a node. Clones are the same.
-#[derive(Debug, Clone)]
-pub struct Status(Arc<Mutex<Known>>);
+#[derive(Clone)]
+pub struct Status(Arc<Inner>);
 
-#[derive(Debug)]
+struct Inner {
+    known: Mutex<Known>,
+    /// Reads the log ahead, once the node is attached.
+    follower: OnceLock<Arc<Follower>>,
+}
+
 struct Known {
     position: Position,
     at_tail: Instant,
+    has_caught_up: bool,
     fault: Option<String>,
     must_rejoin: bool,
 }
 
 impl Status {
     pub(crate) fn new(position: Position) -> Status {
-        Status(Arc::new(Mutex::new(Known { position, at_tail: Instant::now(), fault: None, must_rejoin: false })))
+        let known = Known {
+            position,
+            at_tail: Instant::now(),
+            has_caught_up: false,
+            fault: None,
+            must_rejoin: false,
+        };
+        Status(Arc::new(Inner { known: Mutex::new(known), follower: OnceLock::new() }))
     }
 
     /// Returns the state as of now.
     #[must_use]
     pub fn get(&self) -> Standing {
-        let known = self.0.lock();
+        let seen = self.0.follower.get().map(|follower| follower.status()).filter(|status| status.is_at_tail);
+        let mut known = self.0.known.lock();
+        if let Some(seen) = seen.filter(|seen| seen.position == known.position)
+            && let Some(at) = seen.last_look
+        {
+            known.note_tail(at);
+        }
         Standing {
             position: known.position,
             lag: known.at_tail.elapsed(),
+            has_caught_up: known.has_caught_up,
             fault: known.fault.clone(),
             must_rejoin: known.must_rejoin,
         }
     }
 
     pub(crate) fn set_position(&self, position: Position) {
-        self.0.lock().position = position;
+        self.0.known.lock().position = position;
     }
 
     /// Notes that the copy had everything at this moment.
     pub(crate) fn was_at_tail(&self, at: Instant) {
-        let mut known = self.0.lock();
-        known.at_tail = known.at_tail.max(at);
+        self.0.known.lock().note_tail(at);
+    }
+
+    /// Takes the follower, once the node is attached.
+    pub(crate) fn follow_with(&self, follower: &Arc<Follower>) {
+        let _ = self.0.follower.set(Arc::clone(follower));
+    }
+
+    /// Says that a group with this sequence number exists, and none behind it did a moment ago.
+    pub(crate) fn hint(&self, seq: u64) {
+        let mut known = self.0.known.lock();
+        if known.position.seq >= seq {
+            known.note_tail(Instant::now());
+        }
+        drop(known);
+        if let Some(follower) = self.0.follower.get() {
+            follower.hint(seq);
+        }
     }
 
     pub(crate) fn fail(&self, fault: String, must_rejoin: bool) {
-        let mut known = self.0.lock();
+        let mut known = self.0.known.lock();
         if known.fault.is_none() {
             tracing::error!(fault, "this node no longer follows the log of its cluster");
         }
         known.fault.get_or_insert(fault);
         known.must_rejoin |= must_rejoin;
+    }
+}
+
+impl Known {
+    fn note_tail(&mut self, at: Instant) {
+        self.at_tail = self.at_tail.max(at);
+        self.has_caught_up = true;
+    }
+}
+
+impl std::fmt::Debug for Status {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.get().fmt(formatter)
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use bindery_cluster::{ClusterError, NodeRecord, Position, Store};
+use bindery_cluster::{ClusterError, ClusterInfo, NodeRecord, Position, Store};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::ReplicaError;
@@ -32,6 +32,17 @@ pub struct Upkeep {
     shared: Arc<Shared>,
 }
 
+/// The facts about a cluster.
+#[derive(Debug, Clone)]
+pub struct ClusterStanding {
+    /// The id of the cluster.
+    pub cluster: String,
+    /// The id of its history.
+    pub history: String,
+    /// A hash of this node's settings that must be the same on all nodes.
+    pub settings_hash: String,
+}
+
 struct Shared {
     store: Store,
     log: Arc<bindery_cluster::Log>,
@@ -42,6 +53,7 @@ struct Shared {
     address: String,
     version: String,
     settings_hash: String,
+    cluster: ClusterInfo,
     is_leader: AtomicBool,
     is_stopped: Mutex<bool>,
     stopped: Condvar,
@@ -64,6 +76,7 @@ impl Upkeep {
                 address,
                 version,
                 settings_hash,
+                cluster: node.membership.cluster,
                 is_leader: AtomicBool::new(false),
                 is_stopped: Mutex::new(false),
                 stopped: Condvar::new(),
@@ -92,6 +105,22 @@ impl Upkeep {
     #[must_use]
     pub fn status(&self) -> Status {
         self.shared.status.clone()
+    }
+
+    /// Says that a group with this sequence number exists.
+    pub fn hint(&self, seq: u64) {
+        self.shared.status.hint(seq);
+    }
+
+    /// Returns the facts about the cluster.
+    #[must_use]
+    pub fn standing(&self) -> ClusterStanding {
+        let Shared { cluster, settings_hash, .. } = &*self.shared;
+        ClusterStanding {
+            cluster: cluster.id.to_string(),
+            history: cluster.history.id.to_string(),
+            settings_hash: settings_hash.clone(),
+        }
     }
 
     /// Returns what the nodes of the cluster said of themselves last.
@@ -166,7 +195,7 @@ impl Shared {
             self.log.remove_bases(KEPT_FOR)?;
         }
         if let Some(older) = bases.get(BASES - 1) {
-            let _ = older;
+            self.log.remove_before(older.position.seq + 1, KEPT_FOR)?;
         }
         Ok(())
     }

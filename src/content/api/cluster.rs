@@ -1,14 +1,38 @@
 //! A content as a node of a cluster: who leads, how far behind the node is, and the confirmation of what it has.
 
+use std::cell::Cell;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bindery_model::error::Result;
+use bindery_model::error::{Code, Error, Result};
 use bindery_replica::{Standing, Upkeep};
 
 use crate::command::Command;
 use crate::data::leader::Leader;
 use crate::handle::Content;
+
+tokio::task_local! {
+    /// The number of the newest state that the request of this task has used.
+    static USED_NUMBER: Cell<Option<u64>>;
+}
+
+/// Runs the handler of a request. Also returns the number of the last log record of the state that it used; of several, the
+/// newest. `None` if it used none.
+pub async fn noting_number<T>(handler: impl Future<Output = T>) -> (T, Option<u64>) {
+    USED_NUMBER
+        .scope(Cell::new(None), async {
+            let output = handler.await;
+            (output, USED_NUMBER.with(Cell::get))
+        })
+        .await
+}
+
+/// Notes that the request of this task uses a state.
+pub(crate) fn note_used(number: u64) {
+    // Outside a request, nobody asks for it.
+    let _ = USED_NUMBER.try_with(|used| used.set(used.get().max(Some(number))));
+}
 
 /// The options of a content that shares its log with others.
 #[derive(Debug, Clone)]
@@ -64,6 +88,24 @@ impl Content {
         self.shared.cluster.as_ref().map(|cluster| &cluster.upkeep)
     }
 
+    /// Checks that the node follows the log of its cluster closely enough for readers. A single server does.
+    ///
+    /// # Errors
+    /// `LOG_UNREACHABLE`, whose message is the reason.
+    pub fn check_follows(&self) -> Result<()> {
+        let Some(cluster) = self.shared.cluster.as_ref() else { return Ok(()) };
+        let standing = cluster.upkeep.status().get();
+        let why = match standing.fault {
+            Some(fault) => format!("it has stopped following the log of its cluster: {fault}"),
+            None if !standing.has_caught_up => "it is catching up with the log of its cluster".to_owned(),
+            None if standing.lag > cluster.max_lag => {
+                format!("it has not reached the log of its cluster for {} seconds", standing.lag.as_secs())
+            }
+            None => return Ok(()),
+        };
+        Err(Error::new(Code::LogUnreachable, format!("this server is not ready: {why}")))
+    }
+
     /// Returns whether this server does the regular jobs, such as webhooks: a single server does, and the leader of a
     /// cluster.
     pub fn does_jobs(&self) -> bool {
@@ -79,6 +121,11 @@ impl Content {
         let term = node.leader.map_or(1, |leader| leader.term + 1);
         let leader = Leader { node: node.node, address: node.address, term };
         self.submit(Command::Lead(leader)).await.map(|_| ())
+    }
+
+    /// Returns how far the node is behind; `None` for a single server.
+    pub fn node_lag(&self) -> Option<Duration> {
+        self.shared.cluster.as_ref().map(|cluster| cluster.upkeep.status().get().lag)
     }
 
     /// Returns the number of the last log record of the state that readers see.

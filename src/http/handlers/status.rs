@@ -2,14 +2,17 @@
 
 use axum::http::StatusCode;
 use bindery_model::ability::Ability;
-use bindery_model::error::Error;
-use bindery_model::time::format_millis;
+use bindery_model::error::{Code, Error};
+use bindery_model::time::{format_millis, now_millis};
 use serde_json::{Map, Value, json};
 
 use crate::answer::respond::data_value;
 use crate::error::Answer;
 use crate::observe::sizes::{FOLDERS, Process, Sizes};
 use crate::request::head::Call;
+
+/// The seconds after which a node counts as gone that says nothing: it should every 30.
+const LISTED_FOR: i64 = 90;
 
 pub(crate) async fn find(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;
@@ -43,4 +46,49 @@ pub(crate) async fn find(call: Call) -> Answer {
         })
     });
     Ok(data_value(StatusCode::OK, value.await.map_err(Error::internal)?))
+}
+
+/// `GET /v2/cluster` (`API.md` 4.20): the nodes of the cluster.
+pub(crate) async fn cluster(call: Call) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    call.takes_no_parameters()?;
+    let (Some(node), Some(upkeep)) = (call.app.content.node(), call.app.content.upkeep().cloned()) else {
+        return Err(Error::new(Code::NotFound, "this server belongs to no cluster: it was started without `log`").into());
+    };
+    let standing = upkeep.standing();
+    let listed = tokio::task::spawn_blocking(move || upkeep.nodes()).await.map_err(Error::internal)?;
+    let listed = listed.map_err(|error| Error::new(Code::LogUnreachable, error.to_string()))?;
+    let own_hash = standing.settings_hash;
+    let nodes: Vec<Value> = listed
+        .iter()
+        .map(|listed| {
+            let mut warnings = Vec::new();
+            if listed.settings_hash != own_hash {
+                warnings.push(format!("its settings differ from those of {}", node.node));
+            }
+            if listed.version != env!("CARGO_PKG_VERSION") {
+                warnings.push(format!("it has version {}, and {} has {}", listed.version, node.node, env!("CARGO_PKG_VERSION")));
+            }
+            let is_this = listed.node == node.node;
+            let age = now_millis().saturating_sub(i64::try_from(listed.at).unwrap_or(i64::MAX)).max(0) / 1_000;
+            let lag = if is_this { node.standing.lag.as_secs() } else { age.cast_unsigned() };
+            let position = if is_this { node.standing.position.seq } else { listed.position.seq };
+            let is_ready = if is_this { call.app.content.check_follows().is_ok() } else { age <= LISTED_FOR };
+            if !is_this && !is_ready {
+                warnings.push(format!("it has said nothing for {age} seconds"));
+            }
+            json!({
+                "node": listed.node, "address": listed.address, "version": listed.version, "position": position,
+                "lag": lag, "ready": is_ready, "warnings": warnings,
+            })
+        })
+        .collect();
+    let warnings: Vec<String> = node.standing.fault.clone().into_iter().collect();
+    Ok(data_value(
+        StatusCode::OK,
+        json!({
+            "id": standing.cluster, "history": standing.history, "position": node.standing.position.seq,
+            "leader": node.leader.as_ref().map(|leader| leader.node.clone()), "warnings": warnings, "nodes": nodes,
+        }),
+    ))
 }

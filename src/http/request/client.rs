@@ -6,6 +6,7 @@ use std::sync::Arc;
 use axum::http::{Extensions, HeaderMap, HeaderName};
 use bindery_config::AnalyticsConfig;
 
+use crate::cluster::forward::ForwardedFor;
 use crate::transport::connection::Connection;
 
 const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -56,6 +57,9 @@ impl Client {
 
 /// Returns the other end of the connection; unspecified without a connection, as in tests.
 fn peer(extensions: &Extensions) -> IpAddr {
+    if let Some(ForwardedFor(address)) = extensions.get() {
+        return *address;
+    }
     let connection = extensions.get::<Arc<Connection>>();
     connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |connection| connection.peer.ip())
 }

@@ -1,0 +1,162 @@
+//! Forwards writes to the leader, as they came. If the leader cannot be reached, the node writes by itself.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONNECTION, HOST, HeaderName, TRANSFER_ENCODING, UPGRADE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use bindery_content::{Leader, NodeStatus};
+use bindery_model::error::{Code, Error};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use super::hints;
+use super::key::BINDERY_NODE;
+use super::numbers::BINDERY_NUMBER;
+use crate::app::App;
+use crate::error::Failure;
+use crate::request::client::Client;
+
+/// The longest time for a connection to the leader.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// The time for the leader's answer once it is not heard any more.
+const SILENCE: Duration = Duration::from_secs(2);
+/// The longest wait until this node has what the leader answered.
+const CATCH_UP: Duration = Duration::from_secs(2);
+
+/// Headers that concern one connection only.
+const OF_CONNECTION: [HeaderName; 4] =
+    [CONNECTION, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
+
+/// The address of the client whose request another node forwarded.
+#[derive(Debug, Clone)]
+pub(crate) struct ForwardedFor(pub(crate) std::net::IpAddr);
+
+/// What becomes of a request.
+pub(crate) enum Forwarding {
+    /// It was forwarded, and this is the leader's answer; or it is refused.
+    Answered(Response),
+    /// This node handles it.
+    Here(Request),
+}
+
+/// Forwards a request to the leader, if it is a write and another node leads.
+pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
+    let Some(node) = app.content.node() else { return Forwarding::Here(request) };
+    if request.headers().contains_key(BINDERY_NODE) && request.uri().path() != hints::PATH {
+        return accept_forwarded(app, &node, request);
+    }
+    let is_write = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
+    let path = request.uri().path();
+    let is_of_content = path.starts_with("/v2/") && path != hints::PATH && !path.starts_with("/v2/analytics/");
+    let (Some(leader), Some(key)) = (node.leader.clone(), app.cluster_key.as_ref()) else {
+        return Forwarding::Here(request);
+    };
+    if !is_write || !is_of_content || node.leads || !app.heard.is_fresh(leader.term) {
+        return Forwarding::Here(request);
+    }
+    let Ok(stream) = connect(&leader.address).await else {
+        app.heard.forget();
+        return Forwarding::Here(request);
+    };
+    let client = Client::of(request.extensions(), request.headers(), &app.config.analytics).address;
+    let Some(proof) = key.prove(request.method(), request.uri(), &client.to_string()) else {
+        return Forwarding::Here(request);
+    };
+    OF_CONNECTION.iter().for_each(|name| drop(request.headers_mut().remove(name)));
+    request.headers_mut().insert(BINDERY_NODE, proof);
+    if let (false, Ok(host)) = (request.headers().contains_key(HOST), HeaderValue::from_str(&leader.address)) {
+        request.headers_mut().insert(HOST, host);
+    }
+    Forwarding::Answered(match send(app, &leader, stream, request).await {
+        Some(response) => response,
+        None => outcome_unknown().into_response(),
+    })
+}
+
+/// Accepts a request that another node forwarded, if this node leads.
+fn accept_forwarded(app: &App, node: &NodeStatus, mut request: Request) -> Forwarding {
+    let key = app.cluster_key.as_ref();
+    let client = key.and_then(|key| key.check(request.headers(), request.method(), request.uri()));
+    let Some(client) = client else {
+        let message = "the header `Bindery-Node` does not come from a node of this cluster; check `cluster_key` and the clocks";
+        return Forwarding::Answered(Failure::from(Error::new(Code::Forbidden, message)).into_response());
+    };
+    if !node.leads {
+        let name = node.leader.as_ref().map_or("nobody", |leader| leader.node.as_str());
+        let mut response = (StatusCode::MISDIRECTED_REQUEST, format!("{name} leads\n")).into_response();
+        if let Ok(name) = HeaderValue::from_str(name) {
+            response.headers_mut().insert("bindery-leader", name);
+        }
+        return Forwarding::Answered(response);
+    }
+    request.headers_mut().remove(BINDERY_NODE);
+    if let Ok(address) = client.parse() {
+        request.extensions_mut().insert(ForwardedFor(address));
+    }
+    Forwarding::Here(request)
+}
+
+pub(super) async fn connect(address: &str) -> std::io::Result<TcpStream> {
+    let stream = tokio::time::timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await??;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Sends a request to the leader and returns its answer, once this node has what was written. `None` if the answer did not
+/// come: then nobody knows what became of the request.
+async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Request) -> Option<Response> {
+    let (mut sender, connection) = hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream)).await.ok()?;
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(%error, "a connection to the leader ended");
+        }
+    });
+    let answering = sender.send_request(request);
+    tokio::pin!(answering);
+    let mut silent_since: Option<Instant> = None;
+    let response = loop {
+        tokio::select! {
+            response = &mut answering => break response.ok()?,
+            () = tokio::time::sleep(Duration::from_millis(100)) => {}
+        }
+        match app.heard.is_fresh(leader.term) {
+            true => silent_since = None,
+            false if silent_since.get_or_insert_with(Instant::now).elapsed() > SILENCE => return None,
+            false => {}
+        }
+    };
+    if response.status() == StatusCode::MISDIRECTED_REQUEST {
+        app.heard.forget();
+        let message = "another server leads the cluster since a moment ago; nothing was applied; try again";
+        return Some(Failure::from(Error::new(Code::LogUnreachable, message)).into_response());
+    }
+    let (mut parts, body) = response.into_parts();
+    OF_CONNECTION.iter().for_each(|name| drop(parts.headers.remove(name)));
+    wait_for(app, &parts.headers).await;
+    if parts.status == StatusCode::SERVICE_UNAVAILABLE {
+        // It may have said that it cannot reach the log. Perhaps this node can.
+        app.heard.forget();
+    }
+    Some(Response::from_parts(parts, Body::new(body)))
+}
+
+/// Waits until this node has applied the number of an answer, for a moment at most.
+async fn wait_for(app: &App, headers: &HeaderMap) {
+    let number = headers.get(BINDERY_NUMBER).and_then(|number| number.to_str().ok()?.parse::<u64>().ok());
+    let Some(number) = number else { return };
+    let deadline = Instant::now() + CATCH_UP;
+    while app.content.number() < number && Instant::now() < deadline {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}
+
+fn outcome_unknown() -> Failure {
+    let text = "the leading server of the cluster did not answer, so it is not known whether this was applied; repeat the request \
+                with the same `Idempotency-Key`, or read what is stored before you send it again";
+    Error::new(Code::OutcomeUnknown, text).into()
+}
+

@@ -1,0 +1,71 @@
+//! The key that the nodes of a cluster share: it proves that a request comes from another node.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+
+/// The proof that a request comes from a node: the time in seconds, the address of the client, and a code over both and the
+/// request line.
+pub(crate) const BINDERY_NODE: HeaderName = HeaderName::from_static("bindery-node");
+
+/// The age from which a proof is not accepted. Clocks of nodes may differ by less.
+const MAX_AGE: Duration = Duration::from_secs(300);
+
+/// The shared key.
+#[derive(Clone)]
+pub(crate) struct ClusterKey([u8; 32]);
+
+impl ClusterKey {
+    pub(crate) fn new(secret: &str) -> ClusterKey {
+        ClusterKey(blake3::derive_key("bindery cluster requests", secret.as_bytes()))
+    }
+
+    /// Returns the header that proves a request. `client` is the address of the client that it is forwarded for.
+    pub(crate) fn prove(&self, method: &Method, uri: &Uri, client: &str) -> Option<HeaderValue> {
+        let now = seconds();
+        let code = self.code(now, client, method, uri);
+        HeaderValue::from_str(&format!("{now} {client} {}", code.to_hex())).ok()
+    }
+
+    /// Returns the address of the client of a request that a node sent; `None` if the proof is missing or wrong.
+    pub(crate) fn check(&self, headers: &HeaderMap, method: &Method, uri: &Uri) -> Option<String> {
+        let proof = headers.get(BINDERY_NODE)?.to_str().ok()?;
+        let mut parts = proof.split(' ');
+        let (at, client, code) = (parts.next()?.parse::<u64>().ok()?, parts.next()?, parts.next()?);
+        let sent = blake3::Hash::from_hex(code).ok()?;
+        // The comparison of hashes takes the same time wherever they differ.
+        let is_valid = sent == self.code(at, client, method, uri) && at.abs_diff(seconds()) <= MAX_AGE.as_secs();
+        is_valid.then(|| client.to_owned())
+    }
+
+    fn code(&self, at: u64, client: &str, method: &Method, uri: &Uri) -> blake3::Hash {
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        blake3::keyed_hash(&self.0, format!("{at}\n{client}\n{method}\n{target}").as_bytes())
+    }
+}
+
+fn seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proof_holds_for_its_request_and_its_key_only() {
+        let (key, other) = (ClusterKey::new(&"k".repeat(32)), ClusterKey::new(&"l".repeat(32)));
+        let uri = |text: &'static str| Uri::from_static(text);
+        let proof = key.prove(&Method::POST, &uri("/v2/a?b=1"), "10.0.0.9");
+        let headers: HeaderMap = proof.into_iter().map(|proof| (BINDERY_NODE, proof)).collect();
+        let checked = |key: &ClusterKey, method, target| key.check(&headers, &method, &uri(target));
+        assert_eq!(checked(&key, Method::POST, "/v2/a?b=1").as_deref(), Some("10.0.0.9"));
+        assert_eq!(checked(&other, Method::POST, "/v2/a?b=1"), None);
+        assert_eq!(checked(&key, Method::PUT, "/v2/a?b=1"), None);
+        assert_eq!(checked(&key, Method::POST, "/v2/a?b=2"), None);
+        for broken in ["", "1", "1 a", "1 a b", "x 10.0.0.9 00", "99999999999999999999 a b"] {
+            let headers = HeaderMap::from_iter([(BINDERY_NODE, HeaderValue::from_static(broken))]);
+            assert_eq!(key.check(&headers, &Method::GET, &uri("/")), None, "{broken}");
+        }
+    }
+}
