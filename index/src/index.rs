@@ -133,8 +133,9 @@ impl Index {
                 live.entry(location.run).or_default().insert(location.doc);
             }
             let numbered = |LoadedRun { number, run }| {
-                let live = live.get(&number).map(LiveSet::of).unwrap_or_default();
-                NumberedRun { number, run: Run::Disk(run), live }
+                let mut numbered = NumberedRun::new(number, Run::Disk(run));
+                numbered.live = live.get(&number).map(LiveSet::of).unwrap_or_default();
+                numbered
             };
             let mut runs: Vec<NumberedRun> = runs.into_iter().map(numbered).collect();
             runs.sort_by_key(|run| run.number);

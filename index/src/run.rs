@@ -15,18 +15,20 @@ use crate::schema::{Column, ColumnId, VariantNumber};
 use crate::text_query::WantedToken;
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
+use live_lengths::{LengthSteps, LiveLengths};
 pub(crate) use memory::{Document, MemoryRun};
 pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 pub(crate) use ordinals::{Ordinals, text_at};
 use postings::ReusedBlocks;
 pub(crate) use ranked::RunTokens;
-use ranked::{TokenPostings, grouped};
+use ranked::{MAX_COUNT, TokenPostings, grouped};
 pub(crate) use tally::{CountedValue, Tally};
 pub(crate) use token_match::FieldLengths;
 
 mod checked;
 mod columns;
 mod disk;
+mod live_lengths;
 mod memory;
 mod orders;
 mod ordinals;
@@ -53,12 +55,20 @@ pub(crate) struct NumberedRun {
     pub(crate) number: RunNumber,
     pub(crate) run: Run,
     pub(crate) live: LiveSet,
+    /// Shared by all versions that have the run.
+    lengths: Arc<LiveLengths>,
 }
 
 impl NumberedRun {
     /// Returns a run without current documents.
     pub(crate) fn new(number: RunNumber, run: Run) -> NumberedRun {
-        NumberedRun { number, run, live: LiveSet::default() }
+        NumberedRun { number, run, live: LiveSet::default(), lengths: Arc::default() }
+    }
+
+    /// Returns the lengths of the current texts of a column. As with [`Run::length_steps`], their tokens must have been
+    /// collected.
+    pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
+        self.lengths.of(column, &self.live, || self.run.length_steps(column))
     }
 }
 
@@ -314,7 +324,9 @@ impl Run {
                 let mut reused = ReusedBlocks::default();
                 for &list in lists.iter() {
                     interrupt.check()?;
-                    run.lists().each_among(list, among, &mut reused, interrupt, &mut emit)?;
+                    run.lists().each_among(list, among, &mut reused, interrupt, |document, count| {
+                        emit(document, count.min(MAX_COUNT.into()));
+                    })?;
                 }
             }
             // Tokens of another kind of run: the caller passed the wrong ones.
@@ -323,20 +335,12 @@ impl Run {
         Ok(())
     }
 
-    /// Returns the number of tokens in the text of a document, rounded as Tantivy does.
-    pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
+    /// Returns the lengths of the texts of a column. [`Run::find_tokens`] must have been called for it: a memory run
+    /// collects tokens only then.
+    pub(crate) fn length_steps(&self, column: ColumnId) -> LengthSteps<'_> {
         match self {
-            Run::Memory(run) => run.length_step(column, document),
-            Run::Disk(run) => run.length_step(column, document),
-        }
-    }
-
-    /// Returns the number of tokens in the texts of a column. In a memory run, only texts whose tokens were collected
-    /// so far count.
-    pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
-        match self {
-            Run::Memory(run) => run.field_lengths(column),
-            Run::Disk(run) => run.field_lengths(column),
+            Run::Memory(run) => LengthSteps::Memory(run.length_steps(column)),
+            Run::Disk(run) => LengthSteps::Disk(run.length_steps(column)),
         }
     }
 }

@@ -83,6 +83,32 @@ impl<T: Copy + Default> SlotTable<T> {
         self.nodes.iter().flat_map(|node| node.iter().map(|chunk| &**chunk))
     }
 
+    /// Returns whether both tables share all memory, which implies equal entries.
+    pub(crate) fn shares_all(&self, other: &SlotTable<T>) -> bool {
+        Arc::ptr_eq(&self.nodes, &other.nodes)
+    }
+
+    /// Emits the slots whose entries differ from those before, each with the entry before and the entry now. Skips memory
+    /// that both tables share.
+    pub(crate) fn each_difference(&self, before: &SlotTable<T>, mut emit: impl FnMut(u32, T, T))
+    where
+        T: PartialEq,
+    {
+        let chunks = |node: Option<&'_ Arc<Node<T>>>| node.map(Arc::clone).unwrap_or_default();
+        let entry = |chunk: Option<&Arc<[T]>>, index: usize| chunk.map_or_else(T::default, |chunk| chunk[index]);
+        for (node, before, now) in differing(&before.nodes, &self.nodes) {
+            for (chunk, before, now) in differing(&chunks(before), &chunks(now)) {
+                let first = node * NODE + chunk * CHUNK;
+                for index in 0..CHUNK {
+                    let (before, now) = (entry(before, index), entry(now, index));
+                    if before != now {
+                        emit((first + index) as u32, before, now);
+                    }
+                }
+            }
+        }
+    }
+
     /// Returns whether both tables share the memory of these slots, which implies equal entries. A change of any of the
     /// slots ends that. `slots` must begin and end where a node does, or end with the table.
     pub(crate) fn shares(&self, other: &SlotTable<T>, slots: std::ops::Range<usize>) -> bool {
@@ -95,6 +121,15 @@ impl<T: Copy + Default> SlotTable<T> {
             _ => false,
         })
     }
+}
+
+/// Pairs the elements of two lists by position, and leaves out pairs that share their memory.
+fn differing<'a, T: ?Sized>(
+    before: &'a [Arc<T>],
+    now: &'a [Arc<T>],
+) -> impl Iterator<Item = (usize, Option<&'a Arc<T>>, Option<&'a Arc<T>>)> {
+    let pairs = (0..before.len().max(now.len())).map(|index| (index, before.get(index), now.get(index)));
+    pairs.filter(|(_, before, now)| !before.zip(*now).is_some_and(|(before, now)| Arc::ptr_eq(before, now)))
 }
 
 /// Adds chunks of default entries.
@@ -121,6 +156,24 @@ mod tests {
         assert!(!before.shares(&table, 2 * NODE..3 * NODE));
         assert_eq!((before.len(), table.len()), (2 * NODE, 3 * NODE + 3 * CHUNK));
         assert_eq!(table.entries().count(), table.len());
+    }
+
+    #[test]
+    fn differences_are_emitted_in_both_directions() {
+        let mut table = SlotTable::of(&vec![1u32; NODE + 1]);
+        let before = table.clone();
+        table.set(3, 2);
+        table.set(NODE as u32, 1);
+        table.set(2 * NODE as u32 + 5, 7);
+        let differences = |before: &SlotTable<u32>, now: &SlotTable<u32>| {
+            let mut found = Vec::new();
+            now.each_difference(before, |slot, before, now| found.push((slot, before, now)));
+            found
+        };
+        let last = 2 * NODE as u32 + 5;
+        assert_eq!(differences(&before, &table), [(3, 1, 2), (last, 0, 7)]);
+        assert_eq!(differences(&table, &before), [(3, 2, 1), (last, 7, 0)]);
+        assert_eq!(differences(&table, &table), []);
     }
 
     #[test]

@@ -196,6 +196,11 @@ impl ListParams {
         slugs.dedup();
         slugs
     }
+
+    /// Returns whether the list is ordered by relevance.
+    pub fn is_ranked(&self) -> bool {
+        self.query.sort.contains(&words::BY_RELEVANCE)
+    }
 }
 
 impl NeighborsParams {

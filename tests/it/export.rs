@@ -345,7 +345,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
     let at = |now: i64| {
         let view = content.view_at(&access, "things", now).unwrap();
         let list = view.list("filter[published]=true").unwrap();
-        (view.list_version(&[]).tag("http://localhost"), list.total)
+        (view.list_version(&[], false).tag("http://localhost"), list.total)
     };
     let (before, after) = (at(MIDNIGHT - 1), at(MIDNIGHT));
     assert_eq!((before.1, after.1), (0, 1), "`filter[published]` includes today's resources from midnight on");

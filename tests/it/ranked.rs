@@ -70,6 +70,34 @@ fn fewer_typos_come_first_then_whole_words_then_weights_then_the_newest() {
     assert_eq!(meta["total"], 7);
 }
 
+/// A cached answer must not keep an order that has changed since: another server would answer the new one.
+#[test]
+fn a_ranked_list_and_its_tag_change_with_drafts() {
+    let server = articles();
+    let viewer = server.token(&["view"]);
+    let viewer = server.as_token(&viewer);
+    for (title, body) in [("disks", "kernel disk disk disk"), ("kernels", "kernel kernel kernel disk")] {
+        server.create("articles", json!({ "title": title, "body": format!("<p>{body}</p>") }));
+    }
+    let query = [("q", "disk kernel "), ("typos", "false")];
+    let ask = |path: &str, tag: &str| {
+        let reply = viewer.raw("GET", path, &[("if-none-match", tag)], b"");
+        (reply.status, reply.header("etag").unwrap().to_owned())
+    };
+    let ranked = format!("{LIST}?q=disk+kernel+&typos=false");
+    for (word, drafts, first) in [("disk", 8, "kernels"), ("kernel", 40, "disks")] {
+        titles(&viewer, &query);
+        let (tag, tag_of_list) = (ask(&ranked, "\"x\"").1, ask(LIST, "\"x\"").1);
+        // The other word becomes the rarer one.
+        for _ in 0..drafts {
+            let attributes = json!({ "title": "draft", "body": format!("<p>{word}</p>") });
+            server.post(LIST, &json!({ "attributes": attributes })).expect(201);
+        }
+        assert_eq!(titles(&viewer, &query)[0], first);
+        assert_eq!((ask(&ranked, &tag).0, ask(LIST, &tag_of_list).0), (200, 304));
+    }
+}
+
 #[test]
 fn words_are_forgiven_as_the_contract_says() {
     let server = articles();

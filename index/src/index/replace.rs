@@ -68,7 +68,7 @@ impl<'a> Replacement<'a> {
 }
 
 impl NewRun {
-    fn new(copies: &CopySet, replaced: &[ReplacedRun], run: NumberedRun) -> NewRun {
+    fn new(copies: &CopySet, replaced: &[ReplacedRun], mut run: NumberedRun) -> NewRun {
         let before = copies.locations.clone();
         let mut after = before.clone();
         let mut live = Bitmap::default();
@@ -88,7 +88,8 @@ impl NewRun {
             }
             new_docs.insert(*number, docs);
         }
-        NewRun { run: NumberedRun { live: LiveSet::of(&live), ..run }, before, after, new_docs }
+        run.live = LiveSet::of(&live);
+        NewRun { run, before, after, new_docs }
     }
 
     /// Points locations to the new run, and returns it.

@@ -302,7 +302,7 @@ fn merge_outcome(is_replaced: bool) -> MergeOutcome {
 /// outdated, then merges `fan_in` runs of the same tier.
 fn plan_merge(copies: &CopySet, fan_in: usize) -> Option<MergePlan> {
     let mut runs = Vec::new();
-    for NumberedRun { number, run, live } in copies.runs.iter() {
+    for NumberedRun { number, run, live, .. } in copies.runs.iter() {
         if let Run::Disk(disk) = run {
             runs.push(PlannedRun { number: *number, run: Arc::clone(disk), live: live.clone() });
         }

@@ -367,7 +367,7 @@ fn merge(index: &Index, variant: VariantNumber) {
     let Some(copies) = version.copy_set(variant) else { return };
     let merged = MemoryRun::new(10_000, 4);
     let mut replaced = Vec::new();
-    for NumberedRun { number, run, live } in copies.runs.iter() {
+    for NumberedRun { number, run, live, .. } in copies.runs.iter() {
         let live_docs = live.to_bitmap();
         let Run::Memory(memory) = run else { continue };
         for doc in live_docs.iter() {
@@ -393,7 +393,7 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     let version = index.version();
     let Some(copies) = version.copy_set(variant) else { return };
     let (mut inputs, mut replaced) = (Vec::new(), Vec::new());
-    for NumberedRun { number, run, live } in copies.runs.iter() {
+    for NumberedRun { number, run, live, .. } in copies.runs.iter() {
         let Run::Disk(disk) = run else { panic!("all runs are on disk") };
         let live_docs = Arc::new(live.to_bitmap());
         inputs.push(MergeInput { run: Arc::clone(disk), live_docs: Arc::clone(&live_docs) });

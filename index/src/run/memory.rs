@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use self::tokens::MemoryTokens;
-pub(crate) use self::tokens::{BlockPostings, MemoryToken};
+pub(crate) use self::tokens::{BlockPostings, BlockSteps, MemoryToken};
 use super::orders::{KeyKind, MemoryOrders, RankRange, RunOrder};
-use super::token_match::FieldLengths;
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
 use crate::error::Error;
@@ -265,15 +264,9 @@ impl MemoryRun {
         self.tokens.find(column, self.len(), &text, wanted, interrupt)
     }
 
-    /// Returns the number of tokens in the text of a document, rounded as Tantivy does; valid once its tokens were
-    /// collected.
-    pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
-        self.tokens.length_step(column, document)
-    }
-
-    /// Returns the number of tokens in the texts of a column whose tokens were collected.
-    pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
-        self.tokens.field_lengths(column)
+    /// Returns the lengths of the texts of a column whose tokens were collected.
+    pub(super) fn length_steps(&self, column: ColumnId) -> BlockSteps {
+        self.tokens.length_steps(column)
     }
 
     /// Returns the document with this number, which must be below [`MemoryRun::len`].

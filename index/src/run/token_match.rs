@@ -22,17 +22,23 @@ pub(crate) struct FieldLengths {
 }
 
 impl FieldLengths {
-    /// Computes the lengths from steps, Tantivy's rounded lengths.
-    pub(crate) fn of_steps(steps: &[u8]) -> FieldLengths {
-        // A run has few different lengths, so each is decoded only once.
-        let mut counts = [0u64; 256];
-        steps.iter().for_each(|&step| counts[usize::from(step)] += 1);
-        let mut lengths = FieldLengths::default();
-        for (step, count) in (0u8..=255).zip(counts).skip(1) {
-            lengths.documents += count;
-            lengths.tokens += count * u64::from(FieldNormReader::id_to_fieldnorm(step));
-        }
-        lengths
+    /// Adds a text. `step` is its length, rounded as Tantivy does.
+    pub(crate) fn add(&mut self, step: u8) {
+        let FieldLengths { documents, tokens } = FieldLengths::of_text(step);
+        self.documents += documents;
+        self.tokens += tokens;
+    }
+
+    /// Removes a text that was added.
+    pub(crate) fn remove(&mut self, step: u8) {
+        let FieldLengths { documents, tokens } = FieldLengths::of_text(step);
+        // No length is subtracted that was not added, unless the file is damaged, which is reported.
+        self.documents = self.documents.saturating_sub(documents);
+        self.tokens = self.tokens.saturating_sub(tokens);
+    }
+
+    fn of_text(step: u8) -> FieldLengths {
+        FieldLengths { documents: u64::from(step > 0), tokens: u64::from(FieldNormReader::id_to_fieldnorm(step)) }
     }
 }
 

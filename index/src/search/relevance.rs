@@ -4,8 +4,12 @@
 //! then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
-//! `servers` adds nothing. The statistics of BM25 cover all runs, including outdated documents and drafts. So the score
-//! of a resource does not depend on the token, nor on the run that holds it.
+//! `servers` adds nothing.
+//!
+//! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
+//! count drafts as well, nor on the runs, since they count no outdated documents. So two servers with the same resources
+//! order them equally, whatever they have merged. The statistics are integers, and the scores of fields and words are added
+//! in the same order for every resource, so scores are equal to the bit.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -17,7 +21,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
-use crate::run::{FieldLengths, NumberedRun, RunNumber};
+use crate::run::{NumberedRun, RunNumber};
 use crate::text_query::Closeness;
 
 /// The number of times that fields of less weight are added.
@@ -222,7 +226,8 @@ impl<'a> TextSearch<'a> {
             let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
             let Some(within) = self.candidates_at(token, closeness, candidates.members())? else { continue };
             let weight = field.bm25(found, self.interrupt)?;
-            for TokensInRun { is_fallback, run: NumberedRun { run, live, number }, tokens, .. } in found {
+            for TokensInRun { is_fallback, run: NumberedRun { run, live, number, .. }, tokens, .. } in found {
+                let steps = run.length_steps(field.of.column);
                 let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
                 let documents = of_runs.entry(*number).or_insert_with(|| {
                     let mut documents = run.documents_in(candidates.members());
@@ -233,8 +238,7 @@ impl<'a> TextSearch<'a> {
                     let slot = run.slot(document);
                     let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));
                     if let Some(rank) = candidates.rank(slot).filter(|_| is_in(within.bitmap()) && is_in(nulls)) {
-                        let step = run.length_step(field.of.column, document);
-                        scores[rank] += field.of.weight * weight.score(step, count);
+                        scores[rank] += field.of.weight * weight.score(steps.get(document), count);
                     }
                 })?;
             }
@@ -266,20 +270,20 @@ fn equal_parts<'b, 'a>(found: &'b [TokensInRun<'a>]) -> impl Iterator<Item = &'b
 impl SearchedField<'_> {
     /// Returns the BM25 weight of tokens that were found in this field.
     fn bm25(&self, found: &[TokensInRun<'_>], interrupt: &Interrupt<'_>) -> Result<Bm25Weight, Error> {
-        let mut lengths = FieldLengths::default();
-        for (copies, _) in self.copies() {
-            copies.runs.iter().for_each(|run| lengths += run.run.field_lengths(self.of.column));
-        }
+        let lengths = self.lengths();
         let mut having = 0;
         for found in found {
             having += found.count(interrupt)? as u64;
         }
-        // A text of punctuation only has no tokens, and is not counted among the documents with a length.
+        // A document with a token has a length, unless a file is damaged; BM25 panics on more documents with a token than
+        // documents.
         let documents = lengths.documents.max(having).max(1);
         let average = lengths.tokens.max(1) as f32 / documents as f32;
         Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))
     }
 }
 
+#[cfg(test)]
+mod histories;
 #[cfg(test)]
 mod tests;

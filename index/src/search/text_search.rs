@@ -8,7 +8,7 @@ use super::query_cache::RunResult;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::{NumberedRun, Run, RunTokens};
+use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::text_query::{Closeness, Requirement, RowTester, TextField, TextQuery, WantedToken};
 use crate::value::ValueRef;
@@ -30,6 +30,8 @@ pub(super) struct SearchedField<'a> {
     pub(super) of: TextField,
     own: Option<&'a CopySet>,
     pub(super) fallback: Option<Fallback<'a>>,
+    /// The lengths of the current texts of all copies, once computed.
+    lengths: OnceCell<FieldLengths>,
 }
 
 /// The copies that are read where the field is null.
@@ -69,7 +71,7 @@ pub(super) struct TokensInRun<'a> {
     pub(super) is_fallback: bool,
     pub(super) run: &'a NumberedRun,
     pub(super) tokens: RunTokens,
-    /// The number of documents of the run that have one of them, outdated documents included.
+    /// The number of current documents of the run that have one of them.
     having: OnceCell<usize>,
 }
 
@@ -204,9 +206,8 @@ impl<'a> TextSearch<'a> {
     {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
         for found in found {
-            let NumberedRun { run, live, .. } = found.run;
-            let mut documents = found.documents(self.interrupt)?;
-            live.retain_in(&mut documents);
+            let run = &found.run.run;
+            let documents = found.documents(self.interrupt)?;
             match &self.fields[found.field].fallback {
                 Some(Fallback { nulls, .. }) if found.is_fallback => {
                     let mut here = Bitmap::with_room(self.version.slot_count as usize);
@@ -262,9 +263,10 @@ impl Requirement {
 }
 
 impl TokensInRun<'_> {
-    /// Returns the documents of the run that have one of the tokens.
+    /// Returns the current documents of the run that have one of the tokens.
     fn documents(&self, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
-        let documents = self.run.run.having(&self.tokens, interrupt)?;
+        let mut documents = self.run.run.having(&self.tokens, interrupt)?;
+        self.run.live.retain_in(&mut documents);
         self.having.get_or_init(|| documents.count());
         Ok(documents)
     }
@@ -291,7 +293,17 @@ impl<'a> SearchedField<'a> {
             None => None,
             Some(copies) => Some(Fallback { copies, nulls: nulls(of.column)? }),
         };
-        Ok(SearchedField { of, own: copies(variant), fallback })
+        Ok(SearchedField { of, own: copies(variant), fallback, lengths: OnceCell::new() })
+    }
+
+    /// Returns the lengths of the current texts of its copies. Tokens must have been looked up in all of their runs.
+    pub(super) fn lengths(&self) -> FieldLengths {
+        *self.lengths.get_or_init(|| {
+            let mut lengths = FieldLengths::default();
+            let runs = self.copies().flat_map(|(copies, _)| copies.runs.iter());
+            runs.for_each(|run| lengths += run.field_lengths(self.of.column));
+            lengths
+        })
     }
 
     /// Returns the copies that have its values, each with whether it is the fallback.

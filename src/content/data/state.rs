@@ -176,6 +176,12 @@ impl Collection {
         SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(visibility), seen }
     }
 
+    /// Returns the version of the resources in the order of relevance. It changes with every write, since drafts count in
+    /// the statistics of scores, whoever reads.
+    pub(crate) fn ranked_version(&self, visibility: Visibility) -> SeenVersion {
+        SeenVersion { changed: self.versions.all, ..self.seen_version(visibility) }
+    }
+
     /// Returns the version of a resource of this snapshot.
     pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
         let id = ResourceId::from_u128(hit.id);

@@ -85,6 +85,11 @@ impl ListRequest {
     pub fn depends_on(&self) -> Vec<String> {
         self.params.depends_on()
     }
+
+    /// Returns whether the list is ordered by relevance.
+    pub fn is_ranked(&self) -> bool {
+        self.params.is_ranked()
+    }
 }
 
 impl View {

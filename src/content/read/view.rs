@@ -202,9 +202,13 @@ impl View {
 
     /// Returns the version of the blueprint's lists that also depend on the blueprints `depends_on`, by slug, in order.
     /// It changes with every write of which the token may see something, and with every change of visibility or day
-    /// that could change an answer.
-    pub fn list_version(&self, depends_on: &[String]) -> AnswerVersion {
-        let own = self.collection.seen_version(self.visibility);
+    /// that could change an answer. The version of a list by relevance, `is_ranked`, also changes with writes to drafts,
+    /// because these count in the statistics of scores.
+    pub fn list_version(&self, depends_on: &[String], is_ranked: bool) -> AnswerVersion {
+        let own = match is_ranked {
+            true => self.collection.ranked_version(self.visibility),
+            false => self.collection.seen_version(self.visibility),
+        };
         let related = self.related_versions(depends_on);
         AnswerVersion::of_list(self.state.epoch, ListVersion::new(own, day_number(self.now), related))
     }

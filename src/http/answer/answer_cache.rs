@@ -2,8 +2,8 @@
 //! documents.
 //!
 //! An answer is kept under everything that its request asks for ([`RequestKey`]), and is valid for one version
-//! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints that are is kept with
-//! the answer, since it is known only once the request's parameters were read. So nothing has to be told to this
+//! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints these are, and whether
+//! drafts count in its order, is kept with the answer, since it is known only once the request's parameters were read. So nothing has to be told to this
 //! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
 //! the same while the answer is being made wait for it.
 //!
@@ -59,6 +59,8 @@ pub(crate) struct CachedAnswer {
     pub(crate) version: AnswerVersion,
     /// The slugs of the other blueprints that its version is made from.
     pub(crate) depends_on: Arc<[String]>,
+    /// True for a list by relevance, which has another version than other lists.
+    pub(crate) is_ranked: bool,
     pub(crate) etag: HeaderValue,
     /// The headers that the body depends on.
     pub(crate) vary: &'static str,
@@ -174,9 +176,8 @@ impl AnswerCache {
         }
     }
 
-    /// Returns the cached answer for `key` if it has the version that `version` returns for the blueprints it depends
-    /// on.
-    pub(crate) fn get(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
+    /// Returns the cached answer for `key` if it has the version that `version` returns for what it depends on.
+    pub(crate) fn get(&self, key: &[u8], version: impl FnOnce(&CachedAnswer) -> AnswerVersion) -> Option<CachedAnswer> {
         // A miss is not counted here: the request asks once more, to have the answer made.
         let answer = self.kept(key, version)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
@@ -246,9 +247,9 @@ impl AnswerCache {
         NextAction::Make(Turn { cache: self, key, made })
     }
 
-    fn kept(&self, key: &[u8], version: impl FnOnce(&[String]) -> AnswerVersion) -> Option<CachedAnswer> {
+    fn kept(&self, key: &[u8], version: impl FnOnce(&CachedAnswer) -> AnswerVersion) -> Option<CachedAnswer> {
         let answer = self.answers.get(key)?;
-        if answer.version == version(&answer.depends_on) {
+        if answer.version == version(&answer) {
             return Some(answer);
         }
         // It is outdated: only a request that took its view before the last write could still ask for it.

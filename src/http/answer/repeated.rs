@@ -52,11 +52,11 @@ fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> 
     let answer = match id {
         None => {
             let key = asked.list(app.config.public_url.is_none(), view.sees_drafts());
-            app.answers.get(&key, |depends_on| view.list_version(depends_on))?
+            app.answers.get(&key, |kept| view.list_version(&kept.depends_on, kept.is_ranked))?
         }
         Some(id) => {
             let resource = view.locate(id).ok()?;
-            app.answers.get(&asked.resource(), |depends_on| view.resource_version(&resource, depends_on))?
+            app.answers.get(&asked.resource(), |kept| view.resource_version(&resource, &kept.depends_on))?
         }
     };
     let is_known = is_unmodified(request.headers(), &answer.etag);

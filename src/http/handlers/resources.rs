@@ -48,7 +48,8 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
     let depends_on: Arc<[String]> = request.depends_on().into();
-    let version = view.list_version(&depends_on);
+    let is_ranked = request.is_ranked();
+    let version = view.list_version(&depends_on, is_ranked);
     let etag = etag(version.tag(&base));
     if known.names(&etag) {
         return Ok(not_modified(etag, vary));
@@ -56,7 +57,7 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     let make = async || {
         let list = view.list_in_time(&request).await?;
         let body = Bytes::from(list_body(list, None, &url, &call.query));
-        Ok(CachedAnswer { version, depends_on, etag, vary, body })
+        Ok(CachedAnswer { version, depends_on, is_ranked, etag, vary, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
     Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
@@ -121,7 +122,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
         false => format!("{{\"data\":{data},\"included\":{}}}", view.read_included(&resource, &params).await?),
     };
     let body = Bytes::from(body);
-    let answer = CachedAnswer { version, depends_on, etag, vary: VARY_BY_TOKEN, body };
+    let answer = CachedAnswer { version, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, body };
     call.app.answers.keep(&key, &answer);
     Ok(answer.respond(false))
 }

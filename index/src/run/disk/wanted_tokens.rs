@@ -5,7 +5,7 @@ use super::disk_run::DiskRun;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::postings::{PostingList, PostingLists};
-use crate::run::token_match::{FieldLengths, TokenMatch};
+use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
 use crate::text_query::WantedToken;
 
@@ -42,14 +42,10 @@ impl DiskRun {
         self.dictionary.lists()
     }
 
-    /// Returns the number of tokens in the text of a document, rounded as Tantivy does.
-    pub(crate) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
-        self.dictionary.length_step(column, document)
-    }
-
-    /// Returns the number of tokens in the texts of a column.
-    pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
-        self.dictionary.field_lengths(column)
+    /// Returns the number of tokens in the text of each document, rounded as Tantivy does; empty if the run has none in
+    /// this column.
+    pub(crate) fn length_steps(&self, column: ColumnId) -> &[u8] {
+        self.dictionary.length_steps(column)
     }
 }
 

@@ -11,7 +11,8 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::token_match::{FieldLengths, TokenMatch};
+use crate::run::ranked::MAX_COUNT;
+use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
 use crate::text_query::WantedToken;
 use crate::tokens::each_token;
@@ -55,7 +56,7 @@ struct TokenEnd {
 struct BlockPosting {
     /// The document's number within the block.
     document: u8,
-    /// The count. Larger ones are cut off, because they make hardly any difference to the score.
+    /// The count, at most [`MAX_COUNT`].
     count: u16,
 }
 
@@ -72,6 +73,19 @@ impl BlockPostings {
         for posting in &self.block.postings[self.within.start as usize..self.within.end as usize] {
             emit(self.block.documents.start + u32::from(posting.document), u32::from(posting.count));
         }
+    }
+}
+
+/// The lengths of the texts whose tokens were collected.
+pub(crate) struct BlockSteps {
+    blocks: Vec<Arc<TokenBlock>>,
+}
+
+impl BlockSteps {
+    /// Returns the number of tokens of a document, rounded as Tantivy does; 0 if they were not collected.
+    pub(crate) fn get(&self, document: u32) -> u8 {
+        let block = self.blocks.get((document / BLOCK) as usize);
+        block.and_then(|block| block.steps.get((document % BLOCK) as usize)).copied().unwrap_or(0)
     }
 }
 
@@ -93,21 +107,9 @@ impl MemoryTokens {
         Ok(found)
     }
 
-    /// Returns the number of tokens of a document, rounded as Tantivy does. [`MemoryTokens::find`] must have collected
-    /// them.
-    pub(super) fn length_step(&self, column: ColumnId, document: u32) -> u8 {
-        let columns = self.columns.lock();
-        let block = columns.get(&column).and_then(|blocks| blocks.get((document / BLOCK) as usize));
-        block.and_then(|block| block.steps.get((document % BLOCK) as usize)).copied().unwrap_or(0)
-    }
-
-    /// Returns the number of tokens in the texts whose tokens were collected.
-    pub(super) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
-        let mut lengths = FieldLengths::default();
-        for block in self.columns.lock().get(&column).into_iter().flatten() {
-            lengths += FieldLengths::of_steps(&block.steps);
-        }
-        lengths
+    /// Returns the lengths of the texts of a column. [`MemoryTokens::find`] must have collected their tokens.
+    pub(super) fn length_steps(&self, column: ColumnId) -> BlockSteps {
+        BlockSteps { blocks: self.columns.lock().get(&column).cloned().unwrap_or_default() }
     }
 
     fn blocks(
@@ -164,7 +166,7 @@ impl TokenBlock {
         let mut block = TokenBlock { documents, text: String::new(), tokens: Vec::new(), postings: Vec::new(), steps };
         for of_token in occurrences.chunk_by(|one, other| text_of(one).cmp(text_of(other)) == Ordering::Equal) {
             for of_document in of_token.chunk_by(|one, other| one.document == other.document) {
-                let count = u16::try_from(of_document.len()).unwrap_or(u16::MAX);
+                let count = u16::try_from(of_document.len()).unwrap_or(MAX_COUNT);
                 block.postings.push(BlockPosting { document: of_document[0].document, count });
             }
             block.text.push_str(text_of(&of_token[0]));

@@ -16,6 +16,7 @@ fn answer(number: u64, body: impl AsRef<[u8]>) -> CachedAnswer {
     CachedAnswer {
         version: version(number),
         depends_on: Arc::default(),
+        is_ranked: false,
         etag: HeaderValue::from_static("\"x\""),
         vary: "Authorization",
         body,

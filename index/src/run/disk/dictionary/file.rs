@@ -1,7 +1,7 @@
 //! An open dictionary: looks up strings of its lists, and lengths of texts.
 
 use std::ops::Range;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::format::{MAGIC, SectionKind, StringsOf};
 use super::strings::{PickResult, Place, Strings};
@@ -10,7 +10,6 @@ use crate::interrupt::Interrupt;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::sections::SectionFile;
-use crate::run::token_match::FieldLengths;
 use crate::schema::ColumnId;
 
 /// An open dictionary.
@@ -25,8 +24,6 @@ struct DictionaryColumn {
     /// The lists of strings, by [`StringsOf`].
     strings: [Option<Strings>; StringsOf::ALL.len()],
     lengths: Option<CheckedBytes>,
-    /// The sum, computed on first use.
-    sum_of_lengths: OnceLock<FieldLengths>,
 }
 
 impl Dictionary {
@@ -41,12 +38,7 @@ impl Dictionary {
             for (of, strings) in StringsOf::ALL.into_iter().zip(&mut strings) {
                 *strings = Strings::open(&sections, id, of)?;
             }
-            Ok(DictionaryColumn {
-                id,
-                strings,
-                lengths: sections.section(SectionKind::lengths(id))?,
-                sum_of_lengths: OnceLock::new(),
-            })
+            Ok(DictionaryColumn { id, strings, lengths: sections.section(SectionKind::lengths(id))? })
         };
         let columns = ids.into_iter().map(column).collect::<Result<_, String>>()?;
         Ok(Dictionary { lists: PostingLists::new(file, sections.documents), columns })
@@ -128,13 +120,10 @@ impl Dictionary {
         lengths.and_then(|lengths| lengths.get(document..document + 1)).map_or(0, |bytes| bytes[0])
     }
 
-    /// Returns the number of tokens in the texts of a column.
-    pub(in crate::run::disk) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
-        let Some(column) = self.column(column) else { return FieldLengths::default() };
-        *column.sum_of_lengths.get_or_init(|| {
-            let steps = column.lengths.as_ref().map(CheckedBytes::all).unwrap_or_default();
-            FieldLengths::of_steps(steps)
-        })
+    /// Returns the lengths of all documents' texts in a column; empty if it has none. See [`Dictionary::length_step`].
+    pub(in crate::run::disk) fn length_steps(&self, column: ColumnId) -> &[u8] {
+        let lengths = self.column(column).and_then(|column| column.lengths.as_ref());
+        lengths.map(CheckedBytes::all).unwrap_or_default()
     }
 
     /// Returns its columns, each with whether it has the lengths of its texts.
