@@ -25,9 +25,9 @@ use url::Url;
 
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
-    AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, ClusterArgs, ClusterCommand, Command, ConfigArgs,
-    ConfigCommand, ExportArgs, FolderArgs, ImportArgs, MemberArgs, MemberCommand, NodeArgs, RestoreArgs, SalvageArgs, ServeArgs,
-    ServerArgs, TableArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
+    AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, ClusterArgs, ClusterCommand,
+    Command, ConfigArgs, ConfigCommand, ExportArgs, FolderArgs, ImportArgs, MemberArgs, MemberCommand, NodeArgs,
+    RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TableArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
 };
 pub use error::ConfigError;
 pub use generated::{completions, manual};
@@ -138,7 +138,10 @@ impl Config {
     /// Returns a hash of the settings that change answers, and so should be the same on all servers of a cluster.
     pub fn hash_of_shared_settings(&self) -> String {
         let shared = (&self.video_hosts, self.changes_kept, &self.public_url, self.max_body_bytes, &self.cache_control);
-        let hash = std::hash::BuildHasher::hash_one(&std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default(), shared);
+        let hash = std::hash::BuildHasher::hash_one(
+            &std::hash::BuildHasherDefault::<std::hash::DefaultHasher>::default(),
+            shared,
+        );
         format!("{hash:016x}")
     }
 

@@ -122,7 +122,13 @@ fn a_flag_overrides_the_environment_which_overrides_the_file() {
             |c| c.keepalive_timeout.as_secs().to_string(),
             ["1", "2", "3"],
         ),
-        ("--log-filter=warn", "BINDERY_LOG_FILTER=debug", "log_filter='error'", |c| c.log_filter.clone(), ["warn", "debug", "error"]),
+        (
+            "--log-filter=warn",
+            "BINDERY_LOG_FILTER=debug",
+            "log_filter='error'",
+            |c| c.log_filter.clone(),
+            ["warn", "debug", "error"],
+        ),
         (
             "--rate-limit-per-token=1/s",
             "BINDERY_RATE_LIMIT_PER_TOKEN=20/m",
@@ -240,7 +246,9 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
     }
     let error = resolve(&["--log-filter=warn,inffo"], &[], "").unwrap_err().to_string();
     assert!(error.starts_with("`log_filter` has `inffo`, which is no level; levels are `off`, `error`"), "{error}");
-    assert!(resolve(&["--log-filter=,,=x=y"], &[], "").unwrap_err().to_string().starts_with("`log_filter` is `,,=x=y`"));
+    assert!(
+        resolve(&["--log-filter=,,=x=y"], &[], "").unwrap_err().to_string().starts_with("`log_filter` is `,,=x=y`")
+    );
 }
 
 #[test]

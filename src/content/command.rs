@@ -16,10 +16,10 @@ use bindery_model::time::Millis;
 use bindery_model::value::FieldRemovals;
 use serde_json::Value;
 
-use crate::data::leader::Leader;
 use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::index_mapping::Columns;
 use crate::data::kept_answer::IdempotentRequest;
+use crate::data::leader::Leader;
 use crate::data::lookup::Lookup;
 use crate::data::records::Meta;
 use crate::data::saved_view::{NewView, SavedView, ViewPatch};

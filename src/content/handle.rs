@@ -19,8 +19,8 @@ use bindery_store::{Store, StoreError, has_failed_write};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-use crate::api::cluster::{ClusterNode, note_used};
 use crate::admission::{Admission, LARGE_BODY_BYTES, MemoryPermit};
+use crate::api::cluster::{ClusterNode, note_used};
 use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
 use crate::command::{Command, KeepAnswer, Outcome};

@@ -245,5 +245,9 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
     let headers =
         [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY, X_REQUEST_ID, BINDERY_AFTER];
     let layer = CorsLayer::new().allow_origin(allowed).allow_methods(methods).allow_headers(headers);
-    Some(layer.expose_headers([X_REQUEST_ID, ETAG, LOCATION, ALLOW, RETRY_AFTER, BINDERY_NUMBER, BINDERY_LAG]).max_age(PREFLIGHT_AGE))
+    Some(
+        layer
+            .expose_headers([X_REQUEST_ID, ETAG, LOCATION, ALLOW, RETRY_AFTER, BINDERY_NUMBER, BINDERY_LAG])
+            .max_age(PREFLIGHT_AGE),
+    )
 }

@@ -50,7 +50,9 @@ impl Membership {
         let read: Membership = serde_json::from_slice(&bytes).map_err(|error| damaged(error.to_string()))?;
         match read.format {
             FORMAT => Ok(Some(read)),
-            other => Err(damaged(format!("it has format {other}, and this version of the server knows format {FORMAT}"))),
+            other => {
+                Err(damaged(format!("it has format {other}, and this version of the server knows format {FORMAT}")))
+            }
         }
     }
 

@@ -41,13 +41,7 @@ struct Known {
 
 impl Status {
     pub(crate) fn new(position: Position) -> Status {
-        let known = Known {
-            position,
-            at_tail: Instant::now(),
-            has_caught_up: false,
-            fault: None,
-            must_rejoin: false,
-        };
+        let known = Known { position, at_tail: Instant::now(), has_caught_up: false, fault: None, must_rejoin: false };
         Status(Arc::new(Inner { known: Mutex::new(known), follower: OnceLock::new() }))
     }
 

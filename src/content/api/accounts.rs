@@ -201,9 +201,11 @@ impl Content {
     /// `NOT_FOUND`.
     pub async fn end_session(&self, access: &Access, id: &str) -> Result<()> {
         let is_reachable = |session: &Session| access.member() == Some(session.member) || access.may(Ability::Manage);
-        if !self.state().accounts.session_by_id(id).is_some_and(is_reachable) {
-            return Err(no_session(id));
-        }
+        self.checked(|| match self.state().accounts.session_by_id(id).is_some_and(is_reachable) {
+            true => Ok(()),
+            false => Err(no_session(id)),
+        })
+        .await?;
         let command = Command::Account(AccountCommand::EndSession(id.to_owned()));
         self.submit_as(access, command).await.map(|_| ())
     }
@@ -223,7 +225,7 @@ impl Content {
     /// `FORBIDDEN`, `NOT_FOUND`.
     pub async fn invite(&self, access: &Access, id: &str) -> Result<IssuedInvitation> {
         access.require(&[Ability::Manage])?;
-        let id = self.state().member(id)?.id;
+        let id = self.checked(|| Ok(self.state().member(id)?.id)).await?;
         issued(self.submit_as(access, Command::Account(AccountCommand::Invite(id))).await?)
     }
 

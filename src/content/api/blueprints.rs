@@ -65,7 +65,7 @@ impl Replacement {
     pub async fn run(self, body: &[u8]) -> Result<ReplacementOutcome> {
         let Replacement { content, access, slug, mode, force } = self;
         let (body, admitted) = content.read_body(body, json::parse).await?;
-        content.check_changeable(&slug, &body, mode)?;
+        content.checked(|| content.check_changeable(&slug, &body, mode)).await?;
         let definition = Definition::parse_for(&slug, body)?;
         drop(admitted);
         if mode == Mode::DryRun {
@@ -132,7 +132,7 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`, `INVALID_PARAMETER`, `CONFLICT`.
     pub async fn delete_blueprint(&self, access: &Access, slug: &str, raw_query: &str) -> Result<()> {
-        self.check_managed(access, slug)?;
+        self.checked(|| self.check_managed(access, slug)).await?;
         let force = RawParams::parse(raw_query).flag("force")?;
         let command = Command::DeleteBlueprint { slug: slug.to_owned(), force };
         self.submit_as(access, command).await.map(|_| ())

@@ -133,6 +133,21 @@ impl Content {
         self.state().number
     }
 
+    /// Runs a check that may refuse a write before it reaches the committer. On a node, a refusal counts only if it was
+    /// decided against a state that was confirmed after the call: another node may have written long ago what is missing here.
+    ///
+    /// # Errors
+    /// Those of the check; `LOG_UNREACHABLE` if its refusal cannot be confirmed.
+    pub async fn checked<T>(&self, check: impl Fn() -> Result<T>) -> Result<T> {
+        match check() {
+            Err(_) if self.shared.cluster.is_some() => {
+                self.confirm().await?;
+                check()
+            }
+            checked => checked,
+        }
+    }
+
     /// Confirms that this server has everything that was acknowledged by any server before the call. Returns the number of
     /// the state that includes it.
     ///

@@ -58,7 +58,7 @@ impl Content {
     /// `FORBIDDEN`, `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
     pub async fn change_member(&self, access: &Access, id: &str, body: &[u8]) -> Result<Member> {
         access.require(&[Ability::Manage])?;
-        let id = self.state().member(id)?.id;
+        let id = self.checked(|| Ok(self.state().member(id)?.id)).await?;
         let (patch, _) = self.read_body(body, access::member_patch).await?;
         member_of(&self.submit_as(access, Command::ChangeMember(id, patch)).await?)
     }
@@ -69,7 +69,7 @@ impl Content {
     /// `FORBIDDEN`, `NOT_FOUND`.
     pub async fn delete_member(&self, access: &Access, id: &str) -> Result<()> {
         access.require(&[Ability::Manage])?;
-        let id = self.state().member(id)?.id;
+        let id = self.checked(|| Ok(self.state().member(id)?.id)).await?;
         self.submit_as(access, Command::DeleteMember(id)).await.map(|_| ())
     }
 }

@@ -147,7 +147,14 @@ impl ResourceWriter {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let terms = UpdateTerms { id, if_match, may_publish: self.may_publish(), extent };
         body::check_publication(&terms, &parsed)?;
-        self.check_match(id, &terms.if_match)?;
+        if let Err(refusal) = self.check_match(id, &terms.if_match) {
+            if self.content.node().is_none() {
+                return Err(refusal);
+            }
+            self.content.confirm().await?;
+            self.refresh()?;
+            self.check_match(id, &terms.if_match)?;
+        }
         let sent = sent_attributes(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];

@@ -70,7 +70,7 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `CONFLICT` if too many are shared.
     pub async fn change_view(&self, access: &Access, id: &str, body: &[u8]) -> Result<OwnedView> {
-        self.check_view(access, id)?;
+        self.checked(|| self.check_view(access, id)).await?;
         let (patch, _) = self.read_body(body, view::view_patch).await?;
         let outcome = self.submit_as(access, Command::ChangeView(id.to_owned(), patch)).await?;
         Ok(self.owned(view_of(outcome)?))
@@ -81,7 +81,7 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`.
     pub async fn delete_view(&self, access: &Access, id: &str) -> Result<()> {
-        self.check_view(access, id)?;
+        self.checked(|| self.check_view(access, id)).await?;
         self.submit_as(access, Command::DeleteView(id.to_owned())).await.map(|_| ())
     }
 

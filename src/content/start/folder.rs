@@ -16,7 +16,22 @@ const LOCK: &str = "LOCK";
 
 /// The known files of a data folder, by subfolder. The files of index and analytics are listed in their own crates.
 const KNOWN: [(&str, &[&str]); 6] = [
-    ("", &[LOCK, INDEX, bindery_base::LOG, bindery_base::STORE, "base", "analytics", "backups", restoring::RESTORING, NODE_FILE, "node.json.new", "joining.base"]),
+    (
+        "",
+        &[
+            LOCK,
+            INDEX,
+            bindery_base::LOG,
+            bindery_base::STORE,
+            "base",
+            "analytics",
+            "backups",
+            restoring::RESTORING,
+            NODE_FILE,
+            "node.json.new",
+            "joining.base",
+        ],
+    ),
     (bindery_base::LOG, &[LOCK, "*.log", "next.zeros", "torn-*"]),
     ("base", &["*.base", "next", "next.unfinished"]),
     (bindery_base::STORE, &["sled", "scattered", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),

@@ -73,9 +73,8 @@ pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<St
     let base = path.join(FIRST_BASE);
     let fail = |error: &dyn std::fmt::Display| StartError::folder(path, error);
     let written = bindery_base::write(&store, &log.reader(), &base).map_err(|error| fail(&error));
-    let created = written.and_then(|header| {
-        create_cluster(path, address, &base, header.number).map_err(|error| fail(&error))
-    });
+    let created =
+        written.and_then(|header| create_cluster(path, address, &base, header.number).map_err(|error| fail(&error)));
     // It is not needed any more, whatever happened.
     let _ = std::fs::remove_file(&base);
     store.checkpoint().map_err(|error| fail(&error))?;

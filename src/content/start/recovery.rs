@@ -96,8 +96,18 @@ pub(crate) fn load_state(
     let released = load_clock(store)?.last_time;
     let leader = store.get(&Key::Counter(Counter::Leader)).map_err(StartError::content)?;
     let leader = leader.map(|bytes| Leader::decode(&bytes).map(Arc::new)).transpose().map_err(StartError::content)?;
-    let mut state =
-        State { number, released, epoch, leader, blueprints: BTreeMap::new(), tokens, members, webhooks, views, accounts };
+    let mut state = State {
+        number,
+        released,
+        epoch,
+        leader,
+        blueprints: BTreeMap::new(),
+        tokens,
+        members,
+        webhooks,
+        views,
+        accounts,
+    };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;
         let versions = load_list_versions(store, blueprint.number)?;

@@ -28,8 +28,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 const CATCH_UP: Duration = Duration::from_secs(2);
 
 /// Headers that concern one connection only.
-const OF_CONNECTION: [HeaderName; 4] =
-    [CONNECTION, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
+const OF_CONNECTION: [HeaderName; 4] = [CONNECTION, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
 /// The address of the client whose request another node forwarded.
 #[derive(Debug, Clone)]
@@ -82,7 +81,8 @@ fn accept_forwarded(app: &App, node: &NodeStatus, mut request: Request) -> Forwa
     let key = app.cluster_key.as_ref();
     let client = key.and_then(|key| key.check(request.headers(), request.method(), request.uri()));
     let Some(client) = client else {
-        let message = "the header `Bindery-Node` does not come from a node of this cluster; check `cluster_key` and the clocks";
+        let message =
+            "the header `Bindery-Node` does not come from a node of this cluster; check `cluster_key` and the clocks";
         return Forwarding::Answered(Failure::from(Error::new(Code::Forbidden, message)).into_response());
     };
     if !node.leads {
@@ -159,4 +159,3 @@ fn outcome_unknown() -> Failure {
                 with the same `Idempotency-Key`, or read what is stored before you send it again";
     Error::new(Code::OutcomeUnknown, text).into()
 }
-

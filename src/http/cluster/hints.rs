@@ -1,6 +1,7 @@
 //! Hints: the leader tells the other nodes that it is there, and how far the log is, so that they need not ask the storage
 //! all the time. A hint that is lost or wrong makes something slower, nothing else.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
@@ -20,11 +21,17 @@ pub(crate) const PATH: &str = "/v2/cluster/hint";
 /// The time after which the leader is not counted on any more.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// What the leader says.
+/// The nodes that are greeted at a time.
+const MAX_STRANGERS: usize = 100;
+
+/// What a node says: the leader to all others, and a node that does not hear the leader to the leader.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hint {
-    /// The leader.
+    /// The node that says it.
     pub(crate) node: String,
+    /// Where it is reached.
+    pub(crate) address: String,
+    /// The term of the leader.
     pub(crate) term: u64,
     /// The sequence number of the last group.
     pub(crate) seq: u64,
@@ -32,12 +39,16 @@ pub(crate) struct Hint {
 
 /// What a node has heard from the leader.
 #[derive(Debug, Default)]
-pub(crate) struct Heard(Mutex<Option<(Instant, u64)>>);
+pub(crate) struct Heard {
+    leader: Mutex<Option<(Instant, u64)>>,
+    /// The addresses of nodes that did not hear this one, which leads.
+    strangers: Mutex<BTreeSet<String>>,
+}
 
 impl Heard {
     /// Notes a sign of the leader of a term.
     pub(crate) fn note(&self, term: u64) {
-        let mut heard = self.0.lock();
+        let mut heard = self.leader.lock();
         if heard.is_none_or(|(_, before)| before <= term) {
             *heard = Some((Instant::now(), term));
         }
@@ -45,7 +56,7 @@ impl Heard {
 
     /// Returns the time since the leader of this term, or a later one, was heard; `None` if it never was.
     pub(crate) fn since(&self, term: u64) -> Option<Duration> {
-        self.0.lock().filter(|(_, heard)| *heard >= term).map(|(at, _)| at.elapsed())
+        self.leader.lock().filter(|(_, heard)| *heard >= term).map(|(at, _)| at.elapsed())
     }
 
     /// Returns whether the leader can be counted on: it was heard a moment ago.
@@ -53,9 +64,22 @@ impl Heard {
         self.since(term).is_some_and(|since| since <= FRESH)
     }
 
+    /// Notes the address of a node that does not hear this one.
+    fn greet(&self, address: String) {
+        let mut strangers = self.strangers.lock();
+        if strangers.len() < MAX_STRANGERS && address.len() < 256 {
+            strangers.insert(address);
+        }
+    }
+
+    /// Takes the addresses of the nodes that did not hear this one.
+    pub(crate) fn take_strangers(&self) -> BTreeSet<String> {
+        std::mem::take(&mut self.strangers.lock())
+    }
+
     /// Forgets the leader: it has said that it cannot write.
     pub(crate) fn forget(&self) {
-        *self.0.lock() = None;
+        *self.leader.lock() = None;
     }
 }
 
@@ -76,7 +100,13 @@ pub(crate) async fn receive(
     if let Some((upkeep, node)) = app.content.upkeep().zip(app.content.node())
         && hint.node != node.node
     {
-        app.heard.note(hint.term);
+        let is_of_leader =
+            node.leader.as_ref().is_none_or(|leader| leader.node == hint.node || hint.term > leader.term);
+        match is_of_leader {
+            true => app.heard.note(hint.term),
+            false if node.leads => app.heard.greet(hint.address),
+            false => {}
+        }
         upkeep.hint(hint.seq);
     }
     Ok(StatusCode::NO_CONTENT.into_response())

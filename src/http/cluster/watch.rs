@@ -94,12 +94,19 @@ impl Watch {
     }
 
     /// Tells all other nodes how far the log is.
-    async fn send_hints(&self, node: &NodeStatus) {
+    async fn send_hints(&mut self, node: &NodeStatus) {
+        for address in self.app.heard.take_strangers() {
+            if !self.others.contains(&address) {
+                self.others.push(address);
+            }
+        }
         let Some(leader) = &node.leader else { return };
-        let hint = Hint { node: node.node.clone(), term: leader.term, seq: node.standing.position.seq };
-        let Ok(body) = serde_json::to_vec(&hint) else { return };
-        let sending: BTreeMap<&String, _> =
-            self.others.iter().map(|address| (address, self.request(address, Method::POST, PATH, body.clone()))).collect();
+        let body = hint(node, leader.term);
+        let sending: BTreeMap<&String, _> = self
+            .others
+            .iter()
+            .map(|address| (address, self.request(address, Method::POST, PATH, body.clone())))
+            .collect();
         let all = sending.into_values().map(|request| tokio::time::timeout(BEAT, request));
         for sent in all.map(tokio::spawn).collect::<Vec<_>>() {
             let _ = sent.await;
@@ -119,7 +126,8 @@ impl Watch {
         let address = address.to_owned();
         async move {
             let stream = connect(&address).await.ok()?;
-            let (mut sender, connection) = hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream)).await.ok()?;
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream)).await.ok()?;
             let ending = tokio::spawn(connection);
             let mut request = Request::builder().method(method).uri(uri).header(HOST, address);
             if let Some(proof) = proof {
@@ -135,6 +143,10 @@ impl Watch {
     async fn suspect(&mut self, node: &NodeStatus) {
         let Some(leader) = node.leader.clone() else { return };
         let silence = self.app.heard.since(leader.term).unwrap_or_else(|| self.began.elapsed());
+        if !self.app.heard.is_fresh(leader.term) {
+            // The leader may not know yet that this node is there.
+            self.request(&leader.address, Method::POST, PATH, hint(node, leader.term)).await;
+        }
         if silence < SUSPICIOUS {
             self.suspected = None;
             return;
@@ -162,4 +174,11 @@ impl Watch {
             tracing::info!(%error, "this node did not become the leader");
         }
     }
+}
+
+fn hint(node: &NodeStatus, term: u64) -> Vec<u8> {
+    let (name, address) = (node.node.clone(), node.address.clone());
+    let hint = Hint { node: name, address, term, seq: node.standing.position.seq };
+    // A structure of texts and numbers is always JSON.
+    serde_json::to_vec(&hint).unwrap_or_default()
 }

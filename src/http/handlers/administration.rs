@@ -45,7 +45,9 @@ fn created(body: &Value, location: &str) -> RenderedResponse {
 }
 
 pub(crate) async fn replace_blueprint(call: Call<String>, body: JsonBody) -> Answer {
-    let replacement = call.app.content.replace_blueprint(&call.access, &call.path, &call.query)?;
+    let content = &call.app.content;
+    let begin = || content.replace_blueprint(&call.access, &call.path, &call.query);
+    let replacement = content.checked(begin).await?;
     let body = body.read(call.max_body_bytes()).await?;
     // Spawned as its own task, so that the change continues if the client disconnects (`API.md` 4.9.7).
     let change = tokio::spawn(async move { replacement.run(&body).await });

@@ -41,7 +41,9 @@ async fn run(
     body: JsonBody,
     idempotent: Option<Idempotency<BulkAnswer>>,
 ) -> Result<IdempotentAnswer<BulkAnswer>, Failure> {
-    let writing = call.app.content.write(&call.access, operation.ability(), &call.path, &call.query)?;
+    let content = &call.app.content;
+    let begin = || content.write(&call.access, operation.ability(), &call.path, &call.query);
+    let writing = content.checked(begin).await?;
     let body = body.read(call.max_body_bytes()).await?;
     Ok(writing.bulk(operation, &body, idempotent).await?)
 }

@@ -51,12 +51,17 @@ struct Report {
     sanitized: FieldRemovals,
 }
 
+async fn begin(call: &Call<String>) -> Result<Import, Error> {
+    let content = &call.app.content;
+    content.checked(|| content.import(&call.access, &call.path, &call.query)).await
+}
+
 /// Handles an import. With an `Idempotency-Key` the body is read completely, since the key stands for all of it.
 /// Without one it is streamed.
 pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
     let wanted = LineSelection::parse(&call.query);
     if !request.has_key() {
-        let import = call.app.content.import(&call.access, &call.path, &call.query)?;
+        let import = begin(&call).await?;
         return stream(import, Report::new(wanted?), request.into_body(), call.max_body_bytes()).await;
     }
     let for_render = *wanted.as_ref().unwrap_or(&LineSelection::All);
@@ -66,7 +71,7 @@ pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
         RenderedResponse::new(StatusCode::OK, lines).with(header::CONTENT_TYPE, LINE_TYPES[0])
     };
     let import = async |body: JsonBody, idempotent: Option<_>| {
-        let import = call.app.content.import(&call.access, &call.path, &call.query)?;
+        let import = begin(&call).await?;
         wanted?;
         let body = body.read_as(call.max_body_bytes(), &LINE_TYPES).await?;
         let idempotent = idempotent.ok_or_else(|| Error::internal("a body was read, but not fingerprinted"))?;

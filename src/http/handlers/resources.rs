@@ -8,9 +8,11 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse, Response};
 use bindery_content::{
     CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, PagePosition,
-    ResourceAnswer,
+    ResourceAnswer, ResourceWriter,
 };
 use bindery_model::ability::Ability;
+use bindery_model::error::Error;
+use bindery_model::id::ResourceId;
 use bindery_query::RawParams;
 use serde_json::{Value, json};
 
@@ -169,18 +171,29 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     };
     let create = async |body: JsonBody, idempotent| {
-        let writing = call.app.content.write(&call.access, Ability::Create, &call.path, &call.query)?;
+        let content = &call.app.content;
+        let begin = || content.write(&call.access, Ability::Create, &call.path, &call.query);
+        let writing = content.checked(begin).await?;
         let body = body.read(call.max_body_bytes()).await?;
         Ok(writing.create(&body, idempotent).await?)
     };
     request.answer(&call, Ability::Create, render, create).await
 }
 
+/// Returns a write to the resource that the path names.
+async fn target(call: &Call<Resource>, ability: Ability) -> Result<(ResourceWriter, ResourceId), Error> {
+    let (blueprint, id) = &call.path;
+    let begin = || {
+        let writing = call.app.content.write(&call.access, ability, blueprint, &call.query)?;
+        let id = writing.target(id)?;
+        Ok((writing, id))
+    };
+    call.app.content.checked(begin).await
+}
+
 /// Handles `PUT`, which replaces a copy, and `PATCH`, which changes parts of it.
 pub(crate) async fn update(call: Call<Resource>, method: Method, headers: HeaderMap, body: JsonBody) -> Answer {
-    let (blueprint, id) = &call.path;
-    let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
-    let id = writing.target(id)?;
+    let (writing, id) = target(&call, Ability::Update).await?;
     let body = body.read(call.max_body_bytes()).await?;
     let if_match = if_match(&headers);
     let resource = match method {
@@ -201,9 +214,7 @@ fn written_body(answer: &ResourceAnswer) -> String {
 }
 
 pub(crate) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
-    let (blueprint, id) = &call.path;
-    let writing = call.app.content.write(&call.access, Ability::Delete, blueprint, &call.query)?;
-    let id = writing.target(id)?;
+    let (writing, id) = target(&call, Ability::Delete).await?;
     writing.delete(id, if_match(&headers)).await?;
     Ok(no_content())
 }

@@ -53,7 +53,9 @@ pub(crate) async fn cluster(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
     let (Some(node), Some(upkeep)) = (call.app.content.node(), call.app.content.upkeep().cloned()) else {
-        return Err(Error::new(Code::NotFound, "this server belongs to no cluster: it was started without `log`").into());
+        return Err(
+            Error::new(Code::NotFound, "this server belongs to no cluster: it was started without `log`").into()
+        );
     };
     let standing = upkeep.standing();
     let listed = tokio::task::spawn_blocking(move || upkeep.nodes()).await.map_err(Error::internal)?;
@@ -67,7 +69,12 @@ pub(crate) async fn cluster(call: Call) -> Answer {
                 warnings.push(format!("its settings differ from those of {}", node.node));
             }
             if listed.version != env!("CARGO_PKG_VERSION") {
-                warnings.push(format!("it has version {}, and {} has {}", listed.version, node.node, env!("CARGO_PKG_VERSION")));
+                warnings.push(format!(
+                    "it has version {}, and {} has {}",
+                    listed.version,
+                    node.node,
+                    env!("CARGO_PKG_VERSION")
+                ));
             }
             let is_this = listed.node == node.node;
             let age = now_millis().saturating_sub(i64::try_from(listed.at).unwrap_or(i64::MAX)).max(0) / 1_000;
