@@ -140,16 +140,7 @@ fn union<'a>(values: impl Iterator<Item = &'a Value>) -> String {
 mod tests {
     #[test]
     fn the_client_has_every_operator() {
-        let client = super::typescript(std::iter::empty());
-        for line in [
-            "  not_equals?: V |",
-            "  ends_with?: V |",
-            "  has_any?: List<V> |",
-            "  between?: string |",
-            "  null?: boolean |",
-        ] {
-            assert!(client.contains(line), "no {line}");
-        }
+        assert!(super::typescript(std::iter::empty()).contains(&super::operators()));
     }
 
     #[test]

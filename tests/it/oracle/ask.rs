@@ -215,7 +215,7 @@ fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String
 /// Returns one of the operators that these fields support.
 fn operator(random: &mut Random, fields: Fields) -> &'static Operator {
     let all: Vec<&Operator> = OPERATORS.iter().filter(|operator| operator.fields.contains(&fields)).collect();
-    *random.pick(&all)
+    all[random.below(all.len())]
 }
 
 fn value(random: &mut Random, table: &Table, variant: usize, column: usize, operator: &Operator) -> String {
