@@ -5,6 +5,7 @@ mod shapes;
 
 use bindery_config::TypesArgs;
 use bindery_http::general_schemas;
+use bindery_query::{OPERATORS, Operand};
 use serde_json::Value;
 
 use super::blueprint::on_site;
@@ -13,6 +14,9 @@ use super::output::print;
 
 /// The part that does not depend on blueprints.
 const CLIENT: &str = include_str!("types/client.ts");
+
+/// The line of the client that the operators replace.
+const OPERATORS_HERE: &str = "  // The operators.\n";
 
 pub(super) async fn types(args: TypesArgs) -> Result<(), CliError> {
     if args.api {
@@ -45,7 +49,24 @@ fn typescript<'a>(blueprints: impl Iterator<Item = &'a Value>) -> String {
         push_blueprint(&mut out, blueprint, &slugs);
     }
     out.push_str("}\n\n");
-    out.push_str(CLIENT);
+    out.push_str(&CLIENT.replace(OPERATORS_HERE, &operators()));
+    out
+}
+
+/// Returns the operators of filters as properties, whose values have the type `V`.
+fn operators() -> String {
+    let mut out = String::new();
+    for operator in OPERATORS {
+        let value = match operator.operand {
+            Operand::Value | Operand::Text => "V",
+            Operand::List => "List<V>",
+            Operand::Pair => "string | readonly [V, V]",
+            Operand::Boolean => "boolean",
+        };
+        for name in [operator.name].into_iter().chain(operator.alias) {
+            out.push_str(&format!("  {name}?: {value} | undefined;\n"));
+        }
+    }
     out
 }
 
@@ -117,6 +138,11 @@ fn union<'a>(values: impl Iterator<Item = &'a Value>) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn the_client_has_every_operator() {
+        assert!(super::typescript(std::iter::empty()).contains(&super::operators()));
+    }
+
     #[test]
     fn the_dashboard_has_the_types_of_this_api() {
         let kept = include_str!("../../dashboard/src/lib/apiTypes.ts");

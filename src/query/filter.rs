@@ -21,6 +21,7 @@ use super::raw::RawParams;
 use super::strict;
 use crate::projection;
 
+pub use operator::{Fields, OPERATORS, Operand, Operator};
 pub(super) use scope::Scope;
 pub(super) use tree::copies_of;
 pub use tree::{BlueprintLookup, Copies, Filter, Relation};

@@ -36,7 +36,7 @@ use self::filter::{Scope, copies_of};
 pub use aggregate::{Aggregation, Facet, Stats};
 pub use changes::ChangeParams;
 pub use expand::{Expansion, ExpansionStep};
-pub use filter::{BlueprintLookup, Copies, Filter, Relation};
+pub use filter::{BlueprintLookup, Copies, Fields, Filter, OPERATORS, Operand, Operator, Relation};
 pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};

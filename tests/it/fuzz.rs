@@ -6,6 +6,7 @@ mod rendered;
 
 use std::io::{Read, Write};
 
+use bindery_query::OPERATORS;
 use percent_encoding::{NON_ALPHANUMERIC, percent_encode};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -233,21 +234,7 @@ fn any_path_and_query_get_a_status_below_500() {
         .prop_map(str::to_owned),
         (
             proptest::sample::select(TYPES.to_vec()),
-            proptest::sample::select(vec![
-                "eq",
-                "ne",
-                "gt",
-                "lte",
-                "in",
-                "not_in",
-                "contains",
-                "not_contains",
-                "starts_with",
-                "between",
-                "null",
-                "has",
-                "x",
-            ])
+            proptest::sample::select(OPERATORS.iter().map(|operator| operator.name).chain(["x"]).collect::<Vec<_>>())
         )
             .prop_map(|(field, operator)| format!("filter[{field}][{operator}]")),
         "\\PC{0,8}",

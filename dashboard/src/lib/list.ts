@@ -152,6 +152,9 @@ const EMPTY_OPERATORS = ['null', 'dangling'];
 /** The value is yes or no: a condition on such a field is complete as soon as it is there. */
 export const takesYesNo = (op: string, type?: FieldType | 'system-date' | 'published' | 'id'): boolean => EMPTY_OPERATORS.includes(op) || type === 'boolean' || type === 'published';
 
+/** The value is one of the field, or two. Other operators, also those that are not known here, take text. */
+export const comparesValues = (op: string): boolean => ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'between'].includes(op);
+
 /** Only complete conditions act. `between` needs both ends. */
 export const isComplete = ({ op, value }: Condition): boolean => (op === 'between' ? /^[^,]+,[^,]+$/.test(value) : value !== '');
 

@@ -66,27 +66,7 @@ type TargetAt<S extends Slug, N> = N extends `${infer R}.${infer Rest}` ? Target
 
 /** The conditions on one field, whose values have the type `V`; all of them must hold. `T` is the blueprint that it relates to. */
 export interface Conditions<V extends FilterValue = FilterValue, T extends Slug = never> {
-  eq?: V | undefined;
-  equals?: V | undefined;
-  ne?: V | undefined;
-  not_equals?: V | undefined;
-  gt?: V | undefined;
-  gte?: V | undefined;
-  lt?: V | undefined;
-  lte?: V | undefined;
-  between?: string | readonly [V, V] | undefined;
-  in?: List<V> | undefined;
-  not_in?: List<V> | undefined;
-  contains?: V | undefined;
-  not_contains?: V | undefined;
-  starts_with?: V | undefined;
-  ends_with?: V | undefined;
-  null?: boolean | undefined;
-  has?: V | undefined;
-  has_any?: List<V> | undefined;
-  has_all?: List<V> | undefined;
-  has_none?: List<V> | undefined;
-  dangling?: boolean | undefined;
+  // The operators.
   /** Of a relation: what one of the related resources must meet. */
   $some?: ([T] extends [never] ? never : Filter<T>) | undefined;
 }

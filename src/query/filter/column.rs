@@ -1,41 +1,34 @@
 //! Filters on the columns of a copy: turns an operator and a column's kind into a predicate. Must not know fields.
 
-use bindery_index::{Anchor, Filter, IdSet, Kind, Predicate, Range};
+use bindery_index::{Filter, IdSet, Kind, Predicate, Range};
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
 
 use super::super::instant;
 use super::condition::{Condition, not};
-use super::operator::Operator;
+use super::operator::Test;
 use super::value::{closed, decimal, one_sided};
 use crate::projection::ColumnRef;
 
 /// The number of ids up to which each becomes its own condition, which the index caches.
 const FEW_IDS: usize = 16;
 
-/// Returns a filter on a column.
+/// Returns the filter of the operator's test on a column.
 pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     let value = condition.value;
-    let substring = |anchor| Filter::Column(column.id, Predicate::Substring(anchor, value.to_owned()));
-    Ok(match condition.operator {
-        Operator::Eq => equals(condition, column, value)?,
-        Operator::Ne => not(equals(condition, column, value)?),
-        Operator::In => one_of(condition, column)?,
-        Operator::NotIn => not(one_of(condition, column)?),
-        Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => {
-            Filter::Column(column.id, compare(condition, column)?)
+    Ok(match condition.operator.test {
+        Test::Equals => equals(condition, column, value)?,
+        Test::OneOf => one_of(condition, column)?,
+        test @ (Test::Gt | Test::Gte | Test::Lt | Test::Lte) => {
+            Filter::Column(column.id, compare(test, condition, column)?)
         }
-        Operator::Between => between(condition, column)?,
-        Operator::Contains => substring(Anchor::Anywhere),
-        Operator::NotContains => not(substring(Anchor::Anywhere)),
-        Operator::StartsWith => substring(Anchor::Start),
-        Operator::EndsWith => substring(Anchor::End),
-        Operator::Has => has(column, value.to_owned()),
-        Operator::HasAny => has_any(condition, column)?,
-        Operator::HasAll => Filter::And(has_each(&condition.list()?, column)),
-        Operator::HasNone => not(has_any(condition, column)?),
-        Operator::Null => null(condition, column)?,
-        Operator::Dangling => return Err(condition.not_a_boolean()),
+        Test::Between => between(condition, column)?,
+        Test::Substring(anchor) => Filter::Column(column.id, Predicate::Substring(anchor, value.to_owned())),
+        Test::Has => has(column, value.to_owned()),
+        Test::HasAny => has_any(condition, column)?,
+        Test::HasAll => Filter::And(has_each(&condition.list()?, column)),
+        Test::Null => null(condition, column)?,
+        Test::Dangling => return Err(condition.not_a_boolean()),
     })
 }
 
@@ -95,14 +88,14 @@ fn one_of(condition: &Condition, column: &ColumnRef) -> Result<Filter, Error> {
     Ok(if any.len() == 1 { any.remove(0) } else { Filter::Or(any) })
 }
 
-fn compare(condition: &Condition, column: &ColumnRef) -> Result<Predicate, Error> {
-    let Condition { operator, value, .. } = *condition;
+fn compare(test: Test, condition: &Condition, column: &ColumnRef) -> Result<Predicate, Error> {
+    let value = condition.value;
     if column.kind == Kind::Instant {
-        return Ok(Predicate::Instant(one_sided(operator, micros(condition, value)?)));
+        return Ok(Predicate::Instant(one_sided(test, micros(condition, value)?)));
     }
     Ok(match decimal(value) {
-        Some(number) => Predicate::Number(one_sided(operator, number)),
-        None => Predicate::Text(one_sided(operator, value.to_owned())),
+        Some(number) => Predicate::Number(one_sided(test, number)),
+        None => Predicate::Text(one_sided(test, value.to_owned())),
     })
 }
 

@@ -16,7 +16,7 @@ const MAX_LIST_VALUES: usize = 1_000;
 pub(super) struct Condition<'a> {
     /// The text between `filter[` and the operator: the field's name, preceded by its groups.
     pub(super) name: &'a str,
-    pub(super) operator: Operator,
+    pub(super) operator: &'static Operator,
     pub(super) value: &'a str,
 }
 
@@ -28,7 +28,7 @@ impl Condition<'_> {
     pub(super) fn list(&self) -> Result<Vec<String>, Error> {
         let values = split_list(self.value);
         if values.len() > MAX_LIST_VALUES {
-            let (name, operator, count) = (self.name, self.operator.as_str(), values.len());
+            let (name, operator, count) = (self.name, self.operator.name, values.len());
             return Err(invalid(format!(
                 "`filter[{name}][{operator}]` has {count} values; it must have at most {MAX_LIST_VALUES}"
             )));
@@ -64,7 +64,7 @@ impl Condition<'_> {
     /// Returns the error for a value that is not a boolean.
     pub(super) fn not_a_boolean(&self) -> Error {
         let Condition { name, operator, value } = self;
-        let operator = operator.as_str();
+        let operator = operator.name;
         invalid(format!("`filter[{name}][{operator}]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
     }
 
@@ -74,7 +74,7 @@ impl Condition<'_> {
         invalid(format!(
             "`filter[{name}][{}]` has the value {}, which is not a date or timestamp; \
              examples are `2026-11-20` and `2026-11-20T20:42:31+00:00`",
-            operator.as_str(),
+            operator.name,
             quote(value)
         ))
     }
@@ -85,6 +85,7 @@ pub(super) fn not(filter: Filter) -> Filter {
     match filter {
         Filter::All => Filter::Nothing,
         Filter::Nothing => Filter::All,
+        Filter::Not(filter) => *filter,
         filter => Filter::Not(Box::new(filter)),
     }
 }

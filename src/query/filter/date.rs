@@ -7,22 +7,22 @@ use bindery_model::time::{Millis, day_start, next_day_start};
 
 use super::super::{instant, raw};
 use super::condition::{Condition, not};
-use super::operator::Operator;
+use super::operator::Test;
 use super::value::closed;
 
-/// Returns the filter of `filter[published]`: published today or earlier. Returns `None` for a value that is not a
+/// Returns the test of `filter[published]`: published today or earlier. Returns `None` for a value that is not a
 /// boolean, which is ignored.
 pub(super) fn published(condition: &Condition, now: Millis) -> Option<Filter> {
     let wanted = raw::boolean(condition.value)?;
     let published = before(DateColumn::Published, next_day_start(now));
-    Some(if wanted == (condition.operator == Operator::Eq) { published } else { not(published) })
+    Some(if wanted { published } else { not(published) })
 }
 
-/// Returns a filter on a date.
+/// Returns the filter of the operator's test on a date.
 pub(super) fn date(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
-    match condition.operator {
-        Operator::Null => null(condition, date),
-        Operator::Between => between(condition, date),
+    match condition.operator.test {
+        Test::Null => null(condition, date),
+        Test::Between => between(condition, date),
         _ => by_day(condition, date),
     }
 }
@@ -30,14 +30,12 @@ pub(super) fn date(condition: &Condition, date: DateColumn) -> Result<Filter, Er
 fn by_day(condition: &Condition, date: DateColumn) -> Result<Filter, Error> {
     let sent = millis(condition, condition.value)?;
     let (start, next) = (day_start(sent), next_day_start(sent));
-    let on = || Filter::Date(date, Range { from: Some(Bound::Included(start)), to: Some(Bound::Excluded(next)) });
-    Ok(match condition.operator {
-        Operator::Ne => not(on()),
-        Operator::Gt => since(date, next),
-        Operator::Gte => since(date, start),
-        Operator::Lt => before(date, start),
-        Operator::Lte => before(date, next),
-        _ => on(),
+    Ok(match condition.operator.test {
+        Test::Gt => since(date, next),
+        Test::Gte => since(date, start),
+        Test::Lt => before(date, start),
+        Test::Lte => before(date, next),
+        _ => Filter::Date(date, Range { from: Some(Bound::Included(start)), to: Some(Bound::Excluded(next)) }),
     })
 }
 

@@ -13,7 +13,7 @@ use super::super::name::{self, Target};
 use super::super::nearest::{nearest, with_nearest};
 use super::condition::{Condition, invalid, not};
 use super::group::{Group, MAX_RELATIONS, RawFilter};
-use super::operator::{self, Operator};
+use super::operator::{OPERATORS, Operator, Test};
 use super::tree::{BlueprintLookup, Filter, Relation, copies_of};
 use super::{column, date};
 
@@ -132,9 +132,8 @@ impl<'a> Scope<'a> {
     }
 
     fn condition(&self, sent: &RawFilter<'_>, name: &str, target: &Target<'_>) -> Result<Option<Filter>, Error> {
-        let allowed = operator::allowed(target);
-        let Some(operator) = Operator::parse(sent.operator).filter(|operator| allowed.contains(operator)) else {
-            let names = || allowed.iter().map(|operator| operator.as_str());
+        let Some(operator) = Operator::parse(sent.operator).filter(|operator| operator.works_on(target)) else {
+            let names = || OPERATORS.iter().filter(|operator| operator.works_on(target)).map(|operator| operator.name);
             let supports = match nearest(sent.operator, names()) {
                 Some(meant) => format!("did you mean `{meant}`? It supports"),
                 None => "it supports".to_owned(),
@@ -152,13 +151,13 @@ impl<'a> Scope<'a> {
                 Some(filter) => filter,
             },
             Target::Date(date) => date::date(&condition, *date)?,
-            Target::Column(column) if operator == Operator::Dangling => {
+            Target::Column(column) if operator.test == Test::Dangling => {
                 let dangling = Filter::Dangling(Relation::of(column.field));
                 return Ok(Some(if condition.boolean()? { dangling } else { dangling.not() }));
             }
             Target::Column(column) => column::column(&condition, column)?,
         };
-        Ok(Some(Filter::Own(own)))
+        Ok(Some(Filter::Own(if operator.is_complement { not(own) } else { own })))
     }
 
     /// Returns the error for an unknown name. Lists the fields.
@@ -183,18 +182,14 @@ impl<'a> Scope<'a> {
     }
 }
 
-/// Returns a filter on `id`. A value that is not an id matches nothing.
+/// Returns the filter of the operator's test on `id`. A value that is not an id matches nothing.
 fn id(condition: &Condition) -> Result<index::Filter, Error> {
     let ids = |values: &[String]| {
         let ids: Vec<u128> = values.iter().filter_map(|id| ResourceId::parse(id)).map(ResourceId::as_u128).collect();
         if ids.is_empty() { index::Filter::Nothing } else { index::Filter::Ids(ids) }
     };
-    let one = || ids(&[condition.value.to_owned()]);
-    let listed = || Ok::<_, Error>(ids(&condition.list()?));
-    Ok(match condition.operator {
-        Operator::Ne => not(one()),
-        Operator::In => listed()?,
-        Operator::NotIn => not(listed()?),
-        _ => one(),
+    Ok(match condition.operator.test {
+        Test::OneOf => ids(&condition.list()?),
+        _ => ids(&[condition.value.to_owned()]),
     })
 }

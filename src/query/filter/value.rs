@@ -2,7 +2,7 @@
 
 use bindery_index::{Bound, Range};
 
-use super::operator::Operator;
+use super::operator::Test;
 
 /// Returns the entries of a comma-separated list. A backslash makes the next character literal; at the end it stands
 /// for itself.
@@ -42,11 +42,11 @@ pub(super) fn decimal(text: &str) -> Option<f64> {
 }
 
 /// Returns the range for one of `gt`, `gte`, `lt`, `lte`.
-pub(super) fn one_sided<T>(operator: Operator, bound: T) -> Range<T> {
-    match operator {
-        Operator::Gt => Range { from: Some(Bound::Excluded(bound)), to: None },
-        Operator::Gte => Range { from: Some(Bound::Included(bound)), to: None },
-        Operator::Lt => Range { from: None, to: Some(Bound::Excluded(bound)) },
+pub(super) fn one_sided<T>(test: Test, bound: T) -> Range<T> {
+    match test {
+        Test::Gt => Range { from: Some(Bound::Excluded(bound)), to: None },
+        Test::Gte => Range { from: Some(Bound::Included(bound)), to: None },
+        Test::Lt => Range { from: None, to: Some(Bound::Excluded(bound)) },
         _ => Range { from: None, to: Some(Bound::Included(bound)) },
     }
 }

@@ -1,39 +1,18 @@
 //! Random queries, most of them built from stored values, so that they match something.
 
+use bindery_query::{Fields, OPERATORS, Operand, Operator};
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::answer::Table;
+use super::condition::text_test;
 use super::corpus::{ATOMS, TIMES};
-use super::forms::Cell;
+use super::forms::{Cell, fold};
 use super::random::Random;
 use super::values::text;
 
 /// Decoded parameters.
 pub(crate) type Pairs = Vec<(String, String)>;
-
-const OPERATORS: &[&str] = &[
-    "eq",
-    "ne",
-    "gt",
-    "gte",
-    "lt",
-    "lte",
-    "in",
-    "not_in",
-    "contains",
-    "not_contains",
-    "starts_with",
-    "ends_with",
-    "between",
-    "null",
-    "equals",
-    "not_equals",
-    "contains",
-    "starts_with",
-];
-
-const DATE_OPERATORS: &[&str] = &["eq", "ne", "gt", "gte", "lt", "lte", "between", "null", "equals", "not_equals"];
 
 /// Timestamps for filters, in addition to those in attributes.
 const MOMENTS: &[&str] = &[
@@ -190,90 +169,98 @@ fn filter(random: &mut Random, table: &Table, variant: usize) -> (String, String
     {
         return filter;
     }
-    let named = |field: &str, operator: &str| {
-        if operator == "eq" { format!("filter[{field}]") } else { format!("filter[{field}][{operator}]") }
+    let named = |random: &mut Random, field: &str, operator: &Operator| match operator.alias {
+        Some(alias) if random.chance(30) => format!("filter[{field}][{alias}]"),
+        _ if operator.name == "eq" => format!("filter[{field}]"),
+        _ => format!("filter[{field}][{}]", operator.name),
     };
     match random.below(20) {
         0 => {
-            let operator = random.text(&["eq", "ne", "not_equals"]);
-            (named("published", &operator), random.text(&["true", "1", "false", "0", "yes", ""]))
+            let operator = operator(random, Fields::Published);
+            (named(random, "published", operator), random.text(&["true", "1", "false", "0", "yes", ""]))
         }
         1 | 2 => {
-            let operator = random.text(DATE_OPERATORS);
+            let operator = operator(random, Fields::Dates);
             let field = random.text(&["published_at", "created_at", "updated_at", "published_at"]);
-            let value = match operator.as_str() {
-                "null" => random.text(&["true", "1", "false", "0"]),
-                "between" => format!("{},{}", time(random), time(random)),
+            let value = match operator.operand {
+                Operand::Boolean => random.text(&["true", "1", "false", "0"]),
+                Operand::Pair => format!("{},{}", time(random), time(random)),
                 _ => time(random),
             };
-            (named(&field, &operator), value)
+            (named(random, &field, operator), value)
         }
         3 => {
-            let operator = random.text(&["eq", "ne", "in", "not_in"]);
+            let operator = operator(random, Fields::Id);
             let mut ids = Vec::new();
             for _ in 0..random.within(1, 3) {
                 let row = (!table.rows.is_empty()).then(|| random.pick(&table.rows).id.clone());
                 ids.push(row.filter(|_| random.chance(90)).unwrap_or_else(|| "nothing".to_owned()));
             }
-            (named("id", &operator), ids.join(","))
+            (named(random, "id", operator), ids.join(","))
         }
         _ => {
             let index = random.below(table.columns.len());
             let (name, column) = &table.columns[index];
             let is_array = column.kind == "multi-enum" || column.kind == "references";
             let operator = match is_array && random.chance(40) {
-                true => random.text(&["has", "has_any", "has_all", "has_none"]),
-                false => random.text(OPERATORS),
+                true => operator(random, Fields::Lists),
+                false => operator(random, Fields::Columns),
             };
-            let value = value(random, table, variant, index, &operator);
-            (named(name, &operator), value)
+            let value = value(random, table, variant, index, operator);
+            (named(random, name, operator), value)
         }
     }
 }
 
-fn value(random: &mut Random, table: &Table, variant: usize, column: usize, operator: &str) -> String {
+/// Returns one of the operators that these fields support.
+fn operator(random: &mut Random, fields: Fields) -> &'static Operator {
+    let all: Vec<&Operator> = OPERATORS.iter().filter(|operator| operator.fields.contains(&fields)).collect();
+    all[random.below(all.len())]
+}
+
+fn value(random: &mut Random, table: &Table, variant: usize, column: usize, operator: &Operator) -> String {
     let kind = table.columns[column].1.kind.clone();
     let one = |random: &mut Random| {
         let cell = some_cell(random, table, variant, Some(column));
         match kind.as_str() {
-            "datetime" if !["contains", "not_contains", "starts_with", "ends_with"].contains(&operator) => time(random),
+            "datetime" if operator.operand != Operand::Text => time(random),
             "number" | "money" | "duration" | "user" if random.chance(15) => number_like(random),
             "boolean" if random.chance(80) => random.text(&["true", "false", "1", "0"]),
             _ if random.chance(8) => random.text(ATOMS),
             _ if random.chance(8) => number_like(random),
-            _ => match (cell, operator) {
-                (None, _) => text(random),
-                (Some(cell), "has" | "has_any" | "has_all" | "has_none") => match &cell.elements {
+            _ => match cell {
+                None => text(random),
+                Some(cell) if operator.fields.contains(&Fields::Lists) => match &cell.elements {
                     Some(elements) if !elements.is_empty() => random.pick(elements).0.clone(),
                     _ => random.text(ATOMS),
                 },
-                (Some(cell), "contains" | "not_contains" | "starts_with" | "ends_with") => {
+                Some(cell) if operator.operand == Operand::Text => {
                     let from = match &cell.elements {
                         Some(elements) if !elements.is_empty() => &random.pick(elements).0,
                         _ => &cell.text,
                     };
-                    needle_at(random, from, operator)
+                    needle_for(random, from, operator)
                 }
-                (Some(cell), _) if random.chance(80) => cell.exact.clone(),
-                (Some(cell), _) => needle(random, &cell.text),
+                Some(cell) if random.chance(80) => cell.exact.clone(),
+                Some(cell) => needle(random, &cell.text),
             },
         }
     };
     let escape = |text: String| text.replace('\\', "\\\\").replace(',', "\\,");
-    match operator {
-        "null" => random.text(&["true", "1", "false", "0"]),
-        "in" | "not_in" | "has_any" | "has_all" | "has_none" => {
+    match operator.operand {
+        Operand::Boolean => random.text(&["true", "1", "false", "0"]),
+        Operand::List => {
             let entries: Vec<String> = (0..random.within(1, 4)).map(|_| escape(one(random))).collect();
             entries.join(",")
         }
-        "between" => {
+        Operand::Pair => {
             let mut ends = [one(random), one(random)];
             if random.chance(80) {
                 ends.sort();
             }
             ends.map(escape).join(",")
         }
-        _ => one(random),
+        Operand::Value | Operand::Text => one(random),
     }
 }
 
@@ -311,11 +298,6 @@ fn some_cell(random: &mut Random, table: &Table, variant: usize, column: Option<
 
 /// Returns a substring of the text of any length, possibly in another case or normalization form.
 fn needle(random: &mut Random, text: &str) -> String {
-    let operator = random.text(&["contains", "starts_with", "ends_with"]);
-    needle_at(random, text, &operator)
-}
-
-fn needle_at(random: &mut Random, text: &str, operator: &str) -> String {
     let chars: Vec<char> = text.chars().collect();
     let length = match random.below(5) {
         0 => 1,
@@ -327,9 +309,9 @@ fn needle_at(random: &mut Random, text: &str, operator: &str) -> String {
     .min(chars.len())
     // The length of a query string is limited.
     .min(1_000);
-    let start = match operator {
-        "starts_with" => 0,
-        "ends_with" => chars.len() - length,
+    let start = match random.below(3) {
+        0 => 0,
+        1 => chars.len() - length,
         _ => random.below(chars.len() - length + 1),
     };
     let needle: String = chars[start..start + length].iter().collect();
@@ -341,6 +323,18 @@ fn needle_at(random: &mut Random, text: &str, operator: &str) -> String {
         4 if random.chance(30) => needle + &random.text(ATOMS),
         _ => needle,
     }
+}
+
+/// Returns a substring of the text which the operator mostly finds.
+fn needle_for(random: &mut Random, text: &str, operator: &Operator) -> String {
+    let is_found = |needle: &str| text_test(operator.name).is_none_or(|holds| holds(&fold(text), &fold(needle)));
+    for _ in 0..4 {
+        let needle = needle(random, text);
+        if is_found(&needle) {
+            return needle;
+        }
+    }
+    needle(random, text)
 }
 
 fn sort(random: &mut Random, table: &Table) -> String {

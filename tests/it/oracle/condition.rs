@@ -93,8 +93,25 @@ pub(crate) fn cell_condition(kind: &str, operator: &str, value: &str) -> Result<
     Ok(Box::new(move |cell| cell.is_some_and(&test)))
 }
 
+/// Returns the test of an operator that looks for a text: whether a folded text matches a folded needle.
+pub(crate) fn text_test(operator: &str) -> Option<fn(&str, &str) -> bool> {
+    Some(match operator {
+        "contains" => |text, needle| text.contains(needle),
+        "starts_with" => |text, needle| text.starts_with(needle),
+        "ends_with" => |text, needle| text.ends_with(needle),
+        _ => return None,
+    })
+}
+
 fn value_condition(kind: &str, operator: &str, value: &str) -> Result<ValueTest, &'static str> {
     let is_array = kind == "multi-enum" || kind == "references";
+    if let Some(holds) = text_test(operator) {
+        let needle = fold(value);
+        return Ok(Box::new(move |cell| match &cell.elements {
+            Some(elements) => elements.iter().any(|(_, folded)| holds(folded, &needle)),
+            None => holds(&cell.folded, &needle),
+        }));
+    }
     let operator = operator.to_owned();
     match operator.as_str() {
         "eq" | "in" => {
@@ -113,18 +130,6 @@ fn value_condition(kind: &str, operator: &str, value: &str) -> Result<ValueTest,
             };
             let listed: Vec<String> = listed.into_iter().map(normalize).collect();
             Ok(Box::new(move |cell| listed.contains(&cell.exact)))
-        }
-        "contains" | "starts_with" | "ends_with" => {
-            let needle = fold(value);
-            let holds = move |text: &str| match operator.as_str() {
-                "contains" => text.contains(&needle),
-                "starts_with" => text.starts_with(&needle),
-                _ => text.ends_with(&needle),
-            };
-            Ok(Box::new(move |cell| match &cell.elements {
-                Some(elements) => elements.iter().any(|(_, folded)| holds(folded)),
-                None => holds(&cell.folded),
-            }))
         }
         "gt" | "gte" | "lt" | "lte" => {
             let passes = move |order: Ordering| match operator.as_str() {

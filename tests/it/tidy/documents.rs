@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use bindery_query::{OPERATORS, Operand, Operator};
 use bindery_sanitize::allowed;
 use clap::CommandFactory as _;
 
@@ -194,25 +195,26 @@ fn the_api_lists_every_error_code_and_route() {
 }
 
 #[test]
-fn every_operator_is_documented_typed_compared_with_the_oracle_and_shown() {
-    let source = read("src/query/filter/operator.rs");
-    let names: Vec<&str> = source
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("Operator::")?.split_once(" => \"")?.1.split('"').next())
-        .collect();
-    assert!(names.len() > 15, "too few operators in the source: {names:?}");
-    let mut errors = Vec::new();
-    for (path, form) in [
-        (API, "`NAME`"),
-        ("src/cli/types/client.ts", "NAME?:"),
-        ("tests/it/oracle/ask.rs", "NAME"),
-        ("dashboard/src/strings/en.json", "\"op.NAME\""),
-    ] {
-        let text = read(path);
-        let missing = names.iter().filter(|name| !text.contains(&form.replace("NAME", name)));
-        errors.extend(missing.map(|name| format!("{path}: no {}", form.replace("NAME", name))));
+fn the_api_says_what_every_operator_is_given() {
+    let api = read(API);
+    let table = between(&api, "| Operator | Given | Matches if |", "- **4.6.1**");
+    let mut documented = BTreeSet::new();
+    for row in table.lines().filter(|row| row.starts_with("| `")) {
+        let mut cells = row.trim_matches('|').split('|');
+        let (names, given) = (cells.next().unwrap_or_default(), cells.next().unwrap_or_default());
+        documented.extend(quoted(names).into_iter().map(|name| (name, given.trim().to_owned())));
     }
-    none(&errors);
+    let given = |operator: &Operator| match operator.operand {
+        Operand::Value => "a value",
+        Operand::Text => "a text",
+        Operand::List => "a list",
+        Operand::Pair => "a pair",
+        Operand::Boolean => "a boolean",
+    };
+    let names = |operator: &'static Operator| [operator.name].into_iter().chain(operator.alias);
+    let known =
+        OPERATORS.iter().flat_map(|operator| names(operator).map(|name| (name.to_owned(), given(operator).to_owned())));
+    assert_eq!(documented, known.collect());
 }
 
 #[test]
