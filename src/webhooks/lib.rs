@@ -65,13 +65,15 @@ impl Webhooks {
         let mut stopping = self.0.stopping.subscribe();
         let mut ticks = tokio::time::interval(SAVE_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut does_jobs = self.0.content.does_jobs();
         self.follow_definitions();
         while !*stopping.borrow_and_update() {
             tokio::select! {
                 _ = stopping.changed() => {}
                 _ = webhooks.changed() => self.follow_definitions(),
                 _ = ticks.tick() => {
-                    if !self.0.not_started.lock().is_empty() {
+                    let did_jobs = std::mem::replace(&mut does_jobs, self.0.content.does_jobs());
+                    if did_jobs != does_jobs || !self.0.not_started.lock().is_empty() {
                         self.follow_definitions();
                     }
                     self.save(false).await;
@@ -107,10 +109,11 @@ impl Webhooks {
         self.0.sender.send_test(webhook).await
     }
 
-    /// Begins tasks for new webhooks, wakes those of changed ones, and ends those of deleted ones.
+    /// Begins tasks for new webhooks, wakes those of changed ones, and ends those of deleted ones. In a cluster only the leader
+    /// has tasks: a node that leads no longer ends all of them, and the next leader goes on from the stored progress.
     fn follow_definitions(&self) {
         let mut running = self.0.running.lock();
-        let webhooks = self.0.content.webhooks();
+        let webhooks = if self.0.content.does_jobs() { self.0.content.webhooks() } else { Vec::new() };
         let ids: HashSet<&str> = webhooks.iter().map(|webhook| webhook.id.as_str()).collect();
         running.retain(|id, running| {
             let is_there = ids.contains(id.as_str());

@@ -261,6 +261,12 @@ fn failure_of(error: AppendError) -> Failure {
         AppendError::Conflict | AppendError::Unknown(_) | AppendError::Unreachable(_) => {
             Failure::Stopped(Error::internal(error))
         }
+        AppendError::Refused(LogError::TooLarge { bytes }) => {
+            let text = format!(
+                "this needs {bytes} bytes in the log, more than one write may; nothing was applied; send it in smaller parts"
+            );
+            Failure::Inapplicable(Error::new(Code::PayloadTooLarge, text))
+        }
         AppendError::Refused(cause) => {
             let is_full = matches!(&cause, LogError::NoSpace { source, .. } if is_disk_full(source));
             let text = match is_full {

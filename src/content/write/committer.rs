@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bindery_disk::failure;
 use bindery_disk::sync;
-use bindery_model::error::{Error, Result};
+use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_sanitize::Sanitizer;
@@ -139,6 +139,11 @@ impl Committer {
                         }
                     }
                     jobs = rest;
+                }
+                // Only one of them may be too large.
+                Err(error) if error.code == Code::PayloadTooLarge && jobs.len() > 1 => {
+                    jobs.into_iter().for_each(|job| self.run_group(vec![job]));
+                    return;
                 }
                 Err(error) => {
                     jobs.iter_mut().for_each(|job| job.answer(Err(error.clone())));
