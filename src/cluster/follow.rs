@@ -19,6 +19,8 @@ use crate::position::Position;
 const POLL: Duration = Duration::from_millis(500);
 /// A hint about a group that cannot be read yet is followed up after this time.
 const HINT_POLL: Duration = Duration::from_millis(50);
+/// A hint that is not confirmed after so many looks was wrong.
+const HINTED_LOOKS: u32 = 100;
 /// Objects that are read at a time.
 const READ_AHEAD: usize = 4;
 /// Reading pauses while the groups that the caller has not taken have this many bytes.
@@ -57,6 +59,8 @@ struct FollowState {
     bytes: usize,
     /// A group with this sequence number is said to exist.
     hint: u64,
+    /// The looks for it that found nothing.
+    hinted_looks: u32,
     poll: Duration,
     last_look: Option<Instant>,
     is_at_tail: bool,
@@ -75,6 +79,7 @@ impl Log {
             groups: VecDeque::new(),
             bytes: 0,
             hint: 0,
+            hinted_looks: 0,
             poll: POLL,
             last_look: None,
             is_at_tail: false,
@@ -115,8 +120,9 @@ impl Follower {
     /// Says that a group with this sequence number exists, so that the follower looks for it at once.
     pub fn hint(&self, seq: u64) {
         let mut state = self.shared.state.lock();
-        state.hint = state.hint.max(seq);
-        if state.hint > state.position.seq {
+        if seq > state.hint.max(state.position.seq) {
+            state.hint = seq;
+            state.hinted_looks = 0;
             self.shared.changed.notify_one();
         }
     }
@@ -235,6 +241,7 @@ impl Reading {
             state.bytes += bytes;
             state.is_at_tail = false;
             state.error = None;
+            state.hinted_looks = 0;
         }
         (self.wake.lock())();
         true
@@ -256,7 +263,8 @@ impl Reading {
                 state.error = Some(Arc::new(error));
             }
         }
-        let is_hinted = state.error.is_none() && state.hint > state.position.seq;
+        let is_hinted = state.error.is_none() && state.hint > state.position.seq && state.hinted_looks < HINTED_LOOKS;
+        state.hinted_looks += u32::from(is_hinted);
         let pause = if is_hinted { HINT_POLL.min(state.poll) } else { state.poll };
         let has_changed = had_error != state.error.is_some();
         drop(state);
