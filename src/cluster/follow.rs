@@ -98,10 +98,9 @@ impl Follower {
     #[must_use]
     pub fn take(&self) -> Vec<(Group, Position)> {
         let mut state = self.shared.state.lock();
-        state.bytes = 0;
         let groups = std::mem::take(&mut state.groups);
+        self.shared.free(&mut state, 0);
         drop(state);
-        self.shared.changed.notify_one();
         groups.into_iter().map(|(group, position, _)| (group, position)).collect()
     }
 
@@ -129,21 +128,34 @@ impl Follower {
 
     /// Sets how often the name behind the tail is looked at. 500 ms until it is called.
     pub fn set_poll(&self, poll: Duration) {
-        self.shared.state.lock().poll = poll;
-        self.shared.changed.notify_one();
+        let before = std::mem::replace(&mut self.shared.state.lock().poll, poll);
+        if before != poll {
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Says that the caller has everything up to a position, because it appended that or began from a base. The
     /// follower does not return those groups, except if [`Follower::take`] has returned them already.
     pub fn advance(&self, to: &Position) {
         let mut state = self.shared.state.lock();
+        let mut left = state.bytes;
         while state.groups.front().is_some_and(|(_, position, _)| position.seq <= to.seq) {
-            let bytes = state.groups.pop_front().map_or(0, |(_, _, bytes)| bytes);
-            state.bytes -= bytes;
+            left -= state.groups.pop_front().map_or(0, |(_, _, bytes)| bytes);
         }
+        self.shared.free(&mut state, left);
         if state.position.seq < to.seq {
             state.position = *to;
-            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl FollowShared {
+    /// Notes that only `left` bytes of groups are kept. Wakes the task only if it waited for that: at the tail, each
+    /// wake would be a request.
+    fn free(&self, state: &mut FollowState, left: usize) {
+        let was_full = std::mem::replace(&mut state.bytes, left) >= READ_AHEAD_BYTES;
+        if was_full && left < READ_AHEAD_BYTES {
+            self.changed.notify_one();
         }
     }
 }
