@@ -112,7 +112,9 @@ fn wait(
                 return Err(AppendError::Unknown("the append ended unexpectedly".to_owned()));
             }
         }
-        if waiting(attempt.progress.lock().to_wait(start.elapsed())).is_continue() {
+        // The lock is not held during the call, which may take long.
+        let progress = attempt.progress.lock().to_wait(start.elapsed());
+        if waiting(progress).is_continue() {
             continue;
         }
         let error = {

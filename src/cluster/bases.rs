@@ -173,7 +173,9 @@ impl LogShared {
         let name = object.location.filename().unwrap_or_default();
         let Some(file_bytes) = object.size.checked_sub(HEADER_BYTES as u64) else { return Ok(Listed::NoBase) };
         let bytes = match self.objects.bulk().get_range(&object.location, 0..HEADER_BYTES as u64).await {
-            Ok(bytes) => bytes,
+            // Otherwise it may look like no base at all, and be removed.
+            Ok(bytes) if bytes.len() == HEADER_BYTES => bytes,
+            Ok(_) => return Err(self.objects.unreachable("read", name, "its content was cut off")),
             // It was removed since it was listed.
             Err(object_store::Error::NotFound { .. }) => return Ok(Listed::NoBase),
             Err(error) => return Err(self.objects.error("read", name, &error)),

@@ -105,15 +105,15 @@ impl Store {
     }
 
     async fn create_cluster_async(&self, base: &Path, number: u64) -> Result<ClusterInfo, ClusterError> {
+        let exists = || ClusterError::Exists { address: self.objects.address().to_owned() };
+        if self.newest_history().await?.is_some() {
+            return Err(exists());
+        }
         let id = match self.cluster_id().await {
             Ok(id) => id,
             Err(ClusterError::NoCluster { .. } | ClusterError::NoBucket { .. }) => self.create_id().await?,
             Err(error) => return Err(error),
         };
-        let exists = || ClusterError::Exists { address: self.objects.address().to_owned() };
-        if self.newest_history().await?.is_some() {
-            return Err(exists());
-        }
         match self.begin_history(1, None, base, number).await {
             Ok(history) => Ok(ClusterInfo { id, history }),
             Err(ClusterError::HistoryExists { .. }) => Err(exists()),

@@ -19,6 +19,8 @@ use crate::position::Position;
 const POLL: Duration = Duration::from_millis(500);
 /// A hint about a group that cannot be read yet is followed up after this time.
 const HINT_POLL: Duration = Duration::from_millis(50);
+/// A hint that is not confirmed after so many looks was wrong.
+const HINTED_LOOKS: u32 = 100;
 /// Objects that are read at a time.
 const READ_AHEAD: usize = 4;
 /// Reading pauses while the groups that the caller has not taken have this many bytes.
@@ -57,6 +59,8 @@ struct FollowState {
     bytes: usize,
     /// A group with this sequence number is said to exist.
     hint: u64,
+    /// The looks for it that found nothing.
+    hinted_looks: u32,
     poll: Duration,
     last_look: Option<Instant>,
     is_at_tail: bool,
@@ -75,6 +79,7 @@ impl Log {
             groups: VecDeque::new(),
             bytes: 0,
             hint: 0,
+            hinted_looks: 0,
             poll: POLL,
             last_look: None,
             is_at_tail: false,
@@ -93,10 +98,9 @@ impl Follower {
     #[must_use]
     pub fn take(&self) -> Vec<(Group, Position)> {
         let mut state = self.shared.state.lock();
-        state.bytes = 0;
         let groups = std::mem::take(&mut state.groups);
+        self.shared.free(&mut state, 0);
         drop(state);
-        self.shared.changed.notify_one();
         groups.into_iter().map(|(group, position, _)| (group, position)).collect()
     }
 
@@ -115,29 +119,43 @@ impl Follower {
     /// Says that a group with this sequence number exists, so that the follower looks for it at once.
     pub fn hint(&self, seq: u64) {
         let mut state = self.shared.state.lock();
-        state.hint = state.hint.max(seq);
-        if state.hint > state.position.seq {
+        if seq > state.hint.max(state.position.seq) {
+            state.hint = seq;
+            state.hinted_looks = 0;
             self.shared.changed.notify_one();
         }
     }
 
     /// Sets how often the name behind the tail is looked at. 500 ms until it is called.
     pub fn set_poll(&self, poll: Duration) {
-        self.shared.state.lock().poll = poll;
-        self.shared.changed.notify_one();
+        let before = std::mem::replace(&mut self.shared.state.lock().poll, poll);
+        if before != poll {
+            self.shared.changed.notify_one();
+        }
     }
 
     /// Says that the caller has everything up to a position, because it appended that or began from a base. The
     /// follower does not return those groups, except if [`Follower::take`] has returned them already.
     pub fn advance(&self, to: &Position) {
         let mut state = self.shared.state.lock();
+        let mut left = state.bytes;
         while state.groups.front().is_some_and(|(_, position, _)| position.seq <= to.seq) {
-            let bytes = state.groups.pop_front().map_or(0, |(_, _, bytes)| bytes);
-            state.bytes -= bytes;
+            left -= state.groups.pop_front().map_or(0, |(_, _, bytes)| bytes);
         }
+        self.shared.free(&mut state, left);
         if state.position.seq < to.seq {
             state.position = *to;
-            self.shared.changed.notify_one();
+        }
+    }
+}
+
+impl FollowShared {
+    /// Notes that only `left` bytes of groups are kept. Wakes the task only if it waited for that: at the tail, each
+    /// wake would be a request.
+    fn free(&self, state: &mut FollowState, left: usize) {
+        let was_full = std::mem::replace(&mut state.bytes, left) >= READ_AHEAD_BYTES;
+        if was_full && left < READ_AHEAD_BYTES {
+            self.changed.notify_one();
         }
     }
 }
@@ -235,6 +253,7 @@ impl Reading {
             state.bytes += bytes;
             state.is_at_tail = false;
             state.error = None;
+            state.hinted_looks = 0;
         }
         (self.wake.lock())();
         true
@@ -256,7 +275,8 @@ impl Reading {
                 state.error = Some(Arc::new(error));
             }
         }
-        let is_hinted = state.error.is_none() && state.hint > state.position.seq;
+        let is_hinted = state.error.is_none() && state.hint > state.position.seq && state.hinted_looks < HINTED_LOOKS;
+        state.hinted_looks += u32::from(is_hinted);
         let pause = if is_hinted { HINT_POLL.min(state.poll) } else { state.poll };
         let has_changed = had_error != state.error.is_some();
         drop(state);

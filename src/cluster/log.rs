@@ -141,7 +141,8 @@ impl Log {
         })
     }
 
-    /// Returns the sequence numbers from `from` to `tail` whose objects do not exist. Removed ones do.
+    /// Returns the sequence numbers from `from` to `tail` whose objects do not exist: the first 100. Removed
+    /// groups have an object.
     ///
     /// # Errors
     /// If the storage cannot be read.
@@ -153,7 +154,7 @@ impl Log {
             let mut expected = from;
             for seq in listed.into_iter().map(|(seq, _)| seq).take_while(|&seq| seq <= tail) {
                 candidates.extend((expected..seq).take(MAX_MISSING));
-                expected = seq + 1;
+                expected = seq.saturating_add(1);
             }
             candidates.extend((expected..=tail).take(MAX_MISSING));
             let mut missing = Vec::new();
@@ -167,6 +168,8 @@ impl Log {
     }
 }
 
+/// The digits of a sequence number in a name.
+const SEQ_DIGITS: usize = 20;
 /// More missing names are not named.
 const MAX_MISSING: usize = 100;
 
@@ -182,7 +185,8 @@ impl LogShared {
         let objects = self.objects.list(&folder, Some(&format!("{seq:020}"))).await?;
         let parse = |object: object_store::ObjectMeta| {
             let name = object.location.filename()?;
-            Some((name.parse::<u64>().ok().filter(|_| name.len() == 20)?, object))
+            let is_number = name.len() == SEQ_DIGITS && name.bytes().all(|byte| byte.is_ascii_digit());
+            Some((name.parse::<u64>().ok().filter(|_| is_number)?, object))
         };
         let mut listed: Vec<_> = objects.into_iter().filter_map(parse).filter(|&(found, _)| found > seq).collect();
         listed.sort_unstable_by_key(|&(seq, _)| seq);

@@ -231,7 +231,7 @@ impl Objects {
         }
     }
 
-    fn unreachable(&self, action: &str, name: &str, reason: &str) -> ClusterError {
+    pub(crate) fn unreachable(&self, action: &str, name: &str, reason: &str) -> ClusterError {
         ClusterError::Unreachable { address: self.address.clone(), reason: format!("cannot {action} {name}: {reason}") }
     }
 

@@ -1,8 +1,11 @@
 //! Tests of the crate.
 
+#![allow(clippy::unwrap_used)]
+
 mod bases;
 mod codec;
 mod create;
+mod elsewhere;
 mod faults;
 mod faulty;
 mod follow;

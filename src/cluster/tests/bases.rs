@@ -13,7 +13,7 @@ use crate::objects::block;
 use crate::{ClusterError, Store};
 
 /// Writes a file whose bytes do not repeat.
-fn write_file(bytes: usize) -> tempfile::NamedTempFile {
+pub(super) fn write_file(bytes: usize) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().unwrap();
     let mut content = vec![0; bytes];
     blake3::Hasher::new().finalize_xof().fill(&mut content);

@@ -44,6 +44,7 @@ pub(super) struct FaultyStore {
     /// Late puts that are not done yet.
     late: Arc<AtomicUsize>,
     changes: AtomicUsize,
+    reads: AtomicUsize,
     dies: Option<Death>,
 }
 
@@ -65,6 +66,7 @@ impl FaultyStore {
             counts: Mutex::default(),
             late: Arc::default(),
             changes: AtomicUsize::new(0),
+            reads: AtomicUsize::new(0),
             dies: None,
         }
     }
@@ -81,6 +83,11 @@ impl FaultyStore {
     /// The number of puts that are still to be done.
     pub(super) fn late(&self) -> usize {
         self.late.load(Ordering::SeqCst)
+    }
+
+    /// The number of reads.
+    pub(super) fn reads(&self) -> usize {
+        self.reads.load(Ordering::SeqCst)
     }
 
     fn percent(&self) -> u64 {
@@ -169,6 +176,7 @@ impl ObjectStore for FaultyStore {
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.reads.fetch_add(1, Ordering::SeqCst);
         if self.is_dead() {
             return Err(dead());
         }

@@ -87,3 +87,43 @@ fn a_follower_reports_what_it_cannot_follow() {
     wait_until(|| matches!(error(&follower).as_deref(), Some(ClusterError::Diverged { seq: 5, .. })));
     assert!(!follower.status().is_at_tail && follower.take().is_empty());
 }
+
+#[test]
+fn a_follower_reads_no_more_than_fits_into_memory() {
+    let (_store, log, mut position) = memory_log();
+    for _ in 0..8 {
+        position = log.append(&position, &[vec![0; 10 << 20]], 1, &mut super::patient).unwrap();
+    }
+    let start = crate::Position::start(log.history().id, super::BASE_NUMBER);
+    let follower = log.follow(start, || {}).unwrap();
+    follower.set_poll(Duration::from_millis(5));
+    let mut seen = 0;
+    while seen < 8 {
+        std::thread::sleep(Duration::from_millis(100));
+        let taken = follower.take().len();
+        // One round that began with some room may bring three more.
+        assert!((1..=6).contains(&taken), "{taken}");
+        seen += taken;
+    }
+}
+
+#[test]
+fn taking_and_advancing_send_no_requests() {
+    let inner = std::sync::Arc::new(object_store::memory::InMemory::new());
+    let faults = super::faulty::Faults::default();
+    let faulty = std::sync::Arc::new(super::faulty::FaultyStore::new(inner, faults, 1));
+    let store = crate::Store::of(std::sync::Arc::clone(&faulty) as std::sync::Arc<_>);
+    let log = store.log(&super::create(&store).history, "a").unwrap();
+    let start = crate::Position::start(log.history().id, super::BASE_NUMBER);
+    let follower = log.follow(start, || {}).unwrap();
+    follower.set_poll(Duration::from_secs(3600));
+    wait_until(|| follower.status().is_at_tail);
+    std::thread::sleep(Duration::from_millis(50));
+    let before = faulty.reads();
+    for position in &append_groups(&log, start, 20)[1..] {
+        follower.advance(position);
+        assert!(follower.take().is_empty());
+    }
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(faulty.reads(), before);
+}

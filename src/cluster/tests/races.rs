@@ -20,7 +20,8 @@ fn append_many(log: &Log, mut position: Position, node: &str, n: usize) {
     }
 }
 
-fn race(store: &Store) {
+/// Three logs append at the same time to a new cluster.
+pub(super) fn race(store: &Store) {
     let info = create(store);
     assert_eq!(store.cluster().unwrap(), info);
     let start = Position::start(info.history.id, BASE_NUMBER);
