@@ -117,7 +117,7 @@ pub(super) async fn health(url: &str) -> Result<(), CliError> {
 fn client() -> Result<reqwest::Client, CliError> {
     // Fails if a provider is installed already, which is fine too.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder().build().map_err(|error| failed("preparing the connection", &error))
+    reqwest::Client::builder().http1_only().build().map_err(|error| failed("preparing the connection", &error))
 }
 
 /// Returns the URL without a slash at its end.

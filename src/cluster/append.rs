@@ -20,13 +20,24 @@ use crate::log::{Log, LogShared, Look};
 use crate::objects::{PutError, runtime};
 use crate::position::{Position, random_bytes};
 
-// All times are shorter in tests, which have thousands of errors.
+/// The pauses of an append. A test that has thousands of errors makes them shorter.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pauses {
+    /// How often the caller is asked whether it goes on waiting.
+    pub(crate) ask: Duration,
+    /// The first pause between a put or a look and the next one. Each further one is twice as long.
+    pub(crate) first: Duration,
+    /// The longest pause.
+    pub(crate) longest: Duration,
+}
 
-/// How often the caller is asked whether it goes on waiting.
-const ASK_INTERVAL: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 50 });
-/// Between a put or a look and the next one.
-const FIRST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 1 } else { 50 });
-const LONGEST_PAUSE: Duration = Duration::from_millis(if cfg!(test) { 100 } else { 2000 });
+impl Default for Pauses {
+    fn default() -> Self {
+        let [ask, first, longest] = [50, 50, 2_000].map(Duration::from_millis);
+        Pauses { ask, first, longest }
+    }
+}
+
 /// How often bytes that are no group are read before they count as somebody else's.
 const READS_OF_NO_GROUP: usize = 3;
 
@@ -48,6 +59,7 @@ pub(crate) struct Attempt {
     outcome: Receiver<Outcome>,
     progress: Arc<Mutex<Progress>>,
     task: AbortHandle,
+    pauses: Pauses,
 }
 
 #[derive(Default)]
@@ -104,7 +116,7 @@ fn wait(
 ) -> Result<Position, AppendError> {
     let start = Instant::now();
     loop {
-        match attempt.outcome.recv_timeout(ASK_INTERVAL) {
+        match attempt.outcome.recv_timeout(attempt.pauses.ask) {
             Ok(outcome) => return outcome,
             Err(RecvTimeoutError::Timeout) => {}
             // The task has panicked, which is a bug. What it sent is not known.
@@ -172,7 +184,7 @@ impl Attempt {
             progress: Arc::clone(&progress),
         };
         let task = runtime.spawn(sending.run(sender)).abort_handle();
-        Ok(Attempt { outcome, progress, task })
+        Ok(Attempt { outcome, progress, task, pauses: shared.objects.pauses })
     }
 }
 
@@ -189,7 +201,7 @@ struct Sending {
 
 impl Sending {
     async fn run(self, outcome: SyncSender<Outcome>) {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = self.shared.objects.pauses.first;
         let mut reads_of_no_group = 0;
         loop {
             let result = match self.put().await {
@@ -201,7 +213,7 @@ impl Sending {
                 let _ = outcome.send(result);
                 return;
             }
-            sleep(&mut pause).await;
+            self.sleep(&mut pause).await;
         }
     }
 
@@ -259,15 +271,15 @@ impl Sending {
                 Ok(Look::Missing) => return None,
                 Err(error) => self.progress.lock().error = Some(Arc::new(error)),
             }
-            sleep(pause).await;
+            self.sleep(pause).await;
         }
     }
-}
 
-/// Sleeps, and doubles the next pause.
-async fn sleep(pause: &mut Duration) {
-    tokio::time::sleep(*pause).await;
-    *pause = (*pause * 2).min(LONGEST_PAUSE);
+    /// Sleeps, and doubles the next pause.
+    async fn sleep(&self, pause: &mut Duration) {
+        tokio::time::sleep(*pause).await;
+        *pause = (*pause * 2).min(self.shared.objects.pauses.longest);
+    }
 }
 
 impl LogShared {

@@ -83,7 +83,9 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn of(store: Arc<dyn object_store::ObjectStore>) -> Store {
         let clients = address::Clients::same(store);
-        Store { objects: Arc::new(Objects::new("test://store", clients, "prefix".into())) }
+        let [ask, first, longest] = [1, 1, 100].map(std::time::Duration::from_millis);
+        let pauses = crate::append::Pauses { ask, first, longest };
+        Store { objects: Arc::new(Objects { pauses, ..Objects::new("test://store", clients, "prefix".into()) }) }
     }
 
     /// Checks that the storage does what the log depends on, by racing creators of the same names, and removes what

@@ -17,6 +17,7 @@ use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
 use crate::address::Clients;
+use crate::append::Pauses;
 use crate::error::ClusterError;
 use crate::http::DateCell;
 
@@ -38,6 +39,7 @@ pub(crate) struct Objects {
     pub(crate) folder: Option<PathBuf>,
     /// Where the last `Date` of the store is kept. Only stores with HTTP have one.
     pub(crate) date: Option<DateCell>,
+    pub(crate) pauses: Pauses,
 }
 
 /// Why a put failed, in what follows from it.
@@ -66,7 +68,7 @@ impl PutError {
 
 impl Objects {
     pub(crate) fn new(address: &str, clients: Clients, prefix: Path) -> Objects {
-        Objects { address: address.to_owned(), clients, prefix, folder: None, date: None }
+        Objects { address: address.to_owned(), clients, prefix, folder: None, date: None, pauses: Pauses::default() }
     }
 
     pub(crate) fn address(&self) -> &str {

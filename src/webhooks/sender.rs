@@ -270,6 +270,7 @@ fn builder() -> reqwest::ClientBuilder {
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .user_agent(concat!("Bindery/", env!("CARGO_PKG_VERSION")))
+        .http1_only()
         .redirect(Policy::none())
         .no_proxy()
         .timeout(TIMEOUT)
