@@ -45,7 +45,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let opening = async {
         let content = open_content_reporting(&config, &progress).await?;
         let analytics = open_analytics_or_refuse(&config).await?;
-        let is_first_start = content.was_empty();
+        let is_first_start = is_first_start(&content).await;
         if is_first_start && config.demo {
             print("Filling the empty data folder with demonstration content …");
             bindery_demo::fill(&content, &Access::everything("demo")).await?;
@@ -62,13 +62,18 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if is_first_start {
         greet(&content, &config, &format!("http://{address}")).await?;
     }
-    invite_first_owner(&content, &config, &format!("http://{address}")).await;
+    if content.node().is_none() || is_first_start {
+        invite_first_owner(&content, &config, &format!("http://{address}")).await;
+    }
     if content.node().is_none() {
         content.resume_changes();
     }
     let stopping = content.clone();
     let stop = async move {
-        signal.await;
+        tokio::select! {
+            () = signal => {}
+            () = must_rejoin(&stopping) => {}
+        }
         stopping.begin_stop();
     };
     let app = App::new(config, content.clone(), analytics.clone());
@@ -86,9 +91,41 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     }
     delivering.abort();
     close_analytics(analytics).await?;
+    let rejoins = content.node().is_some_and(|node| node.standing.must_rejoin);
     close_content(content).await?;
+    if rejoins {
+        note("This node begins again from a base of its cluster");
+        return Err(restart());
+    }
     note("Bindery has stopped; everything is on disk");
     Ok(())
+}
+
+/// Returns whether nothing was ever stored: then the server says how to begin. A node asks its cluster.
+async fn is_first_start(content: &Content) -> bool {
+    if !content.was_empty() || content.node().is_none() {
+        return content.was_empty();
+    }
+    content.confirm().await.is_ok_and(|number| number <= 1)
+}
+
+/// Returns when the log of the cluster no longer has what this node needs next.
+async fn must_rejoin(content: &Content) {
+    while !content.node().is_some_and(|node| node.standing.must_rejoin) {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+}
+
+/// Replaces this process by a new one with the same arguments. Returns only if that fails.
+fn restart() -> CliError {
+    use std::os::unix::process::CommandExt as _;
+    match std::env::current_exe() {
+        Ok(program) => {
+            let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).exec();
+            failed("restarting", &error)
+        }
+        Err(error) => failed("restarting", &error),
+    }
 }
 
 /// Prints a link that makes the first owner of the dashboard, unless somebody can sign in. If that fails, for example

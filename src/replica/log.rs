@@ -385,3 +385,9 @@ impl FollowLog for CopyReader {
         ends.iter().find(|end| end.number >= number).map_or(number, |end| end.number)
     }
 }
+
+impl std::fmt::Debug for ReplicatedLog {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ReplicatedLog").field("folder", &self.folder).field("position", &self.position).finish()
+    }
+}

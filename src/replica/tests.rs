@@ -1,1 +1,203 @@
+//! Tests of nodes over a log in a folder: what they append, take in, compare and refuse.
 
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+
+use bindery_base::RecoverOptions;
+use bindery_log::{AppendError, CommitLog, Log, LogOptions};
+use tempfile::TempDir;
+
+use crate::{Node, ReplicaError, ReplicatedLog, create_cluster, leave_cluster};
+
+/// A cluster in a folder, with the folders of its nodes.
+struct Cluster {
+    folder: TempDir,
+}
+
+impl Cluster {
+    /// Makes a cluster without records, and its first node `0`.
+    fn new() -> Cluster {
+        let cluster = Cluster { folder: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(cluster.shared()).unwrap();
+        let first = cluster.node(0);
+        std::fs::create_dir(&first).unwrap();
+        let (log, store, _) = bindery_base::recover(&first, &RecoverOptions::default()).unwrap();
+        let base = cluster.folder.path().join("first.base");
+        let header = bindery_base::write(&store, &log.reader(), &base).unwrap();
+        create_cluster(&first, &cluster.address(), &base, header.number).unwrap();
+        cluster
+    }
+
+    fn shared(&self) -> PathBuf {
+        self.folder.path().join("shared")
+    }
+
+    fn address(&self) -> String {
+        format!("file://{}", self.shared().display())
+    }
+
+    fn node(&self, number: usize) -> PathBuf {
+        self.folder.path().join(format!("node{number}"))
+    }
+
+    fn object(&self, seq: u64) -> PathBuf {
+        self.shared().join(format!("0001/log/{seq:020}"))
+    }
+
+    fn open(&self, number: usize) -> Result<ReplicatedLog, ReplicaError> {
+        let folder = self.node(number);
+        std::fs::create_dir_all(&folder).unwrap();
+        let node = Node::prepare(&folder, &self.address(), &|_, _| ())?;
+        node.attach(copy_in(&folder))
+    }
+}
+
+fn copy_in(folder: &Path) -> Log {
+    let mut log = Log::open(&folder.join("log"), LogOptions::default()).unwrap();
+    // What a start does: the copy continues the base.
+    if let Some((number, _)) = bindery_base::newest(folder).unwrap()
+        && log.last() < number
+    {
+        log.reset_to(number + 1).unwrap();
+    }
+    log
+}
+
+fn records(log: &ReplicatedLog) -> Vec<Vec<u8>> {
+    log.follow().read(1, log.last()).unwrap().map(|record| record.unwrap().1).collect()
+}
+
+/// Appends a group as the committer does: again after an unknown outcome, decided again after a conflict.
+fn append(log: &mut ReplicatedLog, group: &[Vec<u8>]) {
+    loop {
+        let last = log.take_in().unwrap();
+        match log.append(last, group) {
+            Ok(number) => return assert_eq!(number, last + group.len() as u64),
+            Err(AppendError::Conflict | AppendError::Unknown(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+fn until_equal(one: &mut ReplicatedLog, other: &mut ReplicatedLog) {
+    while one.last() != other.last() {
+        one.take_in().unwrap();
+        other.take_in().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn nodes_that_append_in_turn_have_the_same_records_also_after_restarts() {
+    let cluster = Cluster::new();
+    let mut nodes = [Some(cluster.open(0).unwrap()), Some(cluster.open(1).unwrap())];
+    let mut expected = 0;
+    for round in 0..40u64 {
+        let which = (round.wrapping_mul(7) % 3 % 2) as usize;
+        let group: Vec<Vec<u8>> = (0..=round % 3).map(|part| format!("{round} {part} of {which}").into_bytes()).collect();
+        append(nodes[which].as_mut().unwrap(), &group);
+        expected += group.len() as u64;
+        if round % 9 == 8 {
+            // Its process ends, and it starts again.
+            let other = 1 - which;
+            drop(nodes[other].take());
+            nodes[other] = Some(cluster.open(other).unwrap());
+        }
+    }
+    let [mut one, mut other] = nodes.map(Option::unwrap);
+    until_equal(&mut one, &mut other);
+    assert_eq!(one.last(), expected);
+    assert_eq!(records(&one), records(&other));
+    assert_eq!(one.status().get().position, other.status().get().position);
+}
+
+#[test]
+fn a_refusal_is_confirmed_only_by_the_newest_state() {
+    let cluster = Cluster::new();
+    let (mut one, mut other) = (cluster.open(0).unwrap(), cluster.open(1).unwrap());
+    one.confirm(0).unwrap();
+    append(&mut other, &[b"a".to_vec()]);
+    assert!(matches!(one.confirm(0), Err(AppendError::Conflict)));
+    assert_eq!(one.take_in().unwrap(), 1);
+    one.confirm(1).unwrap();
+    std::fs::rename(cluster.shared(), cluster.folder.path().join("away")).unwrap();
+    assert!(matches!(one.confirm(1), Err(AppendError::Unreachable(_))));
+    assert!(matches!(one.append(1, &[b"b".to_vec()]), Err(AppendError::Unreachable(_))));
+    std::fs::rename(cluster.folder.path().join("away"), cluster.shared()).unwrap();
+    append(&mut one, &[b"c".to_vec()]);
+    assert_eq!(records(&one), [b"a".to_vec(), b"c".to_vec()]);
+}
+
+#[test]
+fn a_group_of_which_a_crash_left_a_part_in_the_copy_is_completed() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    append(&mut one, &[b"a".to_vec(), b"b".to_vec(), b"c".to_vec()]);
+    // Another node has the first two records of three.
+    drop(cluster.open(1).unwrap());
+    let mut copy = copy_in(&cluster.node(1));
+    assert_eq!(copy.last(), 0);
+    copy.append(b"a").unwrap();
+    copy.append(b"b").unwrap();
+    copy.sync().unwrap();
+    drop(copy);
+    let other = cluster.open(1).unwrap();
+    assert_eq!(records(&other), records(&one));
+}
+
+#[test]
+fn a_node_whose_records_differ_from_the_log_or_go_beyond_it_is_refused_and_keeps_them() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    append(&mut one, &[b"a".to_vec()]);
+    append(&mut one, &[b"b".to_vec()]);
+    drop(one);
+    let kept = std::fs::read(cluster.object(2)).unwrap();
+    std::fs::remove_file(cluster.object(2)).unwrap();
+    let error = cluster.open(0).unwrap_err();
+    assert!(matches!(error, ReplicaError::Ahead { own: 2, own_seq: 2, .. }), "{error}");
+    std::fs::write(cluster.object(2), kept).unwrap();
+    drop(cluster.open(0).unwrap());
+
+    drop(cluster.open(1).unwrap());
+    let mut copy = copy_in(&cluster.node(1));
+    copy.append(b"something else").unwrap();
+    copy.sync().unwrap();
+    drop(copy);
+    let error = cluster.open(1).unwrap_err();
+    assert!(matches!(error, ReplicaError::Diverged { number: 1, seq: 1 }), "{error}");
+    assert_eq!(copy_in(&cluster.node(1)).last(), 1);
+}
+
+#[test]
+fn a_node_that_is_too_far_behind_begins_from_a_base() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    drop(cluster.open(1).unwrap());
+    append(&mut one, &[b"a".to_vec()]);
+    drop(one);
+    // Removal leaves the name with an empty object.
+    std::fs::write(cluster.object(1), b"").unwrap();
+    let mut copy = copy_in(&cluster.node(1));
+    copy.append(b"a").unwrap();
+    copy.sync().unwrap();
+    drop(copy);
+    let folder = cluster.node(1);
+    let node = Node::prepare(&folder, &cluster.address(), &|_, _| ()).unwrap();
+    let error = node.attach(copy_in(&folder)).unwrap_err();
+    assert!(matches!(error, ReplicaError::TooFarBehind { seq: 1 }), "{error}");
+    let node = node.begin_anew(&|_, _| ()).unwrap();
+    assert_eq!(node.attach(copy_in(&folder)).unwrap().last(), 0);
+}
+
+#[test]
+fn a_folder_belongs_to_its_cluster_until_it_leaves() {
+    let (cluster, other) = (Cluster::new(), Cluster::new());
+    let folder = cluster.node(0);
+    let prepare = |address: &str| Node::prepare(&folder, address, &|_, _| ());
+    assert!(matches!(prepare(&other.address()), Err(ReplicaError::OtherCluster { .. })));
+    leave_cluster(&folder, &cluster.address()).unwrap();
+    assert!(matches!(prepare(&cluster.address()), Err(ReplicaError::NotANode { .. })));
+    assert!(matches!(leave_cluster(&folder, &cluster.address()), Err(ReplicaError::NoNode { .. })));
+}
