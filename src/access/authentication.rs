@@ -36,6 +36,11 @@ impl Access {
         Access { actor, abilities, blueprints: None, writes_only_drafts: false }
     }
 
+    /// Returns whether it may do nothing but view published content.
+    pub fn only_views(&self) -> bool {
+        self.abilities.iter().all(|ability| *ability == Ability::View)
+    }
+
     /// Returns the access of a member with this role.
     pub fn of_member(member: &Member, role: Role) -> Self {
         Access {

@@ -184,7 +184,9 @@ impl Content {
         if let Some(id) = known.begins_note(now) {
             self.note_use(Command::NoteTokenUse(id.to_owned()));
         }
-        Ok(known.access())
+        let access = known.access();
+        self.check_rights_are_known(&access)?;
+        Ok(access)
     }
 
     /// Has the committer note that something is used, while the request goes on. If it fails, a later use is noted.

@@ -75,7 +75,7 @@ pub use api::resources::{CreatedResource, ResourceWriter};
 pub use api::tokens::IssuedToken;
 pub use api::views::OwnedView;
 pub use bindery_index::Options as IndexOptions;
-pub use bindery_replica::{Standing, Upkeep, is_node};
+pub use bindery_replica::{NodeRecord, Standing, Upkeep, is_node};
 pub use data::changes::ChangeOp;
 pub use data::counters::{ContentFigures, ContentStatus};
 pub use data::durations::{BOUNDS as DURATION_BOUNDS, DurationFigures};

@@ -16,6 +16,7 @@ mod status;
 mod tests;
 mod upkeep;
 
+pub use bindery_cluster::NodeRecord;
 pub use error::ReplicaError;
 pub use join::{Node, create_cluster, leave_cluster};
 pub use log::ReplicatedLog;

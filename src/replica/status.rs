@@ -37,11 +37,13 @@ struct Known {
     has_caught_up: bool,
     fault: Option<String>,
     must_rejoin: bool,
+    /// How often the storage is asked, if that was set.
+    poll: Option<Duration>,
 }
 
 impl Status {
     pub(crate) fn new(position: Position) -> Status {
-        let known = Known { position, at_tail: Instant::now(), has_caught_up: false, fault: None, must_rejoin: false };
+        let known = Known { position, at_tail: Instant::now(), has_caught_up: false, fault: None, must_rejoin: false, poll: None };
         Status(Arc::new(Inner { known: Mutex::new(known), follower: OnceLock::new() }))
     }
 
@@ -76,6 +78,18 @@ impl Status {
     /// Takes the follower, once the node is attached.
     pub(crate) fn follow_with(&self, follower: &Arc<Follower>) {
         let _ = self.0.follower.set(Arc::clone(follower));
+    }
+
+    /// Sets how often the storage is asked for new groups.
+    pub(crate) fn poll_every(&self, poll: Duration) {
+        let mut known = self.0.known.lock();
+        if known.poll == Some(poll) {
+            return;
+        }
+        if let Some(follower) = self.0.follower.get() {
+            follower.set_poll(poll);
+            known.poll = Some(poll);
+        }
     }
 
     /// Says that a group with this sequence number exists, and none behind it did a moment ago.

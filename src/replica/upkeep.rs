@@ -112,6 +112,11 @@ impl Upkeep {
         self.shared.status.hint(seq);
     }
 
+    /// Sets how often the storage is asked for new groups: rarely while hints come.
+    pub fn poll_every(&self, poll: Duration) {
+        self.shared.status.poll_every(poll);
+    }
+
     /// Returns the facts about the cluster.
     #[must_use]
     pub fn standing(&self) -> ClusterStanding {

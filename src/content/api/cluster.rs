@@ -5,6 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bindery_access::Access;
 use bindery_model::error::{Code, Error, Result};
 use bindery_replica::{Standing, Upkeep};
 
@@ -104,6 +105,25 @@ impl Content {
             None => return Ok(()),
         };
         Err(Error::new(Code::LogUnreachable, format!("this server is not ready: {why}")))
+    }
+
+    /// Checks that the stored rights of a sender can still be relied on: a node that has not reached the log for long does not
+    /// know whether they were revoked. Those that may only view are accepted.
+    ///
+    /// # Errors
+    /// `LOG_UNREACHABLE`.
+    pub fn check_rights_are_known(&self, access: &Access) -> Result<()> {
+        let Some(cluster) = self.shared.cluster.as_ref().filter(|_| !access.only_views()) else { return Ok(()) };
+        let lag = cluster.upkeep.status().get().lag;
+        if lag <= cluster.max_lag {
+            return Ok(());
+        }
+        let text = format!(
+            "this server has not reached the log of its cluster for {} seconds, so it does not know whether this token is still valid; \
+             until then it accepts only tokens that have no ability but `view`",
+            lag.as_secs()
+        );
+        Err(Error::new(Code::LogUnreachable, text))
     }
 
     /// Returns whether this server does the regular jobs, such as webhooks: a single server does, and the leader of a

@@ -5,14 +5,18 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use axum::body::Body;
-use axum::http::header::HOST;
+use axum::http::header::{CONTENT_TYPE, HOST};
 use axum::http::{Method, Request, StatusCode, Uri};
-use bindery_content::{NodeStatus, Upkeep};
+use bindery_content::{NodeRecord, NodeStatus, Upkeep};
+use bindery_model::time::now_millis;
+use hyper::client::conn::http1::SendRequest;
 use hyper_util::rt::TokioIo;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
 
 use super::forward::connect;
 use super::hints::{Hint, PATH};
-use super::key::BINDERY_NODE;
+use super::key::{BINDERY_NODE, ClusterKey};
 use crate::app::App;
 
 /// The longest time between two hints, and between two looks.
@@ -26,6 +30,20 @@ const SUSPICIOUS: Duration = Duration::from_secs(10);
 /// The time for which a leader that is suspected must not have said in the storage that it is there.
 const GONE: Duration = Duration::from_secs(60);
 
+/// The longest wait for the answer of another node.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
+/// The longest answer of another node, in bytes.
+const MAX_ANSWER: usize = 64 << 10;
+/// The age of its last sign of life from which a node is left alone, in milliseconds.
+const LISTED_FOR: u64 = 600_000;
+
+/// How often a node asks the storage for new groups while the leader tells it of each.
+const POLL_WITH_HINTS: Duration = Duration::from_secs(10);
+/// How often the leader asks, who knows of its own groups, but not of those that others append while they do not hear it.
+const POLL_OF_LEADER: Duration = Duration::from_secs(1);
+/// How often a node asks that hears no leader.
+const POLL: Duration = Duration::from_millis(500);
+
 /// What the watch remembers.
 struct Watch {
     app: App,
@@ -33,6 +51,9 @@ struct Watch {
     led: bool,
     /// The addresses of the other nodes.
     others: Vec<String>,
+    /// While this node leads: the newest hint, and the tasks that send it, by address.
+    hints: watch::Sender<Vec<u8>>,
+    peers: BTreeMap<String, JoinHandle<()>>,
     listed: Option<Instant>,
     /// The time since which the leader is suspected, with what it said last.
     suspected: Option<(Instant, u64)>,
@@ -44,23 +65,32 @@ struct Watch {
 pub(crate) async fn run(app: App) {
     let Some(upkeep) = app.content.upkeep().cloned() else { return };
     let began = Instant::now();
-    let mut watch = Watch { app, upkeep, led: false, others: Vec::new(), listed: None, suspected: None, began };
+    let (hints, _) = watch::channel(Vec::new());
+    let (others, peers) = (Vec::new(), BTreeMap::new());
+    let mut watch = Watch { app, upkeep, led: false, others, hints, peers, listed: None, suspected: None, began };
     let mut hinted = 0;
     loop {
         let Some(node) = watch.app.content.node() else { return };
         if node.leads != watch.led {
             watch.led = node.leads;
             watch.upkeep.lead(node.leads);
+            watch.peers.values().for_each(JoinHandle::abort);
+            watch.peers.clear();
             if node.leads {
                 tracing::info!(node = node.node, "this node leads the cluster");
                 watch.app.content.resume_changes();
             }
         }
         watch.list().await;
+        watch.upkeep.poll_every(match &node.leader {
+            Some(_) if node.leads => POLL_OF_LEADER,
+            Some(leader) if watch.app.heard.is_fresh(leader.term) => POLL_WITH_HINTS,
+            _ => POLL,
+        });
         match (node.leads, &node.leader) {
             (true, _) => {
                 hinted = node.standing.position.seq;
-                watch.send_hints(&node).await;
+                watch.send_hints(&node);
             }
             (false, None) => watch.take_over().await,
             (false, Some(_)) => watch.suspect(&node).await,
@@ -85,58 +115,32 @@ impl Watch {
         let upkeep = self.upkeep.clone();
         match tokio::task::spawn_blocking(move || upkeep.nodes()).await {
             Ok(Ok(nodes)) => {
-                let own = self.upkeep.node();
-                self.others = nodes.into_iter().filter(|node| node.node != own).map(|node| node.address).collect();
+                let (own, now) = (self.upkeep.node(), now_millis().cast_unsigned());
+                let is_there = |node: &NodeRecord| node.node != own && now.saturating_sub(node.at) < LISTED_FOR;
+                self.others = nodes.into_iter().filter(is_there).map(|node| node.address).collect();
             }
             Ok(Err(error)) => tracing::debug!(%error, "the list of nodes could not be read"),
             Err(error) => tracing::error!(%error, "reading the list of nodes panicked"),
         }
     }
 
-    /// Tells all other nodes how far the log is.
-    async fn send_hints(&mut self, node: &NodeStatus) {
+    /// Tells all other nodes how far the log is. A node that is slow gets the newest hint only, and delays no other.
+    fn send_hints(&mut self, node: &NodeStatus) {
+        let Some(leader) = &node.leader else { return };
         for address in self.app.heard.take_strangers() {
             if !self.others.contains(&address) {
                 self.others.push(address);
             }
         }
-        let Some(leader) = &node.leader else { return };
-        let body = hint(node, leader.term);
-        let sending: BTreeMap<&String, _> = self
-            .others
-            .iter()
-            .map(|address| (address, self.request(address, Method::POST, PATH, body.clone())))
-            .collect();
-        let all = sending.into_values().map(|request| tokio::time::timeout(BEAT, request));
-        for sent in all.map(tokio::spawn).collect::<Vec<_>>() {
-            let _ = sent.await;
-        }
-    }
-
-    /// Sends a request to another node. Returns the status of its answer.
-    fn request(
-        &self,
-        address: &str,
-        method: Method,
-        path: &'static str,
-        body: Vec<u8>,
-    ) -> impl Future<Output = Option<StatusCode>> + Send + 'static {
-        let uri = Uri::from_static(path);
-        let proof = self.app.cluster_key.as_ref().and_then(|key| key.prove(&method, &uri, "-"));
-        let address = address.to_owned();
-        async move {
-            let stream = connect(&address).await.ok()?;
-            let (mut sender, connection) =
-                hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream)).await.ok()?;
-            let ending = tokio::spawn(connection);
-            let mut request = Request::builder().method(method).uri(uri).header(HOST, address);
-            if let Some(proof) = proof {
-                request = request.header(BINDERY_NODE, proof);
+        let (others, app) = (&self.others, &self.app);
+        self.peers.retain(|address, task| others.contains(address) && !task.is_finished());
+        for address in others {
+            if !self.peers.contains_key(address) {
+                let peer = Peer::new(app, address);
+                self.peers.insert(address.clone(), tokio::spawn(peer.send_all(self.hints.subscribe())));
             }
-            let response = sender.send_request(request.body(Body::from(body)).ok()?).await.ok()?;
-            ending.abort();
-            Some(response.status())
         }
+        self.hints.send_replace(hint(node, leader.term));
     }
 
     /// Looks whether the leader is there. If it has been silent everywhere for long, this node takes over.
@@ -145,13 +149,13 @@ impl Watch {
         let silence = self.app.heard.since(leader.term).unwrap_or_else(|| self.began.elapsed());
         if !self.app.heard.is_fresh(leader.term) {
             // The leader may not know yet that this node is there.
-            self.request(&leader.address, Method::POST, PATH, hint(node, leader.term)).await;
+            Peer::new(&self.app, &leader.address).send(Method::POST, PATH, hint(node, leader.term)).await;
         }
         if silence < SUSPICIOUS {
             self.suspected = None;
             return;
         }
-        if self.request(&leader.address, Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK) {
+        if Peer::new(&self.app, &leader.address).send(Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK) {
             self.suspected = None;
             return;
         }
@@ -173,6 +177,63 @@ impl Watch {
         if let Err(error) = self.app.content.take_the_lead().await {
             tracing::info!(%error, "this node did not become the leader");
         }
+    }
+}
+
+/// Another node.
+struct Peer {
+    address: String,
+    key: Option<ClusterKey>,
+    /// A connection that is open.
+    sender: Option<SendRequest<Body>>,
+}
+
+impl Peer {
+    fn new(app: &App, address: &str) -> Peer {
+        Peer { address: address.to_owned(), key: app.cluster_key.clone(), sender: None }
+    }
+
+    /// Sends the newest hint whenever there is one, until the task is aborted.
+    async fn send_all(mut self, mut hints: watch::Receiver<Vec<u8>>) {
+        while hints.changed().await.is_ok() {
+            let hint = hints.borrow_and_update().clone();
+            if self.send(Method::POST, PATH, hint).await.is_none() {
+                self.sender = None;
+            }
+        }
+    }
+
+    /// Sends a request. Returns the status of its answer; `None` if none came in time.
+    async fn send(&mut self, method: Method, path: &'static str, body: Vec<u8>) -> Option<StatusCode> {
+        tokio::time::timeout(ANSWER_TIMEOUT, self.try_send(method, path, body)).await.ok()?
+    }
+
+    async fn try_send(&mut self, method: Method, path: &'static str, body: Vec<u8>) -> Option<StatusCode> {
+        let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
+            Some(sender) => sender,
+            None => {
+                let stream = connect(&self.address).await.ok()?;
+                let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
+                tokio::spawn(connection);
+                sender
+            }
+        };
+        sender.ready().await.ok()?;
+        let uri = Uri::from_static(path);
+        let proof = self.key.as_ref().and_then(|key| key.prove(&method, &uri, "-"));
+        let mut request = Request::builder().method(method).uri(uri).header(HOST, &self.address);
+        if !body.is_empty() {
+            request = request.header(CONTENT_TYPE, "application/json");
+        }
+        if let Some(proof) = proof {
+            request = request.header(BINDERY_NODE, proof);
+        }
+        let response = sender.send_request(request.body(Body::from(body)).ok()?).await.ok()?;
+        let status = response.status();
+        // The connection can be used again once the body is read. The bodies of these answers are short.
+        axum::body::to_bytes(Body::new(response.into_body()), MAX_ANSWER).await.ok()?;
+        self.sender = Some(sender);
+        Some(status)
     }
 }
 

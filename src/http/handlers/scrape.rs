@@ -110,6 +110,7 @@ fn registry(app: &App) -> Registry {
         gauge(&mut registry, "disk_free_bytes", "Free space of the disk of the data folder", free);
     }
     register_content(&mut registry, app);
+    register_node(&mut registry, app);
     register_caches(&mut registry, app);
     counter(&mut registry, "analytics_dropped", "Pageviews that were dropped", app.analytics.dropped());
     register_process(&mut registry);
@@ -134,6 +135,14 @@ fn register_content(registry: &mut Registry, app: &App) {
     counter(registry, "index_merges", "Merges of parts of the indexes", content.merges);
     let held = "Versions of the indexes in use: one for each index, and those that reads and exports hold";
     gauge(registry, "index_snapshots", held, content.snapshots);
+}
+
+fn register_node(registry: &mut Registry, app: &App) {
+    let Some(node) = app.content.node() else { return };
+    gauge(registry, "node_lag_seconds", "Time since this node last had everything", node.standing.lag.as_secs());
+    gauge(registry, "node_position", "The last group of the shared log that this node has", node.standing.position.seq);
+    gauge(registry, "node_leads", "1 if this node leads the cluster", u64::from(node.leads));
+    gauge(registry, "node_follows", "0 if this node stopped following the log", u64::from(node.standing.fault.is_none()));
 }
 
 fn register_caches(registry: &mut Registry, app: &App) {

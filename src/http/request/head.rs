@@ -117,7 +117,9 @@ pub(crate) fn access_of_sender(
 ) -> Result<Arc<Access>, Failure> {
     if is_by_session(headers) {
         let (known, _) = known_session(app, method, extensions, headers)?;
-        return Ok(app.content.access_of(&known)?);
+        let access = app.content.access_of(&known)?;
+        app.content.check_rights_are_known(&access)?;
+        return Ok(access);
     }
     Ok(app.content.authenticate(secret(headers))?)
 }
