@@ -20,11 +20,13 @@ use super::s3::Fault;
 use world::World;
 
 /// The clients of one history.
-const WORKERS: u64 = 6;
+const WORKERS: u64 = 10;
 /// The largest share of writes whose outcome the client does not learn.
 const MAX_UNKNOWN: f64 = 0.25;
 /// The share of requests to the storage that fail.
 const FAULT_RATE: f64 = 0.04;
+/// The time of a history in which nothing fails.
+const CONTROL_TIME: Duration = Duration::from_secs(3);
 /// From so many histories on, every kind of fault must have happened.
 const LONG: u64 = 10;
 
@@ -47,6 +49,43 @@ fn nothing_acknowledged_is_lost_whatever_fails() {
     assert!(count < LONG || missing.is_empty(), "never happened: {missing:?}");
 }
 
+/// If this does not fail, the histories prove nothing.
+#[test]
+fn a_storage_that_ignores_the_condition_of_puts_loses_writes() {
+    let world = World::start(2);
+    world.s3.ignore_conditions();
+    let errors = run_control(&world);
+    assert!(!errors.is_empty(), "no check has found that writes were lost");
+}
+
+/// If this does not fail, the histories do not notice stale answers.
+#[test]
+fn reads_that_are_not_confirmed_are_stale() {
+    let mut world = World::start(2);
+    world.latest = "0";
+    let errors = run_control(&world);
+    assert!(!errors.is_empty(), "no check has found a stale read");
+}
+
+/// Runs a history in which nothing fails. Returns which resources have no order.
+fn run_control(world: &World) -> Vec<String> {
+    let mut errors = Vec::new();
+    work_while(world, || std::thread::sleep(CONTROL_TIME));
+    afterwards::check_orders(world, &mut errors);
+    errors
+}
+
+/// Lets all clients work for as long as a function runs.
+fn work_while(world: &World, happening: impl FnOnce()) {
+    std::thread::scope(|scope| {
+        for number in 0..WORKERS {
+            scope.spawn(move || worker::run(world, number));
+        }
+        happening();
+        world.end();
+    });
+}
+
 fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
@@ -57,14 +96,7 @@ fn run(seed: u64, time: Duration) -> BTreeMap<Fault, u64> {
     let world = World::start(seed);
     world.s3.set_rate(FAULT_RATE);
     let set_up = began.elapsed();
-    std::thread::scope(|scope| {
-        let world = &world;
-        let workers: Vec<_> = (0..WORKERS).map(|number| scope.spawn(move || worker::run(world, number))).collect();
-        nemesis::run(world, time);
-        world.end();
-        // Their panics are reported by the scope.
-        workers.into_iter().for_each(|worker| drop(worker.join()));
-    });
+    work_while(&world, || nemesis::run(&world, time));
     nemesis::repair(&world);
     let mut errors = afterwards::check(&world);
     let ledger = world.ledger();

@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
@@ -59,15 +59,10 @@ impl Node {
         command
     }
 
-    /// Runs `bindery cluster COMMAND` on the folder.
-    pub(super) fn cluster(&self, command: &str) -> Output {
-        self.command(&["cluster", command, "--log", &self.log]).output().unwrap()
-    }
-
     /// Makes a cluster of the folder.
     #[track_caller]
     pub(super) fn create_cluster(&self) {
-        let output = self.cluster("create");
+        let output = self.command(&["cluster", "create", "--log", &self.log]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
@@ -78,33 +73,8 @@ impl Node {
         let log = OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
         let listen = format!("127.0.0.1:{}", self.port);
         let mut command = self.command(&["serve", "--listen", &listen]);
-        if !self.log.is_empty() {
-            command.args(["--log", &self.log]);
-        }
-        command.args(&self.arguments).stdout(Stdio::null()).stderr(log);
+        command.args(["--log", &self.log]).args(&self.arguments).stdout(Stdio::null()).stderr(log);
         *child = Some(command.spawn().unwrap());
-    }
-
-    /// Starts the node and waits until it is ready.
-    #[track_caller]
-    pub(super) fn start_ready(&self) {
-        self.start();
-        self.wait_ready(Duration::from_secs(30)).unwrap();
-    }
-
-    /// Starts the process, which is expected to end. Returns what it logged.
-    #[track_caller]
-    pub(super) fn start_refused(&self) -> String {
-        self.start();
-        let deadline = Instant::now() + Duration::from_secs(30);
-        while !self.has_ended() {
-            if Instant::now() >= deadline {
-                self.kill();
-                panic!("the server was not refused:\n{}", self.logged());
-            }
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        self.logged()
     }
 
     /// Waits until the node is ready. Starts it again if its process ends meanwhile.
@@ -254,7 +224,13 @@ impl Client {
     }
 
     /// Creates a published resource.
-    pub(super) fn create(&self, node: &Node, blueprint: &str, attributes: &Value, headers: &[(&str, &str)]) -> Result<Reply, Unanswered> {
+    pub(super) fn create(
+        &self,
+        node: &Node,
+        blueprint: &str,
+        attributes: &Value,
+        headers: &[(&str, &str)],
+    ) -> Result<Reply, Unanswered> {
         let body = json!({ "attributes": attributes, "published_at": "2026-01-01T00:00:00Z" });
         self.send(node, "POST", &format!("/v2/resources/{blueprint}"), headers, Some(&body))
     }

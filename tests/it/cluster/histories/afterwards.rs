@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::super::checker::{Claim, ClaimOperation, ClaimState, Event, Register, RegisterOperation, check as is_linearizable};
+use super::super::checker::{
+    Claim, ClaimOperation, ClaimState, Event, Register, RegisterOperation, check as is_linearizable,
+};
 use super::super::node::{Client, Node};
 use super::worker::attribute;
 use super::world::{CLAIMS, REGISTERS, World};
@@ -22,7 +24,7 @@ const LISTS: [&str; 13] = [
     "notes?search=green",
     "notes?q=blue+note",
     "notes?q=blue+note&per_page=3&page=2",
-    "notes?per_page=0&facets=kind,owner",
+    "notes?per_page=1&facets=kind,owner",
 ];
 
 /// The longest walk with cursors.
@@ -77,7 +79,8 @@ fn note_last_reads(world: &World, client: &Client, node: &Node) -> Result<(), St
     Ok(())
 }
 
-fn check_orders(world: &World, errors: &mut Vec<String>) {
+/// Checks that each register and each claim has one order of operations.
+pub(super) fn check_orders(world: &World, errors: &mut Vec<String>) {
     let ledger = world.ledger();
     for (index, history) in ledger.registers.iter().enumerate() {
         if let Err(error) = is_linearizable::<Register>(Some(0), history) {

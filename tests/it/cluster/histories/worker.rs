@@ -10,8 +10,10 @@ use super::world::{CLAIMS, LASTING, REGISTERS, World};
 use crate::oracle::random::Random;
 use crate::support::Reply;
 
-/// The longest wait for an answer. Longer than the servers wait for the storage.
+/// The longest wait for an answer. That of some clients is longer than the servers wait for the storage. The others do not
+/// wait for a node that was stopped.
 const PATIENCE: Duration = Duration::from_secs(7);
+const IMPATIENCE: Duration = Duration::from_millis(800);
 /// How often a request is repeated whose outcome is unknown.
 const REPEATS: usize = 2;
 
@@ -20,11 +22,11 @@ pub(super) fn run(world: &World, number: u64) {
     let mut worker = Worker {
         world,
         random: Random::new(world.seed * 1000 + number),
-        client: Client::new(PATIENCE),
+        client: Client::new(if number % 3 == 0 { PATIENCE } else { IMPATIENCE }),
         counter: &world.counters[number as usize],
         next: number * 1_000_000,
         known: vec![None; REGISTERS],
-        session: 0,
+        session: world.created,
         sent: 0,
         seen: 0,
     };
@@ -176,13 +178,17 @@ impl<'a> Worker<'a> {
                 match &sent {
                     Some(sent) if sent.is(412) => {
                         self.known[index] = None;
-                        (Some(Sent { called: sent.called, returned: sent.returned, reply: None }), Mismatch { expected }, true)
+                        (
+                            Some(Sent { called: sent.called, returned: sent.returned, reply: None }),
+                            Mismatch { expected },
+                            true,
+                        )
                     }
                     _ => (sent, Set { expected, new: value }, false),
                 }
             }
             _ => {
-                let Some((called, returned, reply)) = self.read(&path, "latest") else { return };
+                let Some((called, returned, reply)) = self.read(&path, self.world.latest) else { return };
                 let read = (reply.status == 200).then(|| attribute(&reply.data(), "value")).flatten();
                 self.known[index] = read.zip(reply.header("etag").map(str::to_owned));
                 let event = Event { operation: Read(read), called, returned: Some(returned) };
@@ -204,7 +210,7 @@ impl<'a> Worker<'a> {
         match self.random.below(3) {
             0 => self.claim(index),
             deletes => {
-                let Some((called, returned, reply)) = self.read(&path, "latest") else { return };
+                let Some((called, returned, reply)) = self.read(&path, self.world.latest) else { return };
                 let list = reply.data();
                 let holders: Vec<_> = list.as_array().into_iter().flatten().collect();
                 if holders.len() > 1 {

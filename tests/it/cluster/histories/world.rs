@@ -10,7 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::super::checker::{ClaimOperation, Event, RegisterOperation};
-use super::super::node::{Client, Node};
+use super::super::node::{Client, Node, number_of};
 use super::super::s3::S3;
 use super::WORKERS;
 
@@ -30,6 +30,10 @@ pub(super) struct World {
     pub(super) registers: Vec<String>,
     /// The ids of the counters, one for each client.
     pub(super) counters: Vec<String>,
+    /// The number of the last record that the start has written.
+    pub(super) created: u64,
+    /// What reads send as `Bindery-After` that must see everything.
+    pub(super) latest: &'static str,
     ledger: Mutex<Ledger>,
     began: Instant,
     is_over: AtomicBool,
@@ -72,20 +76,20 @@ impl World {
         nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
         let client = Client::new(Duration::from_secs(30));
         create_blueprints(&client, &nodes[0]);
-        let create = |value: u64| {
-            let attributes = json!({ "value": value, "title": "register" });
+        let mut created = 0;
+        let mut create = || {
+            let attributes = json!({ "value": 0, "title": "register" });
             let reply = client.create(&nodes[0], "registers", &attributes, &[]).unwrap().expect(201);
+            created = number_of(&reply).unwrap();
             reply.data()["id"].as_str().unwrap().to_owned()
         };
-        let registers: Vec<String> = (0..REGISTERS).map(|_| create(0)).collect();
-        let counters = (0..WORKERS).map(|_| create(0)).collect();
-        let ledger = Ledger {
-            registers: vec![Vec::new(); REGISTERS],
-            claims: vec![Vec::new(); CLAIMS],
-            ..Ledger::default()
-        };
+        let registers: Vec<String> = (0..REGISTERS).map(|_| create()).collect();
+        let counters = (0..WORKERS).map(|_| create()).collect();
+        let ledger =
+            Ledger { registers: vec![Vec::new(); REGISTERS], claims: vec![Vec::new(); CLAIMS], ..Ledger::default() };
         let (ledger, is_over) = (Mutex::new(ledger), AtomicBool::new(false));
-        World { s3, seed, nodes, registers, counters, ledger, began: Instant::now(), is_over, temp }
+        let (began, latest) = (Instant::now(), "latest");
+        World { s3, seed, nodes, registers, counters, created, latest, ledger, began, is_over, temp }
     }
 
     /// Returns the nanoseconds since the beginning.
