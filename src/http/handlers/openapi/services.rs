@@ -2,7 +2,7 @@
 
 use bindery_access::Role;
 use bindery_content::ChangeOp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::shape::{
     Schemas, all_required, also, any_object, count, list_of, maybe, maybe_time, object, options, reference, text, time,
