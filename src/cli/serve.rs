@@ -27,7 +27,7 @@ const DEFAULT_CONNECTIONS: usize = 4096;
 const KEPT_FILES: usize = 256;
 
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
-    let config = Config::load(args.settings, args.config.as_deref())?;
+    let mut config = Config::load(args.settings, args.config.as_deref())?;
     let logs_json = config.log_format == LogFormat::Json;
     start_log(&config.log_filter, logs_json);
     if logs_json {
@@ -37,6 +37,8 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let listener = bindery_http::listen(config.listen)
         .map_err(|error| failed(format!("listening on {}", config.listen), &error))?;
     let address = listener.local_addr().map_err(|error| failed("listening", &error))?;
+    // The other nodes of a cluster reach it there; the system may have chosen the port.
+    config.listen = address;
     warn_of_other_files(&config.data);
     if let Some(warning) = private::warning_of(&config.data) {
         tracing::warn!("{warning}");

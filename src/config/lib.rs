@@ -187,7 +187,7 @@ impl Config {
         let max_body_bytes = at_least_one("max_body_bytes", max_body_bytes)?;
         Ok(Config {
             data: settings.data.unwrap_or_default(),
-            listen: listen(&settings.listen.unwrap_or_default())?,
+            listen: listen(settings.listen.as_deref().unwrap_or_default())?,
             demo: settings.demo.unwrap_or_default(),
             public_url: settings.public_url.as_deref().map(public_url).transpose()?,
             cors_origins: settings
@@ -204,7 +204,13 @@ impl Config {
             query_timeout: seconds("query_timeout", settings.query_timeout.unwrap_or_default())?,
             admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
             metrics_token: settings.metrics_token.map(metrics_token).transpose()?,
-            cluster: cluster(settings.log, settings.cluster_key, settings.node_address, settings.max_lag)?,
+            cluster: cluster(
+                settings.log,
+                settings.cluster_key,
+                settings.node_address,
+                settings.max_lag,
+                settings.listen.as_deref().unwrap_or_default(),
+            )?,
             write_timeout: seconds("write_timeout", settings.write_timeout.unwrap_or_default())?,
             log_filter: log_filter(settings.log_filter.unwrap_or_default())?,
             log_format: settings.log_format.unwrap_or_default(),
@@ -334,6 +340,7 @@ fn cluster(
     key: Option<Secret>,
     node_address: Option<String>,
     max_lag: Option<u64>,
+    listen: &str,
 ) -> Result<Option<ClusterConfig>, ConfigError> {
     let max_lag = seconds("max_lag", max_lag.unwrap_or_default())?;
     let Some(log) = log else { return Ok(None) };
@@ -349,6 +356,12 @@ fn cluster(
         return Err(ConfigError(format!(
             "`cluster_key` has {count} characters; it must have at least {MIN_CLUSTER_KEY_CHARS}, for example from \
              `openssl rand -hex 32`"
+        )));
+    }
+    if node_address.is_none() && (listen.starts_with("0.0.0.0:") || listen.starts_with("[::]:")) {
+        return Err(ConfigError(format!(
+            "`listen` is `{listen}`, which says nothing to the other servers of the cluster; set `node_address` to where they reach \
+             this one, such as `10.0.0.5:7700`"
         )));
     }
     Ok(Some(ClusterConfig { log, key, node_address, max_lag }))

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use bindery_access::{Access, AdminToken, unauthenticated};
+use bindery_access::{Access, Actor, AdminToken, unauthenticated};
 use bindery_log::FollowLog;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::json;
@@ -237,7 +237,7 @@ impl Content {
 
     /// Hands a command of the server itself to the committer. Its outcome is durable and visible on return.
     pub(crate) async fn submit(&self, command: Command) -> Result<Outcome> {
-        self.shared.queue.submit(None, command, None).await
+        self.submit_for(None, command, None).await
     }
 
     /// Like [`Content::submit`], for a command that `access` asked for. Its changes are stored with that author.
@@ -253,7 +253,20 @@ impl Content {
         command: Command,
         keep: Option<KeepAnswer>,
     ) -> Result<Outcome> {
-        self.shared.queue.submit(Some(access.actor.clone()), command, keep).await
+        self.submit_for(Some(access.actor.clone()), command, keep).await
+    }
+
+    /// Like [`Content::submit_keeping`], for an actor.
+    pub(crate) async fn submit_for(
+        &self,
+        actor: Option<Actor>,
+        command: Command,
+        keep: Option<KeepAnswer>,
+    ) -> Result<Outcome> {
+        let outcome = self.shared.queue.submit(actor, command, keep).await;
+        // The state now includes what was written, and what a refusal was decided against.
+        note_used(self.shared.cell.load().number);
+        outcome
     }
 }
 

@@ -43,7 +43,14 @@ struct Known {
 
 impl Status {
     pub(crate) fn new(position: Position) -> Status {
-        let known = Known { position, at_tail: Instant::now(), has_caught_up: false, fault: None, must_rejoin: false, poll: None };
+        let known = Known {
+            position,
+            at_tail: Instant::now(),
+            has_caught_up: false,
+            fault: None,
+            must_rejoin: false,
+            poll: None,
+        };
         Status(Arc::new(Inner { known: Mutex::new(known), follower: OnceLock::new() }))
     }
 

@@ -95,7 +95,8 @@ fn nodes_that_append_in_turn_have_the_same_records_also_after_restarts() {
     let mut expected = 0;
     for round in 0..40u64 {
         let which = (round.wrapping_mul(7) % 3 % 2) as usize;
-        let group: Vec<Vec<u8>> = (0..=round % 3).map(|part| format!("{round} {part} of {which}").into_bytes()).collect();
+        let group: Vec<Vec<u8>> =
+            (0..=round % 3).map(|part| format!("{round} {part} of {which}").into_bytes()).collect();
         append(nodes[which].as_mut().unwrap(), &group);
         expected += group.len() as u64;
         if round % 9 == 8 {

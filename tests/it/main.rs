@@ -14,6 +14,7 @@ mod browser;
 mod bulk;
 mod changes;
 mod clients;
+mod cluster;
 mod commands;
 mod compression;
 mod concurrency;

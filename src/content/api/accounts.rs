@@ -216,7 +216,7 @@ impl Content {
     /// `OVERLOADED`.
     pub async fn sign_out(&self, session: &Session) -> Result<()> {
         let command = Command::Account(AccountCommand::EndSession(session.id.clone()));
-        self.shared.queue.submit(Some(Actor::Member(session.member)), command, None).await.map(|_| ())
+        self.submit_for(Some(Actor::Member(session.member)), command, None).await.map(|_| ())
     }
 
     /// Makes a link with which the member sets a password. An earlier one is void from now on.
@@ -283,7 +283,7 @@ impl Content {
     }
 
     async fn begin_session(&self, actor: Option<Actor>, command: AccountCommand) -> Result<NewSession> {
-        match self.shared.queue.submit(actor, Command::Account(command), None).await? {
+        match self.submit_for(actor, Command::Account(command), None).await? {
             Outcome::SignedIn(session, secret) => Ok(NewSession { signed_in: self.signed_in(&session)?, secret }),
             _ => Err(Error::internal("a session with the outcome of another command")),
         }

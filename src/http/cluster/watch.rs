@@ -155,7 +155,8 @@ impl Watch {
             self.suspected = None;
             return;
         }
-        if Peer::new(&self.app, &leader.address).send(Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK) {
+        if Peer::new(&self.app, &leader.address).send(Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK)
+        {
             self.suspected = None;
             return;
         }

@@ -142,7 +142,12 @@ fn register_node(registry: &mut Registry, app: &App) {
     gauge(registry, "node_lag_seconds", "Time since this node last had everything", node.standing.lag.as_secs());
     gauge(registry, "node_position", "The last group of the shared log that this node has", node.standing.position.seq);
     gauge(registry, "node_leads", "1 if this node leads the cluster", u64::from(node.leads));
-    gauge(registry, "node_follows", "0 if this node stopped following the log", u64::from(node.standing.fault.is_none()));
+    gauge(
+        registry,
+        "node_follows",
+        "0 if this node stopped following the log",
+        u64::from(node.standing.fault.is_none()),
+    );
 }
 
 fn register_caches(registry: &mut Registry, app: &App) {

@@ -1,0 +1,280 @@
+//! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::support::{ADMIN, Reply, Server, binary};
+
+const KEY: &str = "a-cluster-key-for-tests-of-32-characters";
+
+/// A cluster whose log is in a folder, with the folders of its nodes.
+struct Cluster {
+    temp: TempDir,
+}
+
+impl Cluster {
+    /// Makes a cluster of an empty server, whose folder is `a`.
+    fn create() -> Cluster {
+        let cluster = Cluster { temp: tempfile::tempdir().unwrap() };
+        std::fs::create_dir(cluster.shared()).unwrap();
+        let made = cluster.command("create", &cluster.folder("a"));
+        assert!(made.starts_with("Created the cluster at file://"), "{made}");
+        cluster
+    }
+
+    fn shared(&self) -> PathBuf {
+        self.temp.path().join("shared")
+    }
+
+    fn folder(&self, name: &str) -> PathBuf {
+        self.temp.path().join(name)
+    }
+
+    fn address(&self) -> String {
+        format!("file://{}", self.shared().display())
+    }
+
+    /// Runs `bindery cluster COMMAND` on a folder. Returns what it prints, or its error.
+    fn command(&self, command: &str, folder: &Path) -> String {
+        let ran = Command::new(binary())
+            .args(["cluster", command, "--log", &self.address(), "--data"])
+            .arg(folder)
+            .output()
+            .unwrap();
+        let printed = if ran.status.success() { ran.stdout } else { ran.stderr };
+        String::from_utf8(printed).unwrap()
+    }
+
+    fn arguments(&self, more: &[&str]) -> Vec<String> {
+        // Links name the server, and the nodes of this cluster are one.
+        let own = ["--log", &self.address(), "--public-url", "http://cms.example"].map(str::to_owned);
+        own.into_iter().chain(more.iter().map(|&text| text.to_owned())).collect()
+    }
+
+    fn start_with(&self, name: &str, more: &[&str]) -> Server {
+        let arguments = self.arguments(more);
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let server = Server::start_in(&self.folder(name), &arguments);
+        until("the node is ready", || server.get("/readyz").status == 200);
+        server
+    }
+
+    fn start(&self, name: &str) -> Server {
+        self.start_with(name, &["--cluster-key", KEY])
+    }
+}
+
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "not within 30 seconds: {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn create_notes(server: &Server) {
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text", "unique": true }]);
+    server.post("/v2/blueprints", &json!({ "name": "Notes", "slug": "notes", "fields": fields })).expect(201);
+}
+
+fn create(server: &Server, title: &str) -> Reply {
+    server.post("/v2/resources/notes", &json!({ "attributes": { "title": title } }))
+}
+
+fn number(reply: &Reply) -> u64 {
+    reply.header("bindery-number").unwrap().parse().unwrap()
+}
+
+fn read(server: &Server, path: &str, after: &str) -> Reply {
+    server.raw("GET", path, &[("bindery-after", after)], b"")
+}
+
+fn titles(server: &Server) -> Vec<String> {
+    let all = read(server, "/v2/resources/notes?per_page=100&sort=title", "latest").expect(200).data();
+    all.as_array().unwrap().iter().map(|note| note["attributes"]["title"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn what_is_written_on_one_node_is_read_on_all_with_the_same_bytes_and_tags() {
+    let cluster = Cluster::create();
+    let nodes = [cluster.start("a"), cluster.start("b"), cluster.start("c")];
+    create_notes(&nodes[1]);
+    for round in 0..6 {
+        let written = create(&nodes[round % 3], &format!("note {round}")).expect(201);
+        let path = format!("/v2/resources/notes/{}", written.data()["id"].as_str().unwrap());
+        for node in &nodes {
+            let found = read(node, &path, &number(&written).to_string()).expect(200);
+            assert_eq!(found.header("etag"), written.header("etag"), "{round}");
+            assert!(number(&found) >= number(&written));
+            // Nobody accepts what another node has accepted already, also without any wait.
+            let refused = create(node, &format!("note {round}"));
+            assert_eq!(refused.outcome(), "422 VALIDATION_FAILED", "{round}");
+        }
+    }
+    for query in ["", "?sort=-title", "?q=note", "?search=te%203", "?filter[title][in]=note%201,note%204&fields=id"] {
+        let replies =
+            nodes.each_ref().map(|node| read(node, &format!("/v2/resources/notes{query}"), "latest").expect(200));
+        for reply in &replies {
+            assert_eq!((&reply.text, reply.header("etag")), (&replies[0].text, replies[0].header("etag")), "{query}");
+        }
+    }
+    for (sent, status) in [("0", 200), ("999999", 422), ("latest", 200), ("soon", 422), ("07", 422), ("-1", 422)] {
+        assert_eq!(read(&nodes[2], "/v2/resources/notes", sent).status, status, "{sent}");
+    }
+}
+
+#[test]
+fn the_list_of_nodes_names_the_leader_and_each_node() {
+    let cluster = Cluster::create();
+    let nodes = [cluster.start("a"), cluster.start("b")];
+    until("both nodes are listed", || nodes[1].get("/v2/cluster").data()["nodes"].as_array().unwrap().len() == 2);
+    let listed = nodes[1].get("/v2/cluster").expect(200).data();
+    let names: Vec<_> = listed["nodes"].as_array().unwrap().iter().map(|node| node["node"].clone()).collect();
+    assert!(names.contains(&listed["leader"]), "{listed}");
+    for key in ["id", "history", "position", "warnings"] {
+        assert!(!listed[key].is_null(), "{key}: {listed}");
+    }
+    for node in listed["nodes"].as_array().unwrap() {
+        assert_eq!((&node["ready"], &node["warnings"]), (&json!(true), &json!([])), "{listed}");
+    }
+    assert_eq!(Server::start().get("/v2/cluster").outcome(), "404 NOT_FOUND");
+}
+
+#[test]
+fn without_the_leader_the_others_write_within_a_second_and_it_returns() {
+    let cluster = Cluster::create();
+    let mut leader = cluster.start("a");
+    let others = [cluster.start("b"), cluster.start("c")];
+    create_notes(&others[0]);
+    create(&others[1], "before").expect(201);
+    leader.kill();
+    let killed = Instant::now();
+    until("a write succeeds without the leader", || create(&others[0], "during").status == 201);
+    let took = killed.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    create(&others[1], "during").expect(422);
+    let leader = cluster.start("a");
+    assert_eq!(titles(&leader), ["before", "during"]);
+    create(&leader, "after").expect(201);
+    assert_eq!(titles(&others[0]), ["after", "before", "during"]);
+}
+
+#[test]
+fn a_log_that_is_away_costs_writes_only_and_nothing_is_lost() {
+    let cluster = Cluster::create();
+    let nodes =
+        [cluster.start_with("a", &["--write-timeout", "1"]), cluster.start_with("b", &["--write-timeout", "1"])];
+    create_notes(&nodes[0]);
+    create(&nodes[1], "before").expect(201);
+    titles(&nodes[0]);
+    let away = cluster.folder("away");
+    std::fs::rename(cluster.shared(), &away).unwrap();
+    for node in &nodes {
+        let refused = create(node, "during");
+        assert_eq!(refused.outcome(), "503 LOG_UNREACHABLE", "{}", refused.text);
+        assert!(refused.header("retry-after").is_some());
+        // A refusal needs the log as well: nobody knows whether the title is still taken.
+        assert_eq!(create(node, "before").outcome(), "503 LOG_UNREACHABLE");
+        assert_eq!(node.get("/v2/resources/notes").expect(200).data().as_array().unwrap().len(), 1);
+    }
+    until("reads say how far the node is behind", || {
+        nodes[1].get("/v2/resources/notes").header("bindery-lag").is_some_and(|lag| lag.parse::<u64>().unwrap() >= 2)
+    });
+    std::fs::rename(&away, cluster.shared()).unwrap();
+    until("writes succeed again", || create(&nodes[1], "after").status == 201);
+    for node in &nodes {
+        assert_eq!(titles(node), ["after", "before"]);
+    }
+}
+
+#[test]
+fn nodes_that_are_killed_and_emptied_have_everything_that_was_acknowledged() {
+    let cluster = Cluster::create();
+    let mut nodes = [cluster.start("a"), cluster.start("b")];
+    create_notes(&nodes[0]);
+    let mut expected = Vec::new();
+    for round in 0..12 {
+        let title = format!("note {round:02}");
+        create(&nodes[round % 2], &title).expect(201);
+        expected.push(title);
+        let other = 1 - round % 2;
+        if round % 4 == 3 {
+            nodes[other].kill();
+            let name = ["a", "b"][other];
+            if round == 7 {
+                // A node's folder is a copy.
+                std::fs::remove_dir_all(cluster.folder(name)).unwrap();
+            }
+            nodes[other] = cluster.start(name);
+        }
+    }
+    for node in &nodes {
+        assert_eq!(titles(node), expected);
+    }
+    drop(nodes);
+    let verified = Command::new(binary()).args(["verify", "--data"]).arg(cluster.folder("b")).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+}
+
+/// Returns the error of a server that does not start.
+fn refusal(folder: &Path, log: Option<&str>) -> String {
+    let mut command = Command::new(binary());
+    command.args(["serve", "--listen", "127.0.0.1:0", "--log-filter", "error", "--data"]).arg(folder);
+    if let Some(log) = log {
+        command.args(["--log", log]);
+    }
+    let ended = command.env("BINDERY_ADMIN_TOKEN", ADMIN).output().unwrap();
+    assert!(!ended.status.success());
+    String::from_utf8(ended.stderr).unwrap()
+}
+
+#[test]
+fn a_start_that_would_lose_or_mix_content_is_refused_and_says_what_to_do() {
+    let (cluster, other) = (Cluster::create(), Cluster::create());
+    let node = cluster.start("a");
+    create_notes(&node);
+    create(&node, "one").expect(201);
+    drop(node);
+    let (address, elsewhere) = (cluster.address(), other.address());
+    let nowhere = format!("file://{}", cluster.folder("nowhere").display());
+    let empty = cluster.folder("empty");
+    std::fs::create_dir(&empty).unwrap();
+    let no_cluster = format!("file://{}", empty.display());
+    let a = cluster.folder("a");
+    let table: [(&Path, Option<&str>, &str); 5] = [
+        (&a, None, "it is a node of a cluster: start it with `--log URL`"),
+        (&a, Some(&elsewhere), "holds the cluster"),
+        (&cluster.folder("new"), Some(&no_cluster), "`bindery cluster create` makes one"),
+        (&cluster.folder("new"), Some(&nowhere), "does not exist"),
+        (&cluster.folder("new"), Some("info"), "what is logged is set by `log_filter`"),
+    ];
+    for (folder, log, expected) in table {
+        let error = refusal(folder, log);
+        assert!(error.contains(expected), "{folder:?} {log:?}: {error}");
+    }
+    let copy = cluster.folder("copy");
+    Server::start_in(&copy, &[]).get("/healthz").expect(200);
+    let error = refusal(&copy, Some(&address));
+    assert!(error.contains("holds content and belongs to no cluster"), "{error}");
+    let error = cluster.command("create", &copy);
+    assert!(error.contains("there is a cluster at"), "{error}");
+    // The bucket was set back to an older state.
+    let log = cluster.shared().join("0001/log");
+    let newest = std::fs::read_dir(&log).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
+    let kept = std::fs::read(&newest).unwrap();
+    std::fs::remove_file(&newest).unwrap();
+    let error = refusal(&a, Some(&address));
+    assert!(error.contains("the cluster's log") && error.contains("ends before that"), "{error}");
+    std::fs::write(&newest, kept).unwrap();
+    assert_eq!(titles(&cluster.start("a")), ["one"]);
+    let left = cluster.command("leave", &a);
+    assert!(left.contains("is a single server now"), "{left}");
+    let single = Server::start_in(&a, &[]);
+    assert_eq!(titles(&single), ["one"]);
+    create(&single, "two").expect(201);
+}
