@@ -1,4 +1,9 @@
-//! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket.
+//! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket. `histories` lets everything fail.
+
+mod checker;
+mod histories;
+mod node;
+mod s3;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

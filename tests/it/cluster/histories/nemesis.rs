@@ -1,0 +1,80 @@
+//! What happens to nodes and to the storage as a whole.
+
+use std::time::{Duration, Instant};
+
+use super::world::{World, access_key};
+use crate::oracle::random::Random;
+
+/// Lets things happen for some time. One node at most is down or stopped at a time.
+pub(super) fn run(world: &World, time: Duration) {
+    let mut random = Random::new(world.seed ^ 0xFA11);
+    let end = Instant::now() + time;
+    let left = || end.saturating_duration_since(Instant::now());
+    while !left().is_zero() {
+        let pause = random.within(200, 900);
+        std::thread::sleep(millis(pause).min(left()));
+        for node in &world.nodes {
+            if node.has_ended() {
+                node.start();
+            }
+        }
+        let what = happen(world, &mut random, left());
+        *world.ledger().done.entry(what).or_default() += 1;
+    }
+}
+
+fn millis(time: usize) -> Duration {
+    Duration::from_millis(time as u64)
+}
+
+/// Lets one thing happen. Returns its name.
+fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
+    let index = random.below(world.nodes.len());
+    let node = &world.nodes[index];
+    let time = millis(random.within(1000, 3000));
+    match random.below(10) {
+        0..=2 => {
+            node.kill();
+            std::thread::sleep(millis(random.within(0, 800)).min(left));
+            node.start();
+            "killed"
+        }
+        3 => {
+            node.kill();
+            node.empty();
+            node.start();
+            "emptied"
+        }
+        4..=6 => {
+            node.signal("-STOP");
+            std::thread::sleep(time.min(left));
+            node.signal("-CONT");
+            "stopped"
+        }
+        7 | 8 => {
+            world.s3.cut_off(Some(&access_key(index)), time);
+            "cut off"
+        }
+        _ => {
+            world.s3.cut_off(None, time.min(millis(1500)));
+            "all cut off"
+        }
+    }
+}
+
+/// Ends all faults and waits until all nodes are ready.
+pub(super) fn repair(world: &World) {
+    world.s3.heal();
+    for node in &world.nodes {
+        node.signal("-CONT");
+        if node.has_ended() {
+            node.start();
+        }
+    }
+    world.s3.wait_for_late_puts();
+    for node in &world.nodes {
+        if let Err(error) = node.wait_ready(Duration::from_secs(60)) {
+            world.error(error);
+        }
+    }
+}

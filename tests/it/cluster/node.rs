@@ -1,0 +1,266 @@
+//! A node as a process, and a client that knows whether a request was sent. Must not know what is tested.
+
+use std::fs::{File, OpenOptions};
+use std::io::{ErrorKind, Read};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{ADMIN, Reply, binary};
+
+/// The header `Host` of all requests: links in answers are the same on all nodes then.
+const HOST: &str = "cluster.example";
+
+/// A node: its folder and its port stay the same over restarts.
+pub(super) struct Node {
+    pub(super) folder: PathBuf,
+    pub(super) port: u16,
+    log: String,
+    environment: Vec<(String, String)>,
+    arguments: Vec<String>,
+    child: Mutex<Option<Child>>,
+}
+
+/// Returns a port that nothing uses. Below those that systems give out, so that it stays free while the node is down.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    loop {
+        let spread = (std::process::id() as u16).wrapping_mul(61) % 10_000;
+        let port = 12_000 + (spread + NEXT.fetch_add(1, Ordering::SeqCst)) % 18_000;
+        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
+impl Node {
+    /// Prepares a node. Starts nothing.
+    pub(super) fn new(folder: &Path, log: &str, environment: Vec<(String, String)>, arguments: &[&str]) -> Node {
+        Node {
+            folder: folder.to_owned(),
+            port: free_port(),
+            log: log.to_owned(),
+            environment,
+            arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            child: Mutex::new(None),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(binary());
+        command.args(arguments).arg("--data").arg(&self.folder);
+        command.env("BINDERY_ADMIN_TOKEN", ADMIN).env("BINDERY_LOG_FILTER", "info");
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs `bindery cluster COMMAND` on the folder.
+    pub(super) fn cluster(&self, command: &str) -> Output {
+        self.command(&["cluster", command, "--log", &self.log]).output().unwrap()
+    }
+
+    /// Makes a cluster of the folder.
+    #[track_caller]
+    pub(super) fn create_cluster(&self) {
+        let output = self.cluster("create");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    /// Starts the process, whatever becomes of it. What it logs is appended to a file beside the folder.
+    pub(super) fn start(&self) {
+        let mut child = self.child.lock().unwrap();
+        assert!(child.is_none(), "the node runs already");
+        let log = OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
+        let listen = format!("127.0.0.1:{}", self.port);
+        let mut command = self.command(&["serve", "--listen", &listen]);
+        if !self.log.is_empty() {
+            command.args(["--log", &self.log]);
+        }
+        command.args(&self.arguments).stdout(Stdio::null()).stderr(log);
+        *child = Some(command.spawn().unwrap());
+    }
+
+    /// Starts the node and waits until it is ready.
+    #[track_caller]
+    pub(super) fn start_ready(&self) {
+        self.start();
+        self.wait_ready(Duration::from_secs(30)).unwrap();
+    }
+
+    /// Starts the process, which is expected to end. Returns what it logged.
+    #[track_caller]
+    pub(super) fn start_refused(&self) -> String {
+        self.start();
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !self.has_ended() {
+            if Instant::now() >= deadline {
+                self.kill();
+                panic!("the server was not refused:\n{}", self.logged());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.logged()
+    }
+
+    /// Waits until the node is ready. Starts it again if its process ends meanwhile.
+    pub(super) fn wait_ready(&self, time: Duration) -> Result<(), String> {
+        let (deadline, client) = (Instant::now() + time, Client::new(Duration::from_secs(5)));
+        let mut last = String::new();
+        while Instant::now() < deadline {
+            match client.get(self, "/readyz", &[]) {
+                Ok(reply) if reply.status == 200 => return Ok(()),
+                Ok(reply) => last = reply.text,
+                Err(error) => last = format!("{error:?}"),
+            }
+            std::thread::sleep(Duration::from_millis(20));
+            if self.has_ended() {
+                self.start();
+            }
+        }
+        Err(format!("the node {} is not ready: {last}\n{}", self.folder.display(), self.logged()))
+    }
+
+    /// Returns whether the process has ended by itself, or was never started.
+    pub(super) fn has_ended(&self) -> bool {
+        let mut child = self.child.lock().unwrap();
+        let has_ended = child.as_mut().is_none_or(|child| child.try_wait().unwrap().is_some());
+        if has_ended {
+            *child = None;
+        }
+        has_ended
+    }
+
+    /// Sends SIGKILL and waits for the end.
+    pub(super) fn kill(&self) {
+        if let Some(mut child) = self.child.lock().unwrap().take() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+
+    /// Sends SIGSTOP or SIGCONT.
+    pub(super) fn signal(&self, signal: &str) {
+        if let Some(child) = self.child.lock().unwrap().as_ref() {
+            // The process may have ended.
+            let _ = Command::new("kill").args([signal, &child.id().to_string()]).stderr(Stdio::null()).status();
+        }
+    }
+
+    /// Removes the folder. The node must have been killed.
+    pub(super) fn empty(&self) {
+        std::fs::remove_dir_all(&self.folder).unwrap();
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.folder.with_extension("log")
+    }
+
+    /// Returns what the node has logged since its first start.
+    pub(super) fn logged(&self) -> String {
+        let mut text = String::new();
+        let _ = File::open(self.log_file()).and_then(|mut file| file.read_to_string(&mut text));
+        text
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unanswered {
+    /// The connection was refused.
+    NotSent,
+    /// The request may have arrived.
+    Lost,
+}
+
+/// A client of all nodes. Each request has a connection of its own.
+pub(super) struct Client {
+    agent: ureq::Agent,
+}
+
+impl Client {
+    /// Creates a client that waits so long for an answer.
+    pub(super) fn new(timeout: Duration) -> Client {
+        let agent = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .allow_non_standard_methods(true)
+            .max_idle_connections(0)
+            .timeout_global(Some(timeout))
+            .build()
+            .new_agent();
+        Client { agent }
+    }
+
+    pub(super) fn get(&self, node: &Node, path: &str, headers: &[(&str, &str)]) -> Result<Reply, Unanswered> {
+        self.send(node, "GET", path, headers, None)
+    }
+
+    /// Reads what includes everything that was acknowledged before.
+    pub(super) fn latest(&self, node: &Node, path: &str) -> Result<Reply, Unanswered> {
+        self.get(node, path, &[("bindery-after", "latest")])
+    }
+
+    pub(super) fn send(
+        &self,
+        node: &Node,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: Option<&Value>,
+    ) -> Result<Reply, Unanswered> {
+        let mut request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("http://127.0.0.1:{}{path}", node.port))
+            .header("host", HOST)
+            .header("authorization", format!("Bearer {ADMIN}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let sent = match body {
+            Some(body) => {
+                let request = request.header("content-type", "application/json");
+                self.agent.run(request.body(body.to_string()).unwrap())
+            }
+            None => self.agent.run(request.body(()).unwrap()),
+        };
+        let mut response = sent.map_err(|error| match error {
+            ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => Unanswered::NotSent,
+            _ => Unanswered::Lost,
+        })?;
+        let headers = response.headers().iter();
+        let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned()));
+        let headers = headers.collect();
+        let mut bytes = Vec::new();
+        response.body_mut().as_reader().read_to_end(&mut bytes).map_err(|_| Unanswered::Lost)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Ok(Reply { status: response.status().as_u16(), headers, text })
+    }
+
+    /// Creates a blueprint with these fields.
+    #[track_caller]
+    pub(super) fn blueprint(&self, node: &Node, slug: &str, fields: Value) {
+        let body = json!({ "name": slug, "slug": slug, "fields": fields });
+        self.send(node, "POST", "/v2/blueprints", &[], Some(&body)).unwrap().expect(201);
+    }
+
+    /// Creates a published resource.
+    pub(super) fn create(&self, node: &Node, blueprint: &str, attributes: &Value, headers: &[(&str, &str)]) -> Result<Reply, Unanswered> {
+        let body = json!({ "attributes": attributes, "published_at": "2026-01-01T00:00:00Z" });
+        self.send(node, "POST", &format!("/v2/resources/{blueprint}"), headers, Some(&body))
+    }
+}
+
+/// Returns the number of the state that an answer was made from.
+pub(super) fn number_of(reply: &Reply) -> Option<u64> {
+    reply.header("bindery-number")?.parse().ok()
+}
