@@ -79,8 +79,9 @@ impl Content {
         let cluster = self.shared.cluster.as_ref()?;
         let leader = self.state().leader.clone();
         let node = cluster.upkeep.node().to_owned();
-        let leads = leader.as_ref().is_some_and(|leader| leader.node == node);
         let (address, standing) = (cluster.upkeep.address().to_owned(), cluster.upkeep.status().get());
+        // A node that led before it was stopped may not know yet that another one leads now.
+        let leads = standing.has_caught_up && leader.as_ref().is_some_and(|leader| leader.node == node);
         Some(NodeStatus { node, address, standing, max_lag: cluster.max_lag, leader, leads })
     }
 

@@ -148,9 +148,13 @@ async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Reque
 async fn wait_for(app: &App, headers: &HeaderMap) {
     let number = headers.get(BINDERY_NUMBER).and_then(|number| number.to_str().ok()?.parse::<u64>().ok());
     let Some(number) = number else { return };
+    if let Some(upkeep) = app.content.upkeep().filter(|_| app.content.number() < number) {
+        // The answer tells of a group before the leader's hint does.
+        upkeep.hint(upkeep.status().get().position.seq + 1);
+    }
     let deadline = Instant::now() + CATCH_UP;
     while app.content.number() < number && Instant::now() < deadline {
-        tokio::time::sleep(Duration::from_millis(2)).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
     }
 }
 

@@ -26,7 +26,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 72] = [
+static OPERATIONS: [Operation; 74] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -336,6 +336,13 @@ static OPERATIONS: [Operation; 72] = [
         .answers(&[(200, Body::Json("Found"))]),
     operation("get", "/v2/status", "Server", "status", "How the server is.", "manage")
         .answers(&[(200, Body::Data("Status"))]),
+    operation("get", "/v2/cluster", "Server", "cluster", "The nodes of the cluster.", "manage")
+        .answers(&[(200, Body::Data("Cluster"))])
+        .or(&[404]),
+    operation("post", "/v2/cluster/hint", "Server", "hint", "Only for nodes: how far the log of the cluster is.", "")
+        .takes(Request::Json("Hint"))
+        .answers(&[(204, Body::None)])
+        .or(&[400, 403]),
     operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
         .answers(&[(200, Body::Text("application/octet-stream"))]),
     operation(

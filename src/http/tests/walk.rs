@@ -79,6 +79,7 @@ async fn every_method_of_every_route_needs_a_token_except_the_public_ones() {
         "HEAD /v2/invitation",
         "HEAD /v2/openapi.json",
         "POST /v2/analytics/events",
+        "POST /v2/cluster/hint",
         "POST /v2/invitation",
         "POST /v2/session",
     ];

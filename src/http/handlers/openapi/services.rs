@@ -2,7 +2,7 @@
 
 use bindery_access::Role;
 use bindery_content::ChangeOp;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::shape::{
     Schemas, all_required, also, any_object, count, list_of, maybe, maybe_time, object, options, reference, text, time,
@@ -132,5 +132,30 @@ pub(super) fn server() -> Schemas {
         ("process", object([("resident_bytes", count()), ("open_files", count()), ("threads", count())])),
     ]);
     let found = object([("data", list_of(found)), ("meta", object([("total", count())]))]);
-    vec![("Status", status), ("Found", found)]
+    vec![("Status", status), ("Cluster", cluster()), ("Hint", hint()), ("Found", found)]
+}
+
+/// The nodes of a cluster (`API.md` 4.20).
+fn cluster() -> Value {
+    let node = object([
+        ("node", text()),
+        ("address", text()),
+        ("version", text()),
+        ("position", count()),
+        ("lag", count()),
+        ("ready", json!({ "type": "boolean" })),
+        ("warnings", list_of(text())),
+    ]);
+    object([
+        ("id", text()),
+        ("history", text()),
+        ("position", count()),
+        ("leader", maybe("string")),
+        ("warnings", list_of(text())),
+        ("nodes", list_of(node)),
+    ])
+}
+
+fn hint() -> Value {
+    object([("node", text()), ("address", text()), ("term", count()), ("seq", count())])
 }
