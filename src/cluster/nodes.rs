@@ -41,7 +41,11 @@ impl Store {
     pub fn put_node(&self, record: &NodeRecord) -> Result<(), ClusterError> {
         check_name(&record.node)?;
         let bytes = json(&NodeFile { format: 1, record: record.clone() })?;
-        block(self.objects.overwrite(&format!("nodes/{}.json", record.node), bytes))
+        block(async {
+            // Over `file://`, a folder that was moved away would be made again.
+            self.objects.check_folder(None).await?;
+            self.objects.overwrite(&format!("nodes/{}.json", record.node), bytes).await
+        })
     }
 
     /// Removes what a node has said, because it has left the cluster.

@@ -120,7 +120,9 @@ impl HttpService {
 impl Frame {
     /// Answers a request, once the server has the state that it asks for.
     async fn answer(&self, request: Request, route: Option<&str>) -> Response {
-        if let Err(refused) = numbers::wait_for(&self.app, request.headers()).await {
+        if !is_probe(request.uri().path())
+            && let Err(refused) = numbers::wait_for(&self.app, request.headers()).await
+        {
             return refused.into_response();
         }
         match self.begin(request, route) {

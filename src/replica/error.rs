@@ -50,7 +50,8 @@ pub enum ReplicaError {
     /// The cluster's log ends before what this node has.
     #[error(
         "this node has the log up to record {own} (group {own_seq} and later), but the cluster's log at {address} ends before that: \
-         the storage was set back to an older state; nothing was changed; restore the storage, or see `bindery cluster repair`"
+         the storage was set back to an older state; nothing was changed; restore the storage, or make a new cluster of this node with \
+         `bindery cluster leave` and `bindery cluster create` at another address"
     )]
     Ahead {
         /// The number of this node's last record.

@@ -45,12 +45,12 @@ pub(crate) enum Forwarding {
 /// Forwards a request to the leader, if it is a write and another node leads.
 pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     let Some(node) = app.content.node() else { return Forwarding::Here(request) };
-    if request.headers().contains_key(BINDERY_NODE) && request.uri().path() != hints::PATH {
-        return accept_forwarded(app, &node, request);
-    }
     let is_write = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
     let path = request.uri().path();
     let is_of_content = path.starts_with("/v2/") && path != hints::PATH && !path.starts_with("/v2/analytics/");
+    if is_write && is_of_content && request.headers().contains_key(BINDERY_NODE) {
+        return accept_forwarded(app, &node, request);
+    }
     let (Some(leader), Some(key)) = (node.leader.clone(), app.cluster_key.as_ref()) else {
         return Forwarding::Here(request);
     };

@@ -30,6 +30,8 @@ const SUSPICIOUS: Duration = Duration::from_secs(10);
 /// The time for which a leader that is suspected must not have said in the storage that it is there.
 const GONE: Duration = Duration::from_secs(60);
 
+/// The lag from which a leader says nothing.
+const LONGEST_LAG: Duration = Duration::from_secs(2);
 /// The longest wait for the answer of another node.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The longest answer of another node, in bytes.
@@ -88,6 +90,8 @@ pub(crate) async fn run(app: App) {
             _ => POLL,
         });
         match (node.leads, &node.leader) {
+            // A leader that cannot reach the storage does not know how far the log is: the others ask themselves.
+            (true, _) if node.standing.lag >= LONGEST_LAG => {}
             (true, _) => {
                 hinted = node.standing.position.seq;
                 watch.send_hints(&node);
