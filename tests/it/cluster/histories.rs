@@ -22,7 +22,7 @@ use world::World;
 /// The clients of one history.
 const WORKERS: u64 = 10;
 /// The largest share of writes whose outcome the client does not learn.
-const MAX_UNKNOWN: f64 = 0.25;
+const MAX_UNKNOWN: f64 = 0.35;
 /// The share of requests to the storage that fail.
 const FAULT_RATE: f64 = 0.04;
 /// The time of a history in which nothing fails.
