@@ -22,7 +22,7 @@ pub(super) fn run(world: &World, number: u64) {
     let mut worker = Worker {
         world,
         random: Random::new(world.seed * 1000 + number),
-        client: Client::new(if number % 3 == 0 { PATIENCE } else { IMPATIENCE }),
+        client: Client::new(if number.is_multiple_of(3) { PATIENCE } else { IMPATIENCE }),
         counter: &world.counters[number as usize],
         next: number * 1_000_000,
         known: vec![None; REGISTERS],
