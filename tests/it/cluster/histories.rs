@@ -22,11 +22,13 @@ use world::World;
 /// The clients of one history.
 const WORKERS: u64 = 10;
 /// The largest share of writes whose outcome the client does not learn.
-const MAX_UNKNOWN: f64 = 0.25;
+const MAX_UNKNOWN: f64 = 0.35;
 /// The share of requests to the storage that fail.
 const FAULT_RATE: f64 = 0.04;
 /// The time of a history in which nothing fails.
 const CONTROL_TIME: Duration = Duration::from_secs(3);
+/// The number of attempts of a control whose success depends on chance.
+const CONTROLS: u64 = 6;
 /// From so many histories on, every kind of fault must have happened.
 const LONG: u64 = 10;
 
@@ -54,10 +56,13 @@ fn nothing_acknowledged_is_lost_whatever_fails() {
 #[test]
 #[ignore = "the nodes do not race for one name in every history"]
 fn a_storage_that_ignores_the_condition_of_puts_loses_writes() {
-    let world = World::start(2);
-    world.s3.ignore_conditions();
-    let errors = run_control(&world);
-    assert!(!errors.is_empty(), "no check has found that writes were lost");
+    // Nodes stop soon after they lost the first write, so one history may end before a client reads what shows it.
+    let is_found = (1..=CONTROLS).any(|seed| {
+        let world = World::start(2 * seed);
+        world.s3.ignore_conditions();
+        !run_control(&world).is_empty()
+    });
+    assert!(is_found, "no check has found that writes were lost");
 }
 
 /// If this does not fail, the histories do not notice stale answers.
@@ -69,11 +74,12 @@ fn reads_that_are_not_confirmed_are_stale() {
     assert!(!errors.is_empty(), "no check has found a stale read");
 }
 
-/// Runs a history in which nothing fails. Returns which resources have no order.
+/// Runs a history in which nothing fails. Returns what the clients and the checks of orders found.
 fn run_control(world: &World) -> Vec<String> {
     let mut errors = Vec::new();
     work_while(world, || std::thread::sleep(CONTROL_TIME));
     afterwards::check_orders(world, &mut errors);
+    errors.append(&mut world.ledger().errors);
     errors
 }
 

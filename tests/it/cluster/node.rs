@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ pub(super) struct Node {
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
     child: Mutex<Option<Child>>,
+    /// True if the process was started to fail at some step.
+    is_armed: AtomicBool,
 }
 
 /// Returns a port that nothing uses. Below those that systems give out, so that it stays free while the node is down.
@@ -48,6 +50,7 @@ impl Node {
             environment,
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             child: Mutex::new(None),
+            is_armed: AtomicBool::new(false),
         }
     }
 
@@ -68,13 +71,24 @@ impl Node {
 
     /// Starts the process, whatever becomes of it. What it logs is appended to a file beside the folder.
     pub(super) fn start(&self) {
+        self.start_failing("");
+    }
+
+    /// Returns whether the process may still fail at the step with which it was started.
+    pub(super) fn is_armed(&self) -> bool {
+        self.is_armed.load(Ordering::SeqCst)
+    }
+
+    /// Starts the process so that it fails at the named points (the form is in `bindery_disk::failure`).
+    pub(super) fn start_failing(&self, points: &str) {
+        self.is_armed.store(!points.is_empty(), Ordering::SeqCst);
         let mut child = self.child.lock().unwrap();
         assert!(child.is_none(), "the node runs already");
         let log = OpenOptions::new().create(true).append(true).open(self.log_file()).unwrap();
         let listen = format!("127.0.0.1:{}", self.port);
         let mut command = self.command(&["serve", "--listen", &listen]);
         command.args(["--log", &self.log]).args(&self.arguments).stdout(Stdio::null()).stderr(log);
-        *child = Some(command.spawn().unwrap());
+        *child = Some(command.env("FAILPOINTS", points).spawn().unwrap());
     }
 
     /// Waits until the node is ready. Starts it again if its process ends meanwhile.

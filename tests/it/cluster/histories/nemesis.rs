@@ -5,6 +5,20 @@ use std::time::{Duration, Instant};
 use super::world::{World, access_key};
 use crate::oracle::random::Random;
 
+/// The steps at which a node is killed. The last two are those of a node whose folder is empty.
+const STEPS: [&str; 9] = [
+    "committer::decided",
+    "committer::committed",
+    "committer::applied",
+    "apply::stored",
+    "log::sync",
+    "store::flush",
+    "start::epoch",
+    "join::marked",
+    "join::placed",
+];
+const OF_JOIN: usize = 2;
+
 /// Lets things happen for some time. One node at most is down or stopped at a time.
 pub(super) fn run(world: &World, time: Duration) {
     let mut random = Random::new(world.seed ^ 0xFA11);
@@ -32,7 +46,20 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
     let index = random.below(world.nodes.len());
     let node = &world.nodes[index];
     let time = millis(random.within(1000, 3000));
-    match random.below(10) {
+    match random.below(13) {
+        10 | 11 => {
+            node.kill();
+            let step = random.pick(&STEPS[..STEPS.len() - OF_JOIN]);
+            node.start_failing(&format!("{step}={}*off->return(kill)", random.below(6)));
+            "killed at a step"
+        }
+        12 => {
+            node.kill();
+            node.empty();
+            let step = random.pick(&STEPS[STEPS.len() - OF_JOIN..]);
+            node.start_failing(&format!("{step}=return(kill)"));
+            "killed while it joined"
+        }
         0..=2 => {
             node.kill();
             std::thread::sleep(millis(random.within(0, 800)).min(left));
@@ -67,6 +94,9 @@ pub(super) fn repair(world: &World) {
     world.s3.heal();
     for node in &world.nodes {
         node.signal("-CONT");
+        if node.is_armed() {
+            node.kill();
+        }
         if node.has_ended() {
             node.start();
         }

@@ -26,6 +26,7 @@ pub(super) fn run(world: &World, number: u64) {
         counter: &world.counters[number as usize],
         next: number * 1_000_000,
         known: vec![None; REGISTERS],
+        tag: None,
         session: world.created,
         sent: 0,
         seen: 0,
@@ -52,6 +53,8 @@ struct Worker<'a> {
     next: u64,
     /// The last value of each register that this client knows, with its entity tag.
     known: Vec<Option<(u64, String)>>,
+    /// The entity tag of the counter, if it is known.
+    tag: Option<String>,
     /// The newest number that an answer had.
     session: u64,
     /// The last value of the counter that was sent, and the highest that was acknowledged or read.
@@ -294,13 +297,20 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Writes the counter of this client.
+    /// Writes the counter of this client, with `If-Match`: an earlier write whose outcome is unknown may arrive later, and
+    /// must not set the counter back then.
     fn count(&mut self) {
-        self.sent += 1;
         let path = format!("/v2/resources/registers/{}", self.counter);
+        let Some(tag) = self.tag.take() else {
+            let read = self.read(&path, "latest");
+            self.tag = read.and_then(|(_, _, reply)| reply.header("etag").map(str::to_owned));
+            return;
+        };
+        self.sent += 1;
         let body = json!({ "attributes": { "value": self.sent } });
-        let Some(sent) = self.write("PATCH", &path, &[], Some(&body), &[200]) else { return };
-        if let Some(reply) = sent.reply {
+        let sent = self.write("PATCH", &path, &[("if-match", &tag)], Some(&body), &[200, 412]);
+        if let Some(reply) = sent.and_then(|sent| sent.reply).filter(|reply| reply.status == 200) {
+            self.tag = reply.header("etag").map(str::to_owned);
             self.seen = self.sent;
             let number = number_of(&reply);
             self.check_number(number);
