@@ -588,6 +588,30 @@ export interface Status {
   };
 }
 
+export interface Cluster {
+  id: string;
+  history: string;
+  position: number;
+  leader: string | null;
+  warnings: string[];
+  nodes: {
+    node: string;
+    address: string;
+    version: string;
+    position: number;
+    lag: number;
+    ready: boolean;
+    warnings: string[];
+  }[];
+}
+
+export interface Hint {
+  node: string;
+  address: string;
+  term: number;
+  seq: number;
+}
+
 export interface Found {
   data: {
     blueprint: string;
