@@ -335,7 +335,8 @@ async fn only_configured_origins_get_cors_headers() {
         let answered = headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap());
         assert_eq!(answered, allowed, "{origins:?}");
         if allowed.is_some() {
-            assert_eq!(headers["access-control-expose-headers"], "x-request-id,etag,location,allow,retry-after");
+            let exposed = "x-request-id,etag,location,allow,retry-after,bindery-number,bindery-lag";
+            assert_eq!(headers["access-control-expose-headers"], exposed);
         }
     }
     let mut preflight = request(Method::OPTIONS, "/items/a");
