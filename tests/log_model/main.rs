@@ -47,7 +47,7 @@ fn three_nodes_with_two_puts_in_flight_break_no_property() {
 }
 
 #[test]
-#[ignore = "long: MILLIONS of states; run with `cargo test --test log_model -- --ignored`"]
+#[ignore = "long: 9 million states, two minutes; run with `cargo test --test log_model -- --ignored`"]
 fn wider_bounds_break_no_property() {
     check(Protocol { nodes: 3, commands: 3, in_flight: 3, variant: Variant::Correct });
     check(Protocol { nodes: 2, commands: 4, in_flight: 2, variant: Variant::Correct });
@@ -94,7 +94,7 @@ fn retrying_after_an_emptied_name_applies_a_command_twice() {
 /// Visits every state of the protocol within its bounds.
 fn check(protocol: Protocol) {
     let checker = protocol.checker().threads(2).spawn_bfs().join();
-    eprintln!("{protocol:?}: {} states, at most {} steps deep", checker.unique_state_count(), checker.max_depth() - 1);
+    eprintln!("{protocol:?}: {} states", checker.unique_state_count());
     checker.assert_properties();
 }
 
