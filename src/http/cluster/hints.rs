@@ -103,11 +103,14 @@ pub(crate) async fn receive(
         let is_of_leader =
             node.leader.as_ref().is_none_or(|leader| leader.node == hint.node || hint.term > leader.term);
         match is_of_leader {
-            true => app.heard.note(hint.term),
+            true => {
+                app.heard.note(hint.term);
+                // Only the leader knows where the log ends. From another node this would hide that one is cut off from it.
+                upkeep.hint(hint.seq);
+            }
             false if node.leads => app.heard.greet(hint.address),
             false => {}
         }
-        upkeep.hint(hint.seq);
     }
     Ok(StatusCode::NO_CONTENT.into_response())
 }
