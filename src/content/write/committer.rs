@@ -133,9 +133,9 @@ impl Committer {
                 Ok(results) => {
                     let rest = jobs.split_off(results.len());
                     for (mut job, result) in jobs.into_iter().zip(results) {
-                        match (result, job.reply.take()) {
-                            (Ok(Outcome::ChangeBegun(change)), reply) => (self.change_begun)(change, reply),
-                            (result, reply) => answer(reply, result),
+                        match result {
+                            Ok(Outcome::ChangeBegun(change)) => (self.change_begun)(change, job.reply.take()),
+                            result => job.answer(result),
                         }
                     }
                     jobs = rest;
@@ -412,11 +412,4 @@ fn keep_answer(keep: &KeepAnswer, overlay: &mut Overlay<'_>, result: Result<Outc
     let kept = KeptAnswer::new(&keep.request, overlay.now, answer);
     overlay.put(keep.request.key().store_key(), kept.encode());
     Ok(Outcome::Kept(kept.into_answer()))
-}
-
-fn answer(reply: Option<Reply>, outcome: Result<Outcome>) {
-    if let Some(reply) = reply {
-        // The caller may have left; its command is carried out anyway.
-        let _ = reply.send(outcome);
-    }
 }
