@@ -23,7 +23,7 @@ use crate::position::{Position, random_bytes};
 /// The pauses of an append. A test that has thousands of errors makes them shorter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Pauses {
-    /// How often the caller is asked whether it goes on waiting.
+    /// The interval at which the caller is asked to go on waiting.
     pub(crate) ask: Duration,
     /// The first pause between a put or a look and the next one. Each further one is twice as long.
     pub(crate) first: Duration,
@@ -38,15 +38,15 @@ impl Default for Pauses {
     }
 }
 
-/// How often bytes that are no group are read before they count as somebody else's.
+/// The number of reads after which bytes that are no group count as somebody else's.
 const READS_OF_NO_GROUP: usize = 3;
 
-/// How far an append is.
+/// The progress of an append.
 #[derive(Debug, Clone)]
 pub struct Wait {
     /// Since the call began.
     pub elapsed: Duration,
-    /// Whether a put was sent whose outcome is not known. If not, the append can be given up.
+    /// True if a put was sent whose outcome is not known. Otherwise the append can be given up.
     pub may_be_appended: bool,
     /// The last error, if there was one.
     pub error: Option<String>,

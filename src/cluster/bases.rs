@@ -35,7 +35,7 @@ const PART_BYTES: u64 = 8 << 20;
 const MAX_PARTS: u64 = 9_000;
 /// Parts that are on their way at a time.
 const CONCURRENT_PARTS: usize = 4;
-/// How often a part is read before the download fails.
+/// The number of reads of a part before the download fails.
 const READS_OF_PART: u32 = 4;
 /// The bases that are never removed.
 const KEPT_BASES: usize = 2;
@@ -52,7 +52,7 @@ pub struct BaseInfo {
     hash: [u8; 32],
 }
 
-/// What an object says about the base in it.
+/// The header of an object, which describes the base in it.
 struct Header {
     history: Uuid,
     position: Position,
@@ -60,7 +60,7 @@ struct Header {
     hash: [u8; 32],
 }
 
-/// What an object in the folder of bases is.
+/// The kind of an object in the folder of bases.
 enum Listed {
     Base(BaseInfo),
     /// A base of a creation that was interrupted, or a cut one.

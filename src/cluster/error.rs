@@ -20,7 +20,7 @@ pub enum ClusterError {
     Unreachable {
         /// The address of the storage.
         address: String,
-        /// What failed, and why.
+        /// The operation that failed, and the reason.
         reason: String,
     },
     /// The storage rejects the credentials, or they do not permit the operation.
