@@ -67,7 +67,7 @@ async function server() {
   if (!binary) throw new Error('no server to test with: set BINDERY_BINARY');
   const [port, front] = [await freePort(), await freePort()];
   const token = `dashboard-tests-${'x'.repeat(32)}`;
-  start(binary, ['serve', '--demo', '--quiet', '--data', path.join(scratch, 'data'), '--listen', `127.0.0.1:${port}`], { BINDERY_ADMIN_TOKEN: token, BINDERY_LOG: 'error', BINDERY_ANALYTICS_SITES: 'www.example.com', BINDERY_WEBHOOK_PRIVATE_ADDRESSES: 'true' });
+  start(binary, ['serve', '--demo', '--quiet', '--data', path.join(scratch, 'data'), '--listen', `127.0.0.1:${port}`], { BINDERY_ADMIN_TOKEN: token, BINDERY_LOG_FILTER: 'error', BINDERY_ANALYTICS_SITES: 'www.example.com', BINDERY_WEBHOOK_PRIVATE_ADDRESSES: 'true' });
   const url = `http://127.0.0.1:${port}`;
   await until(`${url}/readyz`, (answer) => answer.ok);
   const signsIn = (await fetch(`${url}/v2/session`)).status === 401;
