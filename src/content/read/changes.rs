@@ -52,12 +52,16 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN` without `view`. `GONE` if changes after `since` are no longer kept, or it is no number of this
-    /// content's history.
+    /// content's history; on a node, that is known only once its state is confirmed, so those of `confirm` too.
     pub async fn changes(&self, access: &Arc<Access>, since: u64, limit: usize) -> Result<Changes> {
         access.require(&[Ability::View])?;
         let mut reader = Reader { access: Arc::clone(access), limit, changes: Changes::default() };
         reader.changes.through = since;
         let feed = &self.shared.feed;
+        if since > feed.end().last {
+            // Another node may have given this number, and this one may not be as far yet.
+            self.confirm().await?;
+        }
         match since.cmp(&feed.end().last) {
             Ordering::Less => {}
             Ordering::Equal => return Ok(reader.changes),
