@@ -70,15 +70,15 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if content.node().is_none() {
         content.resume_changes();
     }
-    let stopping = content.clone();
+    let app = App::new(config, content.clone(), analytics.clone());
+    let stopping = app.clone();
     let stop = async move {
         tokio::select! {
-            () = signal => {}
-            () = must_rejoin(&stopping) => {}
+            () = signal => bindery_http::hand_over(&stopping).await,
+            () = must_rejoin(&stopping.content) => {}
         }
-        stopping.begin_stop();
+        stopping.content.begin_stop();
     };
-    let app = App::new(config, content.clone(), analytics.clone());
     let webhooks = app.webhooks.clone();
     let upkeep = content.upkeep().cloned();
     let keeping = upkeep.clone().map(|upkeep| std::thread::spawn(move || upkeep.run()));

@@ -53,6 +53,11 @@ pub async fn watch_cluster(app: App) {
     cluster::watch::run(app).await;
 }
 
+/// Makes another node the leader of the cluster, if this one leads: it is about to stop. Takes a few seconds at most.
+pub async fn hand_over(app: &App) {
+    cluster::watch::hand_over(app).await;
+}
+
 /// Returns the routes of the server, without the intake of analytics.
 fn routes() -> Vec<Route> {
     let resource = get(resources::find).put(resources::update).patch(resources::update).delete(resources::delete);

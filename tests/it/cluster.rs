@@ -170,6 +170,31 @@ fn without_the_leader_the_others_write_within_a_second_and_it_returns() {
 }
 
 #[test]
+fn a_leader_that_is_stopped_makes_another_node_the_leader_and_no_write_fails_meanwhile() {
+    let cluster = Cluster::create();
+    let mut leader = cluster.start("a");
+    let others = [cluster.start("b"), cluster.start("c")];
+    create_notes(&others[0]);
+    let leading = |server: &Server| server.get("/v2/cluster").data()["leader"].clone();
+    let before = leading(&others[0]);
+    until("all nodes are listed", || leader.get("/v2/cluster").data()["nodes"].as_array().unwrap().len() == 3);
+    std::thread::scope(|scope| {
+        let stopped = scope.spawn(|| leader.terminate());
+        for number in 0..100 {
+            create(&others[number % 2], &format!("note {number:03}")).expect(201);
+        }
+        assert!(stopped.join().unwrap().success());
+    });
+    until("both know the new leader", || {
+        let known = others.each_ref().map(leading);
+        known[0] == known[1] && known[0] != before
+    });
+    assert_eq!(titles(&others[1]).len(), 100);
+    let back = cluster.start("a");
+    assert_ne!(leading(&back), before);
+}
+
+#[test]
 fn a_log_that_is_away_costs_writes_only_and_nothing_is_lost() {
     let cluster = Cluster::create();
     let nodes =

@@ -138,10 +138,26 @@ impl Content {
     /// # Errors
     /// `CONFLICT` if another node has taken the term meanwhile; those of a write.
     pub async fn take_the_lead(&self) -> Result<()> {
-        let Some(node) = self.node() else { return Ok(()) };
-        let term = node.leader.map_or(1, |leader| leader.term + 1);
-        let leader = Leader { node: node.node, address: node.address, term };
-        self.submit(Command::Lead(leader)).await.map(|_| ())
+        match self.node() {
+            Some(own) => self.lead_next(&own, own.node.clone(), own.address.clone()).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes another node the leader, if this one leads. Durable on return.
+    ///
+    /// # Errors
+    /// Those of [`Content::take_the_lead`].
+    pub async fn hand_over_to(&self, node: String, address: String) -> Result<()> {
+        match self.node().filter(|own| own.leads) {
+            Some(own) => self.lead_next(&own, node, address).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn lead_next(&self, seen: &NodeStatus, node: String, address: String) -> Result<()> {
+        let term = seen.leader.as_ref().map_or(1, |leader| leader.term + 1);
+        self.submit(Command::Lead(Leader { node, address, term })).await.map(|_| ())
     }
 
     /// Returns how far the node is behind; `None` for a single server.

@@ -1,6 +1,7 @@
 //! The watch of a node: as the leader it sends hints; otherwise it looks whether there still is a leader, and takes over if
 //! there is none.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,9 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 const MAX_ANSWER: usize = 64 << 10;
 /// The age of its last sign of life from which a node is left alone, in milliseconds.
 const LISTED_FOR: u64 = 600_000;
+
+/// The longest time that a leader which stops takes to make another node the leader.
+const HANDING_OVER: Duration = Duration::from_secs(5);
 
 /// How often a node asks the storage for new groups while the leader tells it of each.
 const POLL_WITH_HINTS: Duration = Duration::from_secs(10);
@@ -109,6 +113,44 @@ pub(crate) async fn run(app: App) {
     }
 }
 
+/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer. Otherwise
+/// the others would notice only after a minute. Takes at most [`HANDING_OVER`].
+pub(crate) async fn hand_over(app: &App) {
+    if tokio::time::timeout(HANDING_OVER, try_hand_over(app)).await.is_err() {
+        tracing::warn!("no other node could be made the leader in time; one takes over by itself");
+    }
+}
+
+async fn try_hand_over(app: &App) {
+    let Some(own) = app.content.node().filter(|own| own.leads) else { return };
+    let Some(upkeep) = app.content.upkeep().cloned() else { return };
+    let Ok(Ok(listed)) = tokio::task::spawn_blocking(move || upkeep.nodes()).await else { return };
+    let mut others: Vec<NodeRecord> = others(listed, &own.node).collect();
+    others.sort_by_key(|other| Reverse(other.position.seq));
+    for other in &others {
+        if Peer::new(app, &other.address).send(Method::GET, "/readyz", Vec::new()).await != Some(StatusCode::OK) {
+            continue;
+        }
+        match app.content.hand_over_to(other.node.clone(), other.address.clone()).await {
+            Ok(()) => tracing::info!(leader = other.node, "this node stops and made another one the leader"),
+            Err(error) => tracing::info!(%error, "this node stops and could not make another one the leader"),
+        }
+        break;
+    }
+    // While they hear a leader, nodes rarely look for themselves.
+    let Some(now) = app.content.node() else { return };
+    let term = own.leader.as_ref().map_or(0, |leader| leader.term);
+    for other in others {
+        Peer::new(app, &other.address).send(Method::POST, PATH, hint(&now, term)).await;
+    }
+}
+
+/// Returns the other nodes that were there a while ago.
+fn others(nodes: Vec<NodeRecord>, own: &str) -> impl Iterator<Item = NodeRecord> {
+    let now = now_millis().cast_unsigned();
+    nodes.into_iter().filter(move |node| node.node != own && now.saturating_sub(node.at) < LISTED_FOR)
+}
+
 impl Watch {
     /// Reads the list of nodes now and then.
     async fn list(&mut self) {
@@ -119,9 +161,8 @@ impl Watch {
         let upkeep = self.upkeep.clone();
         match tokio::task::spawn_blocking(move || upkeep.nodes()).await {
             Ok(Ok(nodes)) => {
-                let (own, now) = (self.upkeep.node(), now_millis().cast_unsigned());
-                let is_there = |node: &NodeRecord| node.node != own && now.saturating_sub(node.at) < LISTED_FOR;
-                self.others = nodes.into_iter().filter(is_there).map(|node| node.address).collect();
+                let own = self.upkeep.node();
+                self.others = others(nodes, own).map(|node| node.address).collect();
             }
             Ok(Err(error)) => tracing::debug!(%error, "the list of nodes could not be read"),
             Err(error) => tracing::error!(%error, "reading the list of nodes panicked"),
