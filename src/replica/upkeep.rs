@@ -176,14 +176,13 @@ impl Upkeep {
 
 impl Shared {
     fn sign(&self) -> Result<(), ClusterError> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.store.put_node(&NodeRecord {
             node: self.node.clone(),
             address: self.address.clone(),
             version: self.version.clone(),
             settings_hash: self.settings_hash.clone(),
             position: self.status.get().position,
-            at: u64::try_from(now.as_millis()).unwrap_or(u64::MAX),
+            at: now_millis(),
         })
     }
 
@@ -202,6 +201,17 @@ impl Shared {
         if let Some(older) = bases.get(BASES - 1) {
             self.log.remove_before(older.position.seq + 1, KEPT_FOR)?;
         }
+        self.forget_lost_nodes()?;
+        Ok(())
+    }
+
+    /// Removes the nodes from the list that have said nothing for long. One that returns says so by itself.
+    fn forget_lost_nodes(&self) -> Result<(), ClusterError> {
+        let kept_since = now_millis().saturating_sub(u64::try_from(KEPT_FOR.as_millis()).unwrap_or(u64::MAX));
+        for node in self.store.nodes()?.iter().filter(|node| node.at < kept_since) {
+            tracing::info!(node = node.node, "a node that has said nothing for a day is not listed any more");
+            self.store.remove_node(&node.node)?;
+        }
         Ok(())
     }
 
@@ -211,6 +221,11 @@ impl Shared {
         let Some((number, _)) = bindery_base::newest(&self.folder)? else { return Ok(None) };
         Ok(self.ends.lock().iter().find(|end| end.number == number).copied())
     }
+}
+
+fn now_millis() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl std::fmt::Debug for Upkeep {
