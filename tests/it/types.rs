@@ -119,6 +119,11 @@ fn a_magazine_of_four_pages_is_written_with_the_client() {
 }
 
 #[test]
+fn the_client_reads_what_it_has_written_whichever_node_answers() {
+    run("own_writes.ts", include_str!("types/own_writes.ts"), &Server::start());
+}
+
+#[test]
 fn every_type_of_field_has_a_type_and_a_server_without_blueprints_has_a_client() {
     let server = Server::start();
     let temp = tempfile::tempdir().unwrap();

@@ -48,6 +48,8 @@ export interface RequestOptions {
 }
 
 let csrf = '';
+/** The newest number that a node of a cluster has answered, which later reads must include; 0 before, and on a single server. */
+let newest = 0;
 let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 
 export function useCsrf(token: string): void {
@@ -64,6 +66,8 @@ const isAbort = (error: unknown): boolean => error instanceof DOMException && er
 export async function send<T>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
   if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
+  const isAfter = method === 'GET' && newest > 0;
+  if (isAfter) headers['bindery-after'] = String(newest);
   const init: RequestInit = { method, headers, credentials: 'same-origin' };
   if (options.signal) init.signal = options.signal;
   if (options.body !== undefined) {
@@ -79,9 +83,15 @@ export async function send<T>(method: string, path: string, options: RequestOpti
     if (isAbort(error)) throw error;
     throw new ApiError(0, { code: 'OFFLINE', message: '' });
   }
+  newest = Math.max(newest, Number(response.headers.get('bindery-number')));
   if (response.ok) {
     const body = text === '' ? null : parsed(text);
     return { status: response.status, body: body as T, etag: response.headers.get('etag') };
+  }
+  if (isAfter && response.status === 422) {
+    // The cluster may have been set back to before this number. Other reasons are answered again.
+    newest = 0;
+    return send(method, path, options);
   }
   if (response.status === 401 && path !== '/v2/session' && (await onUnauthenticated())) return send(method, path, options);
   throw failureOf(response, text);

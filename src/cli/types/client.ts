@@ -382,6 +382,8 @@ export class Client {
   private readonly url: string;
   private readonly token: string;
   private readonly fetcher: typeof fetch;
+  /** The newest number that a node of a cluster has answered, which reads of any node then include; 0 before, and on a single server. */
+  private newest = 0;
 
   /** `fetcher` replaces `fetch`, for example to cache or to repeat requests. In a browser `url` may be relative to the page. */
   constructor(url: string, token: string, fetcher: typeof fetch = (input, init) => fetch(input, init)) {
@@ -545,10 +547,18 @@ export class Client {
       sent["Content-Type"] ??= "application/json";
       init.body = typeof body === "string" ? body : JSON.stringify(body);
     }
+    const isRead = method === "GET" && this.newest > 0;
+    if (isRead) sent["Bindery-After"] = String(this.newest);
     // Called without `this`, which browsers require of `fetch`.
     const fetcher = this.fetcher;
     const answer = await fetcher(this.addressOf(path, query ?? {}), init);
+    this.newest = Math.max(this.newest, Number(answer.headers.get("Bindery-Number")));
     if (answer.ok || answer.status === 304) return answer;
+    if (isRead && answer.status === 422) {
+      // The cluster may have been set back to before this number. Other reasons are answered again.
+      this.newest = 0;
+      return this.fetched(method, path, { query, headers, body, signal });
+    }
     const text = await answer.text();
     let problem: Problem | undefined;
     try {
