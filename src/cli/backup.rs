@@ -122,11 +122,16 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
     };
     let (found, switched_off) = blocking("restoring the backup", restore).await?;
     note(&format!("{} holds {found}", folder.display()));
+    note_switched_off(switched_off);
+    Ok(())
+}
+
+/// Says how many webhooks a restore has switched off, if it has.
+pub(super) fn note_switched_off(switched_off: usize) {
     if switched_off > 0 {
         note(&format!(
             "webhooks switched off: {switched_off}, so that this copy sends nothing to their receivers; \
              `PATCH /v2/webhooks/{{id}}` with `\"active\": true` switches one on, and `--keep-webhooks` keeps all as they are"
         ));
     }
-    Ok(())
 }

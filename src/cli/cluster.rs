@@ -1,8 +1,12 @@
 //! `bindery cluster`. Must not know how a log is shared.
 
-use bindery_config::{ClusterCommand, Config, NodeArgs};
-use bindery_content::{ContentOptions, create_cluster_from, leave};
+use std::path::Path;
 
+use bindery_config::{ClusterCommand, ClusterRestoreArgs, Config, NodeArgs};
+use bindery_content::{ContentOptions, RestorePoint, create_cluster_from, leave, restore_cluster};
+use bindery_model::time::parse_system_date;
+
+use super::backup::note_switched_off;
 use super::error::CliError;
 use super::folder::{blocking, content_options};
 use super::output::{note, print, start_log};
@@ -10,6 +14,7 @@ use super::output::{note, print, start_log};
 pub(super) async fn cluster(command: ClusterCommand) -> Result<(), CliError> {
     match command {
         ClusterCommand::Create(args) => create(args).await,
+        ClusterCommand::Restore(args) => restore(args).await,
         ClusterCommand::Leave(args) => leave_cluster(args).await,
     }
 }
@@ -30,6 +35,38 @@ async fn leave_cluster(args: NodeArgs) -> Result<(), CliError> {
     blocking("leaving the cluster", move || leave(&data, &address)).await?;
     print(&format!("{} is a single server now; start it without `--log`", config.data.display()));
     Ok(())
+}
+
+async fn restore(args: ClusterRestoreArgs) -> Result<(), CliError> {
+    let config = configure(&args.node)?;
+    let to = restore_point(&args.to)?;
+    let temporary = args.temporary.unwrap_or_else(std::env::temp_dir);
+    let (options, log, keeps) = (content_options(&config), args.node.log.clone(), args.keep_webhooks);
+    let restore = move || restore_cluster(&options, &log, &to, &temporary, keeps);
+    let restored = blocking("restoring the cluster", restore).await?;
+    print(&format!(
+        "The cluster at {} is restored to number {}, in its history {}; its nodes begin again from there",
+        args.node.log, restored.number, restored.history
+    ));
+    note_switched_off(restored.webhooks_switched_off);
+    Ok(())
+}
+
+/// Reads a moment: digits are a number, what can be read as a time is one, and everything else names a file.
+fn restore_point(sent: &str) -> Result<RestorePoint, CliError> {
+    if let Ok(number) = sent.parse() {
+        return Ok(RestorePoint::Number(number));
+    }
+    if let Some(time) = parse_system_date(sent) {
+        return Ok(RestorePoint::Time(time));
+    }
+    match Path::new(sent).is_file() {
+        true => Ok(RestorePoint::Backup(sent.into())),
+        false => Err(CliError::Incomplete(format!(
+            "`--to {sent}` names no file; it must be a file that `bindery backup` wrote, a number such as 8123, or a time such as \
+             2026-11-25T14:30:00Z"
+        ))),
+    }
 }
 
 fn configure(args: &NodeArgs) -> Result<Config, CliError> {

@@ -88,6 +88,17 @@ impl Log {
         term: u64,
         waiting: &mut dyn FnMut(Wait) -> ControlFlow<()>,
     ) -> Result<Position, AppendError> {
+        // A group without records would be the seal.
+        if records.is_empty() { Ok(*after) } else { self.append_group(after, records, term, waiting) }
+    }
+
+    fn append_group(
+        &self,
+        after: &Position,
+        records: &[Vec<u8>],
+        term: u64,
+        waiting: &mut dyn FnMut(Wait) -> ControlFlow<()>,
+    ) -> Result<Position, AppendError> {
         let mut pending = self.pending.lock();
         if pending.is_some() {
             return Err(AppendError::Unknown("an earlier append has not ended".to_owned()));
@@ -95,6 +106,18 @@ impl Log {
         let group = self.shared.next_group(after, records, term)?;
         let attempt = Attempt::start(&self.shared, after.seq, &group)?;
         wait(&mut pending, attempt, waiting)
+    }
+
+    /// Appends the seal behind a position, which ends the history: no node reads what is behind it, so none appends there.
+    ///
+    /// # Errors
+    /// As [`Log::append`].
+    pub fn seal(
+        &self,
+        after: &Position,
+        waiting: &mut dyn FnMut(Wait) -> ControlFlow<()>,
+    ) -> Result<Position, AppendError> {
+        self.append_group(after, &[], 0, waiting)
     }
 
     /// Goes on with the append whose outcome was [`AppendError::Unknown`]. `None` if there is none.

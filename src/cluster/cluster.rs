@@ -45,6 +45,13 @@ pub struct History {
     pub id: Uuid,
 }
 
+/// A history whose base is in the storage, and which does not exist yet.
+#[derive(Debug)]
+pub struct PreparedHistory {
+    history: History,
+    file: HistoryFile,
+}
+
 /// The object `cluster.json`.
 #[derive(Debug, Serialize, Deserialize)]
 struct ClusterFile {
@@ -116,7 +123,8 @@ impl Store {
             Err(ClusterError::NoCluster { .. } | ClusterError::NoBucket { .. }) => self.create_id().await?,
             Err(error) => return Err(error),
         };
-        match self.begin_history(1, None, base, number).await {
+        let prepared = self.prepare_history(1, None, base, number).await?;
+        match self.create_history(prepared).await {
             Ok(history) => Ok(ClusterInfo { id, history }),
             Err(ClusterError::HistoryExists { .. }) => Err(exists()),
             Err(error) => Err(error),
@@ -132,35 +140,54 @@ impl Store {
         self.cluster_id().await
     }
 
-    /// Begins the history after `after` with the file `base`, which ends with the record `number`. The caller has made
-    /// sure that nothing is appended to `after` any more.
+    /// Uploads the file `base`, which ends with the record `number`, as the beginning of the history after `after`. Until
+    /// [`Store::begin_history`] that history does not exist, and nodes ignore what was uploaded.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or the storage fails.
+    pub fn prepare_next_history(
+        &self,
+        after: &History,
+        base: &Path,
+        number: u64,
+    ) -> Result<PreparedHistory, ClusterError> {
+        block(self.prepare_history(after.number.saturating_add(1), Some(after.number), base, number))
+    }
+
+    /// Begins a history, to which all nodes move. The caller has made sure that nothing is appended to the one before it
+    /// any more ([`Log::seal`]).
     ///
     /// # Errors
     /// [`ClusterError::HistoryExists`] if another call began it.
-    pub fn begin_next_history(&self, after: &History, base: &Path, number: u64) -> Result<History, ClusterError> {
-        block(self.begin_history(after.number.saturating_add(1), Some(after.number), base, number))
+    pub fn begin_history(&self, prepared: PreparedHistory) -> Result<History, ClusterError> {
+        block(self.create_history(prepared))
     }
 
-    /// Uploads the base, then creates the name of the history. A base of a creation that did not get this far belongs
-    /// to a history that never exists, so it is ignored.
-    async fn begin_history(
+    async fn prepare_history(
         &self,
         number: u32,
         previous: Option<u32>,
         base: &Path,
         record: u64,
-    ) -> Result<History, ClusterError> {
+    ) -> Result<PreparedHistory, ClusterError> {
         let history = History { number, id: random_id()? };
         let base = bases::upload(&self.objects, &history, base, &Position::start(history.id, record)).await?;
-        let file = HistoryFile { format: FORMAT, id: history.id, base: base.name.clone(), number: record, previous };
+        let file = HistoryFile { format: FORMAT, id: history.id, base: base.name, number: record, previous };
+        Ok(PreparedHistory { history, file })
+    }
+
+    /// Creates the name of the history. The base of a creation that did not get this far belongs to a history that never
+    /// exists, so it is ignored.
+    async fn create_history(&self, prepared: PreparedHistory) -> Result<History, ClusterError> {
+        let PreparedHistory { history, file } = prepared;
         let was_created = self.objects.create_certainly(&history.file(), &json(&file)?).await?;
         if was_created {
             return Ok(history);
         }
-        if let Err(error) = self.objects.remove(&bases::path(&history, &base.name)).await {
+        if let Err(error) = self.objects.remove(&bases::path(&history, &file.base)).await {
             tracing::warn!("a base that no history needs stays in the storage: {error}");
         }
-        Err(ClusterError::HistoryExists { number })
+        Err(ClusterError::HistoryExists { number: history.number })
     }
 
     /// Returns the cluster and its newest history.

@@ -54,6 +54,12 @@ pub enum ClusterError {
         /// The address of the storage.
         address: String,
     },
+    /// The history ends here: the cluster is, or was, restored to an earlier state, which another history continues.
+    #[error("the cluster is being restored: its log ends with group {seq}, and the next history has not begun")]
+    Sealed {
+        /// The sequence number of the seal.
+        seq: u64,
+    },
     /// A cluster exists at this address, and another one cannot be created there.
     #[error("there is a cluster at {address} already")]
     Exists {

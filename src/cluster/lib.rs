@@ -35,7 +35,7 @@ mod tests;
 
 pub use append::Wait;
 pub use bases::BaseInfo;
-pub use cluster::{ClusterInfo, History, Store};
+pub use cluster::{ClusterInfo, History, PreparedHistory, Store};
 pub use error::{AppendError, ClusterError};
 pub use follow::{FollowStatus, Follower};
 pub use group::{Group, GroupError, MAX_GROUP_BYTES};

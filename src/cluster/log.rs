@@ -81,7 +81,7 @@ impl Log {
     ///
     /// # Errors
     /// [`ClusterError::Diverged`] if it does not continue the position, [`ClusterError::Damaged`],
-    /// [`ClusterError::NewerVersion`], or that the storage cannot be read.
+    /// [`ClusterError::NewerVersion`], [`ClusterError::Sealed`] at the end of the history, or that the storage cannot be read.
     pub fn read(&self, after: &Position) -> Result<Found, ClusterError> {
         block(self.shared.read(after))
     }
@@ -243,6 +243,9 @@ impl LogShared {
             GroupError::Damaged(what) => ClusterError::Damaged { name: self.name(seq), what: what.to_owned() },
         })?;
         group.continues(self.history.id, after).map_err(|what| ClusterError::Diverged { seq, what })?;
+        if group.records.is_empty() {
+            return Err(ClusterError::Sealed { seq });
+        }
         let position = group.position(chain);
         Ok((group, position))
     }

@@ -96,6 +96,7 @@ pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
 pub use read::view::{LocatedResource, View};
+pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 pub use start::error::StartError;
 pub use start::findings::Findings;
 pub use start::folder::{backup_envelope, first_entry, rest_of_backup, verify_backup};

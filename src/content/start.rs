@@ -2,6 +2,7 @@
 //!
 //! `base::recover` brings up the store first. The index then depends on the store only.
 
+pub(crate) mod cluster_restore;
 pub(crate) mod compare;
 pub(crate) mod epoch;
 pub(crate) mod error;

@@ -78,6 +78,12 @@ pub enum ReplicaError {
         /// The sequence number of the group.
         seq: u64,
     },
+    /// The history could not be ended, or that is not known.
+    #[error("the log of the cluster could not be ended: {reason}; run the command again")]
+    NotSealed {
+        /// The reason.
+        reason: String,
+    },
     /// A folder that is no node.
     #[error("{} is no node of a cluster", folder.display())]
     NoNode {

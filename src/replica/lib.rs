@@ -11,15 +11,17 @@ mod error;
 mod join;
 mod log;
 mod membership;
+mod past;
 mod status;
 #[cfg(test)]
 mod tests;
 mod upkeep;
 
-pub use bindery_cluster::NodeRecord;
+pub use bindery_cluster::{BaseInfo, NodeRecord};
 pub use error::ReplicaError;
 pub use join::{Node, create_cluster, leave_cluster};
 pub use log::ReplicatedLog;
 pub use membership::{NODE_FILE, is_node};
+pub use past::Past;
 pub use status::{Standing, Status};
 pub use upkeep::{ClusterStanding, Upkeep};

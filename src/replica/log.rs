@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use crate::error::ReplicaError;
 use crate::join::Node;
 use crate::membership::Membership;
-use crate::status::Status;
+use crate::status::{Remedy, Status};
 
 /// The time after which an append is left to go on in the background, so that the caller can look after others.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -181,8 +181,9 @@ impl ReplicatedLog {
         }
     }
 
-    /// Reads the next group at once, after it turned out that there is one.
-    fn read_next(&mut self) {
+    /// Reads the next group at once, after it turned out that there is one. Returns the error of an append or a
+    /// confirmation that met it.
+    fn read_next(&mut self) -> AppendError {
         let after = self.ahead.back().map_or(self.position, |(_, end)| *end);
         match self.shared.read(&after) {
             Ok(Found::Group(group, end)) => {
@@ -192,18 +193,27 @@ impl ReplicatedLog {
                 }
             }
             Ok(_) => {}
-            Err(error) => tracing::debug!(%error, "the next group could not be read"),
+            Err(error) => {
+                tracing::debug!(%error, "the next group could not be read");
+                if let Err(stopped) = self.stop_for(&error) {
+                    return AppendError::Closed(stopped);
+                }
+            }
         }
+        AppendError::Conflict
     }
 
     /// Ends following for good, if the error is one that stays.
     fn stop_for(&self, error: &ClusterError) -> Result<(), LogError> {
-        let must_rejoin = match error {
-            ClusterError::Removed { .. } => true,
-            ClusterError::Diverged { .. } | ClusterError::Damaged { .. } | ClusterError::NewerVersion { .. } => false,
+        let remedy = match error {
+            ClusterError::Removed { .. } => Remedy::Rejoin,
+            ClusterError::Sealed { .. } => Remedy::NextHistory,
+            ClusterError::Diverged { .. } | ClusterError::Damaged { .. } | ClusterError::NewerVersion { .. } => {
+                Remedy::None
+            }
             _ => return Ok(()),
         };
-        self.status.fail(error.to_string(), must_rejoin);
+        self.status.fail(error.to_string(), remedy);
         Err(LogError::Shared(error.to_string()))
     }
 
@@ -214,8 +224,12 @@ impl ReplicatedLog {
                 AppendError::Unreachable(error.to_string())
             }
             error => {
-                let must_rejoin = matches!(error, ReplicaError::TooFarBehind { .. });
-                self.status.fail(error.to_string(), must_rejoin);
+                let remedy = match &error {
+                    ReplicaError::TooFarBehind { .. } => Remedy::Rejoin,
+                    ReplicaError::Cluster(ClusterError::Sealed { .. }) => Remedy::NextHistory,
+                    _ => Remedy::None,
+                };
+                self.status.fail(error.to_string(), remedy);
                 AppendError::Closed(LogError::Shared(error.to_string()))
             }
         })
@@ -254,14 +268,11 @@ impl CommitLog for ReplicatedLog {
                 }
                 Ok(end.number)
             }
-            Err(SharedError::Conflict { .. }) => {
-                self.read_next();
-                Err(AppendError::Conflict)
-            }
+            Err(SharedError::Conflict { .. }) => Err(self.read_next()),
             Err(SharedError::Unreachable(error)) => Err(AppendError::Unreachable(error.to_string())),
             Err(SharedError::Unknown(text)) => Err(AppendError::Unknown(text)),
             Err(error @ SharedError::Removed { .. }) => {
-                self.status.fail(error.to_string(), true);
+                self.status.fail(error.to_string(), Remedy::Rejoin);
                 Err(AppendError::Stopped(LogError::Shared(error.to_string())))
             }
             Err(SharedError::TooLarge { bytes, .. }) => {
@@ -282,10 +293,7 @@ impl CommitLog for ReplicatedLog {
                 self.status.was_at_tail(asked);
                 Ok(())
             }
-            Ok(false) => {
-                self.read_next();
-                Err(AppendError::Conflict)
-            }
+            Ok(false) => Err(self.read_next()),
             Err(error) => {
                 self.stop_for(&error).map_err(AppendError::Closed)?;
                 Err(AppendError::Unreachable(error.to_string()))

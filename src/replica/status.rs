@@ -31,12 +31,23 @@ struct Inner {
     follower: OnceLock<Arc<Follower>>,
 }
 
+/// What helps a node that has stopped following the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Remedy {
+    /// Nothing that it could do by itself.
+    None,
+    /// The history that comes after this one.
+    NextHistory,
+    /// Beginning again from a base.
+    Rejoin,
+}
+
 struct Known {
     position: Position,
     at_tail: Instant,
     has_caught_up: bool,
     fault: Option<String>,
-    must_rejoin: bool,
+    remedy: Remedy,
     /// How often the storage is asked, if that was set.
     poll: Option<Duration>,
 }
@@ -48,7 +59,7 @@ impl Status {
             at_tail: Instant::now(),
             has_caught_up: false,
             fault: None,
-            must_rejoin: false,
+            remedy: Remedy::None,
             poll: None,
         };
         Status(Arc::new(Inner { known: Mutex::new(known), follower: OnceLock::new() }))
@@ -69,7 +80,7 @@ impl Status {
             lag: known.at_tail.elapsed(),
             has_caught_up: known.has_caught_up,
             fault: known.fault.clone(),
-            must_rejoin: known.must_rejoin,
+            must_rejoin: known.remedy == Remedy::Rejoin,
         }
     }
 
@@ -111,13 +122,23 @@ impl Status {
         }
     }
 
-    pub(crate) fn fail(&self, fault: String, must_rejoin: bool) {
+    pub(crate) fn fail(&self, fault: String, remedy: Remedy) {
         let mut known = self.0.known.lock();
         if known.fault.is_none() {
             tracing::error!(fault, "this node no longer follows the log of its cluster");
         }
         known.fault.get_or_insert(fault);
-        known.must_rejoin |= must_rejoin;
+        known.remedy = known.remedy.max(remedy);
+    }
+
+    /// Returns whether the history has ended, so that the node moves to the next one as soon as there is one.
+    pub(crate) fn awaits_next_history(&self) -> bool {
+        self.0.known.lock().remedy == Remedy::NextHistory
+    }
+
+    /// Says that the next history has begun.
+    pub(crate) fn next_history_began(&self) {
+        self.0.known.lock().remedy = Remedy::Rejoin;
     }
 }
 

@@ -147,6 +147,9 @@ impl Upkeep {
                     tracing::warn!(%error, "this node could not say that it is there");
                 }
             }
+            if self.shared.status.awaits_next_history() && self.shared.has_next_history() {
+                self.shared.status.next_history_began();
+            }
             let own = bindery_base::newest(&self.shared.folder).ok().flatten().map(|(number, _)| number);
             let is_due = cleaned.is_none_or(|(at, base)| base != own || at.elapsed() >= LIST_EVERY);
             if is_due && self.shared.is_leader.load(Ordering::SeqCst) {
@@ -203,6 +206,11 @@ impl Shared {
         }
         self.forget_lost_nodes()?;
         Ok(())
+    }
+
+    /// Returns whether a later history than this node's has begun.
+    fn has_next_history(&self) -> bool {
+        self.store.cluster().is_ok_and(|cluster| cluster.history.number > self.cluster.history.number)
     }
 
     /// Removes the nodes from the list that have said nothing for long. One that returns says so by itself.

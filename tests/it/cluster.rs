@@ -54,6 +54,14 @@ impl Cluster {
         String::from_utf8(printed).unwrap()
     }
 
+    /// Runs `bindery cluster restore`. Returns what it prints, or its error.
+    fn restore(&self, to: &str) -> String {
+        let ran =
+            Command::new(binary()).args(["cluster", "restore", "--log", &self.address(), "--to", to]).output().unwrap();
+        let printed = if ran.status.success() { ran.stdout } else { ran.stderr };
+        String::from_utf8(printed).unwrap()
+    }
+
     fn arguments(&self, more: &[&str]) -> Vec<String> {
         // Links name the server, and the nodes of this cluster are one.
         let own = ["--log", &self.address(), "--public-url", "http://cms.example"].map(str::to_owned);
@@ -102,6 +110,19 @@ fn read(server: &Server, path: &str, after: &str) -> Reply {
 fn titles(server: &Server) -> Vec<String> {
     let all = read(server, "/v2/resources/notes?per_page=100&sort=title", "latest").expect(200).data();
     all.as_array().unwrap().iter().map(|note| note["attributes"]["title"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Returns the titles, unless the node does not listen or is not ready.
+fn titles_if_ready(server: &Server) -> Option<Vec<String>> {
+    let ask = |path: &str| {
+        let request =
+            ureq::get(format!("{}{path}", server.address())).header("authorization", format!("Bearer {ADMIN}"));
+        request.call().ok()?.body_mut().read_to_string().ok()
+    };
+    ask("/readyz")?;
+    let list: serde_json::Value = serde_json::from_str(&ask("/v2/resources/notes?sort=title")?).unwrap();
+    let title = |note: &serde_json::Value| note["attributes"]["title"].as_str().unwrap().to_owned();
+    Some(list["data"].as_array().unwrap().iter().map(title).collect())
 }
 
 #[test]
@@ -249,6 +270,56 @@ fn nodes_that_are_killed_and_emptied_have_everything_that_was_acknowledged() {
     drop(nodes);
     let verified = Command::new(binary()).args(["verify", "--data"]).arg(cluster.folder("b")).output().unwrap();
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
+}
+
+#[test]
+fn a_cluster_is_restored_to_a_time_a_number_and_a_backup_while_its_nodes_run() {
+    let cluster = Cluster::create();
+    // A node that begins again replaces its process, and must be found where it was.
+    let listen = ["a", "b"].map(|name| (name, format!("127.0.0.1:{}", node::free_port())));
+    let nodes = listen.each_ref().map(|(name, at)| cluster.start_with(name, &["--cluster-key", KEY, "--listen", at]));
+    // It is stopped during all of this.
+    drop(cluster.start("c"));
+    create_notes(&nodes[0]);
+    create(&nodes[0], "one").expect(201);
+    create(&nodes[1], "two").expect(201);
+    let backup = cluster.folder("backup.bindery");
+    let made = ["backup", "--url", nodes[0].address(), "--token", ADMIN];
+    assert!(Command::new(binary()).args(made).arg(&backup).status().unwrap().success());
+    let time = chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true);
+    std::thread::sleep(Duration::from_millis(20));
+    create(&nodes[1], "three").expect(201);
+    let old = read(&nodes[1], "/v2/resources/notes", "latest").expect(200);
+
+    let restore = |to: &str, history: u32, expected: &[&str]| {
+        let printed = cluster.restore(to);
+        assert!(printed.contains(&format!("in its history {history};")), "{printed}");
+        for node in &nodes {
+            until("the node has begun again from the restored state", || {
+                titles_if_ready(node).is_some_and(|found| found == expected)
+            });
+        }
+    };
+    restore(&time, 2, &["one", "two"]);
+    let kept = number(&create(&nodes[1], "three again").expect(201));
+    create(&nodes[0], "four").expect(201);
+    // What a client remembers from before is not taken for what is there now.
+    let tag = old.header("etag").unwrap();
+    nodes[0].raw("GET", "/v2/resources/notes", &[("if-none-match", tag)], b"").expect(200);
+    restore(&kept.to_string(), 3, &["one", "three again", "two"]);
+    restore(backup.to_str().unwrap(), 4, &["one", "two"]);
+    create(&nodes[0], "five").expect(201);
+    assert_eq!(titles(&cluster.start("c")), ["five", "one", "two"]);
+
+    for (to, expected) in [
+        ("999999", "its log ends with number"),
+        ("2001-01-01T00:00:00Z", "nothing that old is kept in its log"),
+        ("nothing.backup", "names no file"),
+    ] {
+        let error = cluster.restore(to);
+        assert!(error.contains(expected), "{to}: {error}");
+    }
+    create(&nodes[1], "six").expect(201);
 }
 
 /// Returns the error of a server that does not start.

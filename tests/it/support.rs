@@ -207,9 +207,11 @@ impl Server {
         arguments: &[&str],
         variables: &[(&str, &str)],
     ) -> Result<Server, String> {
+        let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
         let mut child = command
             .arg("serve")
-            .args(["--listen", "127.0.0.1:0", "--data"])
+            .args(listen)
+            .arg("--data")
             .arg(folder)
             .args(arguments)
             .env("BINDERY_ADMIN_TOKEN", ADMIN)

@@ -6,7 +6,7 @@ use object_store::memory::InMemory;
 
 use super::faulty::{Death, FaultyStore};
 use super::{BASE_NUMBER, create, folder_store, memory_store};
-use crate::{ClusterError, Position, Store};
+use crate::{ClusterError, History, Position, Store};
 
 #[test]
 fn a_cluster_is_created_once() {
@@ -85,14 +85,47 @@ fn creators_that_race_create_one_cluster() {
     assert_eq!(&folder_store(folder.path()).cluster().unwrap(), created[0]);
 }
 
+fn next_history(store: &Store, after: &History, base: &std::path::Path) -> Result<History, ClusterError> {
+    store.begin_history(store.prepare_next_history(after, base, 40).unwrap())
+}
+
+#[test]
+fn behind_the_seal_nobody_appends_and_nobody_reads() {
+    let store = memory_store();
+    let info = create(&store);
+    let log = store.log(&info.history, "a").unwrap();
+    let mut waiting = |_: crate::Wait| std::ops::ControlFlow::Continue(());
+    let start = log.newest_bases(1).unwrap()[0].position;
+    let end = log.append(&start, &[b"one".to_vec()], 0, &mut waiting).unwrap();
+    let other = store.log(&info.history, "b").unwrap();
+    other.seal(&end, &mut waiting).unwrap();
+    assert!(matches!(
+        log.append(&end, &[b"two".to_vec()], 0, &mut waiting),
+        Err(crate::AppendError::Conflict { seq: 2 })
+    ));
+    assert!(matches!(log.read(&end), Err(ClusterError::Sealed { seq: 2 })));
+    let follower = log.follow(start, || ()).unwrap();
+    while follower.status().error.is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    assert_eq!(follower.take().len(), 1);
+    assert!(matches!(*follower.status().error.unwrap(), ClusterError::Sealed { seq: 2 }));
+    // An append of nothing seals nothing.
+    let next = next_history(&store, &info.history, tempfile::NamedTempFile::new().unwrap().path()).unwrap();
+    let log = store.log(&next, "a").unwrap();
+    let start = log.newest_bases(1).unwrap()[0].position;
+    assert_eq!(log.append(&start, &[], 0, &mut waiting).unwrap(), start);
+    assert!(matches!(log.read(&start).unwrap(), crate::Found::Missing));
+}
+
 #[test]
 fn the_next_history_counts() {
     let store = memory_store();
     let info = create(&store);
     let base = tempfile::NamedTempFile::new().unwrap();
-    let next = store.begin_next_history(&info.history, base.path(), 40).unwrap();
+    let next = next_history(&store, &info.history, base.path()).unwrap();
     assert_eq!((next.number, store.cluster().unwrap().history), (2, next));
-    let error = store.begin_next_history(&info.history, base.path(), 40).unwrap_err();
+    let error = next_history(&store, &info.history, base.path()).unwrap_err();
     assert!(matches!(error, ClusterError::HistoryExists { number: 2 }), "{error}");
     assert_eq!(store.log(&next, "a").unwrap().newest_bases(9).unwrap().len(), 1);
     // The old one stays.

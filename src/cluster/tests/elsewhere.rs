@@ -22,7 +22,8 @@ fn a_store_can_hold_a_cluster() {
     let raced = start.elapsed() - probed;
 
     let base = tempfile::NamedTempFile::new().unwrap();
-    let next = store.begin_next_history(&store.cluster().unwrap().history, base.path(), 100).unwrap();
+    let prepared = store.prepare_next_history(&store.cluster().unwrap().history, base.path(), 100).unwrap();
+    let next = store.begin_history(prepared).unwrap();
     let log = store.log(&next, "a").unwrap();
     let begin = Position::start(next.id, 100);
     let start = Instant::now();

@@ -1,4 +1,6 @@
-//! `bindery cluster`: making a cluster of a server, and a server of a node.
+//! `bindery cluster`: making a cluster of a server, and a server of a node; restoring a cluster.
+
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
@@ -21,6 +23,11 @@ pub enum ClusterCommand {
         after_help = "An empty folder makes an empty cluster. Further nodes begin with an empty folder: `bindery serve --log URL --data DIR`."
     )]
     Create(NodeArgs),
+    /// Restore all nodes of a cluster to a backup, or to an earlier moment, while they run
+    #[command(
+        after_help = "The nodes stop writing for a moment and begin again from the restored state by themselves. What was written after the moment stays in the storage, in a history that no node uses. A number is that of the header `Bindery-Number`; a time is one like 2026-11-25T14:30:00Z. The log goes back a day, or as far as its two newest bases."
+    )]
+    Restore(ClusterRestoreArgs),
     /// Make a single server of a stopped node
     Leave(NodeArgs),
 }
@@ -34,6 +41,23 @@ pub struct NodeArgs {
     /// The folder.
     #[command(flatten)]
     pub folder: FolderArgs,
+}
+
+/// `bindery cluster restore`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ClusterRestoreArgs {
+    /// The moment: a file that `bindery backup` wrote, a number, or a time
+    #[arg(long, value_name = "FILE|NUMBER|TIME")]
+    pub to: String,
+    /// Leave webhooks as they were at that moment; otherwise they are switched off
+    #[arg(long)]
+    pub keep_webhooks: bool,
+    /// The folder for temporary files, which take as much space as a node [default: the one of the system]
+    #[arg(long, value_name = "DIR")]
+    pub temporary: Option<PathBuf>,
+    /// The cluster.
+    #[command(flatten)]
+    pub node: NodeArgs,
 }
 
 impl NodeArgs {

@@ -27,6 +27,9 @@ pub enum StartError {
     /// Another server has the folder open.
     #[error("the data folder {0} is in use by another bindery process; talk to that one with `--url` and `--token`")]
     InUse(String),
+    /// The cluster cannot be restored.
+    #[error("the cluster cannot be restored: {0}")]
+    Cluster(String),
     /// The stored content cannot be read.
     #[error("the stored content cannot be read: {0}")]
     Content(String),

@@ -29,7 +29,7 @@ pub(super) struct Node {
 }
 
 /// Returns a port that nothing uses. Below those that systems give out, so that it stays free while the node is down.
-fn free_port() -> u16 {
+pub(super) fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     loop {
         let spread = (std::process::id() as u16).wrapping_mul(61) % 10_000;

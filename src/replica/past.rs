@@ -1,0 +1,120 @@
+//! The past of a cluster: reading it up to some moment, and beginning a new history that continues it from there.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use bindery_cluster::{AppendError, BaseInfo, ClusterError, ClusterInfo, Found, Log, Position, Store, Wait};
+
+use crate::error::ReplicaError;
+
+/// The node that the seal names as its writer.
+const WRITER: &str = "restore";
+/// How long the seal may take.
+const SEALING: Duration = Duration::from_secs(60);
+/// The bases that are looked at. Older ones are removed soon.
+const BASES: usize = 16;
+
+/// The newest history of a cluster, for somebody who is not one of its nodes.
+#[derive(Debug)]
+pub struct Past {
+    store: Store,
+    cluster: ClusterInfo,
+    log: Log,
+}
+
+impl Past {
+    /// Looks up the newest history at an address.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Cluster`] if there is no cluster, or its storage cannot be read.
+    pub fn open(address: &str) -> Result<Past, ReplicaError> {
+        let store = Store::open(address)?;
+        let cluster = store.cluster()?;
+        let log = store.log(&cluster.history, WRITER)?;
+        Ok(Past { store, cluster, log })
+    }
+
+    /// Returns the bases of the history, newest first.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn bases(&self) -> Result<Vec<BaseInfo>, ReplicaError> {
+        Ok(self.log.newest_bases(BASES)?)
+    }
+
+    /// Downloads a base into a file.
+    ///
+    /// # Errors
+    /// If the storage or the disk fails.
+    pub fn download(&self, base: &BaseInfo, to: &Path) -> Result<(), ReplicaError> {
+        Ok(self.log.download_base(base, to, &|_, _| ())?)
+    }
+
+    /// Calls `each` with the number and the bytes of every record behind a position, until it breaks or the log ends.
+    /// Returns the position behind the last group that was read.
+    ///
+    /// # Errors
+    /// [`ReplicaError::TooFarBehind`] if a group was removed; the errors of `each`; that the storage cannot be read.
+    pub fn read<E: From<ReplicaError>>(
+        &self,
+        from: Position,
+        mut each: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, E>,
+    ) -> Result<Position, E> {
+        let mut position = from;
+        loop {
+            let seq = position.seq + 1;
+            let (group, end) = match self.log.read(&position) {
+                Ok(Found::Group(group, end)) => (group, end),
+                Ok(Found::Removed) => return Err(ReplicaError::TooFarBehind { seq }.into()),
+                // An earlier attempt to restore may have sealed it.
+                Ok(Found::Missing) | Err(ClusterError::Sealed { .. }) => return Ok(position),
+                Err(error) => return Err(ReplicaError::from(error).into()),
+            };
+            for (number, record) in (group.first..).zip(&group.records) {
+                if each(number, record)?.is_break() {
+                    return Ok(end);
+                }
+            }
+            position = end;
+        }
+    }
+
+    /// Ends the history, and begins the next one with the file `base`, whose last record has this number. Nothing that was
+    /// written after that is in the new history. Whoever writes meanwhile is refused, and everything that was acknowledged
+    /// stays in the old history. Returns the number of the new history.
+    ///
+    /// # Errors
+    /// [`ReplicaError`]. If the history was ended and the next one did not begin, nobody can write until a repeated call
+    /// succeeds.
+    pub fn continue_from(self, base: &Path, number: u64) -> Result<u32, ReplicaError> {
+        let newest = self.bases()?.into_iter().next();
+        let newest =
+            newest.ok_or_else(|| ClusterError::NoBase { name: "with which this history begins".to_owned() })?;
+        // The new base is uploaded first: writes go on until the seal.
+        let prepared = self.store.prepare_next_history(&self.cluster.history, base, number)?;
+        self.seal(newest.position)?;
+        Ok(self.store.begin_history(prepared)?.number)
+    }
+
+    fn seal(&self, from: Position) -> Result<(), ReplicaError> {
+        let began = Instant::now();
+        let mut waiting = |_: Wait| match began.elapsed() < SEALING {
+            true => ControlFlow::Continue(()),
+            false => ControlFlow::Break(()),
+        };
+        let mut position = from;
+        loop {
+            position = self.read(position, |_, _| Ok::<_, ReplicaError>(ControlFlow::Continue(())))?;
+            if matches!(self.log.read(&position), Err(ClusterError::Sealed { .. })) {
+                return Ok(());
+            }
+            match self.log.seal(&position, &mut waiting) {
+                Ok(_) => return Ok(()),
+                Err(AppendError::Conflict { .. }) => {}
+                Err(AppendError::Removed { seq }) => return Err(ReplicaError::TooFarBehind { seq }),
+                Err(error) => return Err(ReplicaError::NotSealed { reason: error.to_string() }),
+            }
+        }
+    }
+}
