@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use bindery_config::{ClusterCommand, ClusterRestoreArgs, Config, NodeArgs};
-use bindery_content::{ContentOptions, RestorePoint, create_cluster_from, leave, restore_cluster};
+use bindery_config::{ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, Config, NodeArgs};
+use bindery_content::{
+    ContentOptions, RestorePoint, begin_history_of, create_cluster_from, leave, repair_cluster, restore_cluster,
+};
 use bindery_model::time::parse_system_date;
 
 use super::backup::note_switched_off;
@@ -15,6 +17,7 @@ pub(super) async fn cluster(command: ClusterCommand) -> Result<(), CliError> {
     match command {
         ClusterCommand::Create(args) => create(args).await,
         ClusterCommand::Restore(args) => restore(args).await,
+        ClusterCommand::Repair(args) => repair(args).await,
         ClusterCommand::Leave(args) => leave_cluster(args).await,
     }
 }
@@ -49,6 +52,30 @@ async fn restore(args: ClusterRestoreArgs) -> Result<(), CliError> {
         args.node.log, restored.number, restored.history
     ));
     note_switched_off(restored.webhooks_switched_off);
+    Ok(())
+}
+
+async fn repair(args: ClusterRepairArgs) -> Result<(), CliError> {
+    let config = configure(&args.node)?;
+    let temporary = args.temporary.unwrap_or_else(std::env::temp_dir);
+    let (options, log) = (content_options(&config), args.node.log.clone());
+    if args.new_history {
+        let begin = move || begin_history_of(&options, &log, &temporary);
+        let begun = blocking("beginning the history", begin).await?;
+        print(&format!(
+            "The cluster at {} has the content of {} up to number {}, in its history {}; its nodes begin again from there",
+            args.node.log,
+            config.data.display(),
+            begun.number,
+            begun.history
+        ));
+        return Ok(());
+    }
+    let missing = blocking("repairing the log", move || repair_cluster(&options, &log)).await?;
+    print(&match missing {
+        0 => format!("The log at {} has everything that {} has", args.node.log, config.data.display()),
+        _ => format!("The log at {} has {missing} records again, from {}", args.node.log, config.data.display()),
+    });
     Ok(())
 }
 

@@ -50,8 +50,8 @@ pub enum ReplicaError {
     /// The cluster's log ends before what this node has.
     #[error(
         "this node has the log up to record {own} (group {own_seq} and later), but the cluster's log at {address} ends before that: \
-         the storage was set back to an older state; nothing was changed; restore the storage, or make a new cluster of this node with \
-         `bindery cluster leave` and `bindery cluster create` at another address"
+         the storage was set back to an older state; nothing was changed; restore the storage, or run `bindery cluster repair` on the node \
+         that has most, which gives the log back what it lost"
     )]
     Ahead {
         /// The number of this node's last record.
@@ -64,7 +64,8 @@ pub enum ReplicaError {
     /// The node has other records than the cluster.
     #[error(
         "record {number} of this node differs from that of the cluster's log (group {seq}): the two have different histories; \
-         nothing was changed; use an empty folder to join the cluster"
+         nothing was changed; use an empty folder to join the cluster, or make the content of this node that of the cluster with \
+         `bindery cluster repair --new-history`"
     )]
     Diverged {
         /// The number of the first record that differs.
@@ -83,6 +84,17 @@ pub enum ReplicaError {
     NotSealed {
         /// The reason.
         reason: String,
+    },
+    /// The node belongs to a history of the cluster that ended.
+    #[error(
+        "this node belongs to history {own} of the cluster, which ended: the cluster was restored and is at history {newest}; a start \
+         moves the node there"
+    )]
+    OldHistory {
+        /// The history of the node.
+        own: u32,
+        /// The newest one.
+        newest: u32,
     },
     /// A folder that is no node.
     #[error("{} is no node of a cluster", folder.display())]

@@ -12,6 +12,7 @@ mod join;
 mod log;
 mod membership;
 mod past;
+mod repair;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -23,5 +24,6 @@ pub use join::{Node, create_cluster, leave_cluster};
 pub use log::ReplicatedLog;
 pub use membership::{NODE_FILE, is_node};
 pub use past::Past;
+pub use repair::append_missing;
 pub use status::{Standing, Status};
 pub use upkeep::{ClusterStanding, Upkeep};

@@ -43,10 +43,12 @@ impl Cluster {
         format!("file://{}", self.shared().display())
     }
 
-    /// Runs `bindery cluster COMMAND` on a folder. Returns what it prints, or its error.
+    /// Runs `bindery cluster COMMAND`, which may have flags, on a folder. Returns what it prints, or its error.
     fn command(&self, command: &str, folder: &Path) -> String {
         let ran = Command::new(binary())
-            .args(["cluster", command, "--log", &self.address(), "--data"])
+            .arg("cluster")
+            .args(command.split(' '))
+            .args(["--log", &self.address(), "--data"])
             .arg(folder)
             .output()
             .unwrap();
@@ -320,6 +322,51 @@ fn a_cluster_is_restored_to_a_time_a_number_and_a_backup_while_its_nodes_run() {
         assert!(error.contains(expected), "{to}: {error}");
     }
     create(&nodes[1], "six").expect(201);
+}
+
+#[test]
+fn a_storage_that_was_set_back_gets_from_a_node_what_it_lost() {
+    let cluster = Cluster::create();
+    let (a, b) = (cluster.folder("a"), cluster.folder("b"));
+    let nodes = [cluster.start("a"), cluster.start("b")];
+    create_notes(&nodes[0]);
+    create(&nodes[0], "one").expect(201);
+    titles(&nodes[1]);
+    let groups = || {
+        let mut groups: Vec<_> = std::fs::read_dir(cluster.shared().join("0001/log")).unwrap().collect();
+        groups.sort_by_key(|entry| entry.as_ref().unwrap().path());
+        groups.into_iter().map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
+    };
+    let kept = groups().len();
+    drop(nodes);
+    let node = cluster.start("a");
+    for title in ["two", "three", "four"] {
+        create(&node, title).expect(201);
+    }
+    drop(node);
+    let set_back = || groups().into_iter().skip(kept).for_each(|group| std::fs::remove_file(group).unwrap());
+    set_back();
+    let error = refusal(&a, Some(&cluster.address()));
+    assert!(error.contains("run `bindery cluster repair`"), "{error}");
+    let repaired = cluster.command("repair", &a);
+    assert!(repaired.contains(" records again, from "), "{repaired}");
+    assert!(cluster.command("repair", &b).contains("has everything"));
+    for name in ["a", "b"] {
+        assert_eq!(titles(&cluster.start(name)), ["four", "one", "three", "two"], "{name}");
+    }
+    // Meanwhile another node went on from the older state.
+    set_back();
+    std::fs::remove_dir_all(&b).unwrap();
+    let node = cluster.start("b");
+    create(&node, "five").expect(201);
+    drop(node);
+    let error = cluster.command("repair", &a);
+    assert!(error.contains("have different histories") && error.contains("--new-history"), "{error}");
+    let begun = cluster.command("repair --new-history", &a);
+    assert!(begun.contains("in its history 2;"), "{begun}");
+    for name in ["a", "b"] {
+        assert_eq!(titles(&cluster.start(name)), ["four", "one", "three", "two"], "{name}");
+    }
 }
 
 /// Returns the error of a server that does not start.

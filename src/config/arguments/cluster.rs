@@ -28,6 +28,11 @@ pub enum ClusterCommand {
         after_help = "The nodes stop writing for a moment and begin again from the restored state by themselves. What was written after the moment stays in the storage, in a history that no node uses. A number is that of the header `Bindery-Number`; a time is one like 2026-11-25T14:30:00Z. The log goes back a day, or as far as its two newest bases."
     )]
     Restore(ClusterRestoreArgs),
+    /// Give the log of a cluster back what it lost, from the folder of a stopped node that still has it
+    #[command(
+        after_help = "For a storage that was set back to an older state. Use the node that has most: the error of a start names the last record that each node has. Nothing is written if the log has other records than the node."
+    )]
+    Repair(ClusterRepairArgs),
     /// Make a single server of a stopped node
     Leave(NodeArgs),
 }
@@ -56,6 +61,20 @@ pub struct ClusterRestoreArgs {
     #[arg(long, value_name = "DIR")]
     pub temporary: Option<PathBuf>,
     /// The cluster.
+    #[command(flatten)]
+    pub node: NodeArgs,
+}
+
+/// `bindery cluster repair`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ClusterRepairArgs {
+    /// Where the log has other records than the node: end its history, and begin the next one with the content of this node
+    #[arg(long)]
+    pub new_history: bool,
+    /// The folder for temporary files of `--new-history` [default: the one of the system]
+    #[arg(long, value_name = "DIR")]
+    pub temporary: Option<PathBuf>,
+    /// The node.
     #[command(flatten)]
     pub node: NodeArgs,
 }

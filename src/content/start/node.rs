@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use bindery_replica::{Node, ReplicaError, Upkeep, create_cluster, is_node, leave_cluster};
+use bindery_replica::{Node, ReplicaError, Upkeep, append_missing, create_cluster, is_node, leave_cluster};
 
 use crate::api::cluster::{ClusterNode, ClusterOptions};
+use crate::start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 use crate::start::error::StartError;
 use crate::start::progress::Progress;
+use crate::start::scratch::Scratch;
 use crate::start::{epoch, folder};
 use crate::{ContentOptions, Parts};
 
@@ -79,6 +81,41 @@ pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<St
     let _ = std::fs::remove_file(&base);
     store.checkpoint().map_err(|error| fail(&error))?;
     created
+}
+
+/// Gives the log of a cluster back what it lost, from the folder of a node that is not running. Returns the number of records
+/// that were appended.
+///
+/// # Errors
+/// [`StartError`]. The folder is not changed.
+pub fn repair_cluster(options: &ContentOptions, address: &str) -> Result<u64, StartError> {
+    let path = &options.folder;
+    let _lock = folder::lock(path)?;
+    let (log, ..) = options.recover(&Progress::default())?;
+    append_missing(path, address, &log.reader(), log.last()).map_err(|error| StartError::folder(path, &error))
+}
+
+/// Makes the content of a node that is not running that of the whole cluster: its history ends, and the next one begins with
+/// what the node has. Temporary files are made within `temporary`.
+///
+/// # Errors
+/// [`StartError`]. The folder is not changed.
+pub fn begin_history_of(
+    options: &ContentOptions,
+    address: &str,
+    temporary: &Path,
+) -> Result<RestoredCluster, StartError> {
+    let path = &options.folder;
+    let fail = |error: &dyn std::fmt::Display| StartError::folder(path, error);
+    if !is_node(path) {
+        return Err(fail(&ReplicaError::NoNode { folder: path.clone() }));
+    }
+    let _lock = folder::lock(path)?;
+    let scratch = Scratch::create(temporary)?;
+    let base = scratch.path(FIRST_BASE);
+    let (log, store, _) = options.recover(&Progress::default())?;
+    bindery_base::write(&store, &log.reader(), &base).map_err(|error| fail(&error))?;
+    restore_cluster(options, address, &RestorePoint::Backup(base), temporary, true)
 }
 
 /// Makes a single server of a node that is not running.
