@@ -52,6 +52,9 @@ let csrf = '';
 let newest = 0;
 let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
 
+/** Whether the server has said that it is a node of a cluster. */
+export const isNode = (): boolean => newest > 0;
+
 export function useCsrf(token: string): void {
   csrf = token;
 }

@@ -110,3 +110,22 @@ test('names of blueprints, fields, members, tokens, values and files are only te
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+test('the health page names the other servers of a cluster, and what is wrong with them', async () => {
+  const { page } = await signedIn('Clara', 'owner');
+  const node = (name: string, ready: boolean, warnings: string[]) => ({ node: name, address: '10.0.0.5:7700', version: '0.1.0', position: 8123, lag: 3, ready, warnings });
+  const cluster = { id: 'a', history: 'b', position: 8123, leader: 'node-a', warnings: [], nodes: [node('node-a', true, []), node('node-b', false, ['it has said nothing for 129 seconds'])] };
+  await open(page, '/settings/health');
+  await page.locator('.figures').first().waitFor();
+  // A single server has no such list, and is not asked for one.
+  assert.equal(await page.getByRole('heading', { name: 'Servers of the cluster' }).count(), 0);
+  await page.route('**/v2/status', async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, headers: { ...answer.headers(), 'bindery-number': '1' } });
+  });
+  await page.route('**/v2/cluster', (route) => route.fulfill({ json: { data: cluster } }));
+  await page.reload();
+  await page.getByRole('heading', { name: 'Servers of the cluster' }).waitFor();
+  assert.match(await page.getByRole('row', { name: /node-a/ }).innerText(), /Ready · leads/);
+  assert.match(await page.getByRole('row', { name: /node-b/ }).innerText(), /Not ready[\s\S]*it has said nothing for 129 seconds/);
+});
