@@ -120,8 +120,8 @@ test('the health page names the other servers of a cluster, and what is wrong wi
   // A single server has no such list, and is not asked for one.
   assert.equal(await page.getByRole('heading', { name: 'Servers of the cluster' }).count(), 0);
   await page.route('**/v2/status', async (route) => {
-    const answer = await route.fetch();
-    await route.fulfill({ response: answer, headers: { ...answer.headers(), 'bindery-number': '1' } });
+    const status = await (await route.fetch()).json();
+    await route.fulfill({ json: status, headers: { 'bindery-number': '1' } });
   });
   await page.route('**/v2/cluster', (route) => route.fulfill({ json: { data: cluster } }));
   await page.reload();
