@@ -110,6 +110,8 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         icon: None,
         record_title: None,
         search: None,
+        trash: None,
+        history: None,
         variants: vec![],
         seo: None,
         fields: fields.collect(),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::field::{Field, FieldType};
-use super::types::{BlueprintKind, SearchSettings, Seo, Variant};
+use super::types::{BlueprintKind, HistorySettings, SearchSettings, Seo, TrashSettings, Variant};
 
 /// A blueprint as a request body describes it. It is valid on its own. Elsewhere it is decided whether it fits the
 /// blueprint in force and the stored resources.
@@ -28,6 +28,10 @@ pub struct Definition {
     pub seo: Option<Seo>,
     /// The fields that ranked search searches.
     pub search: Option<SearchSettings>,
+    /// The trash, in which deleted resources wait.
+    pub trash: Option<TrashSettings>,
+    /// The history of resources.
+    pub history: Option<HistorySettings>,
     /// The fields in order, with distinct slugs.
     pub fields: Vec<FieldDefinition>,
 }

@@ -73,6 +73,8 @@ pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
         ("variants", old.variants != new.variants),
         ("seo", old.seo != new.seo),
         ("search", old.search != new.search),
+        ("trash", old.trash != new.trash),
+        ("history", old.history != new.history),
     ];
     for (key, _) in parts.iter().filter(|(_, differs)| *differs) {
         add(DifferenceOp::Set, key);

@@ -3,6 +3,7 @@
 
 mod body;
 mod fields;
+mod keeping;
 mod search;
 mod settings;
 
@@ -19,8 +20,20 @@ use crate::sent::{describe, quote, quote_all};
 
 /// The keys that only responses contain. A body may repeat them; they are ignored.
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
-const KEYS: [&str; 10] =
-    ["name", "slug", "kind", "scheduled", "icon", "record_title", "variants", "seo", "search", "fields"];
+const KEYS: [&str; 12] = [
+    "name",
+    "slug",
+    "kind",
+    "scheduled",
+    "icon",
+    "record_title",
+    "variants",
+    "seo",
+    "search",
+    "trash",
+    "history",
+    "fields",
+];
 const VARIANT_KEYS: [&str; 3] = ["name", "slug", "default"];
 /// The maximum number of variants of a blueprint.
 const MAX_VARIANTS: usize = 100;
@@ -70,6 +83,8 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
     let variants = read_variants(body.shift_remove("variants"), &mut reader);
     let seo = read_seo(body.shift_remove("seo"), &mut reader);
     let search = search::read(body.shift_remove("search"), &mut reader);
+    let trash = keeping::trash(body.shift_remove("trash"), &mut reader);
+    let history = keeping::history(body.shift_remove("history"), &mut reader);
     let fields = fields::read(body.shift_remove("fields"), &mut reader);
     body.retain(|key, _| !RESPONSE_KEYS.contains(&key.as_str()));
     reader.unknown_keys("", &body, &KEYS);
@@ -88,6 +103,8 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
         variants,
         seo,
         search,
+        trash,
+        history,
         fields: fields.unwrap_or_default(),
     })
 }

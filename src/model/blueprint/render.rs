@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, FieldNumbers};
 use super::field::{Choices, Field, FieldType, OnDelete, Relation};
-use super::types::{Blueprint, BlueprintKind, Seo, Variant};
+use super::types::{Blueprint, BlueprintKind, HistorySettings, Seo, TrashSettings, Variant};
 use crate::number;
 use crate::time::{Millis, format_millis};
 
@@ -38,6 +38,12 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
     if let Some(search) = &blueprint.search {
         let weights = search.fields.iter().map(|(slug, weight)| (slug.clone(), number::canonical(*weight).into()));
         json["search"] = json!({ "fields": weights.collect::<Map<String, Value>>() });
+    }
+    if let Some(TrashSettings { days }) = blueprint.trash {
+        json["trash"] = json!({ "days": days });
+    }
+    if let Some(HistorySettings { keep, days }) = blueprint.history {
+        json["history"] = json!({ "keep": keep, "days": days });
     }
     json
 }
@@ -99,6 +105,8 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         variants: variants.map(|(variant, number)| variant.numbered(number)).collect(),
         seo: definition.seo,
         search: definition.search,
+        trash: definition.trash,
+        history: definition.history,
         fields: fields.map(|(field, numbers)| field.numbered(numbers)).collect(),
         created_at: stored.created_at,
         updated_at: stored.updated_at,

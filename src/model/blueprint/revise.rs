@@ -27,6 +27,8 @@ impl Blueprint {
             icon: None,
             record_title: None,
             search: None,
+            trash: None,
+            history: None,
             variants: Vec::new(),
             seo: None,
             fields: Vec::new(),
@@ -68,6 +70,8 @@ impl Blueprint {
         next.record_title = definition.record_title;
         next.seo = definition.seo;
         next.search = definition.search;
+        next.trash = definition.trash;
+        next.history = definition.history;
         let known = self.fields_by_slug();
         next.fields = definition
             .fields

@@ -39,6 +39,10 @@ pub struct Blueprint {
     pub seo: Option<Seo>,
     /// The fields that ranked search searches. `None` for the default fields.
     pub search: Option<SearchSettings>,
+    /// The trash, in which deleted resources wait. `None` if a deletion is final.
+    pub trash: Option<TrashSettings>,
+    /// The history. `None` if no earlier versions are kept.
+    pub history: Option<HistorySettings>,
     /// The fields, in the order in which `attributes` lists them.
     pub fields: Vec<Field>,
     /// The log number at which the last retyped field came into force. An index on disk with a smaller number may lack
@@ -90,6 +94,34 @@ pub struct Seo {
 pub struct SearchSettings {
     /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0.
     pub fields: Vec<(String, f64)>,
+}
+
+/// The trash of a blueprint (`API.md` 4.23).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrashSettings {
+    /// The number of days that a deleted resource waits.
+    pub days: u16,
+}
+
+/// The history of a blueprint's resources (`API.md` 4.22).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistorySettings {
+    /// The number of revisions of each copy that are kept.
+    pub keep: u16,
+    /// The number of days that they are kept.
+    pub days: u16,
+}
+
+impl TrashSettings {
+    /// The largest `days`.
+    pub const MAX_DAYS: u16 = 365;
+}
+
+impl HistorySettings {
+    /// The largest `keep`.
+    pub const MAX_KEEP: u16 = 1_000;
+    /// The largest `days`.
+    pub const MAX_DAYS: u16 = 3_650;
 }
 
 impl BlueprintKind {

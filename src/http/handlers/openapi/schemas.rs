@@ -1,7 +1,9 @@
 //! The schemas that do not depend on blueprints. Their shapes are defined in `API.md`.
 
 use bindery_model::ability::Ability;
-use bindery_model::blueprint::{BlueprintKind, DurationUnit, FieldType, OnDelete};
+use bindery_model::blueprint::{
+    BlueprintKind, DurationUnit, FieldType, HistorySettings, OnDelete, TrashSettings,
+};
 use serde_json::{Map, Value, json};
 
 use super::services::{server, sessions, webhooks};
@@ -179,6 +181,18 @@ fn blueprints() -> Schemas {
         let weights = json!({ "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "exclusiveMinimum": 0, "maximum": 1000 } });
         json!({ "type": ["object", "null"], "required": ["fields"], "properties": { "fields": weights } })
     };
+    // Answers leave out settings that are off.
+    let settings = |or: &str, numbers: &[(&str, u16)]| {
+        let number = |most: &u16| json!({ "type": "integer", "minimum": 1, "maximum": most });
+        let properties: Map<String, Value> =
+            numbers.iter().map(|(name, most)| ((*name).to_owned(), number(most))).collect();
+        let required: Vec<&str> = numbers.iter().map(|(name, _)| *name).collect();
+        let kinds = if or == "null" { json!(["object", "null"]) } else { json!("object") };
+        json!({ "type": kinds, "required": required, "properties": properties })
+    };
+    let trash = |or: &str| settings(or, &[("days", TrashSettings::MAX_DAYS)]);
+    let history =
+        |or: &str| settings(or, &[("keep", HistorySettings::MAX_KEEP), ("days", HistorySettings::MAX_DAYS)]);
     let definition = also(
         json!({
             "type": "object", "required": ["name", "fields"],
@@ -193,6 +207,8 @@ fn blueprints() -> Schemas {
             ("variants", list_of(also_required(variant(), &["slug"]))),
             ("seo", sent_seo()),
             ("search", search()),
+            ("trash", trash("null")),
+            ("history", history("null")),
         ],
     );
     let blueprint = also(
@@ -212,7 +228,12 @@ fn blueprints() -> Schemas {
             ("created_at", time()),
             ("updated_at", time()),
         ]),
-        [("scheduled", json!({ "const": true })), ("search", search())],
+        [
+            ("scheduled", json!({ "const": true })),
+            ("search", search()),
+            ("trash", trash("object")),
+            ("history", history("object")),
+        ],
     );
     let plan = object([
         ("changes", list_of(object([("op", text()), ("field", text())]))),

@@ -6,6 +6,7 @@ use super::*;
 use crate::blueprint::definition::RelationDefinition;
 use crate::blueprint::field::{DurationUnit, FieldType};
 use crate::blueprint::slug::slug_from_name;
+use crate::blueprint::types::{HistorySettings, TrashSettings};
 
 #[track_caller]
 fn error_paths(body: Value) -> Vec<String> {
@@ -169,4 +170,37 @@ fn relations_are_listed_with_their_fields() {
             RelationDefinition { position: 2, field: "c", blueprint: "y" },
         ]
     );
+}
+
+#[test]
+fn trash_and_history_are_off_unless_they_are_given_and_have_bounds() {
+    let with = |key: &str, value: Value| json!({"name": "A", "fields": [], key: value});
+    for off in [json!({"name": "A", "fields": []}), with("trash", Value::Null), with("history", Value::Null)] {
+        let definition = Definition::parse(off).unwrap();
+        assert_eq!((definition.trash, definition.history), (None, None));
+    }
+    for days in [1, 30, 365] {
+        let trash = Definition::parse(with("trash", json!({"days": days}))).unwrap().trash;
+        assert_eq!(trash, Some(TrashSettings { days }));
+    }
+    for (keep, days) in [(1, 1), (50, 365), (1_000, 3_650)] {
+        let history = Definition::parse(with("history", json!({"keep": keep, "days": days}))).unwrap().history;
+        assert_eq!(history, Some(HistorySettings { keep, days }));
+    }
+    for (key, value, paths) in [
+        ("trash", json!(30), vec!["trash"]),
+        ("trash", json!(true), vec!["trash"]),
+        ("trash", json!({}), vec!["trash.days"]),
+        ("trash", json!({"days": 0}), vec!["trash.days"]),
+        ("trash", json!({"days": 366}), vec!["trash.days"]),
+        ("trash", json!({"days": 1.5}), vec!["trash.days"]),
+        ("trash", json!({"days": "30"}), vec!["trash.days"]),
+        ("trash", json!({"days": 30, "keep": 1}), vec!["trash.keep"]),
+        ("history", json!([]), vec!["history"]),
+        ("history", json!({"keep": 50}), vec!["history.days"]),
+        ("history", json!({"keep": 1_001, "days": 3_651}), vec!["history.keep", "history.days"]),
+        ("history", json!({"keep": -1, "days": 1}), vec!["history.keep"]),
+    ] {
+        assert_eq!(error_paths(with(key, value.clone())), paths, "{key}: {value}");
+    }
 }
