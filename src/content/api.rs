@@ -14,5 +14,6 @@ pub(crate) mod import;
 pub(crate) mod members;
 pub(crate) mod resources;
 pub(crate) mod tokens;
+pub(crate) mod trash;
 pub(crate) mod views;
 pub(crate) mod webhooks;

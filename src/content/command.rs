@@ -140,6 +140,10 @@ pub(crate) enum Item {
         /// The versions that it may be at.
         if_match: IfMatch,
     },
+    /// Brings a resource back from the trash.
+    Restore(Box<Restoration>),
+    /// Removes the resource of that id from the trash for good.
+    Purge(ResourceId),
     /// Creates or updates a resource from a line of an import.
     Import(ImportItem),
     /// Failed during preparation. It keeps its position in the answer.
@@ -153,7 +157,7 @@ impl Item {
             Item::Create { copy, .. } => std::slice::from_ref(copy),
             Item::Update(update) => update.copy.as_slice(),
             Item::Import(item) => &item.copies,
-            Item::Delete { .. } | Item::Refused(_) => &[],
+            Item::Delete { .. } | Item::Restore(_) | Item::Purge(_) | Item::Refused(_) => &[],
         };
         let mut sanitized = FieldRemovals::default();
         copies.iter().for_each(|copy| sanitized.add(&copy.sanitized));
@@ -178,6 +182,19 @@ pub(crate) struct Update {
     pub(crate) refusal: Option<Error>,
     /// Errors of the body apart from those of `copy`.
     pub(crate) errors: FieldErrors,
+}
+
+/// A resource that comes back from the trash.
+#[derive(Debug, Clone)]
+pub(crate) struct Restoration {
+    /// The resource.
+    pub(crate) id: ResourceId,
+    /// The version of the meta record in the trash that the copies come from.
+    pub(crate) version: u64,
+    /// Its copies of the variants that the blueprint has, each complete, checked against today's fields.
+    pub(crate) copies: Vec<CopyDraft>,
+    /// True if it becomes a draft; otherwise it keeps its publication date.
+    pub(crate) as_draft: bool,
 }
 
 /// Whole copies of a resource, under a key or an id.

@@ -20,6 +20,7 @@ pub(crate) mod refusals;
 pub(crate) mod releases;
 pub(crate) mod saved_view;
 pub(crate) mod state;
+pub(crate) mod trash;
 pub(crate) mod version;
 pub(crate) mod visibility;
 pub(crate) mod webhook;

@@ -95,6 +95,7 @@ pub use read::list::{ListPage, ListRequest, PagePosition};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
+pub use read::trash::{TrashEntry, TrashPage, TrashReferrers};
 pub use read::view::{LocatedResource, View};
 pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 pub use start::error::StartError;

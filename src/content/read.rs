@@ -15,4 +15,5 @@ pub(crate) mod neighbors;
 pub(crate) mod referrers;
 mod resolve;
 pub(crate) mod resource;
+pub(crate) mod trash;
 pub(crate) mod view;

@@ -25,7 +25,7 @@ use axum::routing::{delete, get, patch, post, put};
 use self::error::Answer;
 use self::handlers::{
     administration as admin, backup, bulk, changes, dashboard, docs, import, openapi, resources, scrape, search,
-    sessions, status, views, webhooks,
+    sessions, status, trash, views, webhooks,
 };
 use self::request::head::takes_no_parameters;
 use self::route::{Route, into_router};
@@ -77,6 +77,9 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/{id}", resource),
         Route::new("/v2/resources/{blueprint}/{id}/neighbors", get(resources::neighbors)),
         Route::new("/v2/resources/{blueprint}/{id}/referrers", get(resources::referrers)),
+        Route::new("/v2/trash", get(trash::list)),
+        Route::new("/v2/trash/{id}", delete(trash::purge)),
+        Route::new("/v2/trash/{id}/restore", post(trash::restore)),
         Route::new("/v2/changes", get(changes::changes)),
         Route::new("/v2/blueprints", get(admin::list_blueprints).post(admin::create_blueprint)),
         Route::new("/v2/blueprints/{slug}", blueprint),

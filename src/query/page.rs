@@ -22,7 +22,7 @@ impl Page {
     ///
     /// # Errors
     /// `INVALID_PARAMETER`.
-    pub(super) fn parse(params: &RawParams) -> Result<Page, Error> {
+    pub fn parse(params: &RawParams) -> Result<Page, Error> {
         let page = params.single("page")?.map_or(Some(1), natural);
         let per_page = params.single("per_page")?.map_or(Some(DEFAULT_PER_PAGE), natural);
         Ok(Page {

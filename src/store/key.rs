@@ -50,6 +50,24 @@ pub enum Key {
         /// The version's number.
         number: u64,
     },
+    /// A resource that waits in the trash. Its copies stay under their keys.
+    Trashed {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+    },
+    /// The place of a resource in the trash, which is ordered by the time of the deletion.
+    TrashOrder {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The time of the deletion in milliseconds since 1970.
+        at: u64,
+        /// The resource.
+        id: ResourceId,
+    },
+    /// The number of resources in the trash of a blueprint.
+    TrashTotal(u32),
     /// The id of the resource with an import key.
     ImportKey {
         /// The blueprint's number.
@@ -128,6 +146,12 @@ pub enum Prefix {
         /// The resource.
         id: ResourceId,
     },
+    /// The trash of a blueprint, by id.
+    Trash(u32),
+    /// The trash of a blueprint in the order of the deletions.
+    TrashOrder(u32),
+    /// The number of resources in the trash of a blueprint.
+    TrashTotal(u32),
     /// The import keys of a blueprint.
     ImportKeys(u32),
     /// The former import keys of one resource, by number.
@@ -176,6 +200,9 @@ mod table {
     pub(super) const SINGULAR: u8 = 0x18;
     pub(super) const RESOURCE: u8 = 0x20;
     pub(super) const COPY: u8 = 0x30;
+    pub(super) const TRASHED: u8 = 0x38;
+    pub(super) const TRASH_ORDER: u8 = 0x39;
+    pub(super) const TRASH_TOTAL: u8 = 0x3a;
     pub(super) const IMPORT_KEY: u8 = 0x40;
     pub(super) const FORMER_IMPORT_KEY: u8 = 0x48;
     pub(super) const TOKEN: u8 = 0x50;
@@ -234,6 +261,16 @@ impl Key {
                 bytes.extend(variant.to_be_bytes());
                 bytes.extend(number.to_be_bytes());
             }
+            Key::Trashed { blueprint, id } => {
+                numbered(&mut bytes, table::TRASHED, *blueprint);
+                bytes.extend(id.as_u128().to_be_bytes());
+            }
+            Key::TrashOrder { blueprint, at, id } => {
+                numbered(&mut bytes, table::TRASH_ORDER, *blueprint);
+                bytes.extend(at.to_be_bytes());
+                bytes.extend(id.as_u128().to_be_bytes());
+            }
+            Key::TrashTotal(blueprint) => numbered(&mut bytes, table::TRASH_TOTAL, *blueprint),
             Key::ImportKey { blueprint, key } => {
                 numbered(&mut bytes, table::IMPORT_KEY, *blueprint);
                 key.encode(&mut bytes);
@@ -300,6 +337,9 @@ impl Key {
             table::COPY => {
                 Key::Copy { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()?, number: rest.u64()? }
             }
+            table::TRASHED => Key::Trashed { blueprint: rest.u32()?, id: rest.id()? },
+            table::TRASH_ORDER => Key::TrashOrder { blueprint: rest.u32()?, at: rest.u64()?, id: rest.id()? },
+            table::TRASH_TOTAL => Key::TrashTotal(rest.u32()?),
             table::IMPORT_KEY => Key::ImportKey { blueprint: rest.u32()?, key: rest.text()? },
             table::FORMER_IMPORT_KEY => {
                 Key::FormerImportKey { blueprint: rest.u32()?, id: rest.id()?, number: rest.u64()? }
@@ -339,6 +379,9 @@ impl Prefix {
                 numbered(&mut bytes, table::COPY, blueprint);
                 bytes.extend(id.as_u128().to_be_bytes());
             }
+            Prefix::Trash(blueprint) => numbered(&mut bytes, table::TRASHED, blueprint),
+            Prefix::TrashOrder(blueprint) => numbered(&mut bytes, table::TRASH_ORDER, blueprint),
+            Prefix::TrashTotal(blueprint) => numbered(&mut bytes, table::TRASH_TOTAL, blueprint),
             Prefix::ImportKeys(blueprint) => numbered(&mut bytes, table::IMPORT_KEY, blueprint),
             Prefix::FormerImportKeys { blueprint, id } => {
                 numbered(&mut bytes, table::FORMER_IMPORT_KEY, blueprint);

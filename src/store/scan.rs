@@ -6,7 +6,7 @@ use super::key::{CHUNK, DICTIONARY, Key, Prefix};
 use super::record;
 use super::tree::{Leftovers, Store};
 
-/// Iterates over the keys and values of a table, in key order.
+/// Iterates over the keys and values of a table, in key order or backwards.
 #[derive(Debug)]
 pub struct Scan(Entries);
 
@@ -21,11 +21,18 @@ pub struct Entry {
     pub value: Vec<u8>,
 }
 
-/// Iterates over the entries of a table, in key order.
+/// Iterates over the entries of a table, in key order or backwards.
 pub struct Entries {
     store: Store,
     iter: Range,
+    direction: Direction,
     failed: bool,
+}
+
+/// The direction of an iteration.
+enum Direction {
+    Forward,
+    Back,
 }
 
 impl std::fmt::Debug for Entries {
@@ -44,6 +51,13 @@ impl Store {
     /// Scans like [`Store::scan`], but starts after a key.
     pub fn scan_after(&self, prefix: Prefix, after: &Key) -> Scan {
         Scan(self.entries(prefix, Some(after)))
+    }
+
+    /// Scans like [`Store::scan`], but from the last key to the first.
+    pub fn scan_back(&self, prefix: Prefix) -> Scan {
+        let mut entries = self.entries(prefix, None);
+        entries.direction = Direction::Back;
+        Scan(entries)
     }
 
     /// Returns the last key of a table, or of a part of it, with its value.
@@ -93,7 +107,7 @@ impl Iterator for Scan {
 
 impl Entries {
     fn new(store: Store, iter: Range) -> Entries {
-        Entries { store, iter, failed: false }
+        Entries { store, iter, direction: Direction::Forward, failed: false }
     }
 
     /// Returns the next entry, or `None` at the end.
@@ -101,7 +115,11 @@ impl Entries {
         loop {
             let store = &self.store;
             let iter = &mut self.iter;
-            let Some((key, bytes)) = store.guarded("list", || iter.next().transpose())? else { return Ok(None) };
+            let next = || match self.direction {
+                Direction::Forward => iter.next().transpose(),
+                Direction::Back => iter.next_back().transpose(),
+            };
+            let Some((key, bytes)) = store.guarded("list", next)? else { return Ok(None) };
             let record = store.check(&key, record::decode(&key, &bytes))?;
             let (number, value) = if record.form == record::Form::Chunked {
                 match store.read(&key)? {

@@ -62,6 +62,7 @@ mod starts;
 mod strict;
 mod support;
 mod tidy;
+mod trash;
 mod types;
 mod variants;
 mod versions;

@@ -162,6 +162,36 @@ export type Sanitized = Record<string, {
   removed: Record<string, number>;
 }>;
 
+export interface Actor {
+  type: "member" | "token";
+  /** Of a member an integer. */
+  id: number | string;
+  name: string | null;
+}
+
+export interface TrashEntry {
+  id: string;
+  blueprint: string;
+  title: string | null;
+  deleted_at: string;
+  by: Actor | null;
+  referrers: {
+    blueprint: string;
+    field: string;
+    total: number;
+  }[];
+}
+
+export interface Trash {
+  data: TrashEntry[];
+  links: ListLinks;
+  meta: ListMeta;
+}
+
+export interface Restoration {
+  as_draft?: boolean;
+}
+
 export interface BulkCreate {
   resources: ResourceCreate[];
 }
@@ -306,6 +336,13 @@ export interface BlueprintDefinition {
   search?: {
     fields: Record<string, number>;
   } | null;
+  trash?: {
+    days: number;
+  } | null;
+  history?: {
+    keep: number;
+    days: number;
+  } | null;
 }
 
 export interface Blueprint {
@@ -327,6 +364,13 @@ export interface Blueprint {
   search?: {
     fields: Record<string, number>;
   } | null;
+  trash?: {
+    days: number;
+  };
+  history?: {
+    keep: number;
+    days: number;
+  };
 }
 
 export interface BlueprintPlan {

@@ -39,11 +39,11 @@ pub struct CreatedResource {
 pub struct ResourceWriter {
     pub(super) content: Content,
     /// Held so that the versions that the answer is made from stay in the store.
-    state: Arc<State>,
-    collection: Arc<Collection>,
-    access: Access,
+    pub(super) state: Arc<State>,
+    pub(super) collection: Arc<Collection>,
+    pub(super) access: Access,
     raw_query: String,
-    variant: u16,
+    pub(super) variant: u16,
 }
 
 /// The slugs of the attributes that the body of an update writes; `None` for all of them.
@@ -105,7 +105,7 @@ impl ResourceWriter {
         };
         match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
             IdempotentAnswer::Fresh((outcomes, items)) => {
-                let (written, epoch) = (only(outcomes)?, self.state.epoch);
+                let (written, epoch) = (only(&outcomes)?, self.state.epoch);
                 let store = &self.content.shared.store;
                 let (presentation, sanitized) = (self.presentation(Selection::all()), sanitized(&items));
                 Ok(IdempotentAnswer::Fresh(created(
@@ -165,7 +165,7 @@ impl ResourceWriter {
     }
 
     /// Returns the presentation of the written resource.
-    fn presentation(&self, selection: Selection) -> Presentation {
+    pub(super) fn presentation(&self, selection: Selection) -> Presentation {
         let names = AuthorNames::shown_to(&self.access, &self.state);
         Presentation { variant: self.variant, fallback: None, selection, highlights: None, names }
     }
@@ -212,7 +212,7 @@ impl ResourceWriter {
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
     ) -> Result<(WrittenResource, FieldRemovals)> {
         match self.run(body, prepare, |_, _| None).await? {
-            IdempotentAnswer::Fresh((outcomes, items)) => Ok((only(outcomes)?, sanitized(&items))),
+            IdempotentAnswer::Fresh((outcomes, items)) => Ok((only(&outcomes)?, sanitized(&items))),
             IdempotentAnswer::Kept(_) => Err(Error::internal("a kept answer to a request without a key")),
         }
     }
@@ -228,11 +228,8 @@ impl ResourceWriter {
         let ParsedBody { bytes, mut parsed } = body;
         loop {
             let items = Arc::new(self.prepare(bytes.len(), parsed, prepare.clone()).await?);
-            let blueprint = Arc::clone(&self.collection.blueprint);
-            let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
             let keep = keep(self, &items);
-            let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
-            match self.content.submit_keeping(&self.access, command, keep).await? {
+            match self.submit(Arc::clone(&items), keep).await? {
                 Outcome::Written(outcomes) => return Ok(IdempotentAnswer::Fresh((outcomes, items))),
                 Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
                 Outcome::Stale => {
@@ -242,6 +239,14 @@ impl ResourceWriter {
                 _ => return Err(Error::internal("a write with the outcome of another command")),
             }
         }
+    }
+
+    /// Has the committer decide items that were prepared against the blueprint of this write.
+    pub(super) async fn submit(&self, items: Arc<Vec<Item>>, keep: Option<KeepAnswer>) -> Result<Outcome> {
+        let blueprint = Arc::clone(&self.collection.blueprint);
+        let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
+        let command = Command::Write(Write { blueprint, items, missing_targets, access });
+        self.content.submit_keeping(&self.access, command, keep).await
     }
 
     async fn prepare(
@@ -265,7 +270,7 @@ impl ResourceWriter {
     }
 
     /// Switches to the blueprint that is in force now.
-    fn refresh(&mut self) -> Result<()> {
+    pub(super) fn refresh(&mut self) -> Result<()> {
         let slug = self.collection.blueprint.slug.clone();
         self.state = self.content.state();
         self.collection = Arc::clone(self.state.visible(&self.access, &slug)?);
@@ -284,7 +289,7 @@ fn sent_attributes(body: &Value, extent: Extent) -> SentAttributes {
 }
 
 /// Returns the outcome of a write of one item.
-fn only(outcomes: Vec<ItemOutcome>) -> Result<WrittenResource> {
+pub(super) fn only(outcomes: &[ItemOutcome]) -> Result<WrittenResource> {
     outcomes.first().ok_or_else(no_outcome)?.written().cloned()
 }
 

@@ -164,6 +164,9 @@ impl<'a> Effects<'a> {
                 (
                     Key::Counter(_)
                     | Key::Copy { .. }
+                    | Key::Trashed { .. }
+                    | Key::TrashOrder { .. }
+                    | Key::TrashTotal(_)
                     | Key::Superseded(_)
                     | Key::ListVersion { .. }
                     | Key::Singular(_)

@@ -184,6 +184,52 @@ pub(crate) fn too_many_in_request(count: u64, most: usize) -> Error {
     Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
 }
 
+/// Returns `NOT_FOUND` for a resource that is not in the trash, or not in that of a blueprint that the token sees.
+pub(crate) fn not_in_trash(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no resource {} in the trash", quote(id)))
+}
+
+/// Returns `CONFLICT` for a resource that was deleted a second time while it was being restored.
+pub(crate) fn changed_in_trash(id: ResourceId) -> Error {
+    Error::new(Code::Conflict, format!("the resource `{id}` in the trash has just been replaced; try again"))
+}
+
+/// Returns `CONFLICT` for the restoration of a resource whose id an import has used again.
+pub(crate) fn exists_again(blueprint: &Blueprint, id: ResourceId) -> Error {
+    let text = format!(
+        "the blueprint `{}` has a resource `{id}` again, which an import has created; deleting that one replaces the one in \
+         the trash",
+        blueprint.slug
+    );
+    Error::new(Code::Conflict, text)
+}
+
+/// Returns `CONFLICT` for the restoration of a resource whose unique values other resources hold by now.
+pub(crate) fn unique_values_taken(errors: FieldErrors) -> Error {
+    let error = Error::validation(errors);
+    let text = format!("{}; change the other resource first; this one stays in the trash until then", error.message);
+    Error { code: Code::Conflict, message: text, ..error }
+}
+
+/// Returns the error of a restoration with what can be done about it.
+pub(crate) fn unrestorable(error: Error) -> Error {
+    let text = format!(
+        "{}; the blueprint has changed, or a related resource was deleted, since this one was: change the field so that it \
+         accepts the value, or restore the related resource first; this one stays in the trash until then",
+        error.message
+    );
+    if error.code == Code::ValidationFailed { Error { message: text, ..error } } else { error }
+}
+
+/// Returns `CONFLICT` for the deletion of a blueprint whose trash is not empty.
+pub(crate) fn still_has_trash(slug: &str, count: u64) -> Error {
+    let text = format!(
+        "`{slug}` still has {} in its trash; remove them first, or add `?force=true`",
+        counted(count, "resource")
+    );
+    Error::new(Code::Conflict, text)
+}
+
 fn resources_refer(count: u64) -> String {
     if count == 1 { "1 resource refers".to_owned() } else { format!("{count} resources refer") }
 }

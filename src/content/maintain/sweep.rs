@@ -1,8 +1,8 @@
 //! The decision which data is obsolete and when it may be removed.
 //!
 //! Superseded versions of copies are removed when no reader holds a state that needs them. The data of deleted
-//! blueprints and expired idempotency answers are removed in small steps, so that writes do not wait long. Each step is
-//! an ordinary transaction, and a start continues where the last process stopped.
+//! blueprints, resources whose time in the trash is up and expired idempotency answers are removed in small steps, so that
+//! writes do not wait long. Each step is an ordinary transaction, and a start continues where the last process stopped.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
@@ -13,7 +13,8 @@ use bindery_model::time::Millis;
 use bindery_store::{Key, Prefix, Store, StoreWrite};
 
 use crate::data::kept_answer::KeptAnswer;
-use crate::data::state::State;
+use crate::data::state::{Collection, State};
+use crate::data::trash::{set_trash_total, trash_total, trashed};
 
 /// The maximum number of keys that one step removes or reads.
 const STEP_KEYS: usize = 256;
@@ -23,6 +24,9 @@ pub(crate) const STEP_PAUSE: Duration = Duration::from_millis(20);
 
 /// The pause between two searches for expired answers.
 const KEPT_PAUSE: Duration = Duration::from_secs(600);
+
+/// The pause between two searches for resources whose time in the trash is up.
+const TRASH_PAUSE: Duration = Duration::from_secs(60);
 
 /// The pause after a step that could not be committed.
 const FAILED_PAUSE: Duration = Duration::from_secs(2);
@@ -38,6 +42,9 @@ pub(crate) struct Sweeper {
     /// The key of the last answer that the search for expired ones has read.
     kept: Option<Key>,
     next_kept: Instant,
+    next_trash: Instant,
+    /// True if the last search in the trash found so much that it is to go on at once.
+    has_more_trash: bool,
     next_step: Instant,
 }
 
@@ -74,7 +81,16 @@ impl Sweeper {
     pub(crate) fn new(obsolete: Vec<ObsoleteData>) -> Sweeper {
         let now = Instant::now();
         let (replaced, obsolete) = (VecDeque::new(), obsolete.into());
-        Sweeper { replaced, obsolete, removed_up_to: None, kept: None, next_kept: now, next_step: now }
+        Sweeper {
+            replaced,
+            obsolete,
+            removed_up_to: None,
+            kept: None,
+            next_kept: now,
+            next_trash: now,
+            has_more_trash: false,
+            next_step: now,
+        }
     }
 
     /// Records that a state was replaced. This includes states without garbage, because as long as a reader holds such
@@ -83,9 +99,9 @@ impl Sweeper {
         self.replaced.push_back(ReplacedState { state: Arc::downgrade(state), garbage });
     }
 
-    /// Returns whether there are obsolete parts to remove.
+    /// Returns whether there is known to be something to remove.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.obsolete.is_empty()
+        !self.obsolete.is_empty() || self.has_more_trash
     }
 
     /// Returns the superseded keys that no reader's state references any more. The caller removes them only from the
@@ -104,7 +120,7 @@ impl Sweeper {
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(crate) fn next_step(&mut self, store: &Store, now: Millis) -> Result<Vec<StoreWrite>> {
+    pub(crate) fn next_step(&mut self, store: &Store, state: &State, now: Millis) -> Result<Vec<StoreWrite>> {
         let clock = Instant::now();
         if clock < self.next_step {
             return Ok(Vec::new());
@@ -118,6 +134,14 @@ impl Sweeper {
                 tracing::debug!(?obsolete, "an obsolete part of the store was removed");
             }
             return Ok(removals);
+        }
+        if clock >= self.next_trash {
+            let removals = expired_trash(store, state, now)?;
+            self.has_more_trash = !removals.is_empty();
+            if self.has_more_trash {
+                return Ok(removals);
+            }
+            self.next_trash = clock + TRASH_PAUSE;
         }
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
     }
@@ -151,6 +175,38 @@ impl Sweeper {
     }
 }
 
+/// Returns removals of resources of one blueprint whose time in the trash is up, the oldest first: about [`STEP_KEYS`] keys.
+fn expired_trash(store: &Store, state: &State, now: Millis) -> Result<Vec<StoreWrite>> {
+    for Collection { blueprint, .. } in state.blueprints.values().map(AsRef::as_ref) {
+        let (number, total) = (blueprint.number, trash_total(store, blueprint.number)?);
+        if total == 0 {
+            continue;
+        }
+        let (mut removals, mut count) = (Vec::new(), 0);
+        for entry in store.scan(Prefix::TrashOrder(number)) {
+            let key = entry.map_err(Error::internal)?.0;
+            let Key::TrashOrder { id, .. } = key else { continue };
+            let Some(resource) = trashed(store, number, id)? else {
+                removals.push(StoreWrite::delete(key));
+                continue;
+            };
+            if !resource.is_expired(blueprint.trash.map(|settings| settings.days), now) {
+                break;
+            }
+            removals.extend(resource.removals(number, id));
+            count += 1;
+            if removals.len() >= STEP_KEYS {
+                break;
+            }
+        }
+        if !removals.is_empty() {
+            removals.push(set_trash_total(number, total.saturating_sub(count)));
+            return Ok(removals);
+        }
+    }
+    Ok(Vec::new())
+}
+
 /// Returns whether the store holds any key of an obsolete part.
 ///
 /// # Errors
@@ -180,10 +236,19 @@ fn removals_of(store: &Store, obsolete: ObsoleteData, after: Option<&Key>) -> Re
     Ok(removals)
 }
 
+/// Returns the parts of the store that are removed, in the order of their keys.
 fn prefixes_of(obsolete: ObsoleteData) -> Vec<Prefix> {
     match obsolete {
         ObsoleteData::Blueprint(number) => {
-            vec![Prefix::Resources(number), Prefix::Copies(number), Prefix::ImportKeys(number), Prefix::Uniques(number)]
+            vec![
+                Prefix::Resources(number),
+                Prefix::Copies(number),
+                Prefix::Trash(number),
+                Prefix::TrashOrder(number),
+                Prefix::TrashTotal(number),
+                Prefix::ImportKeys(number),
+                Prefix::Uniques(number),
+            ]
         }
         ObsoleteData::Claims { blueprint, claims } => vec![Prefix::UniquesOf { blueprint, claims }],
     }

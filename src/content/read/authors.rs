@@ -34,17 +34,29 @@ impl AuthorNames {
     fn of(&self, actor: Option<&Actor>) -> Value {
         match actor {
             None => Value::Null,
-            Some(Actor::Member(id)) => {
-                let name = self.0.members.get(id).map(|member| &member.name);
-                json!({ "member": { "id": id, "name": name } })
-            }
-            Some(Actor::Token(id)) => {
-                // A token that is not stored, like the admin token, has its name as its id.
-                let is_stored = id.len() == uuid::fmt::Hyphenated::LENGTH;
-                let name =
-                    self.0.tokens.get(id).map(|token| token.name.as_str()).or((!is_stored).then_some(id.as_str()));
-                json!({ "token": { "id": id, "name": name } })
-            }
+            Some(actor @ Actor::Member(id)) => json!({ "member": { "id": id, "name": name_of(&self.0, actor) } }),
+            Some(actor @ Actor::Token(id)) => json!({ "token": { "id": id, "name": name_of(&self.0, actor) } }),
+        }
+    }
+}
+
+/// Returns an actor as JSON, with its type as a value: `{"type": "member", "id", "name"}`. The name is null if the member or
+/// token no longer exists.
+pub(crate) fn actor_to_json(state: &State, actor: Option<&Actor>) -> Value {
+    match actor {
+        None => Value::Null,
+        Some(actor @ Actor::Member(id)) => json!({ "type": "member", "id": id, "name": name_of(state, actor) }),
+        Some(actor @ Actor::Token(id)) => json!({ "type": "token", "id": id, "name": name_of(state, actor) }),
+    }
+}
+
+fn name_of<'a>(state: &'a State, actor: &'a Actor) -> Option<&'a str> {
+    match actor {
+        Actor::Member(id) => state.members.get(id).map(|member| member.name.as_str()),
+        Actor::Token(id) => {
+            // A token that is not stored, like the admin token, has its name as its id.
+            let is_stored = id.len() == uuid::fmt::Hyphenated::LENGTH;
+            state.tokens.get(id).map(|token| token.name.as_str()).or((!is_stored).then_some(id.as_str()))
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Compares the index with the store, value by value, and looks for values that nothing refers to.
 
+use bindery_model::blueprint::Blueprint;
 use bindery_model::id::ResourceId;
 use bindery_query::projection;
 use bindery_store::{Key, Prefix, Store};
@@ -9,6 +10,7 @@ use crate::data::claims::ClaimedField;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::state::{Collection, State};
+use crate::data::trash::{TrashedResource, trash_total, trashed};
 use crate::start::findings::Findings;
 
 /// A store, and the state that readers see of it.
@@ -41,6 +43,7 @@ impl Comparison<'_> {
             let read = match &key {
                 Key::Resource { .. } => Meta::decode(&value).map(|_| ()),
                 Key::Copy { .. } => Copy::decode(&value).map(|_| ()),
+                Key::Trashed { .. } => TrashedResource::decode(&value).map(|_| ()).map_err(|error| error.message),
                 _ => Ok(()),
             };
             if let Err(error) = read {
@@ -59,7 +62,8 @@ impl Comparison<'_> {
     /// Returns whether a resource references a version of a copy.
     fn references(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> bool {
         let meta = self.store.meta(blueprint, id).ok().flatten();
-        meta.is_some_and(|meta| meta.copies.contains(&version))
+        let waiting = trashed(self.store, blueprint, id).ok().flatten().map(|resource| resource.meta);
+        meta.iter().chain(&waiting).any(|meta| meta.copies.contains(&version))
     }
 
     /// Compares the resources of a blueprint with its index.
@@ -83,6 +87,32 @@ impl Comparison<'_> {
             findings.report(format!("`{slug}`: the store holds {count} resources, but the index holds {indexed}"));
         }
         findings.resources += count;
+        self.compare_trash(&collection.blueprint, findings);
+    }
+
+    /// Compares the resources in the trash of a blueprint with their order, their copies and their total.
+    fn compare_trash(&self, blueprint: &Blueprint, findings: &mut Findings) {
+        let (slug, number) = (&blueprint.slug, blueprint.number);
+        let mut count = 0;
+        for entry in self.store.scan(Prefix::Trash(number)) {
+            let Ok((Key::Trashed { id, .. }, bytes)) = entry else { continue };
+            let Ok(resource) = TrashedResource::decode(&bytes) else { continue };
+            count += 1;
+            if !Lookup::get(self.store, &resource.order_key(number, id)).is_ok_and(|place| place.is_some()) {
+                findings.report(format!("`{slug}` {id} in the trash: has no place in its order"));
+            }
+            for version in &resource.meta.copies {
+                if let Err(error) = self.store.copy(number, id, *version) {
+                    findings.report(format!("`{slug}` {id} in the trash: {error}"));
+                }
+            }
+        }
+        let places = self.store.scan(Prefix::TrashOrder(number)).count();
+        let total = trash_total(self.store, number).unwrap_or_default();
+        if places as u64 != count || total != count {
+            let text = format!("the trash holds {count} resources, but its order {places} and its total is {total}");
+            findings.report(format!("`{slug}`: {text}"));
+        }
     }
 
     fn resource_issues(&self, collection: &Collection, id: ResourceId, meta: &Meta) -> Vec<String> {

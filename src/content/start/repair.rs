@@ -13,6 +13,7 @@ use bindery_store::{Counter, Key, Prefix, Store, StoreWrite, decode_writes};
 use crate::data::claims::ClaimedField;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
+use crate::data::trash::{TrashedResource, set_trash_total, trashed};
 use crate::start::error::StartError;
 
 /// The number of writes that are applied at once.
@@ -122,6 +123,8 @@ impl Repair<'_> {
                 Key::Resource { blueprint, .. } | Key::Copy { blueprint, .. } | Key::ListVersion { blueprint, .. } => {
                     (blueprint, true)
                 }
+                Key::Trashed { blueprint, .. } => (blueprint, true),
+                Key::TrashOrder { blueprint, .. } | Key::TrashTotal(blueprint) => (blueprint, false),
                 Key::BlueprintChange(blueprint) | Key::Singular(blueprint) => (blueprint, false),
                 Key::ImportKey { blueprint, .. } | Key::FormerImportKey { blueprint, .. } => (blueprint, false),
                 Key::Unique { blueprint, .. } => (blueprint, false),
@@ -177,12 +180,41 @@ impl Repair<'_> {
             }
         }
         self.flush()?;
+        last_id = last_id.max(self.trash(blueprint)?);
         self.drop_unnamed_copies(blueprint.number, superseded, &mut dropped)?;
         tally.lost = dropped.len() as u64;
         if blueprint.kind == BlueprintKind::Singular {
             last_id = Some(self.singular(blueprint, last_id, &mut tally)?);
         }
         self.repaired.blueprints.push(tally);
+        Ok(last_id)
+    }
+
+    /// Repairs the trash of a blueprint. Returns the highest id. The order and the total are rebuilt from the records.
+    fn trash(&mut self, blueprint: &Blueprint) -> Result<Option<ResourceId>, StartError> {
+        let (mut last_id, mut total) = (None, 0);
+        for entry in self.store.scan(Prefix::Trash(blueprint.number)) {
+            let (key, bytes) = entry.map_err(StartError::content)?;
+            let Key::Trashed { id, .. } = key else { continue };
+            last_id = last_id.max(Some(id));
+            let resource = TrashedResource::decode(&bytes).ok();
+            let repaired = resource.as_ref().and_then(|resource| {
+                let meta = self.with_readable_copies(blueprint, id, &resource.meta)?;
+                Some(TrashedResource { meta, ..resource.clone() })
+            });
+            let Some(repaired) = repaired else {
+                self.repaired.losses.push(format!("`{}` {id}, which was in the trash", blueprint.slug));
+                self.write(StoreWrite::delete(key))?;
+                continue;
+            };
+            total += 1;
+            self.write(StoreWrite::put(repaired.order_key(blueprint.number, id), Vec::new()))?;
+            if Some(&repaired) != resource.as_ref() {
+                self.write(StoreWrite::put(key, repaired.encode()))?;
+            }
+        }
+        self.write(set_trash_total(blueprint.number, total))?;
+        self.flush()?;
         Ok(last_id)
     }
 
@@ -273,7 +305,9 @@ impl Repair<'_> {
             let (key, bytes) = entry.map_err(StartError::content)?;
             let Key::Copy { id, variant, number, .. } = key else { continue };
             let meta = self.store.meta(blueprint, id).map_err(StartError::content)?;
-            if meta.as_ref().is_some_and(|meta| meta.copies.contains(&CopyVersion { variant, number })) {
+            let waiting = trashed(self.store, blueprint, id).map_err(StartError::content)?;
+            let named = meta.iter().chain(waiting.as_ref().map(|resource| &resource.meta));
+            if named.flat_map(|meta| &meta.copies).any(|copy| *copy == CopyVersion { variant, number }) {
                 continue;
             }
             if meta.is_none() && !superseded.contains(&(blueprint, id)) && Copy::decode(&bytes).is_ok() {

@@ -34,6 +34,8 @@ const STEPS: u64 = 24;
 /// appended.
 struct Node {
     content: Content,
+    /// Set before the first resource of a history comes back from the trash, with an older number than the others have.
+    restored: Arc<AtomicBool>,
     folder: tempfile::TempDir,
     stop: Arc<AtomicBool>,
     follower: Option<std::thread::JoinHandle<()>>,
@@ -58,7 +60,7 @@ impl Node {
             let (content, log, stop) = (content.clone(), Arc::clone(log), Arc::clone(&stop));
             std::thread::spawn(move || follow(&content, &log, &stop))
         };
-        Node { content, folder, stop, follower: Some(follower) }
+        Node { content, restored: Arc::default(), folder, stop, follower: Some(follower) }
     }
 
     /// Ends the thread that looks for records of the other content.
@@ -122,6 +124,7 @@ fn blueprint_body(random: &mut Random) -> Vec<u8> {
         ]);
     }
     body["scheduled"] = json!(random.one_in(2));
+    body["trash"] = if random.one_in(4) { Value::Null } else { json!({ "days": 30 }) };
     body.to_string().into_bytes()
 }
 
@@ -153,9 +156,15 @@ fn ids(content: &Content) -> Vec<String> {
     resources.iter().map(|resource| resource["id"].as_str().unwrap().to_owned()).collect()
 }
 
+/// Returns the ids in the trash.
+async fn trashed(content: &Content) -> Vec<String> {
+    let page = content.trash(&access(), "per_page=100").await.unwrap();
+    page.entries.iter().map(|entry| entry.id.to_string()).collect()
+}
+
 /// Makes one random step. Refusals of the server are expected; any other error fails the test.
-async fn step(content: &Content, random: &mut Random, round: u64) {
-    let result = try_step(content, random, round).await;
+async fn step(node: &Node, random: &mut Random, round: u64) {
+    let result = try_step(node, random, round).await;
     if let Err(error) = result {
         let refusals = [
             Code::NotFound,
@@ -169,8 +178,8 @@ async fn step(content: &Content, random: &mut Random, round: u64) {
     }
 }
 
-async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<()> {
-    let access = access();
+async fn try_step(node: &Node, random: &mut Random, round: u64) -> Result<()> {
+    let (access, content) = (access(), &node.content);
     let variant = if random.one_in(3) { "variant=de" } else { "" };
     let known = ids(content);
     match random.below(12) {
@@ -184,6 +193,17 @@ async fn try_step(content: &Content, random: &mut Random, round: u64) -> Result<
             let body =
                 json!({ "attributes": attributes(random), "published_at": publication_date(random) }).to_string();
             writing.change(id, IfMatch::Any, body.as_bytes()).await?;
+        }
+        5 if round > STEPS / 2 && random.one_in(2) => {
+            let waiting = trashed(content).await;
+            node.restored.store(true, Ordering::SeqCst);
+            if !waiting.is_empty() {
+                let (writing, id) = content.trashed(&access, random.pick::<String>(&waiting), "")?;
+                match random.one_in(4) {
+                    true => writing.purge(id).await?,
+                    false => drop(writing.restore(id, b"").await?),
+                }
+            }
         }
         5 if !known.is_empty() => {
             let writing = content.write(&access, Ability::Delete, "notes", "")?;
@@ -234,6 +254,7 @@ fn answers(content: &Content) -> Vec<String> {
     let blueprints = content.list_blueprints(&access).unwrap();
     let mut answers: Vec<String> = blueprints.iter().map(|blueprint| render::to_json(blueprint).to_string()).collect();
     answers.push(format!("{:?} {:?}", content.list_members(&access).unwrap(), content.list_tokens(&access).unwrap()));
+    answers.push(format!("{:?}", runtime().block_on(content.trash(&access, "per_page=100")).unwrap()));
     for blueprint in &blueprints {
         let view = || content.view(&access, &blueprint.slug).unwrap();
         let state = content.state();
@@ -268,8 +289,8 @@ fn read(view: &View, id: &str) -> String {
 }
 
 /// Reads a content until `stop` is set. No answer may show some resources with the number of the last bulk and others
-/// with an older number. A resource created after a bulk has no number.
-fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
+/// with an older number, until one is restored. A resource created after a bulk has no number.
+fn read_all_the_time(content: &Content, stop: &AtomicBool, restored: &AtomicBool) -> u64 {
     let mut n_reads = 0;
     while !stop.load(Ordering::SeqCst) {
         let Ok(view) = content.view(&access(), "notes") else { continue };
@@ -277,7 +298,8 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
         let resources: Vec<Value> = serde_json::from_str(&page.resources).unwrap();
         let mut rounds: Vec<&Value> = resources.iter().map(|resource| &resource["attributes"]["round"]).collect();
         rounds.dedup();
-        assert!(rounds.len() <= 1, "half of a bulk is visible: {}", page.resources);
+        let is_whole = rounds.len() <= 1 || restored.load(Ordering::SeqCst);
+        assert!(is_whole, "half of a bulk is visible: {}", page.resources);
         for resource in &resources {
             // Every listed resource must be readable in the same view.
             read(&view, resource["id"].as_str().unwrap());
@@ -289,13 +311,14 @@ fn read_all_the_time(content: &Content, stop: &AtomicBool) -> u64 {
 
 fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
     let log = Arc::new(SharedRecords::default());
-    let nodes = [Node::start(&log, seed, mishaps), Node::start(&log, seed ^ 0xff, mishaps)];
+    let mut nodes = [Node::start(&log, seed, mishaps), Node::start(&log, seed ^ 0xff, mishaps)];
+    nodes[1].restored = Arc::clone(&nodes[0].restored);
     let stop = Arc::new(AtomicBool::new(false));
     let readers: Vec<_> = nodes
         .iter()
         .map(|node| {
-            let (content, stop) = (node.content.clone(), Arc::clone(&stop));
-            std::thread::spawn(move || read_all_the_time(&content, &stop))
+            let (content, stop, restored) = (node.content.clone(), Arc::clone(&stop), Arc::clone(&node.restored));
+            std::thread::spawn(move || read_all_the_time(&content, &stop, &restored))
         })
         .collect();
     let mut random = Random::new(seed);
@@ -309,10 +332,10 @@ fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
             let first = random.below(2) as usize;
             let mut other = Random::new(random.below(u64::MAX));
             if random.one_in(3) {
-                let both = (step(&nodes[0].content, &mut random, round), step(&nodes[1].content, &mut other, round));
+                let both = (step(&nodes[0], &mut random, round), step(&nodes[1], &mut other, round));
                 tokio::join!(both.0, both.1);
             } else {
-                step(&nodes[first].content, &mut random, round).await;
+                step(&nodes[first], &mut random, round).await;
             }
         }
         // Everything is due by then, and whoever saw it first has recorded it.

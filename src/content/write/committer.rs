@@ -238,7 +238,11 @@ impl Committer {
             return;
         }
         let now = self.now();
-        let step = self.applier.sweeper.next_step(&self.applier.store, now).and_then(|writes| self.commit_own(writes));
+        let state = self.applier.cell.load();
+        let step = self.applier.sweeper.next_step(&self.applier.store, &state, now);
+        // Versions that only this state needs would otherwise wait for the next step.
+        drop(state);
+        let step = step.and_then(|writes| self.commit_own(writes));
         if let Err(error) = step {
             if !self.room.is_short() {
                 tracing::warn!(%error, "obsolete values could not be removed; this is tried again");

@@ -12,6 +12,7 @@ mod import;
 mod on_delete;
 mod relations;
 mod resource;
+mod trash;
 mod unique;
 mod view;
 mod webhook;
@@ -85,16 +86,23 @@ fn decide_write(context: &Context<'_>, overlay: &mut Overlay<'_>, write: &Write)
 }
 
 fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
+    let before = decider.overlay.savepoint();
     let result = match item {
         Item::Refused(error) => Err(error.clone()),
         Item::Create { copy, published } => decider.create(copy, *published),
         Item::Update(update) => decider.update(update),
         Item::Delete { id, if_match } => decider.delete(*id, if_match),
+        Item::Restore(restoration) => decider.restore(restoration),
+        Item::Purge(id) => decider.purge(*id),
         Item::Import(item) => return decider.import(item),
     };
     match result {
         Ok(written) => ItemOutcome::Written(Box::new(written)),
-        Err(error) => ItemOutcome::Failed(error),
+        Err(error) => {
+            // Only a failure of the store can come after the first write of an item.
+            decider.overlay.roll_back_to(&before);
+            ItemOutcome::Failed(error)
+        }
     }
 }
 

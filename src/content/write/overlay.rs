@@ -126,6 +126,15 @@ impl<'a> Overlay<'a> {
         self.writes.push(StoreWrite::delete(key));
     }
 
+    /// Sets or removes a key.
+    pub(crate) fn write(&mut self, StoreWrite { key, op }: StoreWrite) {
+        match op {
+            WriteOp::Put(value) => self.put(key, value),
+            WriteOp::Delete => self.remove(key),
+            WriteOp::Reindex => {}
+        }
+    }
+
     /// Returns true if the group has written the key, and false if the group has removed it; `None` otherwise.
     pub(crate) fn writes_of(&self, key: &Key) -> Option<bool> {
         self.values.get(key).map(Option::is_some)

@@ -240,7 +240,7 @@ pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: 
 }
 
 /// Returns an entity tag in the form of a header.
-fn quoted(tag: EntityTag) -> String {
+pub(crate) fn quoted(tag: EntityTag) -> String {
     format!("\"{tag}\"")
 }
 

@@ -26,7 +26,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 74] = [
+static OPERATIONS: [Operation; 77] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -179,6 +179,24 @@ static OPERATIONS: [Operation; 74] = [
     .takes(Request::Json("BulkIds"))
     .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
     .or(&[409]),
+    operation("get", "/v2/trash", "Resources", "listTrash", "Deleted resources that can be restored.", "delete")
+        .with(&["trash_blueprint", "page", "per_page"])
+        .answers(&[(200, Body::Json("Trash"))]),
+    operation(
+        "delete",
+        "/v2/trash/{id}",
+        "Resources",
+        "purgeResource",
+        "Remove a deleted resource for good.",
+        "delete",
+    )
+    .with(&["id", "trash_blueprint"])
+    .answers(&[(204, Body::None)]),
+    operation("post", "/v2/trash/{id}/restore", "Resources", "restoreResource", "Bring a resource back.", "delete")
+        .with(&["id", "trash_blueprint", "variant"])
+        .takes(Request::Json("Restoration"))
+        .answers(&[(200, Body::Json("ResourceAnswer"))])
+        .or(&[409]),
     operation("get", "/v2/changes", "Changes", "listChanges", "What changed since a number.", "view")
         .with(&["since", "changes_limit", "wait", "last-event-id"])
         .answers(&[(200, Body::Text("application/x-ndjson"))])

@@ -132,11 +132,14 @@ fn only_expired_answers_are_removed() {
         StoreWrite::put(key, kept_until(expires))
     });
     store.apply(1, &entries.collect::<Vec<_>>()).unwrap();
+    // A state without blueprints.
+    let empty = tempfile::tempdir().unwrap();
+    let state = open(empty.path()).state();
     let mut sweeper = Sweeper::new(Vec::new());
     let mut steps = 0;
     for number in 2..20 {
         std::thread::sleep(STEP_PAUSE);
-        let removals = sweeper.next_step(&store, 1000).unwrap();
+        let removals = sweeper.next_step(&store, &state, 1000).unwrap();
         steps += usize::from(!removals.is_empty());
         assert!(removals.len() <= STEP_KEYS);
         store.apply(number, &removals).unwrap();
@@ -201,4 +204,61 @@ async fn lists_of_superseded_versions_are_removed_with_the_versions() {
     until("the lists are removed", || store.scan(Prefix::Superseded).count() == 0).await;
     until("the versions are removed", || store.scan(Prefix::Copies(1)).count() == 10).await;
     content.close();
+}
+
+#[tokio::test]
+async fn resources_leave_the_trash_in_small_steps_once_their_time_is_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let store = content.shared.store.clone();
+    let body = |days: u16| {
+        let fields = json!([{ "name": "Title", "slug": "title", "type": "text", "unique": true }]);
+        json!({ "name": "notes", "slug": "notes", "fields": fields, "trash": { "days": days } }).to_string()
+    };
+    content.create_blueprint(&access(), body(2).as_bytes(), None).await.unwrap();
+    fill(&content, "notes", 700).await;
+    let delete = async |count: usize| {
+        for _ in 0..count / 100 {
+            let page = content.view(&access(), "notes").unwrap().list("per_page=100&fields=id").unwrap().resources;
+            let page: Vec<serde_json::Value> = serde_json::from_str(&page).unwrap();
+            let ids: Vec<_> = page.iter().map(|resource| resource["id"].clone()).collect();
+            let writing = content.write(&access(), Ability::Delete, "notes", "").unwrap();
+            let body = json!({ "ids": ids }).to_string();
+            writing.bulk(crate::Operation::Delete, body.as_bytes(), None).await.unwrap();
+        }
+    };
+    delete(600).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let deleted = content.state().released;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    delete(100).await;
+    let (mut sweeper, state) = (Sweeper::new(Vec::new()), content.state());
+    let day: Millis = 24 * 60 * 60 * 1_000;
+    let left = |store: &Store| trash_total(store, 1).unwrap();
+    assert_eq!(left(&store), 700);
+    let mut run = |state: &State, now: Millis| {
+        let mut n_steps = 0;
+        loop {
+            sweeper.next_step = Instant::now();
+            sweeper.next_trash = Instant::now();
+            let step = sweeper.next_step(&store, state, now).unwrap();
+            if step.is_empty() {
+                return n_steps;
+            }
+            assert!(step.len() <= STEP_KEYS + 4, "{}", step.len());
+            n_steps += 1;
+            store.apply(store.applied(), &step).unwrap();
+        }
+    };
+    assert_eq!(run(&state, deleted + 2 * day - 1_000), 0);
+    assert!(run(&state, deleted + 2 * day) >= 5);
+    assert_eq!(left(&store), 100);
+    assert!(content.verify().issues.is_empty(), "{:?}", content.verify().issues);
+    // A shorter time also counts for what is in the trash already.
+    content.replace_blueprint(&access(), "notes", "").unwrap().run(body(1).as_bytes()).await.unwrap();
+    run(&content.state(), deleted + 2 * day - 1_000);
+    assert_eq!(left(&store), 0);
+    for prefix in [Prefix::Trash(1), Prefix::TrashOrder(1), Prefix::TrashTotal(1), Prefix::Copies(1)] {
+        assert_eq!(store.scan(prefix).count(), 0, "{prefix:?}");
+    }
 }

@@ -16,8 +16,9 @@ use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::changes::ChangeOp;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Authors, Meta, decode_id, encode_id};
-use crate::data::refusals::{change_conflict, conflict_of, still_has_resources};
+use crate::data::refusals::{change_conflict, conflict_of, still_has_resources, still_has_trash};
 use crate::data::state::{Collection, State};
+use crate::data::trash::trash_total;
 use crate::data::visibility::is_public;
 use crate::write::overlay::Overlay;
 
@@ -155,7 +156,7 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     collection.check_unchanging()?;
     let blueprint = &collection.blueprint;
     if !force {
-        check_deletable(state, slug)?;
+        check_deletable(state, overlay, slug)?;
     }
     // Stored data under the number is swept later: the number is never used again.
     overlay.remove(Key::Blueprint(blueprint.number));
@@ -185,11 +186,15 @@ fn note_deleted(overlay: &mut Overlay<'_>, collection: &Collection) {
     }
 }
 
-fn check_deletable(state: &State, slug: &str) -> Result<()> {
+fn check_deletable(state: &State, overlay: &Overlay<'_>, slug: &str) -> Result<()> {
     let collection = state.collection(slug)?;
     if collection.snapshot.total() > 0 && collection.blueprint.kind != BlueprintKind::Singular {
         let refusal = still_has_resources(slug, &collection.snapshot);
         return Err(refusal.unwrap_or_else(|error| collection.search_failed(error)));
+    }
+    match trash_total(overlay, collection.blueprint.number)? {
+        0 => {}
+        waiting => return Err(still_has_trash(slug, waiting)),
     }
     let others = state.blueprints.values().filter(|other| other.blueprint.slug != slug);
     let mut relating = Vec::new();

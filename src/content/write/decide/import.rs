@@ -221,6 +221,9 @@ impl Decider<'_, '_> {
         after.published = item.published.apply(after.published, now);
         after.created = item.created.unwrap_or(after.created);
         after.updated = item.updated.unwrap_or(after.updated);
+        if before.is_none() {
+            after.authors.created_by.clone_from(&self.overlay.actor);
+        }
         let mut edit = Edit::new(id, before, after);
         edit.missing_targets = self.missing_targets;
         if item.updated.is_some() {

@@ -28,12 +28,14 @@ const MAX_NULLIFIED: usize = 10_000;
 /// The maximum number of bytes of attributes that one command writes for them.
 const MAX_NULLIFIED_BYTES: usize = 64 << 20;
 
-/// Returns whether the command deletes a resource that `restrict` or `nullify` relations may refer to.
+/// Returns whether the command deletes a resource that `restrict` or `nullify` relations may refer to, or puts one into the
+/// trash that any relation may refer to.
 pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     let Command::Write(write) = command else { return false };
     let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
+    let is_noted = write.blueprint.trash.is_some();
     let is_kept = |referring: Referrer<'_>| {
-        referring.with(OnDelete::Restrict).is_none() && referring.with(OnDelete::Nullify).is_none()
+        !is_noted && referring.with(OnDelete::Restrict).is_none() && referring.with(OnDelete::Nullify).is_none()
     };
     write.items.iter().any(is_deletion) && !referring_to(state, &write.blueprint.slug).all(is_kept)
 }

@@ -30,6 +30,7 @@ impl Decider<'_, '_> {
         self.check_is_draft(&after)?;
         let id = self.overlay.new_id()?;
         let mut edit = Edit::new(id, None, after);
+        edit.after.authors.created_by.clone_from(&self.overlay.actor);
         self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), RequiredFieldRule::Values)?;
         Ok(self.apply_edit(edit))
     }
@@ -61,6 +62,7 @@ impl Decider<'_, '_> {
             return Err(not_deletable(self.blueprint));
         }
         self.check_is_draft(&meta)?;
+        let referrers = self.blueprint.trash.map(|_| self.referrers_of(id)).unwrap_or_default();
         let releases = self.release_referrers(id)?;
         for claim in self.claims_of(id, &meta)? {
             self.overlay.remove(claim);
@@ -70,8 +72,9 @@ impl Decider<'_, '_> {
         if let Some(key) = &meta.key {
             self.overlay.remove(Key::ImportKey { blueprint, key: key.as_str().into() });
         }
-        for version in &meta.copies {
-            self.overlay.supersede(blueprint, id, *version);
+        match self.blueprint.trash {
+            Some(settings) => self.put_into_trash(id, &meta, settings, referrers)?,
+            None => meta.copies.iter().for_each(|version| self.overlay.supersede(blueprint, id, *version)),
         }
         self.overlay.remove(Key::Resource { blueprint, id });
         self.note_change(id, Some(&meta), None);
@@ -186,9 +189,6 @@ impl Decider<'_, '_> {
         let number = self.overlay.number;
         after.version = number;
         after.authors.updated_by.clone_from(&self.overlay.actor);
-        if before.is_none() {
-            after.authors.created_by.clone_from(&self.overlay.actor);
-        }
         if let Some(before) = &before
             && after.updated == before.updated
             && updated == UpdatedAtSource::Server

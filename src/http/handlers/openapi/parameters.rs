@@ -26,6 +26,7 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
         ("view_id", at("path", "id", text(), "The id of the view.")),
+        ("trash_blueprint", at("query", "blueprint", text(), "The slug of the blueprint; by default all of them.")),
         ("view_blueprint", at("query", "blueprint", text(), "Only views of this blueprint.")),
         ("session_id", at("path", "id", text(), "The id of the session.")),
         ("member", at("query", "member", text(), "The id of the member; without it the member who is signed in.")),

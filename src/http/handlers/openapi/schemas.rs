@@ -1,9 +1,7 @@
 //! The schemas that do not depend on blueprints. Their shapes are defined in `API.md`.
 
 use bindery_model::ability::Ability;
-use bindery_model::blueprint::{
-    BlueprintKind, DurationUnit, FieldType, HistorySettings, OnDelete, TrashSettings,
-};
+use bindery_model::blueprint::{BlueprintKind, DurationUnit, FieldType, HistorySettings, OnDelete, TrashSettings};
 use serde_json::{Map, Value, json};
 
 use super::services::{server, sessions, webhooks};
@@ -18,6 +16,7 @@ pub(super) fn general() -> Map<String, Value> {
         common(),
         resources(),
         writes(),
+        trash(),
         bulk(),
         blueprints(),
         access(),
@@ -134,6 +133,33 @@ fn writes() -> Schemas {
     vec![("ResourceCreate", create), ("ResourceChange", change), ("ResourceWritten", written), ("Sanitized", sanitized)]
 }
 
+fn trash() -> Schemas {
+    let actor = object([
+        ("type", json!({ "type": "string", "enum": ["member", "token"] })),
+        ("id", described(json!({ "type": ["integer", "string"] }), "Of a member an integer.")),
+        ("name", maybe("string")),
+    ]);
+    let entry = object([
+        ("id", text()),
+        ("blueprint", text()),
+        ("title", maybe("string")),
+        ("deleted_at", time()),
+        ("by", or_null("Actor")),
+        ("referrers", list_of(object([("blueprint", text()), ("field", text()), ("total", count())]))),
+    ]);
+    let page = [
+        ("data", list_of(reference("TrashEntry"))),
+        ("links", reference("ListLinks")),
+        ("meta", reference("ListMeta")),
+    ];
+    vec![
+        ("Actor", actor),
+        ("TrashEntry", entry),
+        ("Trash", object(page)),
+        ("Restoration", options([("as_draft", flag())])),
+    ]
+}
+
 fn bulk() -> Schemas {
     let up_to_100 = |items: Value| json!({ "type": "array", "items": items, "minItems": 1, "maxItems": 100 });
     let ids = || up_to_100(text());
@@ -191,8 +217,7 @@ fn blueprints() -> Schemas {
         json!({ "type": kinds, "required": required, "properties": properties })
     };
     let trash = |or: &str| settings(or, &[("days", TrashSettings::MAX_DAYS)]);
-    let history =
-        |or: &str| settings(or, &[("keep", HistorySettings::MAX_KEEP), ("days", HistorySettings::MAX_DAYS)]);
+    let history = |or: &str| settings(or, &[("keep", HistorySettings::MAX_KEEP), ("days", HistorySettings::MAX_DAYS)]);
     let definition = also(
         json!({
             "type": "object", "required": ["name", "fields"],

@@ -36,13 +36,7 @@ fn settings(value: Option<Value>, path: &str, example: &str, reader: &mut BodyRe
 }
 
 /// Reads an integer from 1 to `most`.
-fn number(
-    object: &mut Map<String, Value>,
-    path: &str,
-    key: &str,
-    most: u16,
-    reader: &mut BodyReader,
-) -> Option<u16> {
+fn number(object: &mut Map<String, Value>, path: &str, key: &str, most: u16, reader: &mut BodyReader) -> Option<u16> {
     let value = object.shift_remove(key);
     let number = value.as_ref().and_then(Value::as_u64).and_then(|number| u16::try_from(number).ok());
     let number = number.filter(|number| (1..=most).contains(number));
