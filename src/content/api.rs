@@ -9,6 +9,7 @@ pub(crate) mod backup;
 pub(crate) mod blueprints;
 pub(crate) mod bulk;
 pub(crate) mod cluster;
+pub(crate) mod history;
 pub(crate) mod idempotency;
 pub(crate) mod import;
 pub(crate) mod members;

@@ -144,6 +144,8 @@ pub(crate) enum Item {
     Restore(Box<Restoration>),
     /// Removes the resource of that id from the trash for good.
     Purge(ResourceId),
+    /// Removes the history of the resource of that id.
+    DeleteHistory(ResourceId),
     /// Creates or updates a resource from a line of an import.
     Import(ImportItem),
     /// Failed during preparation. It keeps its position in the answer.
@@ -157,7 +159,7 @@ impl Item {
             Item::Create { copy, .. } => std::slice::from_ref(copy),
             Item::Update(update) => update.copy.as_slice(),
             Item::Import(item) => &item.copies,
-            Item::Delete { .. } | Item::Restore(_) | Item::Purge(_) | Item::Refused(_) => &[],
+            Item::Delete { .. } | Item::Restore(_) | Item::Purge(_) | Item::DeleteHistory(_) | Item::Refused(_) => &[],
         };
         let mut sanitized = FieldRemovals::default();
         copies.iter().for_each(|copy| sanitized.add(&copy.sanitized));
@@ -178,6 +180,8 @@ pub(crate) struct Update {
     pub(crate) may_publish: bool,
     /// The versions at which the resource may be updated.
     pub(crate) if_match: IfMatch,
+    /// True if it brings back values of a revision.
+    pub(crate) restores: bool,
     /// The reason why the update as a whole is refused. It is reported only if the resource exists.
     pub(crate) refusal: Option<Error>,
     /// Errors of the body apart from those of `copy`.

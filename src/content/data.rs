@@ -10,6 +10,7 @@ pub(crate) mod counters;
 pub(crate) mod documents;
 pub(crate) mod durations;
 pub(crate) mod feed;
+pub(crate) mod history;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;
 pub(crate) mod leader;

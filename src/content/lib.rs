@@ -91,6 +91,7 @@ pub use prepare::import_line::ImportCheck;
 pub use read::changes::{Change, Changes};
 pub use read::explain::Explanation;
 pub use read::export::{Export, spreadsheet_cell};
+pub use read::history::{HistoryPage, RevisionAnswer, RevisionEntry};
 pub use read::list::{ListPage, ListRequest, PagePosition};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;

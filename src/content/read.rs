@@ -10,6 +10,7 @@ pub(crate) mod explain;
 pub(crate) mod export;
 mod gather;
 mod highlight;
+pub(crate) mod history;
 pub(crate) mod list;
 pub(crate) mod neighbors;
 pub(crate) mod referrers;

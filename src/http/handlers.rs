@@ -8,6 +8,7 @@ pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod dashboard;
 pub(crate) mod docs;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod openapi;
 pub(crate) mod resources;

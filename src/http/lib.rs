@@ -24,8 +24,8 @@ use axum::routing::{delete, get, patch, post, put};
 
 use self::error::Answer;
 use self::handlers::{
-    administration as admin, backup, bulk, changes, dashboard, docs, import, openapi, resources, scrape, search,
-    sessions, status, trash, views, webhooks,
+    administration as admin, backup, bulk, changes, dashboard, docs, history, import, openapi, resources, scrape,
+    search, sessions, status, trash, views, webhooks,
 };
 use self::request::head::takes_no_parameters;
 use self::route::{Route, into_router};
@@ -77,6 +77,9 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/{id}", resource),
         Route::new("/v2/resources/{blueprint}/{id}/neighbors", get(resources::neighbors)),
         Route::new("/v2/resources/{blueprint}/{id}/referrers", get(resources::referrers)),
+        Route::new("/v2/resources/{blueprint}/{id}/history", get(history::list).delete(history::delete)),
+        Route::new("/v2/resources/{blueprint}/{id}/history/{number}", get(history::find)),
+        Route::new("/v2/resources/{blueprint}/{id}/history/{number}/restore", post(history::restore)),
         Route::new("/v2/trash", get(trash::list)),
         Route::new("/v2/trash/{id}", delete(trash::purge)),
         Route::new("/v2/trash/{id}/restore", post(trash::restore)),

@@ -68,6 +68,37 @@ pub enum Key {
     },
     /// The number of resources in the trash of a blueprint.
     TrashTotal(u32),
+    /// The extent of the history of one variant of a resource.
+    History {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+        /// The variant's number.
+        variant: u16,
+    },
+    /// One revision in the history of a variant of a resource.
+    Revision {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+        /// The variant's number.
+        variant: u16,
+        /// The revision's number.
+        number: u32,
+    },
+    /// A superseded version of a copy, which the history keeps.
+    FormerCopy {
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+        /// The variant's number.
+        variant: u16,
+        /// The version's number.
+        number: u64,
+    },
     /// The id of the resource with an import key.
     ImportKey {
         /// The blueprint's number.
@@ -152,6 +183,12 @@ pub enum Prefix {
     TrashOrder(u32),
     /// The number of resources in the trash of a blueprint.
     TrashTotal(u32),
+    /// The extents of the histories of a blueprint, by id and variant.
+    Histories(u32),
+    /// The revisions of a blueprint.
+    Revisions(u32),
+    /// The superseded versions that the histories of a blueprint keep.
+    FormerCopies(u32),
     /// The import keys of a blueprint.
     ImportKeys(u32),
     /// The former import keys of one resource, by number.
@@ -203,6 +240,9 @@ mod table {
     pub(super) const TRASHED: u8 = 0x38;
     pub(super) const TRASH_ORDER: u8 = 0x39;
     pub(super) const TRASH_TOTAL: u8 = 0x3a;
+    pub(super) const HISTORY: u8 = 0x3b;
+    pub(super) const REVISION: u8 = 0x3c;
+    pub(super) const FORMER_COPY: u8 = 0x3d;
     pub(super) const IMPORT_KEY: u8 = 0x40;
     pub(super) const FORMER_IMPORT_KEY: u8 = 0x48;
     pub(super) const TOKEN: u8 = 0x50;
@@ -271,6 +311,17 @@ impl Key {
                 bytes.extend(id.as_u128().to_be_bytes());
             }
             Key::TrashTotal(blueprint) => numbered(&mut bytes, table::TRASH_TOTAL, *blueprint),
+            Key::History { blueprint, id, variant } => {
+                of_variant(&mut bytes, table::HISTORY, *blueprint, *id, *variant);
+            }
+            Key::Revision { blueprint, id, variant, number } => {
+                of_variant(&mut bytes, table::REVISION, *blueprint, *id, *variant);
+                bytes.extend(number.to_be_bytes());
+            }
+            Key::FormerCopy { blueprint, id, variant, number } => {
+                of_variant(&mut bytes, table::FORMER_COPY, *blueprint, *id, *variant);
+                bytes.extend(number.to_be_bytes());
+            }
             Key::ImportKey { blueprint, key } => {
                 numbered(&mut bytes, table::IMPORT_KEY, *blueprint);
                 key.encode(&mut bytes);
@@ -340,6 +391,13 @@ impl Key {
             table::TRASHED => Key::Trashed { blueprint: rest.u32()?, id: rest.id()? },
             table::TRASH_ORDER => Key::TrashOrder { blueprint: rest.u32()?, at: rest.u64()?, id: rest.id()? },
             table::TRASH_TOTAL => Key::TrashTotal(rest.u32()?),
+            table::HISTORY => Key::History { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()? },
+            table::REVISION => {
+                Key::Revision { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()?, number: rest.u32()? }
+            }
+            table::FORMER_COPY => {
+                Key::FormerCopy { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()?, number: rest.u64()? }
+            }
             table::IMPORT_KEY => Key::ImportKey { blueprint: rest.u32()?, key: rest.text()? },
             table::FORMER_IMPORT_KEY => {
                 Key::FormerImportKey { blueprint: rest.u32()?, id: rest.id()?, number: rest.u64()? }
@@ -382,6 +440,9 @@ impl Prefix {
             Prefix::Trash(blueprint) => numbered(&mut bytes, table::TRASHED, blueprint),
             Prefix::TrashOrder(blueprint) => numbered(&mut bytes, table::TRASH_ORDER, blueprint),
             Prefix::TrashTotal(blueprint) => numbered(&mut bytes, table::TRASH_TOTAL, blueprint),
+            Prefix::Histories(blueprint) => numbered(&mut bytes, table::HISTORY, blueprint),
+            Prefix::Revisions(blueprint) => numbered(&mut bytes, table::REVISION, blueprint),
+            Prefix::FormerCopies(blueprint) => numbered(&mut bytes, table::FORMER_COPY, blueprint),
             Prefix::ImportKeys(blueprint) => numbered(&mut bytes, table::IMPORT_KEY, blueprint),
             Prefix::FormerImportKeys { blueprint, id } => {
                 numbered(&mut bytes, table::FORMER_IMPORT_KEY, blueprint);
@@ -409,6 +470,12 @@ impl Prefix {
 fn numbered(bytes: &mut Vec<u8>, table: u8, blueprint: u32) {
     bytes.push(table);
     bytes.extend(blueprint.to_be_bytes());
+}
+
+fn of_variant(bytes: &mut Vec<u8>, table: u8, blueprint: u32, id: ResourceId, variant: u16) {
+    numbered(bytes, table, blueprint);
+    bytes.extend(id.as_u128().to_be_bytes());
+    bytes.extend(variant.to_be_bytes());
 }
 
 fn of_member(bytes: &mut Vec<u8>, table: u8, member: u64) {

@@ -32,6 +32,7 @@ mod folders;
 mod formats;
 mod frame;
 mod fuzz;
+mod history;
 mod idempotency;
 mod imports;
 mod index_files;

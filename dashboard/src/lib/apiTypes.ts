@@ -162,6 +162,35 @@ export type Sanitized = Record<string, {
   removed: Record<string, number>;
 }>;
 
+export interface Revision {
+  number: number;
+  at: string;
+  by: Actor | null;
+  op: "created" | "updated" | "edited" | "published" | "unpublished" | "restored" | "deleted";
+  variant: string | null;
+  fields: string[];
+}
+
+export interface History {
+  data: Revision[];
+  links: {
+    first: string;
+    next: string | null;
+  };
+}
+
+export interface RevisionAnswer {
+  data: Resource;
+  changes?: Record<string, {
+    from: unknown;
+    to: unknown;
+  }>;
+}
+
+export interface RevisionRestoration {
+  fields?: string[] | null;
+}
+
 export interface Actor {
   type: "member" | "token";
   /** Of a member an integer. */

@@ -167,6 +167,9 @@ impl<'a> Effects<'a> {
                     | Key::Trashed { .. }
                     | Key::TrashOrder { .. }
                     | Key::TrashTotal(_)
+                    | Key::History { .. }
+                    | Key::Revision { .. }
+                    | Key::FormerCopy { .. }
                     | Key::Superseded(_)
                     | Key::ListVersion { .. }
                     | Key::Singular(_)

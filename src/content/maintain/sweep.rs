@@ -8,11 +8,15 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
+use bindery_model::blueprint::{Blueprint, HistorySettings};
 use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_store::{Key, Prefix, Store, StoreWrite};
 
+use crate::data::history::HistoryOf;
 use crate::data::kept_answer::KeptAnswer;
+use crate::data::lookup::Lookup;
 use crate::data::state::{Collection, State};
 use crate::data::trash::{set_trash_total, trash_total, trashed};
 
@@ -22,11 +26,19 @@ const STEP_KEYS: usize = 256;
 /// The pause between two steps, during which the committer serves only callers.
 pub(crate) const STEP_PAUSE: Duration = Duration::from_millis(20);
 
+const MILLIS_PER_DAY: Millis = 24 * 60 * 60 * 1_000;
+
 /// The pause between two searches for expired answers.
 const KEPT_PAUSE: Duration = Duration::from_secs(600);
 
 /// The pause between two searches for resources whose time in the trash is up.
 const TRASH_PAUSE: Duration = Duration::from_secs(60);
+
+/// The pause between two searches for revisions that are no longer kept. Readers do not see those.
+const HISTORY_PAUSE: Duration = Duration::from_secs(3_600);
+
+/// The most revisions of one variant of a resource that one step removes.
+const STEP_REVISIONS: u32 = 100;
 
 /// The pause after a step that could not be committed.
 const FAILED_PAUSE: Duration = Duration::from_secs(2);
@@ -45,6 +57,9 @@ pub(crate) struct Sweeper {
     next_trash: Instant,
     /// True if the last search in the trash found so much that it is to go on at once.
     has_more_trash: bool,
+    next_history: Instant,
+    /// The last history that the search for old revisions has read, while it goes on.
+    history: Option<Key>,
     next_step: Instant,
 }
 
@@ -89,6 +104,8 @@ impl Sweeper {
             next_kept: now,
             next_trash: now,
             has_more_trash: false,
+            next_history: now,
+            history: None,
             next_step: now,
         }
     }
@@ -101,7 +118,7 @@ impl Sweeper {
 
     /// Returns whether there is known to be something to remove.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.obsolete.is_empty() || self.has_more_trash
+        !self.obsolete.is_empty() || self.has_more_trash || self.history.is_some()
     }
 
     /// Returns the superseded keys that no reader's state references any more. The caller removes them only from the
@@ -143,6 +160,9 @@ impl Sweeper {
             }
             self.next_trash = clock + TRASH_PAUSE;
         }
+        if clock >= self.next_history {
+            return self.old_revisions(store, state, now, clock);
+        }
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
     }
 
@@ -150,6 +170,43 @@ impl Sweeper {
     pub(crate) fn step_failed(&mut self) {
         self.removed_up_to = None;
         self.next_step = Instant::now() + FAILED_PAUSE;
+    }
+
+    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses and
+    /// starts over.
+    fn old_revisions(&mut self, store: &Store, state: &State, now: Millis, clock: Instant) -> Result<Vec<StoreWrite>> {
+        let (mut writes, mut n_read) = (Vec::new(), 0);
+        let after = self.history.take();
+        // No history has the number 0.
+        let none = Key::History { blueprint: 0, id: ResourceId::from_u128(0), variant: 0 };
+        let mut last = after.clone().unwrap_or(none);
+        let mut collections: Vec<&Collection> = state.blueprints.values().map(AsRef::as_ref).collect();
+        collections.sort_by_key(|collection| collection.blueprint.number);
+        for Collection { blueprint, .. } in collections {
+            let scan = match &after {
+                Some(after) => store.scan_after(Prefix::Histories(blueprint.number), after),
+                None => store.scan(Prefix::Histories(blueprint.number)),
+            };
+            for entry in scan {
+                let key = entry.map_err(Error::internal)?.0;
+                let Key::History { id, variant, .. } = key else { continue };
+                let of = HistoryOf { blueprint: blueprint.number, id, variant };
+                let done = outdated_revisions(store, blueprint, of, now, &mut writes)?;
+                n_read += 1;
+                if !done {
+                    // The rest of this history follows in the next step.
+                    self.history = Some(last);
+                    return Ok(writes);
+                }
+                last = key.clone();
+                if writes.len() >= STEP_KEYS || n_read == STEP_KEYS {
+                    self.history = Some(key);
+                    return Ok(writes);
+                }
+            }
+        }
+        self.next_history = clock + HISTORY_PAUSE;
+        Ok(writes)
     }
 
     /// Reads the next idempotency answers and returns removals of expired ones. After all were read, pauses and starts
@@ -207,6 +264,43 @@ fn expired_trash(store: &Store, state: &State, now: Millis) -> Result<Vec<StoreW
     Ok(Vec::new())
 }
 
+/// Adds removals of the revisions of one history that are no longer kept. Returns false if there are more.
+fn outdated_revisions(
+    store: &Store,
+    blueprint: &Blueprint,
+    of: HistoryOf,
+    now: Millis,
+    writes: &mut Vec<StoreWrite>,
+) -> Result<bool> {
+    let Some(mut extent) = of.extent(store)? else { return Ok(true) };
+    let before = extent;
+    let exists = store.meta(of.blueprint, of.id)?.is_some() || trashed(store, of.blueprint, of.id)?.is_some();
+    let settings = blueprint.history.filter(|_| exists && blueprint.variant_numbers().contains(&of.variant));
+    match settings {
+        None => extent.first = extent.last + 1,
+        Some(HistorySettings { keep, days }) => {
+            extent.first = extent.first.max((extent.last + 1).saturating_sub(keep.into()));
+            let since = now - Millis::from(days) * MILLIS_PER_DAY;
+            let most = extent.first + STEP_REVISIONS;
+            while extent.first < extent.last.min(most)
+                && of.revision(store, extent.first)?.is_none_or(|revision| revision.at < since)
+            {
+                extent.first += 1;
+            }
+        }
+    }
+    let end = extent.first;
+    let removals = of.removals(store, &mut extent, end, STEP_REVISIONS)?;
+    writes.extend(removals.into_iter().map(StoreWrite::delete));
+    let is_done = extent.swept >= end;
+    if settings.is_none() && is_done {
+        writes.push(StoreWrite::delete(of.key()));
+    } else if extent != before {
+        writes.push(StoreWrite::put(of.key(), extent.encode()));
+    }
+    Ok(is_done)
+}
+
 /// Returns whether the store holds any key of an obsolete part.
 ///
 /// # Errors
@@ -246,6 +340,9 @@ fn prefixes_of(obsolete: ObsoleteData) -> Vec<Prefix> {
                 Prefix::Trash(number),
                 Prefix::TrashOrder(number),
                 Prefix::TrashTotal(number),
+                Prefix::Histories(number),
+                Prefix::Revisions(number),
+                Prefix::FormerCopies(number),
                 Prefix::ImportKeys(number),
                 Prefix::Uniques(number),
             ]

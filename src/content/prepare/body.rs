@@ -83,7 +83,8 @@ pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: Val
         errors.push(missing_attributes());
     }
     let UpdateTerms { id, if_match, may_publish, .. } = terms;
-    Item::Update(Box::new(Update { id, copy, published, may_publish, if_match, refusal, errors }))
+    let restores = false;
+    Item::Update(Box::new(Update { id, copy, published, may_publish, if_match, restores, refusal, errors }))
 }
 
 /// Returns `FORBIDDEN` if a `PATCH` contains `published_at`, with any value, and the token lacks `publish` (`API.md`

@@ -139,7 +139,8 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) ->
         Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, &entry).map(|id| {
             let (published, may_publish) = (terms.published, terms.may_publish);
             let (copy, refusal, errors) = (None, None, FieldErrors::new());
-            Item::Update(Box::new(Update { id, copy, published, may_publish, if_match: IfMatch::Any, refusal, errors }))
+            let (if_match, restores) = (IfMatch::Any, false);
+            Item::Update(Box::new(Update { id, copy, published, may_publish, if_match, restores, refusal, errors }))
         }),
     };
     prepared.unwrap_or_else(Item::Refused)

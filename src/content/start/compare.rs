@@ -7,6 +7,7 @@ use bindery_store::{Key, Prefix, Store};
 use serde_json::Value;
 
 use crate::data::claims::ClaimedField;
+use crate::data::history::HistoryOf;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::state::{Collection, State};
@@ -43,6 +44,14 @@ impl Comparison<'_> {
             let read = match &key {
                 Key::Resource { .. } => Meta::decode(&value).map(|_| ()),
                 Key::Copy { .. } => Copy::decode(&value).map(|_| ()),
+                Key::Revision { blueprint, id, variant, number } => {
+                    let of = HistoryOf { blueprint: *blueprint, id: *id, variant: *variant };
+                    of.revision(self.store, *number).map(|_| ()).map_err(|error| error.message)
+                }
+                Key::History { blueprint, id, variant } => {
+                    let of = HistoryOf { blueprint: *blueprint, id: *id, variant: *variant };
+                    of.extent(self.store).map(|_| ()).map_err(|error| error.message)
+                }
                 Key::Trashed { .. } => TrashedResource::decode(&value).map(|_| ()).map_err(|error| error.message),
                 _ => Ok(()),
             };

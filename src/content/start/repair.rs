@@ -123,7 +123,10 @@ impl Repair<'_> {
                 Key::Resource { blueprint, .. } | Key::Copy { blueprint, .. } | Key::ListVersion { blueprint, .. } => {
                     (blueprint, true)
                 }
-                Key::Trashed { blueprint, .. } => (blueprint, true),
+                Key::Trashed { blueprint, .. }
+                | Key::History { blueprint, .. }
+                | Key::Revision { blueprint, .. }
+                | Key::FormerCopy { blueprint, .. } => (blueprint, true),
                 Key::TrashOrder { blueprint, .. } | Key::TrashTotal(blueprint) => (blueprint, false),
                 Key::BlueprintChange(blueprint) | Key::Singular(blueprint) => (blueprint, false),
                 Key::ImportKey { blueprint, .. } | Key::FormerImportKey { blueprint, .. } => (blueprint, false),

@@ -8,6 +8,7 @@ mod account;
 mod blueprint;
 mod decider;
 mod during_change;
+mod history;
 mod import;
 mod on_delete;
 mod relations;
@@ -94,6 +95,7 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
         Item::Delete { id, if_match } => decider.delete(*id, if_match),
         Item::Restore(restoration) => decider.restore(restoration),
         Item::Purge(id) => decider.purge(*id),
+        Item::DeleteHistory(id) => decider.delete_history(*id),
         Item::Import(item) => return decider.import(item),
     };
     match result {

@@ -249,7 +249,7 @@ fn etag(tag: EntityTag) -> HeaderValue {
 }
 
 /// Returns the condition of the `If-Match` header. Weak tags and malformed tags match nothing.
-fn if_match(headers: &HeaderMap) -> IfMatch {
+pub(crate) fn if_match(headers: &HeaderMap) -> IfMatch {
     let mut values = headers.get_all(header::IF_MATCH).iter().peekable();
     if values.peek().is_none() {
         return IfMatch::Any;

@@ -26,7 +26,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 77] = [
+static OPERATIONS: [Operation; 81] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -179,6 +179,48 @@ static OPERATIONS: [Operation; 77] = [
     .takes(Request::Json("BulkIds"))
     .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
     .or(&[409]),
+    operation(
+        "get",
+        "/v2/resources/{blueprint}/{id}/history",
+        "Resources",
+        "listRevisions",
+        "The revisions of a resource.",
+        "preview",
+    )
+    .with(&["blueprint", "id", "variant", "history_limit", "history_cursor"])
+    .answers(&[(200, Body::Json("History"))]),
+    operation(
+        "delete",
+        "/v2/resources/{blueprint}/{id}/history",
+        "Resources",
+        "deleteHistory",
+        "Remove the revisions of a resource.",
+        "manage",
+    )
+    .with(&["blueprint", "id"])
+    .answers(&[(204, Body::None)]),
+    operation(
+        "get",
+        "/v2/resources/{blueprint}/{id}/history/{number}",
+        "Resources",
+        "getRevision",
+        "A resource as it was.",
+        "preview",
+    )
+    .with(&["blueprint", "id", "revision", "variant", "compare"])
+    .answers(&[(200, Body::Json("RevisionAnswer"))]),
+    operation(
+        "post",
+        "/v2/resources/{blueprint}/{id}/history/{number}/restore",
+        "Resources",
+        "restoreRevision",
+        "Bring values of a revision back.",
+        "update",
+    )
+    .with(&["blueprint", "id", "revision", "variant", "if-match"])
+    .takes(Request::Json("RevisionRestoration"))
+    .answers(&[(200, Body::Json("ResourceAnswer"))])
+    .or(&[409, 412]),
     operation("get", "/v2/trash", "Resources", "listTrash", "Deleted resources that can be restored.", "delete")
         .with(&["trash_blueprint", "page", "per_page"])
         .answers(&[(200, Body::Json("Trash"))]),

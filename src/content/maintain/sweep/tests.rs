@@ -262,3 +262,72 @@ async fn resources_leave_the_trash_in_small_steps_once_their_time_is_up() {
         assert_eq!(store.scan(prefix).count(), 0, "{prefix:?}");
     }
 }
+
+#[tokio::test]
+async fn revisions_leave_the_history_in_small_steps_and_versions_that_only_they_name_with_them() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let store = content.shared.store.clone();
+    let body = |history: serde_json::Value| {
+        let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+        json!({ "name": "notes", "slug": "notes", "fields": fields, "history": history }).to_string()
+    };
+    let define = async |history: serde_json::Value| {
+        let change = content.replace_blueprint(&access(), "notes", "").unwrap();
+        change.run(body(history).as_bytes()).await.unwrap();
+    };
+    content.create_blueprint(&access(), body(json!({ "keep": 1000, "days": 1 })).as_bytes(), None).await.unwrap();
+    fill(&content, "notes", 3).await;
+    let page = content.view(&access(), "notes").unwrap().list("fields=id").unwrap().resources;
+    let page: Vec<serde_json::Value> = serde_json::from_str(&page).unwrap();
+    let ids: Vec<String> = page.iter().map(|resource| resource["id"].as_str().unwrap().to_owned()).collect();
+    let write = async |id: &str, title: &str| {
+        let writing = content.write(&access(), Ability::Update, "notes", "").unwrap();
+        let id = writing.target(id).unwrap();
+        let body = json!({ "attributes": { "title": title } }).to_string();
+        writing.change(id, IfMatch::Any, body.as_bytes()).await.unwrap();
+    };
+    for n in 0..450 {
+        write(&ids[0], &format!("a {n}")).await;
+    }
+    write(&ids[1], "b").await;
+    let count = |prefix: Prefix| store.scan(prefix).count();
+    assert_eq!((count(Prefix::Revisions(1)), count(Prefix::FormerCopies(1))), (453, 451));
+    let mut sweeper = Sweeper::new(Vec::new());
+    let mut run = |state: &State, now: Millis| {
+        let mut n_steps = 0;
+        sweeper.next_history = Instant::now();
+        loop {
+            sweeper.next_step = Instant::now();
+            let step = sweeper.next_step(&store, state, now).unwrap();
+            assert!(step.len() <= STEP_KEYS + 2 * STEP_REVISIONS as usize + 2, "{}", step.len());
+            n_steps += usize::from(!step.is_empty());
+            store.apply(store.applied(), &step).unwrap();
+            if sweeper.next_history > Instant::now() && step.is_empty() {
+                return n_steps;
+            }
+        }
+    };
+    let now = bindery_model::time::now_millis();
+    let day: Millis = 24 * 60 * 60 * 1_000;
+    assert_eq!(run(&content.state(), now), 0);
+    // The live versions stay.
+    assert!(run(&content.state(), now + 2 * day) >= 4);
+    assert_eq!((count(Prefix::Revisions(1)), count(Prefix::FormerCopies(1))), (2, 0));
+    let history = content.history(&access(), "notes", &ids[0], "").await.unwrap();
+    assert_eq!(history.revisions.len(), 1);
+    write(&ids[0], "c").await;
+    define(serde_json::Value::Null).await;
+    run(&content.state(), now);
+    for prefix in [Prefix::Histories(1), Prefix::Revisions(1), Prefix::FormerCopies(1)] {
+        assert_eq!(count(prefix), 0, "{prefix:?}");
+    }
+    // The history of a deleted resource goes as well.
+    define(json!({ "keep": 1000, "days": 1 })).await;
+    write(&ids[1], "d").await;
+    let writing = content.write(&access(), Ability::Delete, "notes", "").unwrap();
+    let id = writing.target(&ids[1]).unwrap();
+    writing.delete(id, IfMatch::Any).await.unwrap();
+    run(&content.state(), now);
+    assert_eq!(count(Prefix::Histories(1)) + count(Prefix::Revisions(1)) + count(Prefix::FormerCopies(1)), 0);
+}

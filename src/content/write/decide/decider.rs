@@ -79,6 +79,16 @@ pub(super) struct Edit {
     pub(super) held: Option<HeldNames>,
     /// The source of the date of the last change.
     pub(super) updated: UpdatedAtSource,
+    /// Set if the write brings back something from before; its history says so.
+    pub(super) restored: Option<RestoredFrom>,
+}
+
+/// The origin of values that a write brings back.
+pub(super) enum RestoredFrom {
+    /// A revision.
+    History,
+    /// The trash, in which the resource had this meta record.
+    Trash(Box<Meta>),
 }
 
 /// The source of the date of a resource's last change.
@@ -143,6 +153,6 @@ impl Edit {
     pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
         let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
         let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAtSource::Server);
-        Edit { id, before, after, copies, removes, puts, missing_targets, held: None, updated }
+        Edit { id, before, after, copies, removes, puts, missing_targets, held: None, updated, restored: None }
     }
 }

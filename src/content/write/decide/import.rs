@@ -205,7 +205,16 @@ impl Decider<'_, '_> {
                 self.waiting.extend(names);
                 ItemOutcome::Waiting
             }
-            Ok((edit, _)) => ItemOutcome::Written(Box::new(self.apply_edit(edit))),
+            Ok((edit, _)) => {
+                let before = self.overlay.savepoint();
+                match self.apply_edit(edit) {
+                    Ok(written) => ItemOutcome::Written(Box::new(written)),
+                    Err(error) => {
+                        self.overlay.roll_back_to(&before);
+                        ItemOutcome::Failed(error)
+                    }
+                }
+            }
             Err(error) => ItemOutcome::Failed(error),
         }
     }

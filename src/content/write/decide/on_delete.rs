@@ -99,13 +99,17 @@ impl<'a> Decider<'a, '_> {
     }
 
     /// Writes the edits.
-    pub(super) fn apply_releases(&mut self, edits: Edits<'a>) {
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(super) fn apply_releases(&mut self, edits: Edits<'a>) -> Result<()> {
         for (collection, edits) in edits {
             let mut of_blueprint = self.of_blueprint(collection);
             for edit in edits {
-                of_blueprint.apply_edit(edit);
+                of_blueprint.apply_edit(edit)?;
             }
         }
+        Ok(())
     }
 
     /// # Errors

@@ -14,9 +14,11 @@ use bindery_query::projection;
 use bindery_store::Key;
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, Relations, RequiredFieldRule, UpdatedAtSource, WrittenCopy};
+use super::decider::{Decider, Edit, Relations, RequiredFieldRule, RestoredFrom, UpdatedAtSource, WrittenCopy};
+use super::history::NotedWrite;
 use crate::command::{CopyDraft, Effect, Extent, Update, WrittenResource};
 use crate::data::changes::ChangeOp;
+use crate::data::history::RevisionOp;
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
@@ -32,7 +34,7 @@ impl Decider<'_, '_> {
         let mut edit = Edit::new(id, None, after);
         edit.after.authors.created_by.clone_from(&self.overlay.actor);
         self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), RequiredFieldRule::Values)?;
-        Ok(self.apply_edit(edit))
+        self.apply_edit(edit)
     }
 
     pub(super) fn update(&mut self, update: &Update) -> Result<WrittenResource> {
@@ -46,13 +48,15 @@ impl Decider<'_, '_> {
         let changes_state = after.published.is_some() != before.published.is_some();
         let mut edit = Edit::new(update.id, Some(before), after);
         self.write_copies(&mut edit, update.copy.as_slice(), update.errors.clone(), RequiredFieldRule::Values)?;
-        if changes_state && !update.may_publish {
+        let changes_the_site = update.restores && edit.after.published.is_some();
+        if (changes_state || changes_the_site) && !update.may_publish {
             return Err(needs_publish());
         }
+        edit.restored = update.restores.then_some(RestoredFrom::History);
         if let Some(before) = &edit.before {
             self.check_is_draft(before)?;
         }
-        Ok(self.apply_edit(edit))
+        self.apply_edit(edit)
     }
 
     pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<WrittenResource> {
@@ -67,18 +71,47 @@ impl Decider<'_, '_> {
         for claim in self.claims_of(id, &meta)? {
             self.overlay.remove(claim);
         }
-        self.apply_releases(releases);
+        self.apply_releases(releases)?;
         let blueprint = self.blueprint.number;
         if let Some(key) = &meta.key {
             self.overlay.remove(Key::ImportKey { blueprint, key: key.as_str().into() });
         }
         match self.blueprint.trash {
-            Some(settings) => self.put_into_trash(id, &meta, settings, referrers)?,
+            Some(settings) => {
+                self.put_into_trash(id, &meta, settings, referrers)?;
+                if let Some(history) = self.blueprint.history {
+                    let (before, after) = (&meta, &meta);
+                    let op = RevisionOp::Deleted;
+                    self.note_revisions(history, &NotedWrite { id, before, after, op, copies: &[] })?;
+                }
+            }
             None => meta.copies.iter().for_each(|version| self.overlay.supersede(blueprint, id, *version)),
+        }
+        if self.blueprint.trash.is_none() {
+            self.forget_history(id, &meta, 0)?;
         }
         self.overlay.remove(Key::Resource { blueprint, id });
         self.note_change(id, Some(&meta), None);
         Ok(WrittenResource { id, effect: Effect::Deleted, meta, before: None })
+    }
+
+    /// Notes the write of an edit in the history of the resource, if the blueprint keeps one. The creation of a resource is no
+    /// revision of its own: it follows from the meta record.
+    fn note_history(&mut self, edit: &Edit) -> Result<()> {
+        let Some(history) = self.blueprint.history else { return Ok(()) };
+        let (before, is_restored) = match (&edit.restored, &edit.before) {
+            (Some(RestoredFrom::Trash(before)), _) => (&**before, true),
+            (restored, Some(before)) => (before, restored.is_some()),
+            (_, None) => return Ok(()),
+        };
+        let op = match (before.published.is_some(), edit.after.published.is_some()) {
+            _ if is_restored => RevisionOp::Restored,
+            (false, true) => RevisionOp::Published,
+            (true, false) => RevisionOp::Unpublished,
+            _ => RevisionOp::Updated,
+        };
+        let Edit { id, after, copies, .. } = edit;
+        self.note_revisions(history, &NotedWrite { id: *id, before, after, op, copies })
     }
 
     /// Records a change for the change feed. Without `before` the resource was created, without `after` it was deleted.
@@ -122,7 +155,7 @@ impl Decider<'_, '_> {
         meta.resource_version(id, self.blueprint).tag(self.context.state.epoch)
     }
 
-    fn load(&self, id: ResourceId) -> Result<Meta> {
+    pub(super) fn load(&self, id: ResourceId) -> Result<Meta> {
         self.overlay.meta(self.blueprint.number, id)?.ok_or_else(|| no_resource(self.blueprint, &id.to_string()))
     }
 
@@ -180,10 +213,14 @@ impl Decider<'_, '_> {
     }
 
     /// Writes an edit to the overlay. An edit that changes nothing leaves no trace.
-    pub(super) fn apply_edit(&mut self, edit: Edit) -> WrittenResource {
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(super) fn apply_edit(&mut self, edit: Edit) -> Result<WrittenResource> {
         if !edit.is_change() {
-            return WrittenResource { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before };
+            return Ok(WrittenResource { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before });
         }
+        self.note_history(&edit)?;
         let Edit { id, before, mut after, copies, removes, puts, updated, .. } = edit;
         let blueprint = self.blueprint.number;
         let number = self.overlay.number;
@@ -218,7 +255,7 @@ impl Decider<'_, '_> {
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
         self.note_change(id, before.as_ref(), Some(&after));
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
-        WrittenResource { id, effect, meta: after, before }
+        Ok(WrittenResource { id, effect, meta: after, before })
     }
 }
 

@@ -13,7 +13,7 @@ use bindery_query::projection;
 use bindery_store::Key;
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, HeldNames, RequiredFieldRule};
+use super::decider::{Decider, Edit, HeldNames, RequiredFieldRule, RestoredFrom};
 use crate::command::{CopyDraft, Effect, Restoration, WrittenResource, WrittenValue};
 use crate::data::claims::ClaimedField;
 use crate::data::lookup::Lookup;
@@ -88,6 +88,7 @@ impl Decider<'_, '_> {
             trashed(&*self.overlay, self.blueprint.number, id)?.ok_or_else(|| not_in_trash(&id.to_string()))?;
         self.check_is_draft(&resource.meta)?;
         self.remove_from_trash(id, &resource)?;
+        self.forget_history(id, &resource.meta, 0)?;
         Ok(WrittenResource { id, effect: Effect::Deleted, meta: resource.meta, before: None })
     }
 
@@ -116,7 +117,7 @@ impl Decider<'_, '_> {
         let edit = self.edit_for_restore(id, &resource.meta, copies, *as_draft)?;
         self.check_is_draft(&edit.after)?;
         self.remove_from_trash(id, &resource)?;
-        Ok(self.apply_edit(edit))
+        self.apply_edit(edit)
     }
 
     /// Returns the edit that writes a resource as it was. Its copies are written again, in the shape of today's blueprint.
@@ -134,6 +135,7 @@ impl Decider<'_, '_> {
             after.published = None;
         }
         let mut edit = Edit::new(id, None, after);
+        edit.restored = Some(RestoredFrom::Trash(Box::new(before.clone())));
         if let Some(key) = &before.key
             && self.overlay.get(&Key::ImportKey { blueprint, key: key.as_str().into() })?.is_none()
         {

@@ -16,7 +16,7 @@ pub(super) fn general() -> Map<String, Value> {
         common(),
         resources(),
         writes(),
-        trash(),
+        kept(),
         bulk(),
         blueprints(),
         access(),
@@ -133,7 +133,7 @@ fn writes() -> Schemas {
     vec![("ResourceCreate", create), ("ResourceChange", change), ("ResourceWritten", written), ("Sanitized", sanitized)]
 }
 
-fn trash() -> Schemas {
+fn kept() -> Schemas {
     let actor = object([
         ("type", json!({ "type": "string", "enum": ["member", "token"] })),
         ("id", described(json!({ "type": ["integer", "string"] }), "Of a member an integer.")),
@@ -152,7 +152,32 @@ fn trash() -> Schemas {
         ("links", reference("ListLinks")),
         ("meta", reference("ListMeta")),
     ];
+    let revision = object([
+        ("number", json!({ "type": "integer", "minimum": 1 })),
+        ("at", time()),
+        ("by", or_null("Actor")),
+        (
+            "op",
+            json!({
+                "type": "string",
+                "enum": ["created", "updated", "edited", "published", "unpublished", "restored", "deleted"],
+            }),
+        ),
+        ("variant", maybe("string")),
+        ("fields", list_of(text())),
+    ]);
+    let history = object([
+        ("data", list_of(reference("Revision"))),
+        ("links", object([("first", text()), ("next", maybe("string"))])),
+    ]);
+    let changes = map_of(object([("from", json!({})), ("to", json!({}))]));
+    let of_revision = also(object([("data", reference("Resource"))]), [("changes", changes)]);
+    let fields = json!({ "type": ["array", "null"], "items": { "type": "string" } });
     vec![
+        ("Revision", revision),
+        ("History", history),
+        ("RevisionAnswer", of_revision),
+        ("RevisionRestoration", options([("fields", fields)])),
         ("Actor", actor),
         ("TrashEntry", entry),
         ("Trash", object(page)),

@@ -1,0 +1,147 @@
+//! The history of a resource (`API.md` 4.22): brings values of a revision back, removes a history.
+
+use std::collections::HashSet;
+
+use bindery_access::Access;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::{json, value};
+use serde_json::{Map, Value};
+
+use crate::api::resources::{ResourceWriter, only};
+use crate::command::{Extent, Item, Outcome, Publication, Update, WrittenResource};
+use crate::data::version::IfMatch;
+use crate::data::visibility::Visibility;
+use crate::handle::Content;
+use crate::prepare::body::{self, Preparation, kind_of};
+use crate::read::history::{OpenHistory, revision_number};
+use crate::read::resource::{ResourceAnswer, written_answer};
+
+/// The slugs of the fields to restore; `None` for all of them.
+type AskedFields = Option<HashSet<String>>;
+
+impl Content {
+    /// Removes the history of a resource. Durable on return.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without `manage`, `NOT_FOUND`, `OVERLOADED`.
+    pub async fn delete_history(&self, access: &Access, slug: &str, id: &str) -> Result<()> {
+        let begin = || {
+            let writing = self.write(access, Ability::Manage, slug, "")?;
+            let id = writing.target(id)?;
+            Ok((writing, id))
+        };
+        let (mut writing, id) = self.checked(begin).await?;
+        loop {
+            match writing.submit(vec![Item::DeleteHistory(id)].into(), None).await? {
+                Outcome::Written(outcomes) => return only(&outcomes).map(drop),
+                Outcome::Stale => writing.refresh()?,
+                _ => return Err(Error::internal("a removal with the outcome of another command")),
+            }
+        }
+    }
+}
+
+impl ResourceWriter {
+    /// Writes values of a revision, those of all fields or of some, to the live version. Durable and visible on return.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `PRECONDITION_FAILED`, `INVALID_PARAMETER` if the blueprint keeps no
+    /// history, `FORBIDDEN` if the resource is published and the token lacks `publish`, `OVERLOADED`.
+    pub async fn restore_revision(
+        mut self,
+        id: ResourceId,
+        number: &str,
+        if_match: IfMatch,
+        body: &[u8],
+    ) -> Result<ResourceAnswer> {
+        let number = revision_number(number)?;
+        let (asked, _admitted) = self.content.read_body(body, asked_fields).await?;
+        loop {
+            let item = self.prepare_revision(id, number, if_match.clone(), asked.clone()).await?;
+            match self.submit(vec![item].into(), None).await? {
+                Outcome::Written(outcomes) => return self.written_revision(&only(&outcomes)?),
+                Outcome::Stale => self.refresh()?,
+                _ => return Err(Error::internal("a restoration with the outcome of another command")),
+            }
+        }
+    }
+
+    /// Reads and checks the values of a revision, on a thread that may block.
+    async fn prepare_revision(
+        &self,
+        id: ResourceId,
+        number: u32,
+        if_match: IfMatch,
+        asked: AskedFields,
+    ) -> Result<Item> {
+        let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
+        let (variant, may_publish) = (self.variant, self.may_publish());
+        let prepare = move || {
+            let values =
+                OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant)?.values(number)?;
+            if let Some(unknown) = asked.iter().flatten().find(|slug| blueprint.field(slug).is_none()) {
+                let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
+                return Err(Error::of_field("fields", text));
+            }
+            let is_asked = |slug: &String| asked.as_ref().is_none_or(|asked| asked.contains(slug));
+            let attributes = blueprint.fields.iter().zip(values).filter(|(field, _)| is_asked(&field.slug));
+            let attributes: Map<String, Value> = attributes.map(|(field, value)| (field.slug.clone(), value)).collect();
+            let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
+            let copy = body::copy_of(preparation, attributes, Extent::Partial, value::Relations::Ids);
+            Ok(Item::Update(Box::new(Update {
+                id,
+                copy: Some(copy),
+                published: Publication::Keep,
+                may_publish,
+                if_match,
+                restores: true,
+                refusal: None,
+                errors: FieldErrors::new(),
+            })))
+        };
+        tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)?
+    }
+
+    fn written_revision(&self, written: &WrittenResource) -> Result<ResourceAnswer> {
+        let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
+        let presentation = self.presentation(self.shown_to_writer(written));
+        written_answer(store, blueprint, self.state.epoch, written, &presentation, Default::default())
+    }
+
+    /// Selects what a token is shown of a resource whose values it did not send: all of it if the token sees the resource, and
+    /// no attributes otherwise.
+    pub(super) fn shown_to_writer(&self, written: &WrittenResource) -> bindery_query::Selection {
+        let visibility = Visibility::of_writer(&self.access, &self.collection.blueprint, self.content.state().released);
+        match visibility.shows(written.meta.published) {
+            true => bindery_query::Selection::all(),
+            false => bindery_query::Selection::with_attributes(Default::default()),
+        }
+    }
+}
+
+/// Reads the body of a restoration: `{"fields": null}`, or the slugs of some fields. An empty body stands for all fields.
+fn asked_fields(body: &[u8]) -> Result<AskedFields> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let parsed = body::into_object(json::parse(body)?)?;
+    let mut errors = body::unknown_keys(&parsed, &["fields"], &[]);
+    let mut error = |text: String| errors.push(("fields".to_owned(), vec![text]));
+    let asked = match parsed.get("fields") {
+        None | Some(Value::Null) => None,
+        Some(Value::Array(slugs)) => {
+            let texts: HashSet<String> = slugs.iter().filter_map(|slug| slug.as_str().map(str::to_owned)).collect();
+            if let Some(other) = slugs.iter().find(|slug| !slug.is_string()) {
+                error(format!("must be null or an array of slugs; an element is {}", kind_of(other)));
+            }
+            Some(texts)
+        }
+        Some(other) => {
+            error(format!("must be null or an array of slugs; it is {}", kind_of(other)));
+            None
+        }
+    };
+    if errors.is_empty() { Ok(asked) } else { Err(Error::validation(errors)) }
+}

@@ -1,0 +1,316 @@
+//! The history of a resource as it is answered (`API.md` 4.22). Every answer asks today's rights on today's resource.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bindery_access::Access;
+use bindery_index::Interrupt;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::{Blueprint, HistorySettings};
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::sent::quote;
+use bindery_model::time::{Millis, now_millis};
+use bindery_query::{RawParams, Selection, WriteParams, strict};
+use bindery_sanitize::Sanitizer;
+use bindery_store::Store;
+use serde_json::{Map, Value, json};
+
+use crate::command::{Effect, WrittenResource};
+use crate::data::history::{Extent, FormerLookup, HistoryOf, Revision};
+use crate::data::lookup::Lookup;
+use crate::data::records::{CopyVersion, Meta};
+use crate::data::refusals::no_resource;
+use crate::data::state::State;
+use crate::handle::Content;
+use crate::read::authors::actor_to_json;
+use crate::read::resource::{Presentation, written_answer};
+
+/// The estimated time of a read: too long for a thread that serves connections.
+const ESTIMATE: Duration = Duration::from_millis(5);
+const DEFAULT_LIMIT: u32 = 25;
+const MAX_LIMIT: u32 = 100;
+const MILLIS_PER_DAY: Millis = 24 * 60 * 60 * 1_000;
+
+/// A page of a history, newest first.
+#[derive(Debug)]
+pub struct HistoryPage {
+    /// The revisions.
+    pub revisions: Vec<RevisionEntry>,
+    /// The cursor of the next page; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// A revision in a list.
+#[derive(Debug)]
+pub struct RevisionEntry {
+    /// Its number, which increases by one with each revision of the variant.
+    pub number: u32,
+    /// The time of the write.
+    pub at: Millis,
+    /// The actor who wrote, as an object with `type`, `id` and `name`.
+    pub by: Value,
+    /// The kind of write.
+    pub op: &'static str,
+    /// The slug of the variant; `None` if the blueprint has none.
+    pub variant: Option<String>,
+    /// The slugs of the changed fields.
+    pub fields: Vec<String>,
+}
+
+/// A revision with its values.
+#[derive(Debug)]
+pub struct RevisionAnswer {
+    /// The resource object of that moment as JSON text.
+    pub json: String,
+    /// The fields that differ from the compared version, if one was asked for.
+    pub changes: Option<Map<String, Value>>,
+}
+
+/// A version that a revision is compared with.
+#[derive(Clone, Copy)]
+enum Compared {
+    Live,
+    Revision(u32),
+}
+
+/// The history of one variant, as it is at the moment.
+pub(crate) struct OpenHistory<'a> {
+    store: &'a Store,
+    blueprint: &'a Blueprint,
+    sanitizer: &'a Sanitizer,
+    of: HistoryOf,
+    meta: Meta,
+    /// The numbers of the revisions that are answered.
+    first: u32,
+    last: u32,
+    /// False if the only revision is the live version, which follows from the meta record.
+    is_stored: bool,
+}
+
+impl<'a> OpenHistory<'a> {
+    /// Opens the history of a variant.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `INVALID_PARAMETER` if the blueprint keeps no history.
+    pub(crate) fn open(
+        store: &'a Store,
+        blueprint: &'a Blueprint,
+        sanitizer: &'a Sanitizer,
+        id: ResourceId,
+        variant: u16,
+    ) -> Result<OpenHistory<'a>> {
+        let settings = settings(blueprint)?;
+        let meta = store.meta(blueprint.number, id)?.ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
+        let of = HistoryOf { blueprint: blueprint.number, id, variant };
+        let (first, last, is_stored) = match of.trusted_extent(store, &meta)? {
+            Some((Extent { first, last, .. }, true)) => {
+                (first.max((last + 1).saturating_sub(settings.keep.into())), last, true)
+            }
+            Some((Extent { last, .. }, false)) => (last + 1, last + 1, false),
+            None => (1, 1, false),
+        };
+        let mut history = OpenHistory { store, blueprint, sanitizer, of, meta, first, last, is_stored };
+        history.leave_out_expired(settings)?;
+        Ok(history)
+    }
+
+    /// Leaves out revisions that are older than the setting says. The newest one is the live version, and always stays.
+    fn leave_out_expired(&mut self, settings: HistorySettings) -> Result<()> {
+        let since = now_millis() - Millis::from(settings.days) * MILLIS_PER_DAY;
+        // Revisions are in the order of their times, so the first one to answer is found by a binary search.
+        let (mut from, mut to) = (self.first, self.last);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            match self.of.revision(self.store, middle)?.is_none_or(|revision| revision.at < since) {
+                true => from = middle + 1,
+                false => to = middle,
+            }
+        }
+        self.first = from;
+        Ok(())
+    }
+
+    /// Returns a revision.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    fn revision(&self, number: u32) -> Result<Revision> {
+        let missing = || {
+            let text = format!("there is no revision {number}; the history has {} to {}", self.first, self.last);
+            Error::new(Code::NotFound, text)
+        };
+        if !(self.first..=self.last).contains(&number) {
+            return Err(missing());
+        }
+        if !self.is_stored {
+            return Revision::of_live(self.store, self.blueprint, self.of.id, &self.meta, self.of.variant);
+        }
+        self.of.revision(self.store, number)?.ok_or_else(missing)
+    }
+
+    fn entry(&self, state: &State, number: u32) -> Result<RevisionEntry> {
+        let revision = self.revision(number)?;
+        let variant = self.blueprint.variants.iter().find(|variant| variant.number == self.of.variant);
+        Ok(RevisionEntry {
+            number,
+            at: revision.at,
+            by: actor_to_json(state, revision.by.as_ref()),
+            op: revision.op.as_str(),
+            variant: variant.map(|variant| variant.slug.clone()),
+            fields: revision.fields_of(self.blueprint).map(str::to_owned).collect(),
+        })
+    }
+
+    fn page(&self, state: &State, before: Option<u32>, limit: u32) -> Result<HistoryPage> {
+        let newest = before.map_or(self.last, |before| self.last.min(before.saturating_sub(1)));
+        let oldest = self.first.max((newest + 1).saturating_sub(limit));
+        let revisions = (oldest..=newest).rev().map(|number| self.entry(state, number)).collect::<Result<_>>()?;
+        let next = (oldest > self.first && newest >= self.first).then(|| format!("{oldest:08x}"));
+        Ok(HistoryPage { revisions, next })
+    }
+
+    /// Returns the values of a version of the copy in the order of today's fields. A value that its field does not accept any
+    /// more, because the field has another type since, is null.
+    fn values_of(&self, copy: u64) -> Result<Vec<Value>> {
+        if copy == 0 {
+            return Ok(vec![Value::Null; self.blueprint.fields.len()]);
+        }
+        let version = CopyVersion { variant: self.of.variant, number: copy };
+        self.lookup().values(self.blueprint, self.of.id, version)
+    }
+
+    fn lookup(&self) -> FormerLookup<'_> {
+        FormerLookup { lookup: self.store, of: self.of, blueprint: self.blueprint, sanitizer: self.sanitizer }
+    }
+
+    /// Returns the values of a revision.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(crate) fn values(&self, number: u32) -> Result<Vec<Value>> {
+        self.values_of(self.revision(number)?.copy)
+    }
+
+    fn answer(&self, number: u32, epoch: u64, compared: Option<Compared>) -> Result<RevisionAnswer> {
+        let revision = self.revision(number)?;
+        let (id, variant) = (self.of.id, self.of.variant);
+        let mut meta = Meta { updated: revision.at, published: revision.published, ..self.meta.clone() };
+        meta.copies =
+            (revision.copy > 0).then_some(CopyVersion { variant, number: revision.copy }).into_iter().collect();
+        let written = WrittenResource { id, effect: Effect::Updated, meta, before: None };
+        let selection = Selection::all();
+        let presentation = Presentation { variant, fallback: None, selection, highlights: None, names: None };
+        let json =
+            written_answer(&self.lookup(), self.blueprint, epoch, &written, &presentation, Default::default())?.json;
+        let other = match compared {
+            None => return Ok(RevisionAnswer { json, changes: None }),
+            Some(Compared::Live) => self.values_of(self.meta.copy(variant).map_or(0, |copy| copy.number))?,
+            Some(Compared::Revision(other)) => self.values(other)?,
+        };
+        let pairs = self.values_of(revision.copy)?.into_iter().zip(other);
+        let changes = self.blueprint.fields.iter().zip(pairs).filter(|(_, (from, to))| from != to);
+        let changes = changes.map(|(field, (from, to))| (field.slug.clone(), json!({ "from": from, "to": to })));
+        Ok(RevisionAnswer { json, changes: Some(changes.collect()) })
+    }
+}
+
+/// # Errors
+/// `INVALID_PARAMETER` if the blueprint keeps no history.
+fn settings(blueprint: &Blueprint) -> Result<HistorySettings> {
+    blueprint.history.ok_or_else(|| {
+        let text = format!("the blueprint `{}` keeps no history; set its `history` to keep one", blueprint.slug);
+        Error::new(Code::InvalidParameter, text)
+    })
+}
+
+/// Reads the number of a revision in a path.
+///
+/// # Errors
+/// `NOT_FOUND`.
+pub(crate) fn revision_number(text: &str) -> Result<u32> {
+    let number = text.parse().ok().filter(|number: &u32| number.to_string() == text);
+    number.ok_or_else(|| Error::new(Code::NotFound, format!("there is no revision {}", quote(text))))
+}
+
+impl Content {
+    /// Returns a page of the history of a resource.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without `preview`, `NOT_FOUND`, `INVALID_PARAMETER`, `INVALID_VARIANT`.
+    pub async fn history(&self, access: &Arc<Access>, slug: &str, id: &str, raw_query: &str) -> Result<HistoryPage> {
+        let params = RawParams::parse(raw_query);
+        let (state, blueprint, id, variant) = self.history_of(access, slug, id, raw_query)?;
+        strict::check(&params, &["variant", "limit", "cursor"])?;
+        let invalid = |name: &str, must: &str| Error::new(Code::InvalidParameter, format!("`{name}` must be {must}"));
+        let limit = match params.single("limit")? {
+            None => DEFAULT_LIMIT,
+            Some(text) => {
+                let limit = text.parse().ok().filter(|limit| (1..=MAX_LIMIT).contains(limit));
+                limit.ok_or_else(|| invalid("limit", "a whole number from 1 to 100"))?
+            }
+        };
+        let before = match params.single("cursor")?.filter(|cursor| !cursor.is_empty()) {
+            None => None,
+            Some(cursor) => {
+                let number = u32::from_str_radix(cursor, 16).ok().filter(|_| cursor.len() == 8);
+                Some(number.ok_or_else(|| invalid("cursor", "what `links.next` has, or empty"))?)
+            }
+        };
+        let shared = Arc::clone(&self.shared);
+        let read = move |_: &Interrupt<'_>| {
+            let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
+            Some(opened.and_then(|history| history.page(&state, before, limit)))
+        };
+        self.shared.searches.run(ESTIMATE, read).await
+    }
+
+    /// Returns a revision of a resource, and with `?compare=` how it differs from another version.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without `preview`, `NOT_FOUND`, `INVALID_PARAMETER`, `INVALID_VARIANT`.
+    pub async fn revision(
+        &self,
+        access: &Arc<Access>,
+        slug: &str,
+        id: &str,
+        number: &str,
+        raw_query: &str,
+    ) -> Result<RevisionAnswer> {
+        let params = RawParams::parse(raw_query);
+        let (state, blueprint, id, variant) = self.history_of(access, slug, id, raw_query)?;
+        let number = revision_number(number)?;
+        strict::check(&params, &["variant", "compare"])?;
+        let compared = match params.single("compare")? {
+            None => None,
+            Some("live") => Some(Compared::Live),
+            Some(text) => Some(Compared::Revision(text.parse().map_err(|_| {
+                let text = format!("`compare` is {}; it must be `live` or the number of a revision", quote(text));
+                Error::new(Code::InvalidParameter, text)
+            })?)),
+        };
+        let shared = Arc::clone(&self.shared);
+        let read = move |_: &Interrupt<'_>| {
+            let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
+            Some(opened.and_then(|history| history.answer(number, state.epoch, compared)))
+        };
+        self.shared.searches.run(ESTIMATE, read).await
+    }
+
+    /// Checks a read of a history. The state that is returned keeps the live versions readable.
+    fn history_of(
+        &self,
+        access: &Arc<Access>,
+        slug: &str,
+        id: &str,
+        raw_query: &str,
+    ) -> Result<(Arc<State>, Arc<Blueprint>, ResourceId, u16)> {
+        access.require(&[Ability::Preview])?;
+        let view = self.view(access, slug)?;
+        let id = view.locate(id)?.id();
+        let blueprint = Arc::clone(&view.state.visible(access, slug)?.blueprint);
+        settings(&blueprint)?;
+        let variant = WriteParams::parse(raw_query, &blueprint)?.variant;
+        Ok((view.state, blueprint, id, variant))
+    }
+}

@@ -1,0 +1,169 @@
+//! Notes revisions in the history of a resource (`API.md` 4.22). Every write of a resource comes here once, so this is the only
+//! place that says what a revision is.
+
+use std::collections::BTreeSet;
+
+use bindery_model::blueprint::HistorySettings;
+use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
+
+use super::decider::{Decider, WrittenCopy};
+use crate::command::{Effect, WrittenResource};
+use crate::data::history::{Extent, HistoryOf, Revision, RevisionOp};
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, Meta};
+
+/// The most revisions beyond `keep` that one write removes. The rest is left to the sweeper.
+const TRIMMED: u32 = 8;
+
+/// The most revisions whose records a request that removes a history removes itself.
+const FORGOTTEN: u32 = 2_000;
+
+/// A write of a resource, as its history sees it.
+pub(super) struct NotedWrite<'a> {
+    pub(super) id: ResourceId,
+    pub(super) before: &'a Meta,
+    /// The meta record afterwards, with the copies of `before`.
+    pub(super) after: &'a Meta,
+    pub(super) op: RevisionOp,
+    /// The copies that are written.
+    pub(super) copies: &'a [WrittenCopy],
+}
+
+impl Decider<'_, '_> {
+    /// Adds a revision for each copy that a write concerns: the written ones, and all of them if it publishes, unpublishes,
+    /// deletes or restores the resource. The versions that it supersedes are kept.
+    pub(super) fn note_revisions(&mut self, settings: HistorySettings, write: &NotedWrite<'_>) -> Result<()> {
+        let NotedWrite { before, after, op, copies, .. } = write;
+        let mut variants: BTreeSet<u16> = copies.iter().map(|copy| copy.variant).collect();
+        let is_of_all = matches!(op, RevisionOp::Deleted) || before.published != after.published;
+        if is_of_all {
+            variants.extend(before.known_copies(self.blueprint).iter().map(|copy| copy.variant));
+            variants.insert(self.blueprint.default_variant());
+        }
+        let mut is_first = false;
+        for variant in &variants {
+            is_first |= self.note_revision(settings, write, *variant)?;
+        }
+        if is_first {
+            // The others begin as well, while the meta record still has the time and the author of their versions.
+            let others = before.known_copies(self.blueprint).into_iter().map(|copy| copy.variant);
+            let others = others.chain([self.blueprint.default_variant()]).filter(|variant| !variants.contains(variant));
+            for variant in others.collect::<BTreeSet<u16>>() {
+                let of = HistoryOf { blueprint: self.blueprint.number, id: write.id, variant };
+                if let (extent, true) = self.begun_history(of, before)? {
+                    self.overlay.put(of.key(), extent.encode());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a revision of a variant. Returns whether its history began with it.
+    fn note_revision(&mut self, settings: HistorySettings, write: &NotedWrite<'_>, variant: u16) -> Result<bool> {
+        let NotedWrite { id, before, after, op, copies } = *write;
+        let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
+        let written = copies.iter().find(|copy| copy.variant == variant);
+        let (mut extent, is_first) = self.begun_history(of, before)?;
+        let number = self.overlay.number;
+        let old = before.copy(variant);
+        let mut revision = Revision {
+            at: self.overlay.now,
+            by: self.overlay.actor.clone(),
+            op,
+            published: after.published,
+            copy: written.map_or(old.map_or(0, |old| old.number), |_| number),
+            blueprint: self.blueprint.revision,
+            fields: Vec::new(),
+        };
+        if let Some(written) = written {
+            let new = Copy { revision: self.blueprint.revision, attributes: written.attributes.as_str().into() };
+            revision.fields = self.changed_fields(id, before, variant, &new)?;
+            match old {
+                // The same transaction wrote it before: only its last version exists, so both writes are one revision.
+                Some(old) if old.number == number => {
+                    if let Some(earlier) = of.revision(&*self.overlay, extent.last)? {
+                        let fields = earlier.fields.into_iter().filter(|slug| !revision.fields.contains(slug));
+                        let fields: Vec<String> = fields.collect();
+                        revision.fields.extend(fields);
+                        extent.last -= 1;
+                    }
+                }
+                Some(old) => {
+                    let bytes = self.overlay.get(&old.key(of.blueprint, id))?.unwrap_or_default();
+                    let new = new.encode();
+                    let successor = extent.next_is_delta().then_some(new.as_slice());
+                    let (key, value) = of.former_copy(old, &bytes, number, successor)?;
+                    self.overlay.put(key, value);
+                }
+                None => {}
+            }
+        }
+        extent.last += 1;
+        self.overlay.put(of.revision_key(extent.last), revision.encode());
+        extent.first = extent.first.max((extent.last + 1).saturating_sub(settings.keep.into()));
+        let end = extent.first;
+        for key in of.removals(&*self.overlay, &mut extent, end, TRIMMED)? {
+            self.overlay.remove(key);
+        }
+        self.overlay.put(of.key(), extent.encode());
+        Ok(is_first)
+    }
+
+    /// Returns the extent of a history whose newest revision is the live version. Begins a history that does not exist, or is
+    /// not that of the live version, with this version as its first revision; then the second value is true.
+    fn begun_history(&mut self, of: HistoryOf, before: &Meta) -> Result<(Extent, bool)> {
+        let mut extent = match of.trusted_extent(&*self.overlay, before)? {
+            Some((extent, true)) => return Ok((extent, false)),
+            Some((extent, false)) => Extent { first: extent.last + 1, deltas: 0, ..extent },
+            None => Extent { first: 1, last: 0, swept: 1, deltas: 0 },
+        };
+        if before.copy(of.variant).is_some() || of.variant == self.blueprint.default_variant() {
+            let live = Revision::of_live(&*self.overlay, self.blueprint, of.id, before, of.variant)?;
+            extent.last += 1;
+            self.overlay.put(of.revision_key(extent.last), live.encode());
+        }
+        Ok((extent, true))
+    }
+
+    fn changed_fields(&self, id: ResourceId, before: &Meta, variant: u16, new: &Copy) -> Result<Vec<String>> {
+        let old = self.overlay.values_of(self.blueprint, id, before, variant)?;
+        let changed = self.blueprint.fields.iter().zip(new.values(self.blueprint)?).enumerate();
+        let changed = changed.filter(|(at, (_, value))| match &old {
+            Some(old) => old[*at] != *value,
+            None => !value.is_null(),
+        });
+        Ok(changed.map(|(_, (field, _))| field.slug.clone()).collect())
+    }
+
+    /// Removes the history of a resource: its revisions are no longer answered. The records of `most` revisions are removed at
+    /// once, and the sweeper removes the others.
+    pub(super) fn forget_history(&mut self, id: ResourceId, meta: &Meta, mut most: u32) -> Result<()> {
+        let mut variants: BTreeSet<u16> = meta.copies.iter().map(|copy| copy.variant).collect();
+        variants.extend(self.blueprint.variant_numbers());
+        for variant in variants {
+            let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
+            let Some(mut extent) = of.extent(&*self.overlay)? else { continue };
+            extent.first = extent.last + 1;
+            let end = extent.first;
+            let before = extent.swept;
+            for key in of.removals(&*self.overlay, &mut extent, end, most)? {
+                self.overlay.remove(key);
+            }
+            most -= extent.swept - before;
+            self.overlay.put(of.key(), extent.encode());
+        }
+        Ok(())
+    }
+
+    /// Removes the history of a resource that exists.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(super) fn delete_history(&mut self, id: ResourceId) -> Result<WrittenResource> {
+        let meta = self.load(id)?;
+        self.forget_history(id, &meta, FORGOTTEN)?;
+        let (before, effect) = (Some(meta.clone()), Effect::Updated);
+        Ok(WrittenResource { id, effect, meta, before })
+    }
+}
