@@ -43,9 +43,9 @@ pub(crate) struct HistoryOf {
     pub(crate) variant: u16,
 }
 
-/// The extent of a history. Its revisions are `first..=last`; those of `swept..first` are still to be removed.
+/// The range of a history. Its revisions are `first..=last`; those of `swept..first` are still to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Extent {
+pub(crate) struct RevisionRange {
     /// The number of the oldest revision.
     pub(crate) first: u32,
     /// The number of the newest revision.
@@ -101,9 +101,9 @@ impl HistoryOf {
         Key::FormerCopy { blueprint, id, variant, number }
     }
 
-    /// Returns the extent of the history, if it has one.
-    pub(crate) fn extent(self, lookup: &dyn Lookup) -> Result<Option<Extent>> {
-        lookup.get(&self.key())?.map(|bytes| Extent::decode(&bytes).ok_or_else(damaged)).transpose()
+    /// Returns the range of the history, if it has one.
+    pub(crate) fn range(self, lookup: &dyn Lookup) -> Result<Option<RevisionRange>> {
+        lookup.get(&self.key())?.map(|bytes| RevisionRange::decode(&bytes).ok_or_else(damaged)).transpose()
     }
 
     /// Returns a stored revision.
@@ -112,16 +112,16 @@ impl HistoryOf {
         bytes.map(|bytes| Revision::decode(&bytes).ok_or_else(damaged)).transpose()
     }
 
-    /// Returns the extent of the history, and false if its newest revision is not the live version.
-    pub(crate) fn trusted_extent(self, lookup: &dyn Lookup, meta: &Meta) -> Result<Option<(Extent, bool)>> {
-        let Some(extent) = self.extent(lookup)? else { return Ok(None) };
-        let newest = match extent.first <= extent.last {
-            true => self.revision(lookup, extent.last)?,
+    /// Returns the range of the history, and false if its newest revision is not the live version.
+    pub(crate) fn trusted_range(self, lookup: &dyn Lookup, meta: &Meta) -> Result<Option<(RevisionRange, bool)>> {
+        let Some(range) = self.range(lookup)? else { return Ok(None) };
+        let newest = match range.first <= range.last {
+            true => self.revision(lookup, range.last)?,
             false => None,
         };
         let live = meta.copy(self.variant).map_or(0, |copy| copy.number);
         let is_live = |revision: &Revision| revision.copy == live && revision.published == meta.published;
-        Ok(Some((extent, newest.as_ref().is_some_and(is_live))))
+        Ok(Some((range, newest.as_ref().is_some_and(is_live))))
     }
 
     /// Returns the key and the value of a superseded version.
@@ -175,12 +175,18 @@ impl HistoryOf {
     }
 
     /// Returns the removals of the revisions before `end` that are still stored, with the versions that only they name: at most
-    /// `most` revisions. Moves `swept` in the extent.
-    pub(crate) fn removals(self, lookup: &dyn Lookup, extent: &mut Extent, end: u32, most: u32) -> Result<Vec<Key>> {
+    /// `most` revisions. Moves `swept` in the range.
+    pub(crate) fn removals(
+        self,
+        lookup: &dyn Lookup,
+        range: &mut RevisionRange,
+        end: u32,
+        most: u32,
+    ) -> Result<Vec<Key>> {
         let mut keys = Vec::new();
-        let end = end.min(extent.swept.saturating_add(most));
-        while extent.swept < end {
-            let number = extent.swept;
+        let end = end.min(range.swept.saturating_add(most));
+        while range.swept < end {
+            let number = range.swept;
             if let Some(revision) = self.revision(lookup, number)? {
                 let next = self.revision(lookup, number + 1)?;
                 if revision.copy > 0 && next.is_none_or(|next| next.copy != revision.copy) {
@@ -188,7 +194,7 @@ impl HistoryOf {
                 }
                 keys.push(self.revision_key(number));
             }
-            extent.swept += 1;
+            range.swept += 1;
         }
         Ok(keys)
     }
@@ -221,7 +227,7 @@ impl<'a> FormerCopy<'a> {
     }
 }
 
-impl Extent {
+impl RevisionRange {
     /// Returns whether the next superseded version is stored with a dictionary, and counts it.
     pub(crate) fn next_is_delta(&mut self) -> bool {
         let is_delta = self.deltas < KEYFRAME_EVERY;
@@ -236,12 +242,12 @@ impl Extent {
         out
     }
 
-    fn decode(mut bytes: &[u8]) -> Option<Extent> {
+    fn decode(mut bytes: &[u8]) -> Option<RevisionRange> {
         let [format] = take(&mut bytes)?;
         let mut number = || take(&mut bytes).map(u32::from_le_bytes);
         let (first, last, swept) = (number()?, number()?, number()?);
         let [deltas] = take(&mut bytes)?;
-        (format == FORMAT && bytes.is_empty()).then_some(Extent { first, last, swept, deltas })
+        (format == FORMAT && bytes.is_empty()).then_some(RevisionRange { first, last, swept, deltas })
     }
 }
 
@@ -435,11 +441,11 @@ mod tests {
     #[test]
     fn a_version_with_one_changed_paragraph_takes_less_than_a_third_of_a_copy_and_all_of_them_are_read_back() {
         let of = HistoryOf { blueprint: 1, id: ResourceId::from_u128(7), variant: 0 };
-        let (mut extent, mut store) = (Extent::default(), Map(HashMap::new()));
+        let (mut range, mut store) = (RevisionRange::default(), Map(HashMap::new()));
         let versions: Vec<Vec<u8>> = (1..=40).map(article).collect();
         let (mut kept, mut plain) = (0, 0);
         for (number, pair) in (1..).zip(versions.windows(2)) {
-            let successor = extent.next_is_delta().then_some(pair[1].as_slice());
+            let successor = range.next_is_delta().then_some(pair[1].as_slice());
             let old = CopyVersion { variant: 0, number };
             let (key, value) = of.former_copy(old, &pair[0], number + 1, successor).unwrap();
             kept += value.len();
@@ -458,8 +464,8 @@ mod tests {
 
     #[test]
     fn records_survive_a_round_trip_and_truncated_ones_are_rejected() {
-        let extent = Extent { first: 2, last: 300, swept: 1, deltas: 4 };
-        assert_eq!(Extent::decode(&extent.encode()), Some(extent));
+        let range = RevisionRange { first: 2, last: 300, swept: 1, deltas: 4 };
+        assert_eq!(RevisionRange::decode(&range.encode()), Some(range));
         for op in RevisionOp::ALL {
             let revision = Revision {
                 at: -1,

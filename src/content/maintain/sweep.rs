@@ -272,31 +272,34 @@ fn outdated_revisions(
     now: Millis,
     writes: &mut Vec<StoreWrite>,
 ) -> Result<bool> {
-    let Some(mut extent) = of.extent(store)? else { return Ok(true) };
-    let before = extent;
+    let Some(mut range) = of.range(store)? else { return Ok(true) };
+    let before = range;
     let exists = store.meta(of.blueprint, of.id)?.is_some() || trashed(store, of.blueprint, of.id)?.is_some();
     let settings = blueprint.history.filter(|_| exists && blueprint.variant_numbers().contains(&of.variant));
+    let mut is_done = true;
     match settings {
-        None => extent.first = extent.last + 1,
+        None => range.first = range.last + 1,
         Some(HistorySettings { keep, days }) => {
-            extent.first = extent.first.max((extent.last + 1).saturating_sub(keep.into()));
+            range.first = range.first.max((range.last + 1).saturating_sub(keep.into()));
             let since = now - Millis::from(days) * MILLIS_PER_DAY;
-            let most = extent.first + STEP_REVISIONS;
-            while extent.first < extent.last.min(most)
-                && of.revision(store, extent.first)?.is_none_or(|revision| revision.at < since)
+            let most = range.first + STEP_REVISIONS;
+            while range.first < range.last.min(most)
+                && of.revision(store, range.first)?.is_none_or(|revision| revision.at < since)
             {
-                extent.first += 1;
+                range.first += 1;
             }
+            // Older ones may follow.
+            is_done = range.first < most;
         }
     }
-    let end = extent.first;
-    let removals = of.removals(store, &mut extent, end, STEP_REVISIONS)?;
+    let end = range.first;
+    let removals = of.removals(store, &mut range, end, STEP_REVISIONS)?;
     writes.extend(removals.into_iter().map(StoreWrite::delete));
-    let is_done = extent.swept >= end;
+    is_done &= range.swept >= end;
     if settings.is_none() && is_done {
         writes.push(StoreWrite::delete(of.key()));
-    } else if extent != before {
-        writes.push(StoreWrite::put(of.key(), extent.encode()));
+    } else if range != before {
+        writes.push(StoreWrite::put(of.key(), range.encode()));
     }
     Ok(is_done)
 }

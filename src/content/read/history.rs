@@ -17,7 +17,7 @@ use bindery_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::command::{Effect, WrittenResource};
-use crate::data::history::{Extent, FormerLookup, HistoryOf, Revision};
+use crate::data::history::{FormerLookup, HistoryOf, Revision, RevisionRange};
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta};
 use crate::data::refusals::no_resource;
@@ -103,11 +103,11 @@ impl<'a> OpenHistory<'a> {
         let settings = settings(blueprint)?;
         let meta = store.meta(blueprint.number, id)?.ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
         let of = HistoryOf { blueprint: blueprint.number, id, variant };
-        let (first, last, is_stored) = match of.trusted_extent(store, &meta)? {
-            Some((Extent { first, last, .. }, true)) => {
+        let (first, last, is_stored) = match of.trusted_range(store, &meta)? {
+            Some((RevisionRange { first, last, .. }, true)) => {
                 (first.max((last + 1).saturating_sub(settings.keep.into())), last, true)
             }
-            Some((Extent { last, .. }, false)) => (last + 1, last + 1, false),
+            Some((RevisionRange { last, .. }, false)) => (last + 1, last + 1, false),
             None => (1, 1, false),
         };
         let mut history = OpenHistory { store, blueprint, sanitizer, of, meta, first, last, is_stored };

@@ -50,7 +50,7 @@ impl Comparison<'_> {
                 }
                 Key::History { blueprint, id, variant } => {
                     let of = HistoryOf { blueprint: *blueprint, id: *id, variant: *variant };
-                    of.extent(self.store).map(|_| ()).map_err(|error| error.message)
+                    of.range(self.store).map(|_| ()).map_err(|error| error.message)
                 }
                 Key::Trashed { .. } => TrashedResource::decode(&value).map(|_| ()).map_err(|error| error.message),
                 _ => Ok(()),

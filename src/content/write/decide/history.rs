@@ -9,7 +9,7 @@ use bindery_model::id::ResourceId;
 
 use super::decider::{Decider, WrittenCopy};
 use crate::command::{Effect, WrittenResource};
-use crate::data::history::{Extent, HistoryOf, Revision, RevisionOp};
+use crate::data::history::{HistoryOf, Revision, RevisionOp, RevisionRange};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, Meta};
 
@@ -51,8 +51,8 @@ impl Decider<'_, '_> {
             let others = others.chain([self.blueprint.default_variant()]).filter(|variant| !variants.contains(variant));
             for variant in others.collect::<BTreeSet<u16>>() {
                 let of = HistoryOf { blueprint: self.blueprint.number, id: write.id, variant };
-                if let (extent, true) = self.begun_history(of, before)? {
-                    self.overlay.put(of.key(), extent.encode());
+                if let (range, true) = self.begun_history(of, before)? {
+                    self.overlay.put(of.key(), range.encode());
                 }
             }
         }
@@ -64,7 +64,7 @@ impl Decider<'_, '_> {
         let NotedWrite { id, before, after, op, copies } = *write;
         let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
         let written = copies.iter().find(|copy| copy.variant == variant);
-        let (mut extent, is_first) = self.begun_history(of, before)?;
+        let (mut range, is_first) = self.begun_history(of, before)?;
         let number = self.overlay.number;
         let old = before.copy(variant);
         let mut revision = Revision {
@@ -82,48 +82,48 @@ impl Decider<'_, '_> {
             match old {
                 // The same transaction wrote it before: only its last version exists, so both writes are one revision.
                 Some(old) if old.number == number => {
-                    if let Some(earlier) = of.revision(&*self.overlay, extent.last)? {
+                    if let Some(earlier) = of.revision(&*self.overlay, range.last)? {
                         let fields = earlier.fields.into_iter().filter(|slug| !revision.fields.contains(slug));
                         let fields: Vec<String> = fields.collect();
                         revision.fields.extend(fields);
-                        extent.last -= 1;
+                        range.last -= 1;
                     }
                 }
                 Some(old) => {
                     let bytes = self.overlay.get(&old.key(of.blueprint, id))?.unwrap_or_default();
                     let new = new.encode();
-                    let successor = extent.next_is_delta().then_some(new.as_slice());
+                    let successor = range.next_is_delta().then_some(new.as_slice());
                     let (key, value) = of.former_copy(old, &bytes, number, successor)?;
                     self.overlay.put(key, value);
                 }
                 None => {}
             }
         }
-        extent.last += 1;
-        self.overlay.put(of.revision_key(extent.last), revision.encode());
-        extent.first = extent.first.max((extent.last + 1).saturating_sub(settings.keep.into()));
-        let end = extent.first;
-        for key in of.removals(&*self.overlay, &mut extent, end, TRIMMED)? {
+        range.last += 1;
+        self.overlay.put(of.revision_key(range.last), revision.encode());
+        range.first = range.first.max((range.last + 1).saturating_sub(settings.keep.into()));
+        let end = range.first;
+        for key in of.removals(&*self.overlay, &mut range, end, TRIMMED)? {
             self.overlay.remove(key);
         }
-        self.overlay.put(of.key(), extent.encode());
+        self.overlay.put(of.key(), range.encode());
         Ok(is_first)
     }
 
-    /// Returns the extent of a history whose newest revision is the live version. Begins a history that does not exist, or is
+    /// Returns the range of a history whose newest revision is the live version. Begins a history that does not exist, or is
     /// not that of the live version, with this version as its first revision; then the second value is true.
-    fn begun_history(&mut self, of: HistoryOf, before: &Meta) -> Result<(Extent, bool)> {
-        let mut extent = match of.trusted_extent(&*self.overlay, before)? {
-            Some((extent, true)) => return Ok((extent, false)),
-            Some((extent, false)) => Extent { first: extent.last + 1, deltas: 0, ..extent },
-            None => Extent { first: 1, last: 0, swept: 1, deltas: 0 },
+    fn begun_history(&mut self, of: HistoryOf, before: &Meta) -> Result<(RevisionRange, bool)> {
+        let mut range = match of.trusted_range(&*self.overlay, before)? {
+            Some((range, true)) => return Ok((range, false)),
+            Some((range, false)) => RevisionRange { first: range.last + 1, deltas: 0, ..range },
+            None => RevisionRange { first: 1, last: 0, swept: 1, deltas: 0 },
         };
         if before.copy(of.variant).is_some() || of.variant == self.blueprint.default_variant() {
             let live = Revision::of_live(&*self.overlay, self.blueprint, of.id, before, of.variant)?;
-            extent.last += 1;
-            self.overlay.put(of.revision_key(extent.last), live.encode());
+            range.last += 1;
+            self.overlay.put(of.revision_key(range.last), live.encode());
         }
-        Ok((extent, true))
+        Ok((range, true))
     }
 
     fn changed_fields(&self, id: ResourceId, before: &Meta, variant: u16, new: &Copy) -> Result<Vec<String>> {
@@ -143,15 +143,15 @@ impl Decider<'_, '_> {
         variants.extend(self.blueprint.variant_numbers());
         for variant in variants {
             let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
-            let Some(mut extent) = of.extent(&*self.overlay)? else { continue };
-            extent.first = extent.last + 1;
-            let end = extent.first;
-            let before = extent.swept;
-            for key in of.removals(&*self.overlay, &mut extent, end, most)? {
+            let Some(mut range) = of.range(&*self.overlay)? else { continue };
+            range.first = range.last + 1;
+            let end = range.first;
+            let before = range.swept;
+            for key in of.removals(&*self.overlay, &mut range, end, most)? {
                 self.overlay.remove(key);
             }
-            most -= extent.swept - before;
-            self.overlay.put(of.key(), extent.encode());
+            most -= range.swept - before;
+            self.overlay.put(of.key(), range.encode());
         }
         Ok(())
     }
