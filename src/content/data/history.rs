@@ -454,7 +454,6 @@ mod tests {
         }
         let live = CopyVersion { variant: 0, number: 40 };
         store.0.insert(live.key(1, of.id), versions[39].clone());
-        println!("{kept} of {plain} bytes");
         assert!(kept * 100 <= plain * 30, "{kept} of {plain} bytes");
         for (number, version) in (1..).zip(&versions) {
             assert_eq!(&of.copy_bytes(&store, number).unwrap(), version, "{number}");
