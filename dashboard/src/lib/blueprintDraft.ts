@@ -16,6 +16,10 @@ export interface BlueprintDraft {
   icon: string | null;
   record_title: string | null;
   scheduled: boolean;
+  trash: { days: number } | null;
+  history: { keep: number; days: number } | null;
+  /** Is shown nowhere, and stays as it is. */
+  search: { fields: Record<string, number> } | null;
   variants: Variant[];
   seo: Seo | null;
   fields: DraftField[];
@@ -23,10 +27,14 @@ export interface BlueprintDraft {
 
 let next = 1;
 
+/** What the form of a new blueprint begins with, and what a switch sets. */
+export const TRASH = { days: 30 };
+export const HISTORY = { keep: 50, days: 365 };
+
 export function draftOf(blueprint: Blueprint | null): BlueprintDraft {
-  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: true, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
-  const { name, slug, kind, icon, record_title, scheduled, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
-  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
+  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: true, trash: { ...TRASH }, history: { ...HISTORY }, search: null, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
+  const { name, slug, kind, icon, record_title, scheduled, trash, history, search, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
+  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, trash: trash ?? null, history: history ?? null, search: search ?? null, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
 }
 
 /** A draft that was kept: its rows get keys that no other row has. */
@@ -59,9 +67,12 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
   }));
   const known = new Set(fields.map((field) => field.slug));
   const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
+  const searched = Object.entries(draft.search?.fields ?? {}).filter(([slug]) => known.has(slug));
   return {
     name: draft.name, ...(creating ? { ...(draft.slug ? { slug: draft.slug } : {}), kind: draft.kind } : {}),
     icon: draft.icon || null, record_title: draft.record_title && known.has(draft.record_title) ? draft.record_title : null,
     ...(draft.scheduled || !creating ? { scheduled: draft.scheduled } : {}), variants: draft.variants, seo, fields,
+    ...(draft.trash ? { trash: draft.trash } : {}), ...(draft.history ? { history: draft.history } : {}),
+    ...(searched.length > 0 ? { search: { fields: Object.fromEntries(searched) } } : {}),
   };
 }
