@@ -79,9 +79,11 @@ pub enum ReplicaError {
         /// The sequence number of the group.
         seq: u64,
     },
-    /// The history could not be ended, or that is not known.
-    #[error("the log of the cluster could not be ended: {reason}; run the command again")]
-    NotSealed {
+    /// A command could not append to the log, or it is not known whether it did.
+    #[error(
+        "nothing could be written to the log of the cluster, or that is not known: {reason}; run the command again"
+    )]
+    NotAppended {
         /// The reason.
         reason: String,
     },

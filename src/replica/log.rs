@@ -132,14 +132,7 @@ impl ReplicatedLog {
     /// Compares the records of a group with those in the copy. A crash may have left only the first of them there: then
     /// appends the others.
     fn continue_copy(&mut self, group: &Group) -> Result<(), ReplicaError> {
-        let last = group.first + group.records.len() as u64 - 1;
-        let stored = self.copy.reader().read(group.first, last.min(self.copy.last()))?;
-        for (stored, record) in stored.zip(&group.records) {
-            let (number, stored) = stored?;
-            if stored != *record {
-                return Err(ReplicaError::Diverged { number, seq: group.seq });
-            }
-        }
+        compare(group, &self.copy.reader(), self.copy.last())?;
         let n_stored = (self.copy.last() + 1 - group.first) as usize;
         for record in group.records.iter().skip(n_stored) {
             self.copy.append(record)?;
@@ -241,6 +234,27 @@ impl ReplicatedLog {
     }
 }
 
+/// Compares the records of a group with those that a copy has of it, up to its record `last`.
+///
+/// # Errors
+/// [`ReplicaError::Diverged`] at the first that differs.
+pub(crate) fn compare(group: &Group, copy: &LogReader, last: u64) -> Result<(), ReplicaError> {
+    let end = group.first + group.records.len() as u64 - 1;
+    for (stored, record) in copy.read(group.first, end.min(last))?.zip(&group.records) {
+        let (number, stored) = stored?;
+        if stored != *record {
+            return Err(ReplicaError::Diverged { number, seq: group.seq });
+        }
+    }
+    Ok(())
+}
+
+/// Returns a wait that ends after this time.
+pub(crate) fn at_most(time: Duration) -> impl FnMut(Wait) -> ControlFlow<()> {
+    let began = Instant::now();
+    move |_| if began.elapsed() < time { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
 impl CommitLog for ReplicatedLog {
     fn append(&mut self, expected_last: u64, group: &[Vec<u8>]) -> Result<u64, AppendError> {
         self.require_attached()?;
@@ -250,11 +264,7 @@ impl CommitLog for ReplicatedLog {
             }
             self.copy.make_room_for(group)?;
         }
-        let start = Instant::now();
-        let mut waiting = |_: Wait| match start.elapsed() < PATIENCE {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        };
+        let mut waiting = at_most(PATIENCE);
         let outcome = match self.shared.resume(&mut waiting) {
             Some(outcome) => outcome,
             None => self.shared.append(&self.position, group, 0, &mut waiting),

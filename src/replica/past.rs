@@ -2,11 +2,12 @@
 
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bindery_cluster::{AppendError, BaseInfo, ClusterError, ClusterInfo, Found, Log, Position, Store, Wait};
+use bindery_cluster::{AppendError, BaseInfo, ClusterError, ClusterInfo, Found, Log, Position, Store};
 
 use crate::error::ReplicaError;
+use crate::log::at_most;
 
 /// The node that the seal names as its writer.
 const WRITER: &str = "restore";
@@ -98,11 +99,7 @@ impl Past {
     }
 
     fn seal(&self, from: Position) -> Result<(), ReplicaError> {
-        let began = Instant::now();
-        let mut waiting = |_: Wait| match began.elapsed() < SEALING {
-            true => ControlFlow::Continue(()),
-            false => ControlFlow::Break(()),
-        };
+        let mut waiting = at_most(SEALING);
         let mut position = from;
         loop {
             position = self.read(position, |_, _| Ok::<_, ReplicaError>(ControlFlow::Continue(())))?;
@@ -113,7 +110,7 @@ impl Past {
                 Ok(_) => return Ok(()),
                 Err(AppendError::Conflict { .. }) => {}
                 Err(AppendError::Removed { seq }) => return Err(ReplicaError::TooFarBehind { seq }),
-                Err(error) => return Err(ReplicaError::NotSealed { reason: error.to_string() }),
+                Err(error) => return Err(ReplicaError::NotAppended { reason: error.to_string() }),
             }
         }
     }

@@ -1,13 +1,13 @@
 //! Gives a cluster's log back what it lost, from a node that still has it: the storage was set back to an older state.
 
-use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use bindery_cluster::{AppendError, ClusterError, Found, Log, Position, Store, Wait};
+use bindery_cluster::{AppendError, Found, Log, Position, Store};
 use bindery_log::{FollowLog as _, LogReader};
 
 use crate::error::ReplicaError;
+use crate::log::{at_most, compare};
 use crate::membership::Membership;
 
 /// The size of the groups in which records are given back, in bytes.
@@ -25,7 +25,7 @@ const APPENDING: Duration = Duration::from_secs(60);
 pub fn append_missing(folder: &Path, address: &str, copy: &LogReader, last: u64) -> Result<u64, ReplicaError> {
     let (known, store) = open(folder, address)?;
     let log = store.log(&known.cluster.history, &known.node)?;
-    let end = compare(&log, known.position, copy, last)?;
+    let end = end_of_equal_part(&log, known.position, copy, last)?;
     let mut position = end;
     while position.number < last {
         position = append_next(&log, position, copy, last)?;
@@ -52,7 +52,7 @@ fn open(folder: &Path, address: &str) -> Result<(Membership, Store), ReplicaErro
 
 /// Compares the copy with the log from a position on. Returns the position at which the log ends, or that the copy has
 /// reached.
-fn compare(log: &Log, from: Position, copy: &LogReader, last: u64) -> Result<Position, ReplicaError> {
+fn end_of_equal_part(log: &Log, from: Position, copy: &LogReader, last: u64) -> Result<Position, ReplicaError> {
     let mut position = from;
     while position.number < last {
         let (group, end) = match log.read(&position)? {
@@ -60,13 +60,7 @@ fn compare(log: &Log, from: Position, copy: &LogReader, last: u64) -> Result<Pos
             Found::Missing => break,
             Found::Removed => return Err(ReplicaError::TooFarBehind { seq: position.seq + 1 }),
         };
-        let stored = copy.read(group.first, end.number.min(last))?;
-        for (stored, record) in stored.zip(&group.records) {
-            let (number, stored) = stored?;
-            if stored != *record {
-                return Err(ReplicaError::Diverged { number, seq: group.seq });
-            }
-        }
+        compare(&group, copy, last)?;
         position = end;
     }
     Ok(position)
@@ -83,18 +77,10 @@ fn append_next(log: &Log, after: Position, copy: &LogReader, last: u64) -> Resul
             break;
         }
     }
-    let began = Instant::now();
-    let mut waiting = |_: Wait| match began.elapsed() < APPENDING {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    };
-    match log.append(&after, &group, 0, &mut waiting) {
+    match log.append(&after, &group, 0, &mut at_most(APPENDING)) {
         Ok(position) => Ok(position),
         // Another node appends meanwhile. A repeated call finds out whether its records are the same.
         Err(AppendError::Conflict { seq }) => Err(ReplicaError::Diverged { number: after.number + 1, seq }),
-        Err(error) => {
-            let (address, reason) = ("its address".to_owned(), error.to_string());
-            Err(ClusterError::Unreachable { address, reason }.into())
-        }
+        Err(error) => Err(ReplicaError::NotAppended { reason: error.to_string() }),
     }
 }
