@@ -131,7 +131,7 @@ impl Log {
     pub fn remove_bases(&self, age: Duration) -> Result<usize, ClusterError> {
         block(async {
             let now = self.shared.objects.now();
-            // When each valid base was uploaded, newest first.
+            // The uploads of the valid bases, newest first.
             let mut uploaded: Vec<DateTime<Utc>> = Vec::new();
             let mut removed = 0;
             for object in self.shared.listed_bases().await? {

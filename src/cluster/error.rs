@@ -31,7 +31,7 @@ pub enum ClusterError {
     Denied {
         /// The address of the storage.
         address: String,
-        /// What the storage answered.
+        /// The answer of the storage.
         reason: String,
     },
     /// The bucket, the container or the folder does not exist.
@@ -39,7 +39,7 @@ pub enum ClusterError {
     NoBucket {
         /// The address of the storage.
         address: String,
-        /// What the storage answered.
+        /// The answer of the storage.
         reason: String,
     },
     /// The bucket exists and holds no cluster at this address.
@@ -114,7 +114,7 @@ pub enum ClusterError {
     Unsuitable {
         /// The address of the storage.
         address: String,
-        /// What it does, and what to use instead.
+        /// The fault, and a kind of storage to use instead.
         what: String,
     },
     /// A node's name that cannot be part of an object's name.

@@ -15,7 +15,7 @@ use crate::log::{Log, LogShared, Look};
 use crate::objects::runtime;
 use crate::position::Position;
 
-/// How often the name behind the tail is looked at, unless the caller says otherwise.
+/// The time between two looks at the name behind the tail, unless the caller says otherwise.
 const POLL: Duration = Duration::from_millis(500);
 /// A hint about a group that cannot be read yet is followed up after this time.
 const HINT_POLL: Duration = Duration::from_millis(50);
@@ -32,16 +32,16 @@ pub struct Follower {
     task: AbortHandle,
 }
 
-/// How far a follower is.
+/// The progress of a follower.
 #[derive(Debug, Clone)]
 pub struct FollowStatus {
-    /// When the last successful look began that found nothing behind the position. `None`: there was none yet.
+    /// The time at which the last look began that found nothing behind the position; `None` before the first one.
     pub last_look: Option<Instant>,
-    /// Whether the last look found nothing behind the position.
+    /// True if the last look found nothing behind the position.
     pub is_at_tail: bool,
     /// The position behind everything that was read, of which some may not have been taken yet.
     pub position: Position,
-    /// Why the last look failed. The follower goes on looking.
+    /// The error of the last look, if it failed. The follower goes on looking.
     pub error: Option<Arc<ClusterError>>,
 }
 
@@ -174,7 +174,7 @@ struct Reading {
     wake: Mutex<Box<dyn Fn() + Send>>,
 }
 
-/// What ended a round of looks.
+/// The end of a round of looks.
 enum End {
     /// Every look found a group.
     Full,

@@ -20,7 +20,7 @@ const HASH_BYTES: usize = 32;
 /// when an answer is lost.
 pub const MAX_GROUP_BYTES: u64 = 64 << 20;
 
-/// What one append holds: records in order, and what they continue.
+/// The content of one append: records in order, and the position that they continue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     /// The history that the group belongs to.

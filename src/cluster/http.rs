@@ -14,7 +14,7 @@ use object_store::client::{
 };
 use parking_lot::Mutex;
 
-/// Whether a `PUT` may have reached the store.
+/// True if a `PUT` may have reached the store.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sent(Arc<AtomicBool>);
 
@@ -25,7 +25,7 @@ impl Sent {
 }
 
 tokio::task_local! {
-    /// What is set when a `PUT` of this task may have reached the store.
+    /// The mark that is set when a `PUT` of this task may have reached the store.
     pub(crate) static SENT: Sent;
 }
 
@@ -34,7 +34,7 @@ tokio::task_local! {
 pub struct StoreDate {
     /// The time that the store stated, in whole seconds.
     pub date: DateTime<Utc>,
-    /// When the answer arrived, by this machine's clock.
+    /// The arrival of the answer, by this machine's clock.
     pub arrived: Instant,
 }
 

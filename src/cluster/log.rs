@@ -14,7 +14,7 @@ use crate::group::{Group, GroupError, MAX_GROUP_BYTES};
 use crate::objects::{Objects, block};
 use crate::position::Position;
 
-/// How often a read that brings wrong bytes is repeated before the object counts as damaged.
+/// The reads that bring wrong bytes until the object counts as damaged.
 const READS: usize = 3;
 const PAUSE_BETWEEN_READS: Duration = Duration::from_millis(100);
 
@@ -27,14 +27,14 @@ pub struct Log {
     pub(crate) removed_before: AtomicU64,
 }
 
-/// What a log shares with its background tasks.
+/// The part of a log that its background tasks use, too.
 pub(crate) struct LogShared {
     pub(crate) objects: Arc<Objects>,
     pub(crate) history: History,
     pub(crate) node: String,
 }
 
-/// What is behind a position.
+/// The answer to a read behind a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Found {
     /// The next group, and the position behind it.
@@ -45,7 +45,7 @@ pub enum Found {
     Removed,
 }
 
-/// What the log has at the sequence number of a position.
+/// The comparison of a position with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// The group that ends at this position, or the position is where the history begins.
@@ -58,7 +58,7 @@ pub enum Standing {
     Other,
 }
 
-/// What an object of the log holds.
+/// The content of an object of the log.
 pub(crate) enum Look {
     Content(Bytes),
     Missing,

@@ -1,4 +1,4 @@
-//! What the nodes of a cluster say about themselves.
+//! The records in which the nodes of a cluster describe themselves.
 
 use serde::{Deserialize, Serialize};
 
