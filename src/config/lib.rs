@@ -109,6 +109,8 @@ pub struct Config {
     pub webhook_private_addresses: bool,
     /// The `Cache-Control` of answers that have an entity tag.
     pub cache_control: String,
+    /// True if answers and messages of webhooks have the tags by which a cache in front of the server forgets answers.
+    pub cache_tags: bool,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
 }
@@ -138,7 +140,8 @@ impl Config {
 
     /// Returns a hash of the settings that change answers, and so should be the same on all servers of a cluster.
     pub fn hash_of_shared_settings(&self) -> String {
-        let shared = (&self.video_hosts, self.changes_kept, &self.public_url, self.max_body_bytes, &self.cache_control);
+        let Config { video_hosts, changes_kept, public_url, max_body_bytes, cache_control, cache_tags, .. } = self;
+        let shared = (video_hosts, changes_kept, public_url, max_body_bytes, cache_control, cache_tags);
         // A tuple of texts, numbers and lists is always JSON. The same on all builds, unlike a hash of the standard library.
         let hash = blake3::hash(&serde_json::to_vec(&shared).unwrap_or_default()).to_hex();
         hash[..16].to_owned()
@@ -220,6 +223,7 @@ impl Config {
             changes_kept: settings.changes_kept.unwrap_or_default(),
             webhook_private_addresses: settings.webhook_private_addresses.unwrap_or_default(),
             cache_control: cache_control(settings.cache_control.unwrap_or_default())?,
+            cache_tags: settings.cache_tags.unwrap_or_default(),
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }

@@ -132,6 +132,12 @@ pub struct Settings {
     #[arg(long, value_name = "TEXT")]
     pub cache_control: Option<String>,
 
+    /// Name what an answer depends on in `Surrogate-Key` and `Cache-Tag`, for a cache in front of the server
+    /// [env: BINDERY_CACHE_TAGS]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true",
+        value_parser = BoolishValueParser::new())]
+    pub cache_tags: Option<bool>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -242,6 +248,7 @@ impl Settings {
             store_cache_mib: Some(32),
             changes_kept: Some(1_000_000),
             cache_control: Some("private, no-cache".to_owned()),
+            cache_tags: Some(false),
             webhook_private_addresses: Some(false),
             analytics: AnalyticsSettings {
                 sites: Some(Vec::new()),
@@ -284,6 +291,7 @@ impl Settings {
             changes_kept: self.changes_kept.or(weaker.changes_kept),
             webhook_private_addresses: self.webhook_private_addresses.or(weaker.webhook_private_addresses),
             cache_control: self.cache_control.or(weaker.cache_control),
+            cache_tags: self.cache_tags.or(weaker.cache_tags),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer_cache;
 pub(crate) mod bounded;
+pub(crate) mod cache_tags;
 pub(crate) mod encoding;
 pub(crate) mod links;
 pub(crate) mod offload;

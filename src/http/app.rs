@@ -7,7 +7,7 @@ use bindery_analytics::Analytics;
 use bindery_config::Config;
 use bindery_content::Content;
 use bindery_model::time::{Millis, now_millis};
-use bindery_webhooks::Webhooks;
+use bindery_webhooks::{WebhookOptions, Webhooks};
 
 use crate::answer::answer_cache::AnswerCache;
 use crate::answer::encoding::EncodedAnswers;
@@ -57,7 +57,9 @@ impl App {
     pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
         let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
-        let webhooks = Webhooks::new(content.clone(), config.webhook_private_addresses);
+        let options =
+            WebhookOptions { private_addresses: config.webhook_private_addresses, cache_tags: config.cache_tags };
+        let webhooks = Webhooks::new(content.clone(), options);
         let key = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref());
         let cluster_key = key.map(|key| ClusterKey::new(key.secret()));
         let (started_at, access_log) = (now_millis(), AccessLog::new(&config));

@@ -50,12 +50,20 @@ struct RunningWebhook {
     task: JoinHandle<()>,
 }
 
+/// The settings of all webhooks.
+#[derive(Debug, Clone, Copy)]
+pub struct WebhookOptions {
+    /// True if messages may be sent to loopback, private and link-local addresses.
+    pub private_addresses: bool,
+    /// True if messages name the tags of the answers that the change has made obsolete (`API.md` 4.24).
+    pub cache_tags: bool,
+}
+
 impl Webhooks {
     /// Returns the deliveries of this content, which begin with [`Webhooks::run`].
-    pub fn new(content: Content, allows_private_addresses: bool) -> Webhooks {
+    pub fn new(content: Content, options: WebhookOptions) -> Webhooks {
         let (stopping, _) = watch::channel(false);
-        let (sender, running, not_started) =
-            (Sender::new(allows_private_addresses), Mutex::default(), Mutex::default());
+        let (sender, running, not_started) = (Sender::new(options), Mutex::default(), Mutex::default());
         Webhooks(Arc::new(WebhooksState { content, sender, running, not_started, stopping }))
     }
 

@@ -14,6 +14,7 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
+use super::WebhookOptions;
 use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
 use super::progress::{WaitingChange, message_id};
 use super::signature::sign;
@@ -66,7 +67,7 @@ pub(super) struct Pace {
 #[derive(Clone)]
 pub(super) struct Sender {
     client: Option<reqwest::Client>,
-    allows_private_addresses: bool,
+    options: WebhookOptions,
     access: Arc<Access>,
     prompt: Arc<Lane>,
     patient: Arc<Lane>,
@@ -94,6 +95,20 @@ impl Lane {
     }
 }
 
+/// The answers that a change made obsolete, for a cache that cannot read the body of a message (`API.md` 4.24.3).
+struct Purge {
+    /// The tags, separated by spaces.
+    tags: String,
+    /// The number of a state that includes the change.
+    number: u64,
+}
+
+impl Purge {
+    fn of(change: &WaitingChange, content: &Content) -> Purge {
+        Purge { tags: format!("{} {}", change.blueprint, change.id), number: content.number() }
+    }
+}
+
 /// The outcome of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SendOutcome {
@@ -108,14 +123,14 @@ pub struct SendOutcome {
 }
 
 impl Sender {
-    pub(super) fn new(allows_private_addresses: bool) -> Sender {
-        let client = client(allows_private_addresses);
+    pub(super) fn new(options: WebhookOptions) -> Sender {
+        let client = client(options.private_addresses);
         if let Err(error) = &client {
             tracing::error!(%error, "webhooks cannot be delivered");
         }
         Sender {
             client: client.ok(),
-            allows_private_addresses,
+            options,
             access: Arc::new(Access::everything("webhook")),
             prompt: Lane::new(&PROMPT),
             patient: Lane::new(&PATIENT),
@@ -136,7 +151,8 @@ impl Sender {
         let (Ok(sending), Ok(making)) = (lane.sending().await, lane.making.acquire().await) else {
             return failed(&message, STOPPING);
         };
-        let body = match self.body(content, change).await {
+        let purge = self.options.cache_tags.then(|| Purge::of(change, content));
+        let body = match self.body(content, change, purge.as_ref()).await {
             Ok(body) => body,
             Err(error) => return failed(&message, &error),
         };
@@ -144,7 +160,7 @@ impl Sender {
         drop(making);
         let place = LanePermit { _sending: sending, _memory: memory };
         let bytes = body.len();
-        let sent = self.send(webhook, &message, body);
+        let sent = self.send(webhook, &message, body, purge);
         let sent = if is_slow { sent.await } else { self.change_lanes_if_slow(sent, place, bytes).await };
         pace.is_slow.store(sent.milliseconds >= SLOW.as_millis() as u64, Ordering::Relaxed);
         sent
@@ -174,15 +190,18 @@ impl Sender {
     pub(super) async fn send_test(&self, webhook: &Webhook) -> SendOutcome {
         let at = now_millis();
         let message = format!("msg_{}_test_{at}", webhook.id);
-        let body = json!({
+        let mut body = json!({
             "number": null, "at": format_millis(at), "op": "test", "blueprint": null, "id": null, "resource": null,
         });
+        if self.options.cache_tags {
+            body["tags"] = Value::Null;
+        }
         let Ok(_sending) = self.prompt.sending().await else { return failed(&message, STOPPING) };
-        self.send(webhook, &message, body.to_string()).await
+        self.send(webhook, &message, body.to_string(), None).await
     }
 
     /// Returns the change with the resource as a token with `preview` gets it. The resource is null if it was deleted.
-    async fn body(&self, content: &Content, change: &WaitingChange) -> Result<String, String> {
+    async fn body(&self, content: &Content, change: &WaitingChange, purge: Option<&Purge>) -> Result<String, String> {
         let resource = match change.is_deletion() {
             true => "null".to_owned(),
             false => {
@@ -192,26 +211,32 @@ impl Sender {
         };
         let WaitingChange { number, at, op, blueprint, id, .. } = change;
         let at = Value::from(format_millis(*at));
+        let tags = purge.map_or_else(String::new, |Purge { tags, .. }| {
+            format!(r#","tags":{}"#, Value::from(tags.split(' ').collect::<Vec<_>>()))
+        });
         Ok(format!(
-            r#"{{"number":{number},"at":{at},"op":"{op}","blueprint":"{blueprint}","id":"{id}","resource":{resource}}}"#
+            r#"{{"number":{number},"at":{at},"op":"{op}","blueprint":"{blueprint}","id":"{id}","resource":{resource}{tags}}}"#
         ))
     }
 
-    async fn send(&self, webhook: &Webhook, message: &str, body: String) -> SendOutcome {
+    async fn send(&self, webhook: &Webhook, message: &str, body: String, purge: Option<Purge>) -> SendOutcome {
         let Some(client) = &self.client else { return failed(message, "the server cannot make connections") };
         // A name was checked when it was resolved. An address is never resolved, so it is checked here.
-        if !self.allows_private_addresses && is_private_address(&webhook.url) {
+        if !self.options.private_addresses && is_private_address(&webhook.url) {
             return failed(message, refused());
         }
         let seconds = now_millis() / 1_000;
         let signature = sign(&webhook.secret, message, seconds, body.as_bytes());
-        let request = client
+        let mut request = client
             .post(&webhook.url)
             .header("content-type", "application/json")
             .header("webhook-id", message)
             .header("webhook-timestamp", seconds.to_string())
             .header("webhook-signature", signature)
             .body(body);
+        if let Some(Purge { tags, number }) = purge {
+            request = request.header("surrogate-key", tags).header("bindery-number", number.to_string());
+        }
         let started = Instant::now();
         let answer = request.send().await;
         let milliseconds = started.elapsed().as_millis() as u64;

@@ -12,6 +12,7 @@ mod blueprints;
 mod bounds;
 mod browser;
 mod bulk;
+mod cache_tags;
 mod changes;
 mod clients;
 mod cluster;

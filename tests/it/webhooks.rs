@@ -107,6 +107,31 @@ fn path(webhook: &Value) -> String {
     format!("/v2/webhooks/{}", webhook["id"].as_str().unwrap())
 }
 
+/// `API.md` 4.24.3.
+#[test]
+fn with_cache_tags_a_message_names_the_tags_of_the_answers_that_a_change_made_obsolete() {
+    let server = Server::start_with(&["--webhook-private-addresses", "--cache-tags"]);
+    server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let receiving = Receiving::accepting();
+    let created = webhook(&server, &receiving.url, &ALL);
+    let id = server.create("notes", json!({ "title": "One" }));
+    server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
+    let mut numbers = Vec::new();
+    for op in ["created", "deleted"] {
+        let message = receiving.next();
+        assert_eq!((&message.json()["op"], &message.json()["tags"]), (&json!(op), &json!(["notes", id])));
+        assert_eq!(message.headers["surrogate-key"], format!("notes {id}"));
+        numbers.push(message.headers["bindery-number"].parse::<u64>().unwrap());
+    }
+    assert!(numbers[0] <= numbers[1], "{numbers:?}");
+    let now = server.get("/v2/resources/notes").expect(200).header("bindery-number").unwrap().parse::<u64>().unwrap();
+    assert_eq!(now, numbers[1], "nothing was written after the deletion");
+    server.post(&format!("{}/test", path(&created)), &json!({})).expect(200);
+    let test = receiving.next();
+    assert_eq!(test.json()["tags"], Value::Null);
+    assert!(!test.headers.contains_key("surrogate-key"));
+}
+
 const ALL: [&str; 5] = ["created", "updated", "published", "unpublished", "deleted"];
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use bindery_index::{Hits, MatchSet, Position};
 use bindery_model::error::Result;
+use bindery_model::id::ResourceId;
 use bindery_query::{ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
 
@@ -23,6 +24,8 @@ use crate::read::view::{View, ViewSearch};
 pub struct ListPage {
     /// The resource objects as JSON text: an array.
     pub resources: String,
+    /// The ids of these resources, in order.
+    pub ids: Vec<ResourceId>,
     /// The related resources, if they were asked for: also a JSON array.
     pub included: Option<String>,
     /// The position of the page.
@@ -170,7 +173,8 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
     let mut resources = objects;
     resources.insert(0, '[');
     resources.push(']');
-    ListPage { resources, included, place, total: hits.total, aggregates, explained }
+    let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
+    ListPage { resources, ids, included, place, total: hits.total, aggregates, explained }
 }
 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {

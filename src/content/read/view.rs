@@ -220,6 +220,11 @@ impl View {
         })
     }
 
+    /// Returns whether the token sees a blueprint of this slug.
+    pub fn knows(&self, slug: &str) -> bool {
+        self.state.visible(&self.access, slug).is_ok()
+    }
+
     /// Plans a search. `offset` is the start of the page that it looks for.
     pub(super) fn plan<P: AsRef<Query>>(
         &self,

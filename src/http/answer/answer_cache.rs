@@ -28,6 +28,7 @@ use quick_cache::sync::Cache;
 use tokio::sync::watch;
 
 use crate::answer::bounded::bounded;
+use crate::answer::cache_tags::CacheTags;
 use crate::answer::respond::{cacheable, not_modified};
 use crate::error::Failure;
 
@@ -64,6 +65,8 @@ pub(crate) struct CachedAnswer {
     pub(crate) etag: HeaderValue,
     /// The headers that the body depends on.
     pub(crate) vary: &'static str,
+    /// The tags for a cache in front of the server; `None` unless the setting `cache_tags` is on.
+    pub(crate) tags: Option<CacheTags>,
     pub(crate) body: Bytes,
 }
 
@@ -148,10 +151,14 @@ impl RequestKey {
 impl CachedAnswer {
     /// Returns the response; 304 if the client has the answer already.
     pub(crate) fn respond(self, is_known: bool) -> Response {
-        match is_known {
+        let mut response = match is_known {
             true => not_modified(self.etag, self.vary),
             false => cacheable(self.etag, self.vary, self.body),
+        };
+        if let Some(tags) = self.tags {
+            tags.add_to(&mut response);
         }
+        response
     }
 }
 

@@ -1,6 +1,7 @@
 //! `Bindery-Number`, `Bindery-After` and `Bindery-Lag`: how a client reads what it has written, whichever server answers.
 //!
-//! A single server has no use for numbers, and does not name them: they count the writes of everybody, also of drafts.
+//! A single server has no use for numbers unless a cache in front of it compares them (`cache_tags`), and does not name
+//! them: they count the writes of everybody, also of drafts.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -91,14 +92,17 @@ pub(crate) async fn wait_for(app: &App, headers: &HeaderMap) -> Result<(), Failu
 
 /// Adds the number of the state that an answer was made from, and how far the server is behind, if it is.
 pub(crate) fn add(app: &App, response: &mut Response, number: Option<u64>, is_read: bool) {
-    let Some(lag) = app.content.node_lag() else { return };
+    let lag = app.content.node_lag();
+    if lag.is_none() && !app.config.cache_tags {
+        return;
+    }
     let headers = response.headers_mut();
     if let Some(number) = number
         && !headers.contains_key(BINDERY_NUMBER)
     {
         headers.insert(BINDERY_NUMBER, HeaderValue::from(number));
     }
-    if is_read && lag >= MENTIONED_LAG {
+    if is_read && let Some(lag) = lag.filter(|lag| *lag >= MENTIONED_LAG) {
         headers.insert(BINDERY_LAG, HeaderValue::from(lag.as_secs()));
     }
 }

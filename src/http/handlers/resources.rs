@@ -1,6 +1,7 @@
 //! Resources: get, list, create, update, delete, export (`API.md` 4.2 to 4.5). Must not know what a resource holds.
 
 use std::io;
+use std::iter;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -8,7 +9,7 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse, Response};
 use bindery_content::{
     CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, PagePosition,
-    ResourceAnswer, ResourceWriter,
+    ResourceAnswer, ResourceWriter, View,
 };
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
@@ -17,6 +18,7 @@ use bindery_query::RawParams;
 use serde_json::{Value, json};
 
 use crate::answer::answer_cache::{CachedAnswer, RequestKey};
+use crate::answer::cache_tags::CacheTags;
 use crate::answer::links::Links;
 use crate::answer::respond::{
     IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
@@ -58,11 +60,19 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     }
     let make = async || {
         let list = view.list_in_time(&request).await?;
+        let tags = call.app.config.cache_tags.then(|| list_tags(&view, &call.path, &depends_on, &list.ids)).flatten();
         let body = Bytes::from(list_body(list, None, &url, &call.query));
-        Ok(CachedAnswer { version, depends_on, is_ranked, etag, vary, body })
+        Ok(CachedAnswer { version, depends_on, is_ranked, etag, vary, tags, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
     Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
+}
+
+/// Returns the tags of a list: its blueprint, the other blueprints that it depends on, and the resources of the page.
+fn list_tags(view: &View, slug: &str, depends_on: &[String], page: &[ResourceId]) -> Option<CacheTags> {
+    let related = depends_on.iter().map(String::as_str).filter(|related| *related != slug && view.knows(related));
+    let slugs = iter::once(slug).chain(related).map(str::to_owned);
+    CacheTags::new(slugs.chain(page.iter().map(ResourceId::to_string)))
 }
 
 /// Returns the body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
@@ -124,7 +134,9 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
         false => format!("{{\"data\":{data},\"included\":{}}}", view.read_included(&resource, &params).await?),
     };
     let body = Bytes::from(body);
-    let answer = CachedAnswer { version, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, body };
+    let tags = || CacheTags::new(iter::once(id).chain(depends_on.iter().filter(|slug| view.knows(slug))));
+    let tags = call.app.config.cache_tags.then(tags).flatten();
+    let answer = CachedAnswer { version, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, tags, body };
     call.app.answers.keep(&key, &answer);
     Ok(answer.respond(false))
 }

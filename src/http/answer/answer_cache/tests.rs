@@ -19,6 +19,7 @@ fn answer(number: u64, body: impl AsRef<[u8]>) -> CachedAnswer {
         is_ranked: false,
         etag: HeaderValue::from_static("\"x\""),
         vary: "Authorization",
+        tags: None,
         body,
     }
 }
