@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::http::header::{CONNECTION, HOST, HeaderName, TRANSFER_ENCODING, UPGRADE};
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bindery_content::{Leader, NodeStatus};
@@ -19,11 +20,14 @@ use super::numbers::BINDERY_NUMBER;
 use crate::app::App;
 use crate::error::Failure;
 use crate::request::client::Client;
+use crate::transport::body::cut_off;
 
 /// The longest time for a connection to the leader.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for the leader's answer once it is not heard any more.
 const SILENCE: Duration = Duration::from_secs(2);
+/// The longest body, in bytes, that is kept until the leader has answered: if it leads no longer, this node needs it.
+const KEPT_BODY: usize = 64 << 10;
 /// The longest wait until this node has what the leader answered.
 const CATCH_UP: Duration = Duration::from_secs(2);
 
@@ -70,10 +74,52 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     if let (false, Ok(host)) = (request.headers().contains_key(HOST), HeaderValue::from_str(&leader.address)) {
         request.headers_mut().insert(HOST, host);
     }
-    Forwarding::Answered(match send(app, &leader, stream, request).await {
-        Some(response) => response,
-        None => outcome_unknown().into_response(),
-    })
+    let (request, kept) = match Kept::of(request).await {
+        Ok(both) => both,
+        Err(refused) => return Forwarding::Answered(refused),
+    };
+    let Some(response) = send(app, &leader, stream, request).await else {
+        return Forwarding::Answered(outcome_unknown().into_response());
+    };
+    if response.status() != StatusCode::MISDIRECTED_REQUEST {
+        return Forwarding::Answered(response);
+    }
+    // Another node leads since a moment ago. Nothing was applied.
+    app.heard.forget();
+    match kept {
+        Some(kept) => Forwarding::Here(kept.request()),
+        None => {
+            let message = "another server leads the cluster since a moment ago; nothing was applied; try again";
+            Forwarding::Answered(Failure::from(Error::new(Code::LogUnreachable, message)).into_response())
+        }
+    }
+}
+
+/// A request that can be handled once more, because its body is short.
+struct Kept {
+    head: Parts,
+    body: Bytes,
+}
+
+impl Kept {
+    /// Returns the request to forward, and the same request if its body is short enough to be kept.
+    async fn of(request: Request) -> Result<(Request, Option<Kept>), Response> {
+        if request.body().size_hint().upper().is_none_or(|bytes| bytes > KEPT_BODY as u64) {
+            return Ok((request, None));
+        }
+        let (head, body) = request.into_parts();
+        let body = axum::body::to_bytes(body, KEPT_BODY)
+            .await
+            .map_err(|error| Failure::from(cut_off(&error)).into_response())?;
+        let kept = Kept { head: head.clone(), body: body.clone() };
+        Ok((Request::from_parts(head, Body::from(body)), Some(kept)))
+    }
+
+    /// Returns the request as it came.
+    fn request(mut self) -> Request {
+        self.head.headers.remove(BINDERY_NODE);
+        Request::from_parts(self.head, Body::from(self.body))
+    }
 }
 
 /// Accepts a request that another node forwarded, if this node leads.
@@ -129,11 +175,6 @@ async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Reque
             false => {}
         }
     };
-    if response.status() == StatusCode::MISDIRECTED_REQUEST {
-        app.heard.forget();
-        let message = "another server leads the cluster since a moment ago; nothing was applied; try again";
-        return Some(Failure::from(Error::new(Code::LogUnreachable, message)).into_response());
-    }
     let (mut parts, body) = response.into_parts();
     OF_CONNECTION.iter().for_each(|name| drop(parts.headers.remove(name)));
     wait_for(app, &parts.headers).await;
