@@ -22,7 +22,7 @@ const KNOWN: [RegExp, Key][] = [
   [/^must be unique: another variant/, 'fault.taken'],
   [/^must be unique: field/, 'fault.taken'],
   [/^must be unique: the member/, 'fault.email.taken'],
-  [/^must be unique: .*holds this value already/, 'fault.unique'],
+  [/^must be unique: .*holds this value (?:already|by now)/, 'fault.unique'],
   [new RegExp(`^${QUOTED} is taken by another blueprint`), 'fault.blueprint.taken'],
   [new RegExp(`^must not be ${QUOTED}: the slugs .* are reserved`), 'fault.reserved'],
   [/^must contain only letters, digits, `-`, `_`, `\.`, `~` and `\/`; `[^`]*` contains `(.*)`$/, 'fault.slug'],

@@ -12,3 +12,4 @@ export const numberFormat = (tag: string, options?: Intl.NumberFormatOptions): I
 export const dateFormat = (tag: string, options: Intl.DateTimeFormatOptions): Intl.DateTimeFormat => keep('date', tag, options, () => new Intl.DateTimeFormat(tag, options));
 export const relativeFormat = (tag: string): Intl.RelativeTimeFormat => keep('ago', tag, undefined, () => new Intl.RelativeTimeFormat(tag, { numeric: 'auto' }));
 export const pluralRules = (tag: string): Intl.PluralRules => keep('plural', tag, undefined, () => new Intl.PluralRules(tag));
+export const listFormat = (tag: string): Intl.ListFormat => keep('list', tag, undefined, () => new Intl.ListFormat(tag, { type: 'conjunction' }));

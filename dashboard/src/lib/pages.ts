@@ -40,3 +40,17 @@ export function prefetch(url: string): void {
 }
 
 export const forget = (): void => kept.clear();
+
+const listeners = new Set<() => void>();
+
+/** After a write that no list has made itself: those that are shown ask again. */
+export function refresh(): void {
+  forget();
+  for (const listener of listeners) listener();
+}
+
+/** Returns what ends it. */
+export function whenRefreshed(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+}

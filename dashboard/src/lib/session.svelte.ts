@@ -18,6 +18,10 @@ class SessionState {
     return abilities.includes(ability) || (ability === 'view' && abilities.includes('preview'));
   }
 
+  get seesTrash(): boolean {
+    return this.can('preview') && this.can('delete');
+  }
+
   get isOwner(): boolean {
     return this.current?.role === 'owner' || this.can('manage');
   }

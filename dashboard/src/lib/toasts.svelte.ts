@@ -10,19 +10,45 @@ export interface Toast {
   action?: { label: string; run: () => void } | undefined;
 }
 
+const SHORT_MS = 5000;
+const BAD_MS = 10_000;
+/** Long enough to find the button with the keyboard, or to look at what was done. */
+const ACTION_MS = 20_000;
+
 let next = 1;
 
 class Toasts {
   list = $state<Toast[]>([]);
+  private readonly timers = new Map<number, ReturnType<typeof setTimeout>>();
 
   show(text: string, tone: Toast['tone'] = 'good', action?: Toast['action']): void {
     const toast: Toast = { id: next++, text, tone, action };
     this.list = [...this.list.slice(-3), toast];
-    setTimeout(() => this.close(toast.id), tone === 'bad' || action ? 10_000 : 5000);
+    this.release(toast);
+  }
+
+  /** Shows what is being done until it is done. */
+  async during<T>(text: string, work: Promise<T>): Promise<T> {
+    const toast: Toast = { id: next++, text, tone: 'plain' };
+    this.list = [...this.list.slice(-3), toast];
+    return work.finally(() => this.close(toast.id));
+  }
+
+  /** A message that somebody points at, or whose button has the focus, stays. */
+  hold(toast: Toast): void {
+    clearTimeout(this.timers.get(toast.id));
+    this.timers.delete(toast.id);
+  }
+
+  release(toast: Toast): void {
+    this.hold(toast);
+    this.timers.set(toast.id, setTimeout(() => this.close(toast.id), toast.action ? ACTION_MS : toast.tone === 'bad' ? BAD_MS : SHORT_MS));
   }
 
   close(id: number): void {
     this.list = this.list.filter((toast) => toast.id !== id);
+    clearTimeout(this.timers.get(id));
+    this.timers.delete(id);
   }
 }
 
