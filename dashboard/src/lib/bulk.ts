@@ -1,5 +1,6 @@
 // Operations on many resources: in requests of 100, with progress, and a report of what failed.
-import { ApiError, send } from './api';
+import { ApiError, get, send } from './api';
+import type { ListAnswer } from './types';
 import { chunks } from './values';
 
 export type BulkOperation = 'publish' | 'unpublish' | 'delete';
@@ -33,6 +34,26 @@ export async function runBulk(blueprint: string, operation: BulkOperation, ids: 
     progress(handled);
   }
   return report;
+}
+
+/** When each of the published resources among these was published. */
+export async function datesOf(blueprint: string, ids: string[]): Promise<Map<string, string>> {
+  const dates = new Map<string, string>();
+  for (const part of chunks(ids, 100)) {
+    const query = new URLSearchParams({ 'filter[id][in]': part.join(','), fields: 'id,published_at', per_page: '100' });
+    for (const one of (await get<ListAnswer>(`/v2/resources/${blueprint}?${query}`)).data) if (one.published_at) dates.set(one.id, one.published_at);
+  }
+  return dates;
+}
+
+/** Gives each resource a date of its own. Returns how many failed. */
+export async function publishAgain(blueprint: string, dates: Map<string, string>): Promise<number> {
+  let failed = 0;
+  for (const part of chunks([...dates], 100)) {
+    const { body } = await send<BulkAnswer>('PATCH', `/v2/resources/${blueprint}/bulk`, { body: { updates: part.map(([id, date]) => ({ id, published_at: date })) } });
+    failed += body.data.failed?.length ?? 0;
+  }
+  return failed;
 }
 
 export const MOST_SELECTED = 100_000;

@@ -1,7 +1,7 @@
 // One copy of a resource being edited: the values of the server, the values of the form, and how the second become the first.
 // Only what was changed is sent, under the version that the work began from. It must not know how a field is drawn.
 import { ApiError, send } from './api';
-import { forget } from './pages';
+import { forget, refresh } from './pages';
 import { handOver } from './pending';
 import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
@@ -63,7 +63,7 @@ export class Editing {
   newer = $state.raw<Conflict | null>(null);
   sanitized = $state.raw<Sanitized>({});
   changed = $derived(this.fieldsThatDiffer());
-  private etag: string | null = null;
+  etag: string | null = null;
   private madeSlug: string | null = null;
   /** Where the work on an entry without an id is kept. */
   private readonly draft: string;
@@ -389,7 +389,7 @@ export class Editing {
       if (!found || found.etag === this.etag || this.saving) return;
       if (this.dirty) {
         if (found.differences.some((one) => one.by !== 'me')) this.newer = found;
-        else this.etag = found.etag;
+        else [this.etag, this.resource] = [found.etag, found.resource];
         return;
       }
       this.accept({ data: found.resource }, found.etag);
@@ -404,6 +404,13 @@ export class Editing {
   /** What could not be saved is sent again. */
   async retry(): Promise<boolean> {
     return this.waits && !this.saving ? this.save(this.pending ?? {}) : false;
+  }
+
+  /** Takes an unpublishing back. Nothing that was typed since is saved with it. */
+  async publishAgain(publishedAt: string, etag: string | null): Promise<void> {
+    await send('PATCH', this.url(`/${this.id}`), { body: { published_at: publishedAt }, headers: etag ? { 'if-match': etag } : {} });
+    await this.look();
+    refresh();
   }
 
   async remove(): Promise<void> {

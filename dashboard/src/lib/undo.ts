@@ -1,0 +1,48 @@
+// Says what was done, with a button that takes it back. It must not know any component.
+import { publishAgain } from './bulk';
+import { t, type Key } from './i18n.svelte';
+import { refresh } from './pages';
+import { href, route } from './router.svelte';
+import { showError, toasts } from './toasts.svelte';
+import { keyOf, restoreAll, whyItStays, type Waiting } from './trash';
+import type { Blueprint } from './types';
+
+/** More are found in the trash: bringing them back one by one would take minutes. */
+const MOST_RESTORED = 1000;
+
+/** Resources were deleted. Without a trash nothing can be taken back. */
+export function sayDeleted(blueprint: Blueprint, ids: string[], without: Key): void {
+  if (!blueprint.trash || ids.length === 0) return toasts.show(t(without, { count: ids.length }));
+  const said = t('trash.moved', { count: ids.length });
+  if (ids.length > MOST_RESTORED) return toasts.show(said, 'good', openTrash());
+  toasts.show(said, 'good', { label: t('undo'), run: () => void bringBack(ids.map((id) => ({ blueprint: blueprint.slug, id }))) });
+}
+
+const openTrash = () => ({ label: t('trash.open'), run: () => route.go(href('trash')) });
+
+async function bringBack(items: Waiting[]): Promise<void> {
+  const failed = await toasts.during(t('trash.restoring', { count: items.length }), restoreAll(items));
+  refresh();
+  const done = items.length - failed.size;
+  const first = items.find((one) => failed.has(keyOf(one)));
+  if (first) return toasts.show(t('trash.restored.partly', { done, failed: failed.size, why: whyItStays(first, failed.get(keyOf(first))) }), 'bad', openTrash());
+  const [only] = items;
+  toasts.show(t('trash.restored', { count: done }), 'good', only && done === 1 ? { label: t('open'), run: () => route.go(href('content', only.blueprint, only.id)) } : undefined);
+}
+
+/** Resources were made drafts. They get the dates back that they had. */
+export function sayUnpublished(blueprint: string, dates: Map<string, string>, said: string): void {
+  if (dates.size === 0) return toasts.show(said);
+  toasts.show(said, 'good', { label: t('undo'), run: () => void republish(blueprint, dates) });
+}
+
+async function republish(blueprint: string, dates: Map<string, string>): Promise<void> {
+  try {
+    const failed = await publishAgain(blueprint, dates);
+    refresh();
+    if (failed > 0) toasts.show(t('undo.publish.partly', { done: dates.size - failed, failed }), 'bad');
+    else toasts.show(t('bulk.done.publish', { count: dates.size }));
+  } catch (error) {
+    showError(error);
+  }
+}
