@@ -406,6 +406,19 @@ export class Editing {
     return this.waits && !this.saving ? this.save(this.pending ?? {}) : false;
   }
 
+  /** Brings the values back that these fields had in an earlier version. What was typed into others stays. */
+  async restoreRevision(number: number, fields: string[]): Promise<void> {
+    handOver();
+    const { body, etag } = await send<ResourceAnswer>('POST', this.url(`/${this.id}/history/${number}/restore`), { body: { fields }, headers: this.etag ? { 'if-match': this.etag } : {} });
+    const typed = Object.fromEntries(this.changed.filter(({ slug }) => !fields.includes(slug)).map(({ slug }) => [slug, this.values[slug] ?? null]));
+    this.accept(body, etag);
+    this.values = { ...this.base, ...typed };
+    this.errors = {};
+    this.newer = null;
+    this.keep();
+    refresh();
+  }
+
   /** Takes an unpublishing back. Nothing that was typed since is saved with it. */
   async publishAgain(publishedAt: string, etag: string | null): Promise<void> {
     await send('PATCH', this.url(`/${this.id}`), { body: { published_at: publishedAt }, headers: etag ? { 'if-match': etag } : {} });

@@ -3,8 +3,8 @@
 import type * as api from './apiTypes';
 
 export type {
-  Ability, Author as Actor, Delivery, Error as ErrorBody, Field, FieldSettings, FieldType, Invitation, Member, OpenSession as SessionEntry, Point,
-  Referrers, Role, Sanitized, Seo, Session, Share, Status as ServerStatus, Summary, Trash, TrashEntry, Variant, View,
+  Ability, Author as Actor, Delivery, Error as ErrorBody, Field, FieldSettings, FieldType, History, Invitation, Member, OpenSession as SessionEntry, Point,
+  Referrers, Revision, Role, Sanitized, Seo, Session, Share, Status as ServerStatus, Summary, Trash, TrashEntry, Variant, View,
 } from './apiTypes';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

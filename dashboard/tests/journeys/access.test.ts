@@ -8,9 +8,11 @@ import { api, closeBrowser, create, makeBlueprint, open, openBrowser, settled, s
 
 let id = '';
 before(async () => {
-  await makeBlueprint('access-notes', { variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }], seo: { content: 'rich', focus_keyword: null, title: 'text', description: null, slug: 'slug' } });
+  await makeBlueprint('access-notes', { trash: { days: 30 }, history: { keep: 50, days: 365 }, variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }], seo: { content: 'rich', focus_keyword: null, title: 'text', description: null, slug: 'slug' } });
   const authors = (await api<{ data: { id: string }[] }>('GET', '/v2/resources/authors?per_page=2')).body.data.map((one) => one.id);
   id = await create('access-notes', { text: 'A note', rich: '<h2>A heading</h2><p>Text with a <a href="/x">link</a> and <code>code</code>.</p><table><thead><tr><th>A</th></tr></thead><tbody><tr><td>1</td></tr></tbody></table>', slug: 'a-note', choices: ['a'], tags: ['x'], one: authors[0], many: authors, price: { amount: 1, currency: 'EUR' } });
+  await api('PATCH', `/v2/resources/access-notes/${id}`, { attributes: { text: 'A longer note', rich: '<h2>A heading</h2><p>Words with a <a href="/x">link</a>.</p>', number: 3 } });
+  for (const text of ['Deleted', 'Also deleted']) await api('DELETE', `/v2/resources/access-notes/${await create('access-notes', { text, slug: text.toLowerCase().replace(' ', '-') })}`);
 });
 after(closeBrowser);
 
@@ -28,6 +30,12 @@ const SCREENS: [string, string, ((page: Page) => Promise<void>)?][] = [
     await page.keyboard.press('Control+s');
     await page.locator('.fault').first().waitFor();
   }],
+  ['an earlier version', '/content/access-notes/ID', async (page) => {
+    await page.locator('.revision').nth(1).click();
+    await page.locator('dialog ins').first().waitFor();
+  }],
+  ['trash', '/trash?blueprint=access-notes', async (page) => page.locator('.entry input').first().check()],
+  ['empty trash', '/trash?blueprint=authors'],
   ['singular', '/content/site-settings', async (page) => page.locator('.builder').waitFor()],
   ['read-only', '/content/contact-messages'],
   ['blueprints', '/blueprints'],

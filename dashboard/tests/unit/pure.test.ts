@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
+import { htmlDifferences, shortened, textDifferences } from '../../src/lib/differences';
 import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { locale } from '../../src/lib/i18n.svelte';
@@ -234,4 +235,61 @@ test('an excerpt is text with marks, whatever the text looks like', () => {
   assert.equal(markedTitle(row, 'title', 'The A&B, and more'), null);
   assert.deepEqual(excerptOf(row, 'title'), [found('x')]);
   assert.equal(excerptOf(row, 'body')?.length, 2);
+});
+
+/** A text with its changes, as `{-removed-}` and `{+added+}`. */
+const marked = (from: string, to: string): string => (textDifferences(from, to) ?? []).map(({ kind, text }) => (kind === 'same' ? text : kind === 'removed' ? `{-${text}-}` : `{+${text}+}`)).join('');
+
+test('texts are compared by words, and a short word between two changes is part of them', () => {
+  assert.equal(marked('The old house stands here.', 'The new house stands here.'), 'The {-old -}{+new +}house stands here.');
+  assert.equal(marked('same', 'same'), 'same');
+  assert.equal(marked('Größe', 'Grösse'), '{-Größe-}{+Grösse+}');
+  assert.equal(marked('one a two', 'three a four'), '{-one a two-}{+three a four+}');
+  assert.equal(marked('one  two', 'one two'), 'one two', 'white space is not a change');
+});
+
+test('both versions of a text can be read from its differences', () => {
+  const words = 'a bb ccc dddd eeeee , . — ü 12 x_y'.split(' ');
+  let seed = 11;
+  const random = (below: number): number => Math.floor(((seed = (seed * 16807) % 2147483647) / 2147483647) * below);
+  for (let round = 0; round < 300; round += 1) {
+    const make = (): string => Array.from({ length: random(12) }, () => words[random(words.length)]).join(' ');
+    const [from, to] = [make(), make()];
+    const found = textDifferences(from, to)!;
+    const without = (kind: string): string => found.filter((one) => one.kind !== kind).map((one) => one.text).join('').replace(/\s/g, '');
+    assert.equal(without('removed'), to.replace(/\s/g, ''));
+    assert.equal(without('added'), from.replace(/\s/g, ''));
+  }
+});
+
+test('what is far from a change of a long text is left out', () => {
+  const long = 'word '.repeat(400);
+  const short = shortened(textDifferences(`${long}old ${long}`, `${long}new ${long}`)!).map((one) => one.text).join('');
+  assert.ok(short.length < 500 && short.includes('old new'), short);
+  assert.ok(short.startsWith(' … ') && short.endsWith(' … '), short);
+});
+
+test('HTML is compared by its words, within the elements of the newer text', () => {
+  assert.equal(htmlDifferences('<p>The old house</p>', '<p>The new house</p>'), '<p>The <del>old </del><ins>new </ins>house</p>');
+  assert.equal(htmlDifferences('<p>One</p><p>Two</p>', '<p>One</p>'), '<p>One<del><br>Two</del></p>');
+  assert.equal(htmlDifferences('<p>One</p>', '<p>One</p><h2>Two words</h2>'), '<p>One</p><h2><ins>Two words</ins></h2>');
+  assert.equal(htmlDifferences('<p>a plain word</p>', '<p>a <strong>plain</strong> word</p>'), '<p>a <strong><del>plain </del><ins>plain</ins></strong> word</p>', 'words in another formatting have changed');
+  assert.equal(htmlDifferences('<p>a &lt; b</p>', '<p>a &gt; b</p>'), '<p>a <del>&lt; </del><ins>&gt; </ins>b</p>', 'entities stay whole');
+  assert.equal(htmlDifferences('<p><img src="/a.png" alt="x > y"></p>', '<p><img src="/b.png"></p>'), '<p><del><img src="/a.png" alt="x > y"></del><ins><img src="/b.png"></ins></p>');
+  assert.equal(htmlDifferences('<p>Same</p>', '<p class="x">Same</p>'), null, 'nothing that words can show');
+});
+
+test('the blocks of HTML far from a change are left out', () => {
+  const block = (text: string): string => `<p>${text}</p>`;
+  const numbers = Array.from({ length: 9 }, (_, index) => `Number ${index}`);
+  const html = htmlDifferences(numbers.map(block).join(''), numbers.map((one, index) => block(index === 4 ? 'Something else entirely' : one)).join(''))!;
+  assert.ok(html.startsWith('<p>…</p><p>Number 3</p><p><del>'), html);
+  assert.ok(html.endsWith('</p><p>Number 5</p><p>…</p>'), html);
+});
+
+test('texts that have nothing in common are not compared for long', () => {
+  const [from, to] = ['a', 'b'].map((letter) => Array.from({ length: 40_000 }, (_, index) => `${letter}${index}`).join(' '));
+  const start = Date.now();
+  assert.equal(textDifferences(from!, to!), null);
+  assert.ok(Date.now() - start < 3000);
 });

@@ -1,0 +1,70 @@
+// The earlier versions of an entry (API.md 4.22): their list, one of them, and what differs. It must not know any component.
+import { get, remove } from './api';
+import type { Editing } from './editing.svelte';
+import { fieldOf } from './blueprints.svelte';
+import { t } from './i18n.svelte';
+import type { Attributes, Blueprint, Field, History, Json, Resource, Revision } from './types';
+
+/** What an earlier version is compared with: the entry now, the version before it, or nothing. */
+export type Comparison = 'now' | 'before' | 'whole';
+
+/** A field whose value differs between two versions. */
+export interface FieldChange {
+  field: Field;
+  older: Json;
+  newer: Json;
+}
+
+export interface OpenRevision {
+  values: Attributes;
+  changes: FieldChange[];
+}
+
+function url(editing: Editing, path: string, parameters: Record<string, string> = {}): string {
+  const query = new URLSearchParams({ ...(editing.variant ? { variant: editing.variant } : {}), ...parameters });
+  return `/v2/resources/${editing.blueprint.slug}/${editing.id}/history${path}?${query}`;
+}
+
+export interface RevisionPage {
+  revisions: Revision[];
+  /** What the next page is asked for with. */
+  next: string | null;
+}
+
+export async function revisionsOf(editing: Editing, limit: number, cursor: string | null): Promise<RevisionPage> {
+  const { data, links } = await get<History>(url(editing, '', { limit: String(limit), ...(cursor ? { cursor } : {}) }));
+  return { revisions: data, next: links.next && new URL(links.next, location.href).searchParams.get('cursor') };
+}
+
+interface Answer {
+  data: Resource;
+  changes?: Record<string, { from: Json; to: Json }>;
+}
+
+/** One version, with what differs from another one. */
+export async function openRevision(editing: Editing, number: number, comparison: Comparison): Promise<OpenRevision> {
+  // Numbers of revisions have no gaps.
+  const compare = { now: 'live', before: String(number - 1), whole: null }[comparison];
+  const { data, changes = {} } = await get<Answer>(url(editing, `/${number}`, compare ? { compare } : {}));
+  const found = editing.blueprint.fields.flatMap((field): FieldChange[] => {
+    const one = changes[field.slug];
+    if (!one) return [];
+    return [comparison === 'now' ? { field, older: one.from, newer: one.to } : { field, older: one.to, newer: one.from }];
+  });
+  return { values: data.attributes, changes: found };
+}
+
+/** In every language, only what the entry says now stays. */
+export const deleteHistory = (editing: Editing): Promise<void> => remove(`/v2/resources/${editing.blueprint.slug}/${editing.id}/history`);
+
+const MOST_NAMED = 3;
+
+/** Such as "Changed: Title, Text". */
+export function summaryOf(blueprint: Blueprint, revision: Revision): string {
+  const op = t(`history.op.${revision.op}`);
+  // The first version changed every field that has a value.
+  if (revision.fields.length === 0 || revision.op === 'created') return op;
+  const names = revision.fields.map((slug) => fieldOf(blueprint, slug)?.name ?? slug);
+  const fields = names.slice(0, MOST_NAMED).join(', ');
+  return names.length > MOST_NAMED ? t('history.fields.many', { op, fields, count: names.length - MOST_NAMED }) : t('history.fields', { op, fields });
+}

@@ -1,0 +1,321 @@
+// Nothing is lost by mistake: Undo, the trash, and the earlier versions of an entry, with the keyboard only.
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
+
+after(closeBrowser);
+
+const NOTE = [['Text', 'text'], ['Body', 'rich-text'], ['Count', 'number']] as const;
+const KEPT = { trash: { days: 30 }, history: { keep: 50, days: 365 } };
+
+const statusOf = async (blueprint: string, id: string): Promise<number> => (await api('GET', `/v2/resources/${blueprint}/${id}`)).status;
+
+/** Chooses in the search over everything. */
+async function choose(page: Page, words: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  const search = page.getByRole('dialog', { name: 'Search everything' });
+  await search.waitFor();
+  await page.keyboard.type(words);
+  await search.getByRole('option', { selected: true }).filter({ hasText: new RegExp(words, 'i') }).waitFor();
+  await page.keyboard.press('Enter');
+}
+
+/** Presses Tab until the focus is at what has this name, and fails if it never is. */
+async function reach(page: Page, name: string | RegExp): Promise<void> {
+  const wanted = typeof name === 'string' ? `^${name}$` : name.source;
+  for (let step = 0; step < 120; step += 1) {
+    const found = await page.evaluate((pattern) => {
+      const element = document.activeElement as HTMLElement;
+      return new RegExp(pattern).test((element.getAttribute('aria-label') ?? element.textContent ?? '').trim());
+    }, wanted);
+    if (found) return;
+    await page.keyboard.press('Tab');
+  }
+  assert.fail(`${wanted} is not reached`);
+}
+
+async function press(page: Page, name: string | RegExp): Promise<void> {
+  await reach(page, name);
+  await page.keyboard.press('Enter');
+}
+
+test('what was deleted or unpublished comes back with Undo', async () => {
+  await makeBlueprint('undo-notes', { trash: { days: 30 } }, NOTE);
+  const date = '2020-02-03T04:05:06.000+00:00';
+  const id = await create('undo-notes', { text: 'Come back', body: '<p>Hello</p>' }, date);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/undo-notes/${id}`);
+  await page.locator('.prose').waitFor();
+
+  await choose(page, 'Unpublish');
+  await toast(page, 'Unpublished.');
+  assert.equal((await read('undo-notes', id)).published_at, null);
+  await choose(page, 'Undo');
+  await toast(page, 'Published.');
+  assert.equal((await read('undo-notes', id)).published_at, date, 'the old date is back');
+  await page.locator('.top').getByText('Published', { exact: true }).waitFor();
+
+  // A change that was saved with it must not get onto the site by Undo.
+  await field(page, 'text').getByRole('textbox').fill('Come back, please');
+  await choose(page, 'Unpublish');
+  await page.waitForFunction(() => [...document.querySelectorAll('.toast')].some((one) => one.textContent?.includes('Unpublished') && !one.textContent.includes('Undo')));
+
+  await choose(page, 'Delete');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('You can bring it back for 30 days.').waitFor();
+  await press(page, 'Delete');
+  await toast(page, 'Moved to the trash.');
+  await page.getByTestId('total').getByText('0 entries').waitFor();
+  assert.equal(await statusOf('undo-notes', id), 404);
+  await choose(page, 'Undo');
+  await toast(page, 'It is back.');
+  await page.getByRole('link', { name: 'Come back, please' }).waitFor();
+  assert.equal(await statusOf('undo-notes', id), 200);
+
+  // The button itself is reached, too.
+  await page.keyboard.press('x');
+  await page.locator('tbody a.title').first().focus();
+  await page.keyboard.press('x');
+  await page.getByText('1 selected').waitFor();
+  await press(page, 'Delete');
+  await page.getByRole('dialog').getByText('for 30 days').waitFor();
+  await press(page, 'Delete');
+  await page.getByTestId('total').getByText('0 entries').waitFor();
+  await press(page, 'Undo');
+  await page.getByRole('link', { name: 'Come back, please' }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('Undo after bulk operations gives each entry its own date, and says what did not come back', async () => {
+  const unique = [['Text', 'text'], ['Code', 'text'], ['Parent', 'reference', { blueprint: 'undo-many', on_delete: 'restrict' }]] as const;
+  await makeBlueprint('undo-many', { trash: { days: 1 } }, unique.slice(0, 2));
+  const found = await api<{ data: { fields: Record<string, unknown>[] } }>('GET', '/v2/blueprints/undo-many');
+  const fields = found.body.data.fields.map((one) => ({ ...one, unique: one.slug === 'code' }));
+  const changed = await api('PATCH', '/v2/blueprints/undo-many', { fields });
+  assert.equal(changed.status, 200, JSON.stringify(changed.body));
+  const dates = ['2019-01-01T00:00:00.000+00:00', '2020-01-01T00:00:00.000+00:00'];
+  const ids = await Promise.all(dates.map((date, index) => create('undo-many', { text: `Entry ${index}`, code: `c${index}` }, date)));
+  const draft = await create('undo-many', { text: 'Draft', code: 'c2' });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/content/undo-many');
+  await page.locator('tbody a.title').first().waitFor();
+
+  const selectAll = async (): Promise<void> => {
+    await reach(page, 'Select all rows of this page');
+    await page.keyboard.press('Space');
+    await page.getByText('3 selected').waitFor();
+  };
+  await selectAll();
+  await press(page, 'Unpublish');
+  await page.getByRole('dialog').waitFor();
+  await press(page, 'Unpublish');
+  await toast(page, '3 entries unpublished.');
+  await choose(page, 'Undo');
+  await toast(page, '2 entries published.');
+  for (const [index, id] of ids.entries()) assert.equal((await read('undo-many', id)).published_at, dates[index]);
+  assert.equal((await read('undo-many', draft)).published_at, null, 'a draft stays one');
+
+  await page.locator('#screen').focus();
+  await selectAll();
+  await press(page, 'Delete');
+  await page.getByRole('dialog').getByText('for one day').waitFor();
+  await press(page, 'Delete');
+  await toast(page, '3 entries moved to the trash.');
+  await create('undo-many', { text: 'Takes its code', code: 'c1' });
+  await choose(page, 'Undo');
+  await toast(page, '2 back, 1 still in the trash. Another entry has the same value in Code by now.');
+  await choose(page, 'Open the trash');
+  await page.getByRole('heading', { name: 'Trash' }).waitFor();
+  await page.getByText('Entry 1').waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('without a trash a deletion is final, and says so', async () => {
+  await makeBlueprint('final-notes', {}, NOTE);
+  const id = await create('final-notes', { text: 'For good' });
+  const { page, context } = await signedIn('Una', 'editor');
+  await open(page, `/content/final-notes/${id}`);
+  await choose(page, 'Delete');
+  await page.getByRole('dialog').getByText('This cannot be undone.').waitFor();
+  await press(page, 'Delete');
+  await toast(page, 'Deleted.');
+  assert.equal(await page.locator('.toast').getByRole('button', { name: 'Undo' }).count(), 0);
+  await context.close();
+});
+
+test('the trash lists what was deleted, and lets it back as it was, as a draft, or go for good', async () => {
+  await makeBlueprint('bin-notes', KEPT, NOTE);
+  await makeBlueprint('bin-links', {}, [['Text', 'text'], ['Note', 'reference', { blueprint: 'bin-notes' }]]);
+  const date = '2020-02-03T04:05:06.000+00:00';
+  const ids: string[] = [];
+  for (const name of ['First', 'Second', 'Third', 'Fourth']) ids.push(await create('bin-notes', { text: `${name} note` }, date));
+  await create('bin-links', { text: 'A link', note: ids[0] });
+  for (const id of ids) await api('DELETE', `/v2/resources/bin-notes/${id}`);
+
+  const { page, context, troubles } = await signedIn('Una', 'editor', { width: 360, height: 740 });
+  await open(page, '/');
+  await choose(page, 'Trash');
+  await page.getByRole('heading', { name: 'Trash' }).waitFor();
+  await page.getByLabel('Blueprint').selectOption('bin-notes');
+  await page.getByTestId('total').getByText('4 entries').waitFor();
+  assert.deepEqual(await page.locator('.entry .title').allInnerTexts(), ['Fourth note', 'Third note', 'Second note', 'First note'], 'newest first');
+  await page.locator('.entry', { hasText: 'First note' }).getByText('Was used in bin-links · Note (1)').waitFor();
+  await page.locator('.entry', { hasText: 'First note' }).getByText(/gone for good in (30 days|4 weeks|1 month|next month)|next month/).waitFor();
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+
+  await press(page, 'Restore Fourth note');
+  await toast(page, 'It is back.');
+  assert.equal((await read('bin-notes', ids[3]!)).published_at, date);
+  await page.getByTestId('total').getByText('3 entries').waitFor();
+
+  await press(page, 'More for Third note');
+  await press(page, 'Restore as draft');
+  await page.getByTestId('total').getByText('2 entries').waitFor();
+  assert.equal((await read('bin-notes', ids[2]!)).published_at, null);
+
+  await reach(page, 'Select all rows of this page');
+  await page.keyboard.press('Space');
+  await page.getByText('2 selected').waitFor();
+  await press(page, 'Delete for good');
+  await page.getByRole('dialog').getByText('Delete 2 entries for good?').waitFor();
+  await press(page, 'Delete for good');
+  await page.getByText('The trash is empty').waitFor();
+  assert.equal((await api('POST', `/v2/trash/${ids[0]}/restore`)).status, 404);
+  assert.deepEqual(troubles, []);
+  await context.close();
+
+  for (const role of ['author', 'viewer']) {
+    const other = await signedIn('Vera', role);
+    await open(other.page, '/');
+    await other.page.getByRole('link', { name: 'Settings' }).waitFor();
+    assert.equal(await other.page.getByRole('link', { name: 'Trash' }).count(), 0, role);
+    await other.context.close();
+  }
+});
+
+test('the trash has pages, and says which values are taken', async () => {
+  await makeBlueprint('bin-pages', { trash: { days: 30 } }, [['Text', 'text'], ['Slug', 'slug']]);
+  const found = await api<{ data: { fields: Record<string, unknown>[] } }>('GET', '/v2/blueprints/bin-pages');
+  await api('PATCH', '/v2/blueprints/bin-pages', { fields: found.body.data.fields.map((one) => ({ ...one, name: one.slug === 'slug' ? 'Address' : one.name, unique: one.slug === 'slug' })) });
+  const ids: string[] = [];
+  for (let number = 1; number <= 26; number += 1) ids.push(await create('bin-pages', { text: `Page ${number}`, slug: `page-${number}` }));
+  for (const id of ids) await api('DELETE', `/v2/resources/bin-pages/${id}`);
+  await create('bin-pages', { text: 'Instead', slug: 'page-1' });
+  const { page, context } = await signedIn('Una', 'owner');
+  await open(page, '/trash?blueprint=bin-pages');
+  await page.getByText('1–25 of 26').waitFor();
+  await press(page, 'Next page');
+  await page.getByText('26–26 of 26').waitFor();
+  await page.locator('#screen').focus();
+  await press(page, 'Restore Page 1');
+  await page.locator('.entry .fault').getByText('Another entry has the same value in Address by now. Change it there first.').waitFor();
+  await press(page, 'More for Page 1');
+  await press(page, 'Delete for good');
+  await page.getByRole('dialog').waitFor();
+  await press(page, 'Delete for good');
+  // The page that is empty now gives way to the one before it.
+  await page.getByTestId('total').getByText('25 entries').waitFor();
+  await context.close();
+});
+
+test('earlier versions are compared by words, and fields or all of it come back', async () => {
+  await makeBlueprint('past-notes', KEPT, NOTE);
+  const id = await create('past-notes', { text: 'The old house', body: '<p>It stands on a hill.</p><p>Nobody lives there.</p>', count: 1 }, '2020-02-03T04:05:06Z');
+  await api('PATCH', `/v2/resources/past-notes/${id}`, { attributes: { text: 'The new house', count: 2 } });
+  await api('PATCH', `/v2/resources/past-notes/${id}`, { attributes: { body: '<p>It stands on a high hill.</p><p>Nobody lives there.</p>' } });
+  const { page, context, troubles } = await signedIn('Hana', 'owner');
+  await open(page, `/content/past-notes/${id}`);
+  await page.locator('.prose').waitFor();
+  const revisions = page.locator('.revision');
+  await revisions.nth(2).waitFor();
+  assert.match(await revisions.nth(0).innerText(), /Changed: Body[^]*Now/);
+  assert.match(await revisions.nth(1).innerText(), /Changed: Text, Count/);
+  assert.match(await revisions.nth(2).innerText(), /Created/);
+
+  await press(page, /^Created/);
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Struck out').waitFor();
+  assert.equal(await dialog.locator('del').first().innerText(), 'old ');
+  assert.equal(await dialog.locator('ins').first().innerText(), 'new ');
+  const rich = dialog.frameLocator('iframe');
+  await rich.locator('ins').getByText('high').waitFor();
+  await settled(page);
+
+  // Some fields, at once.
+  for (const name of ['Body', 'Count']) {
+    await reach(page, `Bring back ${name}`);
+    await page.keyboard.press('Space');
+  }
+  await press(page, 'Restore 1 field');
+  await toast(page, 'The earlier version is back. Your site shows it now.');
+  assert.deepEqual((await read('past-notes', id)).attributes, { text: 'The old house', body: '<p>It stands on a high hill.</p><p>Nobody lives there.</p>', count: 2 });
+  assert.equal(await field(page, 'text').getByRole('textbox').inputValue(), 'The old house');
+  await revisions.filter({ hasText: 'Restored: Text' }).waitFor();
+  await choose(page, 'Undo');
+  await toast(page, 'As it was before.');
+  assert.equal((await read('past-notes', id)).attributes.text, 'The new house');
+  await revisions.nth(4).waitFor();
+
+  // All of it into the form, beside what was typed there; nothing is stored before it is saved.
+  await field(page, 'count').getByRole('textbox').fill('7');
+  await press(page, /^Created/);
+  await dialog.getByText('Struck out').waitFor();
+  await reach(page, 'Bring back Count');
+  await page.keyboard.press('Space');
+  await press(page, 'Put into the form');
+  await page.getByText('Not saved yet').first().waitFor();
+  assert.equal((await read('past-notes', id)).attributes.text, 'The new house');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.deepEqual((await read('past-notes', id)).attributes, { text: 'The old house', body: '<p>It stands on a hill.</p><p>Nobody lives there.</p>', count: 7 });
+
+  // What one version changed, and all of it.
+  await press(page, /^Changed: Text, Count/);
+  await dialog.getByLabel('Show').selectOption('before');
+  await dialog.locator('ins', { hasText: 'new' }).waitFor();
+  await dialog.getByLabel('Show').selectOption('whole');
+  await dialog.getByText('The new house').waitFor();
+  await page.keyboard.press('Escape');
+
+  await press(page, 'More about the history');
+  await press(page, 'Delete earlier versions…');
+  await page.getByRole('dialog').getByText('This cannot be undone').waitFor();
+  await press(page, 'Delete them');
+  await toast(page, 'Only the present version is left.');
+  await page.getByText('No earlier versions.').waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('each language has its own history, and a version that somebody replaced meanwhile is not restored over theirs', async () => {
+  await makeBlueprint('past-languages', { ...KEPT, variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, NOTE);
+  const id = await create('past-languages', { text: 'House' });
+  for (const text of ['Haus', 'Das Haus']) await api('PATCH', `/v2/resources/past-languages/${id}?variant=de`, { attributes: { text } });
+  const { page, context } = await signedIn('Hana', 'editor');
+  await open(page, `/content/past-languages/${id}?variant=de`);
+  await page.locator('.revision').nth(1).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'More about the history' }).count(), 0, 'only those who manage delete the history');
+  await page.locator('.revision').nth(1).press('Enter');
+  const dialog = page.getByRole('dialog');
+  await dialog.locator('ins').getByText('Das').waitFor();
+  await api('PATCH', `/v2/resources/past-languages/${id}?variant=de`, { attributes: { text: 'Ein Haus' } });
+  await dialog.getByRole('button', { name: 'Restore this version' }).press('Enter');
+  await dialog.getByText('Somebody saved another version meanwhile.').waitFor();
+  await dialog.locator('ins').getByText('Ein').waitFor();
+  assert.equal((await read('past-languages', id, '?variant=de')).attributes.text, 'Ein Haus');
+  await dialog.getByRole('button', { name: 'Restore this version' }).press('Enter');
+  await toast(page, 'The earlier version is back.');
+  assert.equal((await read('past-languages', id, '?variant=de')).attributes.text, 'Haus');
+  assert.equal((await read('past-languages', id)).attributes.text, 'House');
+  await context.close();
+
+  const viewer = await signedIn('Vera', 'viewer');
+  await open(viewer.page, `/content/past-languages/${id}?variant=de`);
+  await viewer.page.locator('.revision').nth(1).press('Enter');
+  await viewer.page.getByRole('dialog').getByText('Struck out').waitFor();
+  assert.equal(await viewer.page.getByRole('button', { name: /Restore|Put into/ }).count(), 0);
+  await viewer.context.close();
+});
