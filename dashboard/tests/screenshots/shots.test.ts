@@ -34,6 +34,26 @@ async function someTraffic(): Promise<void> {
   await fetch(`${URL_BASE}/v2/analytics/import?site=www.example.com`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}`, 'content-type': 'text/plain' }, body: lines.join('\n') });
 }
 
+/** Writes as the member who is signed in, so that the history has their name. */
+async function write(page: Page, method: string, address: string, body?: unknown): Promise<void> {
+  const { data } = (await (await page.request.get('/v2/session')).json()) as { data: { csrf: string } };
+  const answer = await page.request.fetch(address, { method, headers: { 'x-csrf-token': data.csrf }, ...(body === undefined ? {} : { data: body }) });
+  if (!answer.ok()) throw new Error(await answer.text());
+}
+
+/** Some corrections of an article, and some articles that are gone. */
+async function someMistakes(page: Page, id: string): Promise<void> {
+  const article = `/v2/resources/articles/${id}`;
+  const { data } = (await (await page.request.get(article)).json()) as { data: { attributes: { title: string; body: string; reading_minutes: number } } };
+  const { title, body, reading_minutes } = data.attributes;
+  const first = body.replace(/\bthe\b/, 'each and every');
+  await write(page, 'PATCH', article, { attributes: { title: `${title}, a first draft`, body: first, reading_minutes: reading_minutes + 3 } });
+  await write(page, 'PATCH', article, { attributes: { title, reading_minutes } });
+  await write(page, 'PATCH', article, { attributes: { body } });
+  const others = (await (await page.request.get('/v2/resources/articles?per_page=5&sort=created_at&fields=id')).json()) as { data: { id: string }[] };
+  for (const other of others.data.filter((one) => one.id !== id)) await write(page, 'DELETE', `/v2/resources/articles/${other.id}`);
+}
+
 const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['home', '/'],
   ['content', '/content/articles', async (page) => page.locator('tbody a.title').first().waitFor()],
@@ -79,6 +99,15 @@ test('a picture of every screen', async () => {
     await night.page.waitForTimeout(900);
     await night.page.screenshot({ path: path.join(folder, `dashboard-${name}-dark.png`) });
   }
+  await someMistakes(person.page, id);
+  await open(person.page, `/content/articles/${id}`);
+  await person.page.locator('.revision', { hasText: 'Title' }).last().click();
+  await person.page.locator('dialog ins').first().waitFor();
+  await person.page.waitForTimeout(900);
+  await person.page.screenshot({ path: path.join(folder, 'dashboard-history.png') });
+  await open(person.page, '/trash');
+  await person.page.locator('.entry').first().waitFor();
+  await person.page.screenshot({ path: path.join(folder, 'dashboard-trash.png') });
   const phone = await signedIn('Ada', 'owner', { width: 360, height: 740 });
   await open(phone.page, `/content/articles/${id}`);
   await phone.page.locator('.prose').waitFor();
