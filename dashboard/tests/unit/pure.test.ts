@@ -279,6 +279,24 @@ test('HTML is compared by its words, within the elements of the newer text', () 
   assert.equal(htmlDifferences('<p>Same</p>', '<p class="x">Same</p>'), null, 'nothing that words can show');
 });
 
+test('without what is gone, marked HTML is the newer text, byte for byte', () => {
+  let seed = 5;
+  const random = (below: number): number => Math.floor(((seed = (seed * 16807) % 2147483647) / 2147483647) * below);
+  const words = ['a', 'b &amp; c', 'ü', 'x<br>y', '<strong>bold</strong>', '<a href="/x?a=1&amp;b=2">link, long</a>', '<img src="/i.png" alt="1 > 0">', '<em>in <code>code</code></em>'];
+  const line = (): string => Array.from({ length: random(6) }, () => words[random(words.length)]).join(' ');
+  const blocks = [(): string => `<p>${line()}</p>`, (): string => `<h2 id="h">${line()}</h2>`, (): string => `<ul>\n<li>${line()}</li>\n<li><p>${line()}</p></li></ul>`, (): string => `<table><tbody><tr><td>${line()}</td><td></td></tr></tbody></table>`];
+  const make = (): string => Array.from({ length: 1 + random(2) }, () => blocks[random(blocks.length)]!()).join(random(2) ? '' : '\n');
+  let compared = 0;
+  for (let round = 0; round < 500; round += 1) {
+    const [from, to] = [make(), make()];
+    const html = htmlDifferences(from, to);
+    if (html === null) continue;
+    compared += 1;
+    assert.equal(html.replace(/<del>.*?<\/del>/gs, '').replace(/<\/?ins>/g, ''), to, `${from} → ${to}`);
+  }
+  assert.ok(compared > 400, String(compared));
+});
+
 test('the blocks of HTML far from a change are left out', () => {
   const block = (text: string): string => `<p>${text}</p>`;
   const numbers = Array.from({ length: 9 }, (_, index) => `Number ${index}`);
