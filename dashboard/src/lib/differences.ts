@@ -73,10 +73,11 @@ function withoutCrumbs(runs: Run<Token>[]): Run<Token>[] {
   return joined;
 }
 
-/** The differences of two plain texts; null if they have too little in common. */
+/** The differences of two plain texts. Null if they have too little in common, or differ in white space only. */
 export function textDifferences(from: string, to: string): Piece[] | null {
   const runs = runsOf(wordsOf(from), wordsOf(to));
-  return runs && runs.map(({ kind, tokens }) => ({ kind, text: tokens.map((one) => one.text).join('') }));
+  if (!runs?.some((one) => one.kind !== 'same')) return null;
+  return runs.map(({ kind, tokens }) => ({ kind, text: tokens.map((one) => one.text).join('') }));
 }
 
 const SHOWN_AROUND = 160;

@@ -242,10 +242,9 @@ const marked = (from: string, to: string): string => (textDifferences(from, to) 
 
 test('texts are compared by words, and a short word between two changes is part of them', () => {
   assert.equal(marked('The old house stands here.', 'The new house stands here.'), 'The {-old -}{+new +}house stands here.');
-  assert.equal(marked('same', 'same'), 'same');
   assert.equal(marked('Größe', 'Grösse'), '{-Größe-}{+Grösse+}');
   assert.equal(marked('one a two', 'three a four'), '{-one a two-}{+three a four+}');
-  assert.equal(marked('one  two', 'one two'), 'one two', 'white space is not a change');
+  assert.equal(textDifferences('one  two', 'one two'), null, 'white space is not a change of words');
 });
 
 test('both versions of a text can be read from its differences', () => {
@@ -255,7 +254,11 @@ test('both versions of a text can be read from its differences', () => {
   for (let round = 0; round < 300; round += 1) {
     const make = (): string => Array.from({ length: random(12) }, () => words[random(words.length)]).join(' ');
     const [from, to] = [make(), make()];
-    const found = textDifferences(from, to)!;
+    const found = textDifferences(from, to);
+    if (found === null) {
+      assert.equal(from.replace(/\s/g, ''), to.replace(/\s/g, ''));
+      continue;
+    }
     const without = (kind: string): string => found.filter((one) => one.kind !== kind).map((one) => one.text).join('').replace(/\s/g, '');
     assert.equal(without('removed'), to.replace(/\s/g, ''));
     assert.equal(without('added'), from.replace(/\s/g, ''));
