@@ -279,6 +279,7 @@ test('earlier versions are compared by words, and fields or all of it come back'
   await dialog.getByText('The new house').waitFor();
   await page.keyboard.press('Escape');
 
+  await page.locator('#screen').focus();
   await press(page, 'More about the history');
   await press(page, 'Delete earlier versions…');
   await page.getByRole('dialog').getByText('This cannot be undone').waitFor();
@@ -315,6 +316,6 @@ test('each language has its own history, and a version that somebody replaced me
   await open(viewer.page, `/content/past-languages/${id}?variant=de`);
   await viewer.page.locator('.revision').nth(1).press('Enter');
   await viewer.page.getByRole('dialog').getByText('Struck out').waitFor();
-  assert.equal(await viewer.page.getByRole('button', { name: /Restore|Put into/ }).count(), 0);
+  assert.equal(await viewer.page.getByRole('dialog').getByRole('button', { name: /Restore|Put into/ }).count(), 0);
   await viewer.context.close();
 });
