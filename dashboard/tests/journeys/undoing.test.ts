@@ -191,7 +191,7 @@ test('the trash lists what was deleted, and lets it back as it was, as a draft, 
   for (const role of ['author', 'viewer']) {
     const other = await signedIn('Vera', role);
     await open(other.page, '/');
-    await other.page.getByRole('link', { name: 'Settings' }).waitFor();
+    await other.page.getByRole('link', { name: 'Settings', exact: true }).waitFor();
     assert.equal(await other.page.getByRole('link', { name: 'Trash' }).count(), 0, role);
     await other.context.close();
   }
