@@ -32,6 +32,13 @@ interface Run<T> {
   tokens: T[];
 }
 
+/** The space in front of what is gone belonged to the word before it, which is shown as it is now. */
+function spaced(gone: Token[], before: Token | undefined, shown: Token | undefined): Token[] {
+  const [first, ...rest] = gone;
+  const lost = first && before && shown && shown.text !== '' && /\s$/.test(before.text) && !/\s$/.test(shown.text);
+  return lost ? [{ ...first, text: ` ${first.text}` }, ...rest] : gone;
+}
+
 /** Null if the texts have too little in common to be compared. */
 function runsOf(from: Token[], to: Token[]): Run<Token>[] | null {
   const changes = diffArrays(from.map((one) => one.key), to.map((one) => one.key), { maxEditLength: MOST_CHANGES, timeout: TIMEOUT_MS });
@@ -39,7 +46,7 @@ function runsOf(from: Token[], to: Token[]): Run<Token>[] | null {
   let [left, right] = [0, 0];
   const runs = changes.map(({ added, removed, value }): Run<Token> => {
     const { length } = value;
-    if (removed) return { kind: 'removed', tokens: from.slice(left, (left += length)) };
+    if (removed) return { kind: 'removed', tokens: spaced(from.slice(left, (left += length)), from[left - length - 1], to[right - 1]) };
     // What is the same is shown as it is now.
     if (!added) left += length;
     return { kind: added ? 'added' : 'same', tokens: to.slice(right, (right += length)) };

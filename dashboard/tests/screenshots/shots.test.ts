@@ -46,8 +46,8 @@ async function someMistakes(page: Page, id: string): Promise<void> {
   const article = `/v2/resources/articles/${id}`;
   const { data } = (await (await page.request.get(article)).json()) as { data: { attributes: { title: string; body: string; reading_minutes: number } } };
   const { title, body, reading_minutes } = data.attributes;
-  const first = body.replace(/\bthe\b/, 'each and every');
-  await write(page, 'PATCH', article, { attributes: { title: `${title}, a first draft`, body: first, reading_minutes: reading_minutes + 3 } });
+  const first = body.replace(/\bthe\b/, 'each and every').replace('</p>', ' A sentence that was cut later.</p>');
+  await write(page, 'PATCH', article, { attributes: { title: title.replace(/^\S+/, 'A first draft of'), body: first, reading_minutes: reading_minutes + 3 } });
   await write(page, 'PATCH', article, { attributes: { title, reading_minutes } });
   await write(page, 'PATCH', article, { attributes: { body } });
   const others = (await (await page.request.get('/v2/resources/articles?per_page=5&sort=created_at&fields=id')).json()) as { data: { id: string }[] };
@@ -102,7 +102,7 @@ test('a picture of every screen', async () => {
   await someMistakes(person.page, id);
   await open(person.page, `/content/articles/${id}`);
   await person.page.locator('.revision', { hasText: 'Title' }).last().click();
-  await person.page.locator('dialog ins').first().waitFor();
+  await person.page.locator('dialog del').first().waitFor();
   await person.page.waitForTimeout(900);
   await person.page.screenshot({ path: path.join(folder, 'dashboard-history.png') });
   await open(person.page, '/trash');

@@ -242,6 +242,7 @@ const marked = (from: string, to: string): string => (textDifferences(from, to) 
 
 test('texts are compared by words, and a short word between two changes is part of them', () => {
   assert.equal(marked('The old house stands here.', 'The new house stands here.'), 'The {-old -}{+new +}house stands here.');
+  assert.equal(marked('It is. It was.', 'It is.'), 'It is.{- It was.-}');
   assert.equal(marked('Größe', 'Grösse'), '{-Größe-}{+Grösse+}');
   assert.equal(marked('one a two', 'three a four'), '{-one a two-}{+three a four+}');
   assert.equal(textDifferences('one  two', 'one two'), null, 'white space is not a change of words');
