@@ -3,6 +3,7 @@ import { ApiError, post, remove } from './api';
 import { blueprints, fieldOf } from './blueprints.svelte';
 import { locale, t } from './i18n.svelte';
 import { listFormat } from './intl';
+import { session } from './session.svelte';
 import { explain } from './toasts.svelte';
 
 export interface Waiting {
@@ -48,6 +49,7 @@ export const removeAll = (items: Waiting[]): Promise<Map<string, unknown>> => wi
 
 /** Why a resource stays in the trash, with the names of its fields. */
 export function whyItStays(one: Waiting, error: unknown): string {
+  if (error instanceof ApiError && error.status === 403 && !session.can('publish')) return t('trash.published');
   const faults = error instanceof ApiError ? Object.entries(error.fields) : [];
   if (!(error instanceof ApiError) || faults.length === 0) return explain(error);
   const blueprint = blueprints.of(one.blueprint);
