@@ -184,7 +184,7 @@ impl Index {
         let only_adds_columns = before.variants == schema.variants && before.columns.iter().all(is_kept);
         writer.set_schema(schema);
         if !only_adds_columns {
-            self.inner.context.cache.invalidate_before(writer.version.number);
+            self.inner.context.invalidate_before(writer.version.number);
         }
         let before = self.inner.publish(&mut writer);
         drop(writer);
@@ -220,7 +220,7 @@ impl Index {
         let frozen_before = writer.frozen.len();
         let changed = writer.apply(ops);
         if cached_results == CachedResults::MayChange {
-            inner.context.cache.record_change(writer.version.number, changed);
+            inner.context.record_change(writer.version.number, changed);
         }
         let before = inner.publish(&mut writer);
         if let (Some(wake), true) = (&inner.wake, writer.frozen.len() > frozen_before) {
@@ -232,7 +232,7 @@ impl Index {
 
     /// Returns the current version, which can be read as long as the snapshot is held.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { context: Arc::clone(&self.inner.context), version: self.version() }
+        Snapshot { context: Arc::clone(&self.inner.context), version: self.version(), live: None }
     }
 
     /// Returns whether runs of this snapshot were replaced by others with the same copies. If so, a new snapshot gives

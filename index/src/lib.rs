@@ -42,6 +42,9 @@
 //! the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to: a few
 //! KiB for each resource.
 //!
+//! A variant may have *working copies*, which are copies of a variant with a number of its own ([`working_variant`]). No live
+//! query sees them. [`Snapshot::working`] returns the same resources with working copies in the place of live ones.
+//!
 //! Runs of similar size are merged in the background, which drops outdated documents.
 //!
 //! Every block of a run is compared with its checksum before it is first used. Once damage is found, every search fails, and
@@ -117,6 +120,7 @@ mod tokens;
 mod trace;
 mod value;
 mod version;
+mod working;
 
 pub use error::Error;
 pub use ids::IdSet;

@@ -57,12 +57,19 @@ pub(crate) struct NumberedRun {
     pub(crate) live: LiveSet,
     /// Shared by all versions that have the run.
     lengths: Arc<LiveLengths>,
+    /// The lengths for versions in which working copies replace some of its documents.
+    working_lengths: Arc<LiveLengths>,
 }
 
 impl NumberedRun {
     /// Returns a run without current documents.
     pub(crate) fn new(number: RunNumber, run: Run) -> NumberedRun {
-        NumberedRun { number, run, live: LiveSet::default(), lengths: Arc::default() }
+        NumberedRun { number, run, live: LiveSet::default(), lengths: Arc::default(), working_lengths: Arc::default() }
+    }
+
+    /// Returns the run as versions have it in which working copies replace some of its documents.
+    pub(crate) fn with_working_lengths(&self) -> NumberedRun {
+        NumberedRun { lengths: Arc::clone(&self.working_lengths), ..self.clone() }
     }
 
     /// Returns the lengths of the current texts of a column. As with [`Run::length_steps`], their tokens must have been

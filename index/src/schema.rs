@@ -10,6 +10,26 @@ pub type ColumnId = u32;
 /// The number of a variant. Each variant of a resource has its own copy of the columns.
 pub type VariantNumber = u16;
 
+/// The bit that tells the working copy of a variant from its live copy; see [`working_variant`].
+const WORKING: VariantNumber = 0x8000;
+
+/// The greatest number that a variant with working copies may have.
+pub const MAX_VARIANT: VariantNumber = WORKING - 2;
+
+/// The column of a working copy's document that holds the time of its last change, an instant. It is the `updated` of the
+/// resource for whoever reads working copies. Every document of a working copy has it, and no other document.
+pub const WORKING_UPDATED: ColumnId = 0;
+
+/// Returns the number under which the schema and the operations name the working copies of a variant.
+pub fn working_variant(variant: VariantNumber) -> VariantNumber {
+    variant | WORKING
+}
+
+/// Returns the variant whose working copies have this number; `None` for the number of a live variant.
+pub fn variant_of_working(number: VariantNumber) -> Option<VariantNumber> {
+    (number & WORKING != 0).then_some(number & !WORKING)
+}
+
 /// The columns and variants of one index.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schema {

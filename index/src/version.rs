@@ -10,6 +10,7 @@ use crate::run::{NumberedRun, Run, RunNumber};
 use crate::schema::{Column, ColumnId, Schema, Stamps, Variant, VariantNumber};
 use crate::slot_table::SlotTable;
 use crate::value::ValueRef;
+use crate::working::WorkingVersions;
 
 /// The number that stands for a missing date.
 const NO_DATE: i64 = i64::MIN;
@@ -33,6 +34,8 @@ pub(crate) struct Version {
     /// One for each variant of the schema.
     pub(crate) copy_sets: Vec<CopySet>,
     pub(crate) pin: Pin,
+    /// The same contents with working copies in the place of live ones, made when they are first asked for.
+    pub(crate) working: Arc<WorkingVersions>,
 }
 
 /// The part of a resource that all its copies share. A vacant row keeps the id of the resource that was in the slot.
@@ -80,6 +83,7 @@ impl Version {
             total: 0,
             slot_count: 0,
             pin: Pins::pin(pins, 0),
+            working: Arc::default(),
         }
     }
 

@@ -95,6 +95,7 @@ impl IndexWriter {
     /// Returns a copy of the version for publishing.
     pub(crate) fn publishable(&mut self) -> Version {
         self.version.pin = Pins::pin(&self.pins, self.version.number);
+        self.version.working = Arc::default();
         self.version.clone()
     }
 
@@ -115,6 +116,7 @@ impl IndexWriter {
             let Some(index) = variants.iter().position(|copies| copies.variant.number == variant) else { continue };
             let location = match copy {
                 Some(copy) => self.append(variant, index, slot, copy),
+                None if !variants[index].locations.get(slot).is_copy() => continue,
                 None => Location::default(),
             };
             self.version.copy_sets[index].relocate(slot, location);

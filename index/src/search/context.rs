@@ -1,9 +1,13 @@
 //! The data that all searches of an index share, on any version. It knows no queries.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use super::query_cache::QueryCache;
 use crate::options::Options;
+use crate::schema::VariantNumber;
 use crate::slots::SlotMap;
 use crate::version::Version;
 
@@ -14,11 +18,52 @@ pub(crate) struct SearchContext {
     /// Shared with the writer.
     pub(crate) slots: Arc<SlotMap>,
     pub(crate) cache: QueryCache,
+    working: Mutex<WorkingContexts>,
+}
+
+/// The contexts of searches that read working copies: their results differ from those of live copies.
+#[derive(Debug)]
+struct WorkingContexts {
+    /// The last version whose changes were recorded.
+    recorded: u64,
+    by_variant: BTreeMap<VariantNumber, Arc<SearchContext>>,
 }
 
 impl SearchContext {
     /// Makes the context of an index that begins with `version`.
     pub(crate) fn new(version: &Version, cache: QueryCache, options: Options) -> SearchContext {
-        SearchContext { options, slots: Arc::new(SlotMap::of(version)), cache }
+        SearchContext::of(version.number, Arc::new(SlotMap::of(version)), cache, options)
+    }
+
+    fn of(version: u64, slots: Arc<SlotMap>, cache: QueryCache, options: Options) -> SearchContext {
+        let working = Mutex::new(WorkingContexts { recorded: version, by_variant: BTreeMap::new() });
+        SearchContext { options, slots, cache, working }
+    }
+
+    /// Returns the context of searches that read the working copies of a variant.
+    pub(crate) fn working(&self, variant: VariantNumber) -> Arc<SearchContext> {
+        let mut contexts = self.working.lock();
+        let recorded = contexts.recorded;
+        let context = contexts.by_variant.entry(variant).or_insert_with(|| {
+            let (slots, cache) = (Arc::clone(&self.slots), self.cache.of_working(recorded));
+            Arc::new(SearchContext::of(recorded, slots, cache, self.options.clone()))
+        });
+        Arc::clone(context)
+    }
+
+    /// Records the slots that a new version changed. Must be called before the version is published.
+    pub(crate) fn record_change(&self, version: u64, slots: Vec<u32>) {
+        let mut contexts = self.working.lock();
+        contexts.recorded = version;
+        contexts.by_variant.values().for_each(|context| context.cache.record_change(version, slots.clone()));
+        self.cache.record_change(version, slots);
+    }
+
+    /// Makes everything cached before `version` unusable for it. Must be called before the version is published.
+    pub(crate) fn invalidate_before(&self, version: u64) {
+        let mut contexts = self.working.lock();
+        contexts.recorded = version;
+        contexts.by_variant.values().for_each(|context| context.cache.invalidate_before(version));
+        self.cache.invalidate_before(version);
     }
 }

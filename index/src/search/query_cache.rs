@@ -54,6 +54,8 @@ pub(crate) struct QueryCache {
     caches: Arc<Caches>,
     /// The prefix of every key of this index.
     owner: [u8; 8],
+    /// The prefix of keys of results for runs. Searches of working copies share those of the index.
+    owner_of_runs: [u8; 8],
     changed: Mutex<ChangedSlots>,
     /// The orders that are being computed.
     computing: Mutex<HashSet<Key>>,
@@ -79,6 +81,10 @@ impl Caches {
             next_owner: AtomicU64::new(0),
         }
     }
+
+    fn new_owner(&self) -> [u8; 8] {
+        self.next_owner.fetch_add(1, Ordering::Relaxed).to_be_bytes()
+    }
 }
 
 /// The state of a result in the cache, for some version.
@@ -100,10 +106,35 @@ pub(super) enum CacheHit<T> {
 impl QueryCache {
     /// Creates the cache of an index that begins with `version`.
     pub(crate) fn new(version: u64, caches: Arc<Caches>, damage: Arc<Damage>) -> QueryCache {
-        let owner = caches.next_owner.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let owner = caches.new_owner();
+        QueryCache::owned(owner, owner, version, caches, damage)
+    }
+
+    /// Creates the cache of searches of the same index that read working copies. It begins with `version`.
+    pub(super) fn of_working(&self, version: u64) -> QueryCache {
+        let (caches, damage) = (Arc::clone(&self.caches), Arc::clone(&self.damage));
+        QueryCache::owned(caches.new_owner(), self.owner_of_runs, version, caches, damage)
+    }
+
+    fn owned(
+        owner: [u8; 8],
+        owner_of_runs: [u8; 8],
+        version: u64,
+        caches: Arc<Caches>,
+        damage: Arc<Damage>,
+    ) -> QueryCache {
         let changed = Mutex::new(ChangedSlots::since(version));
         let (computing, computed) = (Mutex::default(), Condvar::new());
-        QueryCache { caches, owner, changed, computing, computed, date_scans: Default::default(), damage }
+        QueryCache {
+            caches,
+            owner,
+            owner_of_runs,
+            changed,
+            computing,
+            computed,
+            date_scans: Default::default(),
+            damage,
+        }
     }
 
     /// Returns the beginning of a key, to which the caller appends what identifies the result within the index.
@@ -161,7 +192,7 @@ impl QueryCache {
 
     /// Returns the key of a result for a column of a run. `rest` distinguishes results of the same type.
     pub(super) fn key_of_run<T: RunResult>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
-        let mut key = self.new_key();
+        let mut key = self.owner_of_runs.to_vec();
         // The keys of orders of all slots begin with other bytes.
         key.push(T::NAME);
         key.extend_from_slice(&run.to_be_bytes());

@@ -26,6 +26,8 @@ use crate::version::Version;
 pub struct Snapshot {
     pub(crate) context: Arc<SearchContext>,
     pub(crate) version: Arc<Version>,
+    /// The version with the live copies, if this snapshot reads working copies.
+    pub(crate) live: Option<Arc<Version>>,
 }
 
 /// All matching resources in order, a few at a time. Its memory does not grow as it is read.
@@ -42,6 +44,30 @@ impl Snapshot {
     /// Returns the number of resources.
     pub fn total(&self) -> u64 {
         self.version.total as u64
+    }
+
+    /// Returns the same resources with working copies in the place of live ones, in all variants. Their `updated` is that of the
+    /// working copy of `variant`, where there is one.
+    ///
+    /// Takes time in proportion to the number of working copies the first time, and next to none for the same version later.
+    pub fn working(&self, variant: VariantNumber) -> Snapshot {
+        let live = self.live();
+        let version = live.working.of(live, variant);
+        Snapshot { context: self.context.working(variant), version, live: Some(Arc::clone(live)) }
+    }
+
+    /// Returns whether it reads working copies.
+    pub fn is_working(&self) -> bool {
+        self.live.is_some()
+    }
+
+    fn live(&self) -> &Arc<Version> {
+        self.live.as_ref().unwrap_or(&self.version)
+    }
+
+    /// Returns the number of working copies, of all variants.
+    pub fn working_copies(&self) -> u64 {
+        self.live().working_copies()
     }
 
     /// Returns the number of versions of its index that are in use, including this one.
@@ -220,10 +246,10 @@ impl Snapshot {
         self.context.slots.find(&self.version, id).map(|slot| self.version.hit(slot))
     }
 
-    /// Returns the number of a resource's copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no copy
-    /// in that variant.
+    /// Returns the number of a resource's live copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no copy
+    /// in that variant. For [`working_variant`](crate::working_variant) of a variant it is the number of its working copy.
     pub fn copy(&self, slot: u32, variant: VariantNumber) -> Option<u64> {
-        let location = self.version.copy_set(variant)?.locations.get(slot);
+        let location = self.live().copy_set(variant)?.locations.get(slot);
         location.is_copy().then_some(location.number)
     }
 
