@@ -18,3 +18,4 @@ pub(crate) mod tokens;
 pub(crate) mod trash;
 pub(crate) mod views;
 pub(crate) mod webhooks;
+pub(crate) mod working;

@@ -14,10 +14,11 @@ mod changes;
 mod effects;
 mod rebuild;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use bindery_disk::failure;
+use bindery_index::variant_of_working;
 use bindery_model::blueprint::{Blueprint, render};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
@@ -77,6 +78,8 @@ pub(crate) struct Applier {
     pub(crate) rebuilds: Rebuilds,
     pub(crate) changes: ChangeKeeper,
     pub(crate) clock: Clock,
+    /// The keys of the moments at which working copies are to be published, in order.
+    pub(crate) due: BTreeSet<Key>,
     /// True if an index from before the last transactions would have to be rebuilt. Then a checkpoint is due soon.
     pub(crate) wants_checkpoint: bool,
     /// True if a rebuilt index replaced a damaged one, which a checkpoint must record.
@@ -163,6 +166,15 @@ impl Applier {
         self.apply_resources(next, &effects, prepared)?;
         for &(blueprint, is_public, version) in &effects.list_versions {
             next.state.change_lists(blueprint, is_public, version);
+        }
+        for &(blueprint, version) in &effects.working_versions {
+            next.state.change_working_lists(blueprint, version);
+        }
+        for (due, is_planned) in &effects.working_due {
+            match is_planned {
+                true => self.due.insert(due.clone()),
+                false => self.due.remove(due),
+            };
         }
         access::apply(&mut next.state, &effects)?;
         if let Some(id) = effects.last_id {
@@ -276,7 +288,8 @@ impl Applier {
                 ResourceEffect::Deleted => bindery_index::IndexOp::Delete { id: id.as_u128() },
                 ResourceEffect::Put(meta) => {
                     let mut written = Vec::new();
-                    for (variant, copy_number, copy) in effects.copies_of(*number, *id) {
+                    let is_live = |(variant, ..): &(u16, _, _)| variant_of_working(*variant).is_none();
+                    for (variant, copy_number, copy) in effects.copies_of(*number, *id).filter(is_live) {
                         let columns = match columns.remove(&(*id, variant)) {
                             Some(columns) => columns,
                             None => mapping
@@ -284,7 +297,9 @@ impl Applier {
                         };
                         written.push((CopyVersion { variant, number: copy_number }, columns));
                     }
-                    put_op(*id, meta, written)
+                    let is_written = |variant| effects.copies_of(*number, *id).any(|(written, ..)| written == variant);
+                    let working = mapping.working_copies(&self.store, *id, meta, is_written)?;
+                    put_op(*id, meta, written, working)
                 }
                 ResourceEffect::Reindex => {
                     let op = match backfills.remove(id) {

@@ -14,7 +14,8 @@ use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_model::value::FieldRemovals;
-use serde_json::Value;
+use bindery_query::CopyKind;
+use serde_json::{Map, Value};
 
 use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::index_mapping::Columns;
@@ -140,6 +141,26 @@ pub(crate) enum Item {
         /// The versions that it may be at.
         if_match: IfMatch,
     },
+    /// Discards the working copy of a variant of a resource.
+    DiscardWorkingCopy {
+        /// The resource.
+        id: ResourceId,
+        /// The number of the variant.
+        variant: u16,
+        /// The versions that it may be at.
+        if_match: IfMatch,
+    },
+    /// Makes working copies live, plans that, or takes a plan back.
+    PublishWorkingCopies(Box<WorkingPublication>),
+    /// Notes that a planned publication of working copies failed.
+    NoteFailedPublication {
+        /// The resource.
+        id: ResourceId,
+        /// The moment for which it was planned.
+        at: Millis,
+        /// The reason.
+        error: Error,
+    },
     /// Brings a resource back from the trash.
     Restore(Box<Restoration>),
     /// Removes the resource of that id from the trash for good.
@@ -159,7 +180,14 @@ impl Item {
             Item::Create { copy, .. } => std::slice::from_ref(copy),
             Item::Update(update) => update.copy.as_slice(),
             Item::Import(item) => &item.copies,
-            Item::Delete { .. } | Item::Restore(_) | Item::Purge(_) | Item::DeleteHistory(_) | Item::Refused(_) => &[],
+            Item::Delete { .. }
+            | Item::DiscardWorkingCopy { .. }
+            | Item::PublishWorkingCopies(_)
+            | Item::NoteFailedPublication { .. }
+            | Item::Restore(_)
+            | Item::Purge(_)
+            | Item::DeleteHistory(_)
+            | Item::Refused(_) => &[],
         };
         let mut sanitized = FieldRemovals::default();
         copies.iter().for_each(|copy| sanitized.add(&copy.sanitized));
@@ -182,10 +210,44 @@ pub(crate) struct Update {
     pub(crate) if_match: IfMatch,
     /// True if it brings back values of a revision.
     pub(crate) restores: bool,
+    /// The copy that is written.
+    pub(crate) copy_kind: CopyKind,
     /// The reason why the update as a whole is refused. It is reported only if the resource exists.
     pub(crate) refusal: Option<Error>,
     /// Errors of the body apart from those of `copy`.
     pub(crate) errors: FieldErrors,
+}
+
+/// A publication of working copies of one resource.
+#[derive(Debug, Clone)]
+pub(crate) struct WorkingPublication {
+    /// The resource.
+    pub(crate) id: ResourceId,
+    /// The numbers of the variants; `None` for all that have a working copy.
+    pub(crate) variants: Option<Vec<u16>>,
+    /// The moment of the publication.
+    pub(crate) moment: PublicationMoment,
+    /// The publication date that the resource gets; `None` keeps the present one, or sets it to the moment.
+    pub(crate) published: Option<Millis>,
+    /// True if values are overwritten that were changed in the live copy meanwhile.
+    pub(crate) force: bool,
+    /// The versions that the resource may be at.
+    pub(crate) if_match: IfMatch,
+    /// The reason why the publication as a whole is refused. It is reported only if the resource exists.
+    pub(crate) refusal: Option<Error>,
+}
+
+/// The moment at which working copies become live.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum PublicationMoment {
+    /// Now.
+    Now,
+    /// At this moment, or now if it is over.
+    At(Millis),
+    /// At no moment: what was planned is taken back.
+    Never,
+    /// At this moment, which has come: what was planned for it is done.
+    Planned(Millis),
 }
 
 /// A resource that comes back from the trash.
@@ -329,6 +391,17 @@ pub(crate) struct WrittenResource {
     pub(crate) meta: Meta,
     /// The meta record of an updated resource before the update.
     pub(crate) before: Option<Meta>,
+    /// The copy that was written.
+    pub(crate) copy_kind: CopyKind,
+    /// The problems that publishing the working copy would have at the moment; only after a write of one.
+    pub(crate) not_ready: Map<String, Value>,
+}
+
+impl WrittenResource {
+    /// Returns the result of a write of a live resource.
+    pub(crate) fn live(id: ResourceId, effect: Effect, meta: Meta, before: Option<Meta>) -> WrittenResource {
+        WrittenResource { id, effect, meta, before, copy_kind: CopyKind::Live, not_ready: Map::new() }
+    }
 }
 
 /// The effect on a resource.

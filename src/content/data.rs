@@ -25,3 +25,4 @@ pub(crate) mod trash;
 pub(crate) mod version;
 pub(crate) mod visibility;
 pub(crate) mod webhook;
+pub(crate) mod working;

@@ -234,6 +234,7 @@ impl Content {
                 rebuilds: Rebuilds::default(),
                 changes: change_keeper,
                 clock,
+                due: recovery::load_working_due(&store)?,
                 wants_checkpoint: false,
                 has_rebuilt_index: false,
             },

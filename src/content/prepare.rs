@@ -12,3 +12,4 @@ pub(crate) mod import_order;
 pub(crate) mod trash;
 pub(crate) mod view;
 pub(crate) mod webhook;
+pub(crate) mod working;

@@ -5,7 +5,7 @@ use axum::http::StatusCode;
 use axum::http::header::{HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::response::{IntoResponse, Response};
 use bindery_model::error::{Code, Error};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::answer::respond;
 
@@ -54,48 +54,35 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Returns the error object: `code`, `message`, and `fields`, `count` and `ids` if the error has them. It is the value
-/// of `errors` in an error response, in each failed item of a bulk response and in each failed line of an import.
+/// Returns the error object. It is the value of `errors` in an error response, in each failed item of a bulk response and in
+/// each failed line of an import.
 pub fn error_object(error: &Error) -> Value {
-    let mut object = Map::new();
-    object.insert("code".to_owned(), json!(wire(error.code).1));
-    object.insert("message".to_owned(), json!(error.message));
-    if !error.fields.is_empty() {
-        let fields = error.fields.iter().map(|(field, messages)| (field.clone(), json!(messages)));
-        object.insert("fields".to_owned(), Value::Object(fields.collect()));
-    }
-    if let Some(conflict) = &error.conflict {
-        object.insert("count".to_owned(), json!(conflict.count));
-        object.insert("ids".to_owned(), json!(conflict.ids));
-    }
-    Value::Object(object)
+    error.to_json()
 }
 
 /// Returns the status and the name of a code.
 pub(super) fn wire(code: Code) -> (StatusCode, &'static str) {
-    match code {
-        Code::MalformedJson => (StatusCode::BAD_REQUEST, "MALFORMED_JSON"),
-        Code::Unauthenticated => (StatusCode::UNAUTHORIZED, "UNAUTHENTICATED"),
-        Code::Forbidden => (StatusCode::FORBIDDEN, "FORBIDDEN"),
-        Code::NotFound => (StatusCode::NOT_FOUND, "NOT_FOUND"),
-        Code::MethodNotAllowed => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
-        Code::SingularResource => (StatusCode::CONFLICT, "SINGULAR_RESOURCE"),
-        Code::Conflict => (StatusCode::CONFLICT, "CONFLICT"),
-        Code::Gone => (StatusCode::GONE, "GONE"),
-        Code::PreconditionFailed => (StatusCode::PRECONDITION_FAILED, "PRECONDITION_FAILED"),
-        Code::PayloadTooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE"),
-        Code::UnsupportedMediaType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE"),
-        Code::ValidationFailed => (StatusCode::UNPROCESSABLE_ENTITY, "VALIDATION_FAILED"),
-        Code::InvalidFilter => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_FILTER"),
-        Code::InvalidSort => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_SORT"),
-        Code::InvalidVariant => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_VARIANT"),
-        Code::InvalidParameter => (StatusCode::UNPROCESSABLE_ENTITY, "INVALID_PARAMETER"),
-        Code::BulkLimitExceeded => (StatusCode::UNPROCESSABLE_ENTITY, "BULK_LIMIT_EXCEEDED"),
-        Code::IdempotencyKeyReused => (StatusCode::UNPROCESSABLE_ENTITY, "IDEMPOTENCY_KEY_REUSED"),
-        Code::RateLimited => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
-        Code::Internal => (StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL"),
-        Code::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "OVERLOADED"),
-        Code::LogUnreachable => (StatusCode::SERVICE_UNAVAILABLE, "LOG_UNREACHABLE"),
-        Code::OutcomeUnknown => (StatusCode::SERVICE_UNAVAILABLE, "OUTCOME_UNKNOWN"),
-    }
+    let status = match code {
+        Code::MalformedJson => StatusCode::BAD_REQUEST,
+        Code::Unauthenticated => StatusCode::UNAUTHORIZED,
+        Code::Forbidden => StatusCode::FORBIDDEN,
+        Code::NotFound => StatusCode::NOT_FOUND,
+        Code::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+        Code::SingularResource | Code::Conflict => StatusCode::CONFLICT,
+        Code::Gone => StatusCode::GONE,
+        Code::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
+        Code::PayloadTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
+        Code::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Code::ValidationFailed
+        | Code::InvalidFilter
+        | Code::InvalidSort
+        | Code::InvalidVariant
+        | Code::InvalidParameter
+        | Code::BulkLimitExceeded
+        | Code::IdempotencyKeyReused => StatusCode::UNPROCESSABLE_ENTITY,
+        Code::RateLimited => StatusCode::TOO_MANY_REQUESTS,
+        Code::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+        Code::Overloaded | Code::LogUnreachable | Code::OutcomeUnknown => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    (status, code.as_str())
 }

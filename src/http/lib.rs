@@ -75,6 +75,7 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/export", get(resources::export)),
         Route::new("/v2/resources/{blueprint}/import", post(import::import)),
         Route::new("/v2/resources/{blueprint}/{id}", resource),
+        Route::new("/v2/resources/{blueprint}/{id}/publish", post(resources::publish)),
         Route::new("/v2/resources/{blueprint}/{id}/neighbors", get(resources::neighbors)),
         Route::new("/v2/resources/{blueprint}/{id}/referrers", get(resources::referrers)),
         Route::new("/v2/resources/{blueprint}/{id}/history", get(history::list).delete(history::delete)),

@@ -8,6 +8,8 @@ mod fields;
 use std::fmt;
 use std::path::Path;
 
+use serde_json::{Map, Value, json};
+
 use super::os_error::is_from_full_disk;
 use super::sent::quote;
 pub use fields::{FieldError, FieldErrors, LISTED_FIELDS};
@@ -39,6 +41,37 @@ pub enum Code {
     Overloaded,
     LogUnreachable,
     OutcomeUnknown,
+}
+
+impl Code {
+    /// Returns its name in answers.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Code::MalformedJson => "MALFORMED_JSON",
+            Code::Unauthenticated => "UNAUTHENTICATED",
+            Code::Forbidden => "FORBIDDEN",
+            Code::NotFound => "NOT_FOUND",
+            Code::MethodNotAllowed => "METHOD_NOT_ALLOWED",
+            Code::SingularResource => "SINGULAR_RESOURCE",
+            Code::Conflict => "CONFLICT",
+            Code::Gone => "GONE",
+            Code::PreconditionFailed => "PRECONDITION_FAILED",
+            Code::PayloadTooLarge => "PAYLOAD_TOO_LARGE",
+            Code::UnsupportedMediaType => "UNSUPPORTED_MEDIA_TYPE",
+            Code::ValidationFailed => "VALIDATION_FAILED",
+            Code::InvalidFilter => "INVALID_FILTER",
+            Code::InvalidSort => "INVALID_SORT",
+            Code::InvalidVariant => "INVALID_VARIANT",
+            Code::InvalidParameter => "INVALID_PARAMETER",
+            Code::BulkLimitExceeded => "BULK_LIMIT_EXCEEDED",
+            Code::IdempotencyKeyReused => "IDEMPOTENCY_KEY_REUSED",
+            Code::RateLimited => "RATE_LIMITED",
+            Code::Internal => "INTERNAL",
+            Code::Overloaded => "OVERLOADED",
+            Code::LogUnreachable => "LOG_UNREACHABLE",
+            Code::OutcomeUnknown => "OUTCOME_UNKNOWN",
+        }
+    }
 }
 
 /// The maximum number of fields that a message names.
@@ -99,6 +132,22 @@ impl Error {
     pub fn internal(cause: impl fmt::Display) -> Self {
         tracing::error!(%cause, "internal error");
         Error::new(Code::Internal, "the server failed to handle the request; its log has the cause")
+    }
+
+    /// Returns the error object (`API.md` 1.5): `code`, `message`, and `fields`, `count` and `ids` if the error has them.
+    pub fn to_json(&self) -> Value {
+        let mut object = Map::new();
+        object.insert("code".to_owned(), json!(self.code.as_str()));
+        object.insert("message".to_owned(), json!(self.message));
+        if !self.fields.is_empty() {
+            let fields = self.fields.iter().map(|(field, messages)| (field.clone(), json!(messages)));
+            object.insert("fields".to_owned(), Value::Object(fields.collect()));
+        }
+        if let Some(conflict) = &self.conflict {
+            object.insert("count".to_owned(), json!(conflict.count));
+            object.insert("ids".to_owned(), json!(conflict.ids));
+        }
+        Value::Object(object)
     }
 
     /// Makes the error for a failed write of a file. For a full disk it is `OVERLOADED` and names the folder: after the

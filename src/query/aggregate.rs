@@ -152,7 +152,7 @@ impl FacetSource {
         let column = match target {
             Target::Date(date) => return Some(FacetSource::Dates(*date)),
             Target::Column(column) => column,
-            Target::Id | Target::Published => return None,
+            Target::Id | Target::Published | Target::WorkingCopy => return None,
         };
         let is_part = column.id != projection::column_of(column.field);
         match (&column.field.field_type, is_part) {

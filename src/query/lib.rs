@@ -5,6 +5,7 @@
 
 mod aggregate;
 mod changes;
+mod copy;
 mod expand;
 mod filter;
 mod format;
@@ -35,6 +36,7 @@ use self::filter::{Scope, copies_of};
 
 pub use aggregate::{Aggregation, Facet, Stats};
 pub use changes::ChangeParams;
+pub use copy::CopyKind;
 pub use expand::{Expansion, ExpansionStep};
 pub use filter::{BlueprintLookup, Copies, Fields, Filter, OPERATORS, Operand, Operator, Relation};
 pub use format::Format;
@@ -104,6 +106,8 @@ pub struct GetParams {
 pub struct WriteParams {
     /// The variant whose copy is written and returned.
     pub variant: u16,
+    /// The copy that is written.
+    pub copy: CopyKind,
 }
 
 /// The parameters of an export.
@@ -142,7 +146,7 @@ impl AsRef<Query> for ExportParams {
 }
 
 /// The parameters that select and order resources, on every endpoint of a blueprint that has them.
-const CHOOSING: [&str; 11] = [
+const CHOOSING: [&str; 12] = [
     strict::FILTERS,
     "search",
     "q",
@@ -153,6 +157,7 @@ const CHOOSING: [&str; 11] = [
     "variant",
     "fallback",
     "fallback_mode",
+    "copy",
     "explain",
 ];
 
@@ -232,7 +237,7 @@ impl GetParams {
         related: &'a BlueprintLookup<'a>,
     ) -> Result<GetParams, Error> {
         let params = RawParams::parse(raw);
-        let known = ["fields", "exclude", "variant", "fallback", "expand", strict::FIELDS_OF];
+        let known = ["fields", "exclude", "variant", "fallback", "copy", "expand", strict::FIELDS_OF];
         let is_strict = strict::check(&params, &known)?;
         if is_strict {
             variant::check_effect(&params, blueprint)?;
@@ -242,8 +247,9 @@ impl GetParams {
         let fallback = variant::fallback(&params, blueprint)?;
         let slug_of = |number| slug_of(blueprint, number);
         let (shown, instead) = (slug_of(variant), fallback.and_then(slug_of));
-        let scope =
-            Scope { blueprint, related, variant: shown, fallback: instead, now: 0, is_strict, path: String::new() };
+        let copy = CopyKind::parse(&params, blueprint)?;
+        let (now, path) = (0, String::new());
+        let scope = Scope { blueprint, related, variant: shown, fallback: instead, copy, now, is_strict, path };
         Ok(GetParams { selection, variant, fallback, expansion: Expansion::parse(&params, &scope)? })
     }
 }
@@ -255,7 +261,7 @@ impl WriteParams {
     /// `INVALID_PARAMETER`, `INVALID_VARIANT`.
     pub fn parse(raw: &str, blueprint: &Blueprint) -> Result<WriteParams, Error> {
         let params = RawParams::parse(raw);
-        Ok(WriteParams { variant: variant::requested(&params, blueprint)? })
+        Ok(WriteParams { variant: variant::requested(&params, blueprint)?, copy: CopyKind::parse(&params, blueprint)? })
     }
 }
 
@@ -351,7 +357,9 @@ impl<'a> ScopedQuery<'a> {
             true => fallback.and_then(|fallback| slug_of(blueprint, fallback)),
             false => None,
         };
-        let scope = Scope { blueprint, related, variant, fallback: counting, now, is_strict, path: String::new() };
+        let copy = CopyKind::parse(params, blueprint)?;
+        let path = String::new();
+        let scope = Scope { blueprint, related, variant, fallback: counting, copy, now, is_strict, path };
         let copies = copies_of(blueprint, variant, counting);
         let mut filter = filter::parse(params, &scope)?;
         let words = words::parse(params, blueprint, copies, is_strict)?;

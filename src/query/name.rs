@@ -10,6 +10,8 @@ use crate::projection::{self, ColumnRef};
 pub(super) enum Target<'a> {
     Id,
     Published,
+    /// Whether the resource has a working copy.
+    WorkingCopy,
     Date(DateColumn),
     Column(ColumnRef<'a>),
 }
@@ -19,6 +21,8 @@ pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target
     match name {
         "id" => Some(Target::Id),
         "published" => Some(Target::Published),
+        // A field of that name comes first.
+        "working_copy" if blueprint.working_copy && blueprint.field(name).is_none() => Some(Target::WorkingCopy),
         "published_at" => Some(Target::Date(DateColumn::Published)),
         "created_at" => Some(Target::Date(DateColumn::Created)),
         "updated_at" => Some(Target::Date(DateColumn::Updated)),
@@ -30,12 +34,15 @@ pub(super) fn resolve<'a>(blueprint: &'a Blueprint, name: &str) -> Option<Target
 pub(super) fn filterable(blueprint: &Blueprint) -> Vec<String> {
     let mut names = projection::column_names(blueprint);
     names.extend(["published", "published_at", "created_at", "updated_at", "id"].map(String::from));
+    if blueprint.working_copy && blueprint.field("working_copy").is_none() {
+        names.push("working_copy".to_owned());
+    }
     names
 }
 
 /// Returns the names of all sortable fields, in the order in which messages list them.
 pub(super) fn sortable(blueprint: &Blueprint) -> Vec<String> {
     let mut names = filterable(blueprint);
-    names.retain(|name| name != "published");
+    names.retain(|name| !matches!(resolve(blueprint, name), Some(Target::Published | Target::WorkingCopy)));
     names
 }

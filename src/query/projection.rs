@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, exact_hash};
+use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, WORKING_UPDATED, exact_hash, working_variant};
 use bindery_model::blueprint::{Blueprint, Field, FieldType};
 use bindery_model::time::parse_instant;
 use bindery_model::value::ADDRESS_PARTS;
@@ -27,10 +27,11 @@ pub struct ColumnRef<'a> {
 }
 
 /// Returns the columns and variants of a blueprint's index. A variant's slug names the collation that sorts its texts.
+/// Working copies have variants of their own.
 pub fn schema(blueprint: &Blueprint) -> Schema {
     let columns = blueprint.fields.iter().flat_map(columns_of);
-    let columns = columns.map(|(_, id, kind)| Column { id, kind }).collect();
-    let variants = match blueprint.variants.is_empty() {
+    let mut columns: Vec<Column> = columns.map(|(_, id, kind)| Column { id, kind }).collect();
+    let mut variants: Vec<Variant> = match blueprint.variants.is_empty() {
         true => vec![Variant { number: blueprint.plain_variant, locale: None }],
         false => blueprint
             .variants
@@ -38,6 +39,11 @@ pub fn schema(blueprint: &Blueprint) -> Schema {
             .map(|variant| Variant { number: variant.number, locale: Some(variant.slug.clone()) })
             .collect(),
     };
+    if blueprint.working_copy {
+        columns.push(Column { id: WORKING_UPDATED, kind: Kind::Instant });
+        let working = variants.iter().map(|live| Variant { number: working_variant(live.number), ..live.clone() });
+        variants.extend(working.collect::<Vec<_>>());
+    }
     Schema { columns, variants }
 }
 

@@ -59,7 +59,7 @@ fn key(entry: &str, sort: &str, blueprint: &Blueprint, fallback: Option<u16>) ->
         Some(Target::Id) => SortBy::Id,
         Some(Target::Date(date)) => SortBy::Date(date),
         Some(Target::Column(column)) => by_column(&column, fallback),
-        Some(Target::Published) | None => return Err(unknown(name, sort, blueprint)),
+        Some(Target::Published | Target::WorkingCopy) | None => return Err(unknown(name, sort, blueprint)),
     };
     Ok(SortKey { by, descending })
 }

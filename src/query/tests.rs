@@ -110,6 +110,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         icon: None,
         record_title: None,
         search: None,
+        working_copy: false,
         trash: None,
         history: None,
         variants: vec![],

@@ -30,6 +30,8 @@ pub enum Key {
         /// True for the lists of readers without `preview`, false for those of all others.
         is_public: bool,
     },
+    /// The number of the transaction that last changed a working copy of a blueprint.
+    WorkingVersion(u32),
     /// The id of the only resource of a singular blueprint.
     Singular(u32),
     /// The meta record of a resource.
@@ -98,6 +100,15 @@ pub enum Key {
         variant: u16,
         /// The version's number.
         number: u64,
+    },
+    /// A moment at which working copies of a resource are to be published. Ordered by the moment.
+    WorkingDue {
+        /// The moment in milliseconds since 1970.
+        at: u64,
+        /// The blueprint's number.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
     },
     /// The id of the resource with an import key.
     ImportKey {
@@ -189,6 +200,8 @@ pub enum Prefix {
     Revisions(u32),
     /// The superseded versions that the histories of a blueprint keep.
     FormerCopies(u32),
+    /// The moments at which working copies are to be published, in order.
+    WorkingDue,
     /// The import keys of a blueprint.
     ImportKeys(u32),
     /// The former import keys of one resource, by number.
@@ -234,6 +247,7 @@ mod table {
     pub(super) const BLUEPRINT: u8 = 0x10;
     pub(super) const BLUEPRINT_CHANGE: u8 = 0x14;
     pub(super) const LIST_VERSION: u8 = 0x16;
+    pub(super) const WORKING_VERSION: u8 = 0x17;
     pub(super) const SINGULAR: u8 = 0x18;
     pub(super) const RESOURCE: u8 = 0x20;
     pub(super) const COPY: u8 = 0x30;
@@ -243,6 +257,7 @@ mod table {
     pub(super) const HISTORY: u8 = 0x3b;
     pub(super) const REVISION: u8 = 0x3c;
     pub(super) const FORMER_COPY: u8 = 0x3d;
+    pub(super) const WORKING_DUE: u8 = 0x3e;
     pub(super) const IMPORT_KEY: u8 = 0x40;
     pub(super) const FORMER_IMPORT_KEY: u8 = 0x48;
     pub(super) const TOKEN: u8 = 0x50;
@@ -290,6 +305,7 @@ impl Key {
                 numbered(&mut bytes, table::LIST_VERSION, *blueprint);
                 bytes.push((*is_public).into());
             }
+            Key::WorkingVersion(blueprint) => numbered(&mut bytes, table::WORKING_VERSION, *blueprint),
             Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
             Key::Resource { blueprint, id } => {
                 numbered(&mut bytes, table::RESOURCE, *blueprint);
@@ -321,6 +337,12 @@ impl Key {
             Key::FormerCopy { blueprint, id, variant, number } => {
                 of_variant(&mut bytes, table::FORMER_COPY, *blueprint, *id, *variant);
                 bytes.extend(number.to_be_bytes());
+            }
+            Key::WorkingDue { at, blueprint, id } => {
+                bytes.push(table::WORKING_DUE);
+                bytes.extend(at.to_be_bytes());
+                bytes.extend(blueprint.to_be_bytes());
+                bytes.extend(id.as_u128().to_be_bytes());
             }
             Key::ImportKey { blueprint, key } => {
                 numbered(&mut bytes, table::IMPORT_KEY, *blueprint);
@@ -383,6 +405,7 @@ impl Key {
             table::BLUEPRINT => Key::Blueprint(rest.u32()?),
             table::BLUEPRINT_CHANGE => Key::BlueprintChange(rest.u32()?),
             table::LIST_VERSION => Key::ListVersion { blueprint: rest.u32()?, is_public: rest.bool()? },
+            table::WORKING_VERSION => Key::WorkingVersion(rest.u32()?),
             table::SINGULAR => Key::Singular(rest.u32()?),
             table::RESOURCE => Key::Resource { blueprint: rest.u32()?, id: rest.id()? },
             table::COPY => {
@@ -398,6 +421,7 @@ impl Key {
             table::FORMER_COPY => {
                 Key::FormerCopy { blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()?, number: rest.u64()? }
             }
+            table::WORKING_DUE => Key::WorkingDue { at: rest.u64()?, blueprint: rest.u32()?, id: rest.id()? },
             table::IMPORT_KEY => Key::ImportKey { blueprint: rest.u32()?, key: rest.text()? },
             table::FORMER_IMPORT_KEY => {
                 Key::FormerImportKey { blueprint: rest.u32()?, id: rest.id()?, number: rest.u64()? }
@@ -443,6 +467,7 @@ impl Prefix {
             Prefix::Histories(blueprint) => numbered(&mut bytes, table::HISTORY, blueprint),
             Prefix::Revisions(blueprint) => numbered(&mut bytes, table::REVISION, blueprint),
             Prefix::FormerCopies(blueprint) => numbered(&mut bytes, table::FORMER_COPY, blueprint),
+            Prefix::WorkingDue => bytes.push(table::WORKING_DUE),
             Prefix::ImportKeys(blueprint) => numbered(&mut bytes, table::IMPORT_KEY, blueprint),
             Prefix::FormerImportKeys { blueprint, id } => {
                 numbered(&mut bytes, table::FORMER_IMPORT_KEY, blueprint);

@@ -54,9 +54,12 @@ impl ResourceWriter {
         body: &[u8],
         idempotent: Option<Idempotency<BulkAnswer>>,
     ) -> Result<IdempotentAnswer<BulkAnswer>> {
+        if let Operation::Create | Operation::Delete | Operation::Unpublish = operation {
+            self.require_live("do this")?;
+        }
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let published = bulk::check_body(operation, &parsed)?;
-        let terms = BulkTerms { operation, published, may_publish: self.may_publish() };
+        let terms = BulkTerms { operation, published, may_publish: self.may_publish(), copy_kind: self.copy };
         let prepare =
             move |preparation: Preparation<'_>, body: serde_json::Value| bulk::items(preparation, terms, body);
         let keep = |_: &ResourceWriter, items: &[Item]| {

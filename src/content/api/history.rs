@@ -7,6 +7,7 @@ use bindery_model::ability::Ability;
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::{json, value};
+use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
 use crate::api::resources::{ResourceWriter, only};
@@ -16,7 +17,7 @@ use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, kind_of};
 use crate::read::history::{OpenHistory, revision_number};
-use crate::read::resource::{ResourceAnswer, written_answer};
+use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
 
 /// The slugs of the fields to restore; `None` for all of them.
 type AskedFields = Option<HashSet<String>>;
@@ -97,6 +98,7 @@ impl ResourceWriter {
                 may_publish,
                 if_match,
                 restores: true,
+                copy_kind: if blueprint.working_copy { CopyKind::Working } else { CopyKind::Live },
                 refusal: None,
                 errors: FieldErrors::new(),
             })))
@@ -106,7 +108,8 @@ impl ResourceWriter {
 
     fn written_revision(&self, written: &WrittenResource) -> Result<ResourceAnswer> {
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let presentation = self.presentation(self.shown_to_writer(written));
+        let is_working = written.copy_kind == CopyKind::Working;
+        let presentation = Presentation { is_working, ..self.presentation(self.shown_to_writer(written)) };
         written_answer(store, blueprint, self.state.epoch, written, &presentation, Default::default())
     }
 

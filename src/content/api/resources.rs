@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use bindery_access::Access;
 use bindery_model::ability::Ability;
-use bindery_model::error::{Error, Result};
+use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
 use bindery_model::value::FieldRemovals;
-use bindery_query::{Selection, WriteParams};
+use bindery_query::{CopyKind, Selection, WriteParams};
 use serde_json::Value;
 
 use crate::admission::LARGE_BODY_BYTES;
@@ -44,6 +44,8 @@ pub struct ResourceWriter {
     pub(super) access: Access,
     raw_query: String,
     pub(super) variant: u16,
+    /// The copies that are written.
+    pub(super) copy: CopyKind,
 }
 
 /// The slugs of the attributes that the body of an update writes; `None` for all of them.
@@ -65,9 +67,9 @@ impl Content {
         access.require(&[ability])?;
         let state = self.state();
         let collection = Arc::clone(state.visible(access, slug)?);
-        let variant = WriteParams::parse(raw_query, &collection.blueprint)?.variant;
+        let WriteParams { variant, copy } = WriteParams::parse(raw_query, &collection.blueprint)?;
         let (access, raw_query) = (access.clone(), raw_query.to_owned());
-        Ok(ResourceWriter { content: self.clone(), state, collection, access, raw_query, variant })
+        Ok(ResourceWriter { content: self.clone(), state, collection, access, raw_query, variant, copy })
     }
 }
 
@@ -91,6 +93,7 @@ impl ResourceWriter {
         body: &[u8],
         idempotent: Option<Idempotency<CreatedResource>>,
     ) -> Result<IdempotentAnswer<CreatedResource>> {
+        self.require_live("create a resource")?;
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let body = ParsedBody { bytes: body, parsed };
         let keep = |writing: &ResourceWriter, items: &[Item]| {
@@ -145,7 +148,8 @@ impl ResourceWriter {
         body: &[u8],
     ) -> Result<ResourceAnswer> {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
-        let terms = UpdateTerms { id, if_match, may_publish: self.may_publish(), extent };
+        let (may_publish, copy_kind) = (self.may_publish(), self.copy);
+        let terms = UpdateTerms { id, if_match, may_publish, extent, copy_kind };
         body::check_publication(&terms, &parsed)?;
         if let Err(refusal) = self.check_match(id, &terms.if_match) {
             if self.content.node().is_none() {
@@ -167,7 +171,8 @@ impl ResourceWriter {
     /// Returns the presentation of the written resource.
     pub(super) fn presentation(&self, selection: Selection) -> Presentation {
         let names = AuthorNames::shown_to(&self.access, &self.state);
-        Presentation { variant: self.variant, fallback: None, selection, highlights: None, names }
+        let is_working = self.copy == CopyKind::Working;
+        Presentation { variant: self.variant, fallback: None, selection, highlights: None, is_working, names }
     }
 
     /// Deletes a resource. Durable and visible on return.
@@ -175,6 +180,9 @@ impl ResourceWriter {
     /// # Errors
     /// `NOT_FOUND`, `PRECONDITION_FAILED`, `SINGULAR_RESOURCE`, `OVERLOADED`.
     pub async fn delete(mut self, id: ResourceId, if_match: IfMatch) -> Result<()> {
+        if self.copy == CopyKind::Working {
+            return self.discard(id, if_match).await;
+        }
         let prepare = move |_: Preparation<'_>, _: Value| vec![Item::Delete { id, if_match: if_match.clone() }];
         self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
     }
@@ -183,10 +191,15 @@ impl ResourceWriter {
     /// of it. Another token gets only the attributes that it has just written; otherwise a write that changes nothing
     /// would be a way to read. All other keys of the object are always answered.
     fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
-        let (blueprint, WrittenResource { meta, before, .. }) = (&self.collection.blueprint, written);
+        let (blueprint, WrittenResource { meta, before, copy_kind, .. }) = (&self.collection.blueprint, written);
+        let sees_working = [Ability::Preview, Ability::Manage].into_iter().any(|ability| self.access.may(ability));
         let visibility = Visibility::of_writer(&self.access, blueprint, self.content.state().released);
         let is_seen = |meta: &Meta| visibility.shows(meta.published);
-        if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
+        let is_seen = match copy_kind {
+            CopyKind::Live => is_seen(meta) || before.as_ref().is_some_and(is_seen),
+            CopyKind::Working => sees_working,
+        };
+        if is_seen {
             return Selection::all();
         }
         let is_sent = |slug: &String| sent.as_ref().is_none_or(|slugs| slugs.contains(slug));
@@ -198,7 +211,8 @@ impl ResourceWriter {
     fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
         let blueprint = &self.collection.blueprint;
         let hit = self.collection.snapshot.get(id.as_u128()).ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
-        if_match.check(self.collection.version_of(&hit).tag(self.state.epoch))
+        let version = self.collection.version_for(&hit, self.copy == CopyKind::Working);
+        if_match.check(version.tag(self.state.epoch))
     }
 
     /// Returns whether the token may change between draft and published.
@@ -206,7 +220,19 @@ impl ResourceWriter {
         self.access.may(Ability::Publish)
     }
 
-    async fn run_one(
+    /// # Errors
+    /// `INVALID_PARAMETER` if the request is about working copies. `what` is what it wants to do.
+    pub(super) fn require_live(&self, what: &str) -> Result<()> {
+        match self.copy {
+            CopyKind::Live => Ok(()),
+            CopyKind::Working => {
+                let text = format!("`copy=working` does not {what}; leave out `copy`");
+                Err(Error::new(Code::InvalidParameter, text))
+            }
+        }
+    }
+
+    pub(super) async fn run_one(
         &mut self,
         body: ParsedBody<'_>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
@@ -274,7 +300,8 @@ impl ResourceWriter {
         let slug = self.collection.blueprint.slug.clone();
         self.state = self.content.state();
         self.collection = Arc::clone(self.state.visible(&self.access, &slug)?);
-        self.variant = WriteParams::parse(&self.raw_query, &self.collection.blueprint)?.variant;
+        WriteParams { variant: self.variant, copy: self.copy } =
+            WriteParams::parse(&self.raw_query, &self.collection.blueprint)?;
         Ok(())
     }
 }

@@ -21,6 +21,10 @@ pub(super) struct Effects<'a> {
     pub(super) resources: Vec<(u32, ResourceId, ResourceEffect)>,
     /// The new versions of lists: the blueprint, whether those of the public are meant, and the version.
     pub(super) list_versions: Vec<(u32, bool, u64)>,
+    /// The new versions of the working copies of blueprints.
+    pub(super) working_versions: Vec<(u32, u64)>,
+    /// The keys of moments at which working copies are to be published, each with whether it is added or removed.
+    pub(super) working_due: Vec<(Key, bool)>,
     /// The tokens, by id; `None` for a revoked token.
     pub(super) tokens: Vec<(String, Option<&'a [u8]>)>,
     /// The members, by id; `None` for a deleted member.
@@ -123,6 +127,10 @@ impl<'a> Effects<'a> {
                 (Key::ListVersion { blueprint, is_public }, Some(version)) => {
                     effects.list_versions.push((*blueprint, *is_public, decode_list_version(version)?));
                 }
+                (Key::WorkingVersion(blueprint), Some(version)) => {
+                    effects.working_versions.push((*blueprint, decode_list_version(version)?));
+                }
+                (Key::WorkingDue { .. }, value) => effects.working_due.push((write.key.clone(), value.is_some())),
                 (Key::Resource { blueprint, id }, _) => {
                     effects.resources.push((*blueprint, *id, resource_effect(&write.op)?));
                 }
@@ -172,6 +180,7 @@ impl<'a> Effects<'a> {
                     | Key::FormerCopy { .. }
                     | Key::Superseded(_)
                     | Key::ListVersion { .. }
+                    | Key::WorkingVersion(_)
                     | Key::Singular(_)
                     | Key::ImportKey { .. }
                     | Key::FormerImportKey { .. }

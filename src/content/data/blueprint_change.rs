@@ -13,7 +13,7 @@ use bindery_store::Key;
 use crate::data::claims::ClaimedField;
 use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
-use crate::data::records::Meta;
+use crate::data::records::{CopyVersion, Meta};
 
 const FORMAT: u8 = 2;
 
@@ -46,6 +46,8 @@ pub(crate) struct Backfill {
     pub(crate) id: ResourceId,
     /// The version of the resource that the rest was made from.
     pub(crate) version: u64,
+    /// The copies that the rest was made from. A working copy changes without the version.
+    pub(crate) copies: Vec<CopyVersion>,
     /// The claims of its values that become unique.
     pub(crate) claims: Vec<Key>,
     /// The operation that fills the new columns, where a field is re-typed.
@@ -100,7 +102,7 @@ impl BlueprintChange {
             true => Some(self.mapping().put(lookup, id, meta)?),
             false => None,
         };
-        Ok(Backfill { id, version: meta.version, claims, index_op })
+        Ok(Backfill { id, version: meta.version, copies: meta.copies.clone(), claims, index_op })
     }
 
     fn claims(&self, lookup: &dyn Lookup, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {

@@ -27,12 +27,28 @@ pub enum ChangeOp {
     Unpublished,
     /// The resource was deleted.
     Deleted,
+    /// A working copy of the resource changed, or its planned publication. Only readers with `preview` see it.
+    Edited,
+    /// The planned publication of a working copy failed. Only readers with `preview` see it.
+    PublishFailed,
 }
 
 impl ChangeOp {
     /// All operations.
-    pub const ALL: [ChangeOp; 5] =
-        [ChangeOp::Created, ChangeOp::Updated, ChangeOp::Published, ChangeOp::Unpublished, ChangeOp::Deleted];
+    pub const ALL: [ChangeOp; 7] = [
+        ChangeOp::Created,
+        ChangeOp::Updated,
+        ChangeOp::Published,
+        ChangeOp::Unpublished,
+        ChangeOp::Deleted,
+        ChangeOp::Edited,
+        ChangeOp::PublishFailed,
+    ];
+
+    /// Returns whether the change is one of a working copy, which leaves the live resource as it is.
+    pub(crate) fn is_of_working_copy(self) -> bool {
+        matches!(self, ChangeOp::Edited | ChangeOp::PublishFailed)
+    }
 
     /// Returns its name in answers.
     pub fn as_str(self) -> &'static str {
@@ -42,6 +58,8 @@ impl ChangeOp {
             ChangeOp::Published => "published",
             ChangeOp::Unpublished => "unpublished",
             ChangeOp::Deleted => "deleted",
+            ChangeOp::Edited => "edited",
+            ChangeOp::PublishFailed => "publish_failed",
         }
     }
 
@@ -52,6 +70,8 @@ impl ChangeOp {
             ChangeOp::Published => 3,
             ChangeOp::Unpublished => 4,
             ChangeOp::Deleted => 5,
+            ChangeOp::Edited => 6,
+            ChangeOp::PublishFailed => 7,
         }
     }
 }
@@ -221,7 +241,7 @@ mod tests {
     fn group(n_changes: u128) -> ChangeGroup {
         let mut group = ChangeGroup { at: -5, ..ChangeGroup::default() };
         for n in 0..n_changes {
-            let op = ChangeOp::ALL[n as usize % 5];
+            let op = ChangeOp::ALL[n as usize % 7];
             group.note(["news", "авторы"][n as usize % 2], ResourceId::from_u128(n << 100), op, n % 2 == 0, n % 3 == 0);
         }
         group

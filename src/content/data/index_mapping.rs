@@ -6,6 +6,7 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 
+use bindery_index::{WORKING_UPDATED, working_variant};
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
@@ -80,14 +81,77 @@ impl IndexMapping<'_> {
             };
             copies.push((variant, copy));
         }
+        copies.extend(self.working_copies(lookup, id, meta, |_| true)?);
         Ok(bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies })
+    }
+
+    /// Returns the working copies of a resource as the index holds them: `None` where there is none, and nothing for those
+    /// that stay as they are. `is_written` tells whether a copy of this variant number, live or working, was written.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn working_copies(
+        &self,
+        lookup: &dyn Lookup,
+        id: ResourceId,
+        meta: &Meta,
+        is_written: impl Fn(u16) -> bool,
+    ) -> Result<Vec<IndexedCopy>> {
+        let mut copies = Vec::new();
+        if !self.blueprint.working_copy {
+            return Ok(copies);
+        }
+        for variant in self.blueprint.variant_numbers() {
+            let number = working_variant(variant);
+            match meta.copy(number) {
+                None => copies.push((number, None)),
+                Some(version) if is_written(variant) || is_written(number) => {
+                    let values = self.working_columns(lookup, id, meta.copy(variant), version)?;
+                    copies.push((number, Some(bindery_index::Copy { number: version.number, values })));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(copies)
+    }
+
+    /// Returns the columns of a working copy: those of its values, and the time of its last change.
+    fn working_columns(
+        &self,
+        lookup: &dyn Lookup,
+        id: ResourceId,
+        live: Option<CopyVersion>,
+        version: CopyVersion,
+    ) -> Result<Columns> {
+        let mut values = match live {
+            Some(live) => lookup.values(self.blueprint, id, live)?,
+            None => vec![Value::Null; self.blueprint.fields.len()],
+        };
+        // The changed blueprint will not have the values of working copies in fields that are re-typed.
+        let retyped = self.retyped_columns(&values);
+        let working = lookup.working(self.blueprint, id, version)?;
+        working.apply_to(self.blueprint, &mut values);
+        let mut columns = projection::project(self.blueprint, values.iter().enumerate());
+        columns.extend(retyped);
+        let updated = bindery_index::Value::Instant { micros: working.updated.saturating_mul(1_000), text: "".into() };
+        columns.push((WORKING_UPDATED, updated));
+        Ok(columns)
     }
 }
 
-/// Returns the operation that puts a resource and these of its copies; the others stay as they are.
-pub(crate) fn put_op(id: ResourceId, meta: &Meta, copies: Vec<(CopyVersion, Columns)>) -> bindery_index::IndexOp {
+/// A copy of a variant as an operation on the index has it: `None` removes it.
+pub(crate) type IndexedCopy = (u16, Option<bindery_index::Copy>);
+
+/// Returns the operation that puts a resource, these of its copies, and these working copies; the others stay as they are.
+pub(crate) fn put_op(
+    id: ResourceId,
+    meta: &Meta,
+    copies: Vec<(CopyVersion, Columns)>,
+    working: Vec<IndexedCopy>,
+) -> bindery_index::IndexOp {
     let copies = copies
         .into_iter()
         .map(|(version, values)| (version.variant, Some(bindery_index::Copy { number: version.number, values })));
-    bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies: copies.collect() }
+    let copies = copies.chain(working).collect();
+    bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies }
 }

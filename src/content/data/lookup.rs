@@ -8,6 +8,7 @@ use bindery_store::{Key, Prefix, Store};
 use serde_json::Value;
 
 use crate::data::records::{Copy, CopyVersion, Meta};
+use crate::data::working::WorkingCopy;
 
 /// Something that stored values can be read from. Every error is `INTERNAL`: the store failed or is damaged.
 pub(crate) trait Lookup {
@@ -30,6 +31,11 @@ pub(crate) trait Lookup {
     /// Returns the values of one version of a copy, in the order of the blueprint's fields.
     fn values(&self, blueprint: &Blueprint, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>> {
         self.copy(blueprint.number, id, version)?.values(blueprint)
+    }
+
+    /// Returns one version of a working copy.
+    fn working(&self, blueprint: &Blueprint, id: ResourceId, version: CopyVersion) -> Result<WorkingCopy> {
+        WorkingCopy::decode(&self.copy(blueprint.number, id, version)?)
     }
 
     /// Returns whether a resource holds a value, as unique fields compare values, in the field at `position`.

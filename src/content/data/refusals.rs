@@ -4,6 +4,7 @@ use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::error::{Code, Conflict, Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::sent::quote;
+use bindery_model::time::{Millis, format_millis};
 
 /// The number of ids a conflict names.
 pub(crate) const CONFLICT_IDS: usize = 10;
@@ -219,6 +220,39 @@ pub(crate) fn unrestorable(error: Error) -> Error {
         error.message
     );
     if error.code == Code::ValidationFailed { Error { message: text, ..error } } else { error }
+}
+
+/// Returns `NOT_FOUND` for a working copy.
+pub(crate) fn no_working_copy(id: ResourceId) -> Error {
+    Error::new(Code::NotFound, format!("the resource `{id}` has no working copy"))
+}
+
+/// Returns `CONFLICT` for a change of a working copy whose publication is planned.
+pub(crate) fn is_planned(at: Millis) -> Error {
+    let text = format!(
+        "the working copy is to be published at {}; take that back first, by publishing with `{{\"at\": null}}`",
+        format_millis(at)
+    );
+    Error::new(Code::Conflict, text)
+}
+
+/// Returns `CONFLICT` for a publication that would overwrite values of the live copy.
+pub(crate) fn working_copy_conflict(errors: FieldErrors) -> Error {
+    let error = Error::validation(errors);
+    let names: Vec<String> = error.fields.iter().map(|(slug, _)| quote(slug)).collect();
+    let text = format!(
+        "the live copy has changed since in fields that the working copy changes too: {}; compare both, then change the \
+         working copy, or publish with `\"force\": true` to overwrite them",
+        names.join(", ")
+    );
+    Error { code: Code::Conflict, message: text, ..error }
+}
+
+/// Returns `CONFLICT` for switching off the working copies of a blueprint that has some.
+pub(crate) fn still_has_working_copies(slug: &str, count: u64) -> Error {
+    let working_copies = if count == 1 { "1 working copy".to_owned() } else { format!("{count} working copies") };
+    let text = format!("`{slug}` still has {working_copies}; publish or discard them first");
+    Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
 }
 
 /// Returns `CONFLICT` for the deletion of a blueprint whose trash is not empty.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bindery_access::{Access, Accounts, Member, Tokens};
+use bindery_index::working_variant;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
@@ -13,10 +14,11 @@ use tokio::sync::watch;
 
 use crate::data::blueprint_change::BlueprintChange;
 use crate::data::leader::Leader;
+use crate::data::records::CopyVersion;
 use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::data::releases::Releases;
 use crate::data::saved_view::SavedView;
-use crate::data::version::{ResourceVersion, SeenVersion, VersionVisibility};
+use crate::data::version::{ResourceVersion, SeenVersion, VersionVisibility, WorkingHash};
 use crate::data::visibility::Visibility;
 use crate::data::webhook::Webhook;
 
@@ -70,6 +72,8 @@ pub(crate) struct ListVersions {
     pub(crate) all: u64,
     /// Changed only by what readers without `preview` saw before or see since, so that changes of drafts do not show.
     pub(crate) public: u64,
+    /// Changed by what only readers of working copies see.
+    pub(crate) working: u64,
 }
 
 impl State {
@@ -146,6 +150,22 @@ impl State {
         });
     }
 
+    /// Gives the lists of a blueprint's working copies a new version.
+    pub(crate) fn change_working_lists(&mut self, number: u32, version: u64) {
+        self.edit(number, |collection| collection.versions.working = version);
+    }
+
+    /// Returns the state with working copies in the place of live ones, where blueprints have them. `variant` returns the
+    /// variant in which a blueprint's resources are read.
+    pub(crate) fn working(&self, variant: impl Fn(&Blueprint) -> u16) -> State {
+        let mut state = self.clone();
+        for collection in state.blueprints.values_mut().filter(|collection| collection.blueprint.working_copy) {
+            let snapshot = collection.snapshot.working(variant(&collection.blueprint));
+            Arc::make_mut(collection).snapshot = snapshot;
+        }
+        state
+    }
+
     fn edit(&mut self, number: u32, edit: impl FnOnce(&mut Collection)) {
         let mut collections = self.blueprints.values_mut();
         if let Some(collection) = collections.find(|collection| collection.blueprint.number == number) {
@@ -167,6 +187,10 @@ impl Collection {
 
     /// Returns the version of its resources, as a token sees them.
     pub(crate) fn seen_version(&self, visibility: Visibility) -> SeenVersion {
+        if self.snapshot.is_working() {
+            let changed = self.versions.all.max(self.versions.working);
+            return SeenVersion { blueprint: self.blueprint.number, changed, seen: VersionVisibility::Working };
+        }
         let seen = match visibility {
             Visibility::Nothing => VersionVisibility::Nothing,
             // A publication that becomes due changes the version of the lists, so the moment need not be part of it.
@@ -179,13 +203,26 @@ impl Collection {
     /// Returns the version of the resources in the order of relevance. It changes with every write, since drafts count in
     /// the statistics of scores, whoever reads.
     pub(crate) fn ranked_version(&self, visibility: Visibility) -> SeenVersion {
-        SeenVersion { changed: self.versions.all, ..self.seen_version(visibility) }
+        let seen = self.seen_version(visibility);
+        SeenVersion { changed: seen.changed.max(self.versions.all), ..seen }
     }
 
     /// Returns the version of a resource of this snapshot.
     pub(crate) fn version_of(&self, hit: &bindery_index::Hit) -> ResourceVersion {
+        self.version_for(hit, self.snapshot.is_working())
+    }
+
+    /// Returns the version of a resource, for a reader of working copies or of live ones.
+    pub(crate) fn version_for(&self, hit: &bindery_index::Hit, is_working: bool) -> ResourceVersion {
         let id = ResourceId::from_u128(hit.id);
-        ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision }
+        let working = is_working.then(|| {
+            let working = |variant| {
+                let number = working_variant(variant);
+                Some(CopyVersion { variant: number, number: self.snapshot.copy(hit.slot, number)? })
+            };
+            WorkingHash::of(self.blueprint.variant_numbers().into_iter().filter_map(working))
+        });
+        ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision, working }
     }
 
     /// # Errors

@@ -10,7 +10,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 
-use crate::data::records::Meta;
+use crate::data::records::{CopyVersion, Meta};
 
 const TAG_BYTES: usize = 16;
 
@@ -40,6 +40,28 @@ pub(crate) struct ResourceVersion {
     pub(crate) resource: u64,
     /// The revision of its blueprint.
     pub(crate) blueprint: u64,
+    /// The versions of its working copies, for a reader of working copies.
+    pub(crate) working: Option<WorkingHash>,
+}
+
+/// A hash of the versions of a resource's working copies, in all variants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct WorkingHash(u64);
+
+impl WorkingHash {
+    /// Returns the hash of these versions, in any order.
+    pub(crate) fn of(versions: impl Iterator<Item = CopyVersion>) -> WorkingHash {
+        let mut versions: Vec<(u16, u64)> = versions.map(|version| (version.variant, version.number)).collect();
+        versions.sort_unstable();
+        let mut hasher = blake3::Hasher::new();
+        for (variant, number) in versions {
+            hasher.update(&variant.to_le_bytes());
+            hasher.update(&number.to_le_bytes());
+        }
+        let mut hash = [0; 8];
+        hasher.finalize_xof().fill(&mut hash);
+        WorkingHash(u64::from_le_bytes(hash))
+    }
 }
 
 /// The source of the entity tag of a list, beside the base URL of its links.
@@ -70,12 +92,14 @@ pub(crate) enum VersionVisibility {
     Nothing,
     Published,
     Drafts,
+    /// All resources, with working copies in the place of live ones.
+    Working,
 }
 
 impl AnswerVersion {
     /// Returns a version that differs from those of other numbers, for tests of caches.
     pub fn numbered(epoch: u64) -> AnswerVersion {
-        let version = ResourceVersion { id: ResourceId::from_u128(1), resource: 1, blueprint: 1 };
+        let version = ResourceVersion { id: ResourceId::from_u128(1), resource: 1, blueprint: 1, working: None };
         AnswerVersion::of_resource(epoch, version, [].into_iter())
     }
 
@@ -135,15 +159,22 @@ impl fmt::Display for EntityTag {
 impl ResourceVersion {
     /// Returns the entity tag in this epoch.
     pub(crate) fn tag(self, epoch: u64) -> EntityTag {
-        let ResourceVersion { id, resource, blueprint } = self;
-        EntityTag::of(epoch, "resource", &[resource, blueprint], &id.to_string())
+        let ResourceVersion { id, resource, blueprint, working } = self;
+        match working {
+            None => EntityTag::of(epoch, "resource", &[resource, blueprint], &id.to_string()),
+            Some(WorkingHash(working)) => {
+                EntityTag::of(epoch, "working resource", &[resource, blueprint, working], &id.to_string())
+            }
+        }
     }
 
     /// Returns the entity tag of an answer that also depends on related blueprints.
     fn tag_with(self, epoch: u64, related: RelatedHash) -> EntityTag {
-        let ResourceVersion { id, resource, blueprint } = self;
+        let ResourceVersion { id, resource, blueprint, working } = self;
         let [low, high] = halves(related);
-        EntityTag::of(epoch, "expanded resource", &[resource, blueprint, low, high], &id.to_string())
+        let mut numbers = vec![resource, blueprint, low, high];
+        numbers.extend(working.map(|WorkingHash(working)| working));
+        EntityTag::of(epoch, "expanded resource", &numbers, &id.to_string())
     }
 }
 
@@ -153,6 +184,7 @@ impl SeenVersion {
             VersionVisibility::Published => 0,
             VersionVisibility::Drafts => 1,
             VersionVisibility::Nothing => 2,
+            VersionVisibility::Working => 3,
         };
         [self.blueprint.into(), self.changed, seen]
     }
@@ -263,7 +295,14 @@ impl IfMatch {
 impl Meta {
     /// Returns the source of the entity tag of the resource.
     pub(crate) fn resource_version(&self, id: ResourceId, blueprint: &Blueprint) -> ResourceVersion {
-        ResourceVersion { id, resource: self.version, blueprint: blueprint.revision }
+        ResourceVersion { id, resource: self.version, blueprint: blueprint.revision, working: None }
+    }
+
+    /// Returns the source of the entity tag of the resource for a reader of working copies.
+    pub(crate) fn working_version(&self, id: ResourceId, blueprint: &Blueprint) -> ResourceVersion {
+        let variants = self.working_variants(blueprint).into_iter();
+        let working = WorkingHash::of(variants.filter_map(|variant| self.working_copy(variant)));
+        ResourceVersion { working: Some(working), ..self.resource_version(id, blueprint) }
     }
 }
 
@@ -276,7 +315,14 @@ mod tests {
     #[test]
     fn everything_that_a_tag_is_made_from_changes_it() {
         let id = ResourceId::from_u128;
-        let resource = |epoch, n, resource, blueprint| ResourceVersion { id: id(n), resource, blueprint }.tag(epoch);
+        let resource = |epoch, n, resource, blueprint| {
+            ResourceVersion { id: id(n), resource, blueprint, working: None }.tag(epoch)
+        };
+        let working = |numbers: &[(u16, u64)]| {
+            let versions = numbers.iter().map(|&(variant, number)| CopyVersion { variant, number });
+            let working = Some(WorkingHash::of(versions));
+            ResourceVersion { id: id(1), resource: 1, blueprint: 1, working }.tag(1)
+        };
         let list = |epoch, blueprint, changed, seen, day, base_url| {
             ListVersion::new(SeenVersion { blueprint, changed, seen }, day, [].into_iter()).tag(epoch, base_url)
         };
@@ -288,7 +334,7 @@ mod tests {
         };
         let expanded = |related: &[Option<(u32, u64, VersionVisibility)>]| {
             let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
-            let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1 };
+            let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1, working: None };
             let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
             AnswerVersion::of_resource(1, version, related.into_iter()).tag("")
         };
@@ -299,6 +345,11 @@ mod tests {
             resource(1, 2, 1, 1),
             resource(1, 1, 2, 1),
             resource(1, 1, 1, 2),
+            working(&[]),
+            working(&[(1, 5)]),
+            working(&[(1, 6)]),
+            working(&[(2, 5)]),
+            working(&[(1, 5), (2, 5)]),
             list(1, 1, 1, drafts, 1, "a"),
             list(2, 1, 1, drafts, 1, "a"),
             list(1, 2, 1, drafts, 1, "a"),

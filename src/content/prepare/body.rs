@@ -6,7 +6,7 @@ use bindery_model::id::ResourceId;
 use bindery_model::sent::quote;
 use bindery_model::time::{Millis, parse_system_date};
 use bindery_model::value;
-use bindery_query::projection;
+use bindery_query::{CopyKind, projection};
 use bindery_sanitize::Sanitizer;
 use serde_json::{Map, Value};
 
@@ -69,6 +69,8 @@ pub(crate) struct UpdateTerms {
     pub(crate) may_publish: bool,
     /// The extent of the write: all attributes are replaced (`PUT`) or only some (`PATCH`).
     pub(crate) extent: Extent,
+    /// The copy that is written.
+    pub(crate) copy_kind: CopyKind,
 }
 
 /// Reads the body of a `PUT` (all attributes) or a `PATCH` (some or none).
@@ -76,21 +78,35 @@ pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: Val
     let refusal = check_publication(&terms, &body).and_then(|()| object(&body).map(|_| ())).err();
     let mut body = into_object(body).unwrap_or_default();
     let mut errors = unknown_keys(&body, &["attributes", "published_at"], &ANSWERED_KEYS);
-    let published = publication(&body, &mut errors);
+    let published = match terms.copy_kind {
+        CopyKind::Live => publication(&body, &mut errors),
+        CopyKind::Working => {
+            if body.contains_key("published_at") {
+                let text = "cannot be set with `copy=working`; publish the working copy instead";
+                errors.push(("published_at".to_owned(), vec![text.to_owned()]));
+            }
+            Publication::Keep
+        }
+    };
     let has_attributes = body.contains_key("attributes");
     let copy = copy(preparation, &mut body, terms.extent, value::Relations::Ids, &mut errors);
     if copy.is_none() && terms.extent == Extent::Whole && !has_attributes {
         errors.push(missing_attributes());
     }
-    let UpdateTerms { id, if_match, may_publish, .. } = terms;
+    let UpdateTerms { id, if_match, may_publish, copy_kind, .. } = terms;
     let restores = false;
-    Item::Update(Box::new(Update { id, copy, published, may_publish, if_match, restores, refusal, errors }))
+    let update = Update { id, copy, published, may_publish, if_match, restores, copy_kind, refusal, errors };
+    Item::Update(Box::new(update))
 }
 
 /// Returns `FORBIDDEN` if a `PATCH` contains `published_at`, with any value, and the token lacks `publish` (`API.md`
 /// 4.4.3).
 pub(crate) fn check_publication(terms: &UpdateTerms, body: &Value) -> Result<()> {
-    if terms.extent == Extent::Partial && !terms.may_publish && body.get("published_at").is_some() {
+    if terms.copy_kind == CopyKind::Live
+        && terms.extent == Extent::Partial
+        && !terms.may_publish
+        && body.get("published_at").is_some()
+    {
         return Err(needs_publish());
     }
     Ok(())

@@ -4,12 +4,14 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
+use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
 use crate::command::{Extent, Item, Publication, Update};
 use crate::data::refusals::no_resource;
 use crate::data::version::IfMatch;
 use crate::prepare::body::{self, Preparation, UpdateTerms, kind_of, object, unknown_keys};
+use crate::prepare::working;
 
 /// The maximum number of items in a request.
 const MAX_ITEMS: usize = 100;
@@ -121,6 +123,8 @@ pub(crate) struct BulkTerms {
     pub(crate) published: Publication,
     /// True if the token may change between draft and published.
     pub(crate) may_publish: bool,
+    /// The copies that are written.
+    pub(crate) copy_kind: CopyKind,
 }
 
 /// Prepares the items of a body that [`check_body`] has accepted.
@@ -139,8 +143,12 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) ->
         Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, &entry).map(|id| {
             let (published, may_publish) = (terms.published, terms.may_publish);
             let (copy, refusal, errors) = (None, None, FieldErrors::new());
-            let (if_match, restores) = (IfMatch::Any, false);
-            Item::Update(Box::new(Update { id, copy, published, may_publish, if_match, restores, refusal, errors }))
+            if terms.copy_kind == CopyKind::Working {
+                return working::publish_all(id, published);
+            }
+            let (if_match, restores, copy_kind) = (IfMatch::Any, false, CopyKind::Live);
+            let update = Update { id, copy, published, may_publish, if_match, restores, copy_kind, refusal, errors };
+            Item::Update(Box::new(update))
         }),
     };
     prepared.unwrap_or_else(Item::Refused)
@@ -149,7 +157,9 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) ->
 fn prepare_update(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) -> Result<Item> {
     let id = object(&entry)?.get("id").unwrap_or(&Value::Null);
     let id = read_id(preparation.blueprint, id)?;
-    let terms = UpdateTerms { id, if_match: IfMatch::Any, may_publish: terms.may_publish, extent: Extent::Partial };
+    let BulkTerms { may_publish, copy_kind, .. } = terms;
+    let (if_match, extent) = (IfMatch::Any, Extent::Partial);
+    let terms = UpdateTerms { id, if_match, may_publish, extent, copy_kind };
     Ok(body::update(preparation, terms, entry))
 }
 

@@ -8,10 +8,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bindery_index::{Position, PositionKey, SortBy, SortKey};
-use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_query::Query;
 
+use crate::data::state::Collection;
 use crate::data::visibility::Visibility;
 
 /// The format of cursors. Cursors in another format are rejected.
@@ -23,11 +23,12 @@ const ID_BYTES: usize = 16;
 pub(super) struct CursorKey([u8; blake3::KEY_LEN]);
 
 impl CursorKey {
-    /// Derives the key for the lists of a blueprint in one order, variant and visibility.
-    pub(super) fn new(epoch: u64, blueprint: &Blueprint, query: &Query, visibility: Visibility) -> CursorKey {
+    /// Derives the key for the lists of a blueprint in one order, variant and visibility,
+    /// with live or with working copies.
+    pub(super) fn new(epoch: u64, collection: &Collection, query: &Query, visibility: Visibility) -> CursorKey {
         let mut hasher = blake3::Hasher::new_derive_key("Bindery cursor");
         hasher.update(&epoch.to_le_bytes());
-        hasher.update(&blueprint.number.to_le_bytes());
+        hasher.update(&collection.blueprint.number.to_le_bytes());
         hasher.update(&query.copies.variant.to_le_bytes());
         hasher.update(&[match visibility {
             Visibility::Nothing => 0,
@@ -47,6 +48,9 @@ impl CursorKey {
             for number in numbers {
                 hasher.update(&number.to_le_bytes());
             }
+        }
+        if collection.snapshot.is_working() {
+            hasher.update(b"working copies");
         }
         CursorKey(*hasher.finalize().as_bytes())
     }

@@ -115,7 +115,8 @@ impl<'a> IncludedResources<'a> {
         }
         let Copies { variant, fallback } = step.copies;
         let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
-        let presentation = Presentation { variant, fallback, selection, highlights: None, names: None };
+        let is_working = collection.snapshot.is_working();
+        let presentation = Presentation { variant, fallback, selection, highlights: None, is_working, names: None };
         write_hit(&mut self.json, self.lookup, collection, hit, &presentation, &Interrupt::never())
             .map_err(StopReason::Failed)?;
         if self.json.len() > MAX_BYTES {

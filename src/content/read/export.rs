@@ -17,7 +17,7 @@ use crate::read::aggregate::aggregate;
 use crate::read::expand::IncludedResources;
 use crate::read::explain::Explanation;
 use crate::read::resolve::Result as SearchResult;
-use crate::read::resource::{Presentation, write_hit};
+use crate::read::resource::{Presentation, shown_versions, write_hit};
 use crate::read::view::{View, ViewSearch};
 
 /// The number of hits that are read from the index at once.
@@ -185,7 +185,8 @@ impl Export {
         // No author names: an export can be imported again, so it is the same for every reader.
         let ExportParams { fallback, selection, highlights, .. } = &*self.params;
         let (selection, highlights) = (selection.clone(), highlights.clone());
-        Presentation { variant, fallback: *fallback, selection, highlights, names: None }
+        let is_working = self.view.is_working();
+        Presentation { variant, fallback: *fallback, selection, highlights, is_working, names: None }
     }
 
     /// Writes a resource with all of its copies, and with its import key.
@@ -206,7 +207,7 @@ impl Export {
             object.shift_remove("attributes");
             let mut variants = Map::new();
             for variant in &blueprint.variants {
-                if collection.snapshot.copy(hit.slot, variant.number).is_none() {
+                if shown_versions(collection, hit, variant.number).iter().next().is_none() {
                     continue;
                 }
                 let mut copy = String::new();

@@ -198,9 +198,10 @@ impl<'a> OpenHistory<'a> {
         let mut meta = Meta { updated: revision.at, published: revision.published, ..self.meta.clone() };
         meta.copies =
             (revision.copy > 0).then_some(CopyVersion { variant, number: revision.copy }).into_iter().collect();
-        let written = WrittenResource { id, effect: Effect::Updated, meta, before: None };
+        let written = WrittenResource::live(id, Effect::Updated, meta, None);
         let selection = Selection::all();
-        let presentation = Presentation { variant, fallback: None, selection, highlights: None, names: None };
+        let (highlights, is_working, names) = (None, false, None);
+        let presentation = Presentation { variant, fallback: None, selection, highlights, is_working, names };
         let json =
             written_answer(&self.lookup(), self.blueprint, epoch, &written, &presentation, Default::default())?.json;
         let other = match compared {

@@ -141,8 +141,7 @@ impl View {
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
             Some(cursor) => {
-                let cursors =
-                    CursorKey::new(self.state.epoch, &self.collection.blueprint, &params.query, self.visibility);
+                let cursors = CursorKey::new(self.state.epoch, &self.collection, &params.query, self.visibility);
                 let behind = if cursor.is_empty() { None } else { Some(cursors.open(cursor)?) };
                 PageStart::Walk { cursors, behind }
             }
@@ -159,7 +158,8 @@ impl View {
     fn presentation(&self, params: &ListParams) -> Presentation {
         let ListParams { query, fallback, selection, highlights, .. } = params;
         let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
-        Presentation { variant, fallback: *fallback, selection, highlights, names: self.names() }
+        let is_working = self.is_working();
+        Presentation { variant, fallback: *fallback, selection, highlights, is_working, names: self.names() }
     }
 }
 

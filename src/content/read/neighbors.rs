@@ -62,7 +62,8 @@ impl View {
             found.ok_or_else(|| Error::new(Code::NotFound, not_listed()))?;
         let NeighborsParams { query, fallback, selection } = &**params;
         let (variant, fallback, selection, names) = (query.copies.variant, *fallback, selection.clone(), self.names());
-        let presentation = Presentation { variant, fallback, selection, highlights: None, names };
+        let is_working = self.is_working();
+        let presentation = Presentation { variant, fallback, selection, highlights: None, is_working, names };
         let started = Instant::now();
         let count = usize::from(previous.is_some()) + usize::from(next.is_some());
         let (previous, next) =

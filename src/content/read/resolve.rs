@@ -168,7 +168,7 @@ impl<'a> Resolver<'a> {
             (index::Filter::Column(_, Predicate::AnyId(ids)), None) if ids.listed() > MAX_KEPT_IDS => {
                 index::Filter::Found(self.find(place, variant, filter)?)
             }
-            (index::Filter::Column(column, _), Some(fallback)) => {
+            (index::Filter::Column(column, _), Some(fallback)) if *column != index::WORKING_UPDATED => {
                 let is_null = index::Filter::Column(whole_column(*column), Predicate::Null);
                 let here = index::Filter::Found(self.find(place, variant, filter)?);
                 let there = index::Filter::Found(self.find(place, fallback, filter)?);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_index::Interrupt;
+use bindery_index::{Interrupt, working_variant};
 use bindery_model::blueprint::{Blueprint, FieldType};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
@@ -17,6 +17,7 @@ use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, empty_attributes};
 use crate::data::state::Collection;
 use crate::data::version::EntityTag;
+use crate::data::working::ShownVersions;
 use crate::read::authors::AuthorNames;
 use crate::read::highlight::excerpt;
 
@@ -31,6 +32,8 @@ pub(crate) struct Presentation {
     pub(crate) selection: Selection,
     /// The excerpts of texts around the matches.
     pub(crate) highlights: Option<Arc<Highlights>>,
+    /// True if the values of working copies are shown, and the key `working_copy`.
+    pub(crate) is_working: bool,
     /// The names of authors; set if authors and outdated translations are answered.
     pub(crate) names: Option<AuthorNames>,
 }
@@ -51,6 +54,8 @@ pub struct ResourceAnswer {
     pub tag: EntityTag,
     /// The parts that sanitizing removed from the sent values.
     pub sanitized: FieldRemovals,
+    /// The problems that publishing the written working copy would have at the moment: messages by slug.
+    pub not_ready: Map<String, Value>,
 }
 
 /// Returns a resource as a write left it.
@@ -67,10 +72,17 @@ pub(crate) fn written_answer(
 ) -> Result<ResourceAnswer> {
     let renderer = Renderer { lookup, blueprint, presentation, interrupt: &Interrupt::never() };
     let mut json = String::new();
-    let meta = &written.meta;
-    renderer.write(&mut json, written.id, meta.stamps(), |variant| meta.copy(variant))?;
+    let WrittenResource { id, meta, .. } = written;
+    let (mut stamps, mut version) = (meta.stamps(), meta.resource_version(*id, blueprint));
+    if presentation.is_working {
+        version = meta.working_version(*id, blueprint);
+        if let Some(working) = meta.working_copy(presentation.variant) {
+            stamps.updated = lookup.working(blueprint, *id, working)?.updated;
+        }
+    }
+    renderer.write(&mut json, *id, stamps, |variant| meta.shown(variant, presentation.is_working))?;
     renderer.write_meta(&mut json, || Ok(Some(meta.clone())))?;
-    Ok(ResourceAnswer { json, tag: meta.resource_version(written.id, blueprint).tag(epoch), sanitized })
+    Ok(ResourceAnswer { json, tag: version.tag(epoch), sanitized, not_ready: written.not_ready.clone() })
 }
 
 /// Appends the resource of a hit to `out`.
@@ -86,7 +98,8 @@ pub(crate) fn write_hit(
     interrupt: &Interrupt<'_>,
 ) -> Result<()> {
     let renderer = Renderer { lookup, blueprint: &collection.blueprint, presentation, interrupt };
-    renderer.write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| version_of(collection, hit, variant))?;
+    renderer
+        .write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| shown_versions(collection, hit, variant))?;
     renderer.write_meta(out, || {
         let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
         // If a later write is already in the store, its author is not the author of the shown values.
@@ -102,13 +115,15 @@ pub(crate) fn copies_shown(
 ) -> impl Iterator<Item = CopyVersion> {
     let are_read = presentation.selection.has(ResourceKey::Attributes) || presentation.highlights.is_some();
     let variants = [Some(presentation.variant), presentation.other_variant()].into_iter().flatten();
-    variants.filter(move |_| are_read).filter_map(|variant| version_of(collection, hit, variant))
+    variants.filter(move |_| are_read).flat_map(|variant| shown_versions(collection, hit, variant).iter())
 }
 
-/// Returns the version of a copy in a hit.
-fn version_of(collection: &Collection, hit: &bindery_index::Hit, variant: u16) -> Option<CopyVersion> {
-    let number = collection.snapshot.copy(hit.slot, variant)?;
-    Some(CopyVersion { variant, number })
+/// Returns the versions that a variant of a hit is made from.
+pub(crate) fn shown_versions(collection: &Collection, hit: &bindery_index::Hit, variant: u16) -> ShownVersions {
+    let snapshot = &collection.snapshot;
+    let version = |variant| Some(CopyVersion { variant, number: snapshot.copy(hit.slot, variant)? });
+    let working = snapshot.is_working().then(|| version(working_variant(variant))).flatten();
+    ShownVersions { live: version(variant), working }
 }
 
 struct Renderer<'a> {
@@ -120,13 +135,13 @@ struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// Appends the resource object with the selected keys. `version_of` names the version of each variant's copy.
+    /// Appends the resource object with the selected keys. `version_of` names the versions that each variant is made from.
     fn write(
         &self,
         out: &mut String,
         id: ResourceId,
         stamps: bindery_index::Stamps,
-        version_of: impl Fn(u16) -> Option<CopyVersion>,
+        version_of: impl Fn(u16) -> ShownVersions,
     ) -> Result<()> {
         let attributes = self.attributes(id, &version_of)?;
         out.reserve(attributes.len() + 300);
@@ -166,6 +181,14 @@ impl Renderer<'_> {
             out.push_str("\"highlights\":");
             out.push_str(&self.highlights(highlights, id, &version_of)?);
         }
+        if self.presentation.is_working {
+            if !out.ends_with('{') {
+                out.push(',');
+            }
+            let working = version_of(self.presentation.variant).working_to_json(self.lookup, self.blueprint, id)?;
+            out.push_str("\"working_copy\":");
+            out.push_str(&working.to_string());
+        }
         out.push('}');
         Ok(())
     }
@@ -175,7 +198,7 @@ impl Renderer<'_> {
         &self,
         Highlights { words, fields }: &Highlights,
         id: ResourceId,
-        version_of: impl Fn(u16) -> Option<CopyVersion>,
+        version_of: impl Fn(u16) -> ShownVersions,
     ) -> Result<String> {
         let values = self.values(self.copy(id, version_of(self.presentation.variant))?)?;
         let fallback = match self.presentation.other_variant() {
@@ -213,7 +236,7 @@ impl Renderer<'_> {
     }
 
     /// Returns the `attributes` object; empty if it is not selected.
-    fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> Option<CopyVersion>) -> Result<Arc<str>> {
+    fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> ShownVersions) -> Result<Arc<str>> {
         let Presentation { variant, selection, .. } = self.presentation;
         if !selection.has(ResourceKey::Attributes) {
             return Ok(Arc::default());
@@ -246,8 +269,8 @@ impl Renderer<'_> {
         }
     }
 
-    fn copy(&self, id: ResourceId, version: Option<CopyVersion>) -> Result<Option<Copy>> {
-        version.map(|version| self.lookup.copy(self.blueprint.number, id, version)).transpose()
+    fn copy(&self, id: ResourceId, versions: ShownVersions) -> Result<Option<Copy>> {
+        versions.read(self.lookup, self.blueprint, id)
     }
 }
 

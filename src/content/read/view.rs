@@ -10,7 +10,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, day_number};
-use bindery_query::{Aggregation, Copies, GetParams, Query, RawParams};
+use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams};
 use bindery_store::Store;
 
 use crate::data::documents::Documents;
@@ -117,6 +117,25 @@ impl Content {
     }
 }
 
+impl Content {
+    /// Returns the blueprint of that slug as the token sees it now, with the copies that the query string asks for.
+    ///
+    /// # Errors
+    /// Those of [`Content::view`], `INVALID_PARAMETER`, and `FORBIDDEN` for working copies without `preview`.
+    pub fn view_of(&self, access: &Arc<Access>, slug: &str, raw_query: &str) -> Result<View> {
+        let view = self.view(access, slug)?;
+        // Most requests do not name it, and parsing takes longer than looking for it.
+        if !raw_query.contains("copy") {
+            return Ok(view);
+        }
+        let raw = RawParams::parse(raw_query);
+        match CopyKind::parse(&raw, &view.collection.blueprint)? {
+            CopyKind::Live => Ok(view),
+            CopyKind::Working => view.with_working_copies(&raw),
+        }
+    }
+}
+
 impl LocatedResource {
     /// Returns its id.
     pub(super) fn id(&self) -> ResourceId {
@@ -125,6 +144,24 @@ impl LocatedResource {
 }
 
 impl View {
+    /// Returns the view with working copies in the place of live ones, in the variant that the parameters name.
+    fn with_working_copies(self, raw: &RawParams) -> Result<View> {
+        self.access.require(&[Ability::Preview])?;
+        let variant = raw.single("variant")?;
+        let number_in = |blueprint: &Blueprint| {
+            let named = variant.and_then(|slug| blueprint.variant(slug));
+            named.map_or_else(|| blueprint.default_variant(), |variant| variant.number)
+        };
+        let state = Arc::new(self.state.working(number_in));
+        let collection = Arc::clone(state.collection(&self.collection.blueprint.slug)?);
+        Ok(View { state, collection, ..self })
+    }
+
+    /// Returns whether it shows working copies.
+    pub fn is_working(&self) -> bool {
+        self.collection.snapshot.is_working()
+    }
+
     /// Returns the resource with this id.
     ///
     /// # Errors
@@ -170,7 +207,8 @@ impl View {
     pub async fn read(&self, resource: &LocatedResource, params: &GetParams) -> Result<String> {
         let GetParams { variant, fallback, ref selection, .. } = *params;
         let (selection, names) = (selection.clone(), self.names());
-        let presentation = Presentation { variant, fallback, selection, highlights: None, names };
+        let is_working = self.is_working();
+        let presentation = Presentation { variant, fallback, selection, highlights: None, is_working, names };
         self.objects(&[resource.0], presentation).await
     }
 

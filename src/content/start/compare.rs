@@ -1,5 +1,6 @@
 //! Compares the index with the store, value by value, and looks for values that nothing refers to.
 
+use bindery_index::{ColumnId, WORKING_UPDATED};
 use bindery_model::blueprint::Blueprint;
 use bindery_model::id::ResourceId;
 use bindery_query::projection;
@@ -8,6 +9,7 @@ use serde_json::Value;
 
 use crate::data::claims::ClaimedField;
 use crate::data::history::HistoryOf;
+use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::state::{Collection, State};
@@ -141,6 +143,32 @@ impl Comparison<'_> {
             match self.check_copy(collection, id, version) {
                 Ok(values) => issues.extend(index_mismatch(collection, hit.slot, variant, &values)),
                 Err(issue) => issues.push(issue),
+            }
+        }
+        issues.extend(self.working_copy_issues(collection, id, meta, hit.slot));
+        issues
+    }
+
+    /// Compares the working copies of a resource with the index, which holds the values that they make of the live copies.
+    fn working_copy_issues(&self, collection: &Collection, id: ResourceId, meta: &Meta, slot: u32) -> Vec<String> {
+        let mapping = IndexMapping { blueprint: &collection.blueprint, next: None };
+        let expected = match mapping.working_copies(self.store, id, meta, |_| true) {
+            Ok(expected) => expected,
+            Err(error) => return vec![format!("has a working copy that cannot be read: {error}")],
+        };
+        let mut issues = Vec::new();
+        for (number, copy) in expected {
+            if collection.snapshot.copy(slot, number) != copy.as_ref().map(|copy| copy.number) {
+                issues.push(format!("variant {number} has a different version in the index"));
+            }
+            let Some(copy) = copy else { continue };
+            let differing = collection.snapshot.differing(slot, number, copy.values);
+            // The columns of a change in progress are still being filled.
+            let is_known = |column: &ColumnId| {
+                *column == WORKING_UPDATED || projection::field_of(&collection.blueprint, *column).is_some()
+            };
+            if differing.iter().any(is_known) {
+                issues.push(format!("variant {number} has different values in the index"));
             }
         }
         issues

@@ -122,7 +122,9 @@ fn load_list_versions(store: &Store, blueprint: u32) -> Result<ListVersions, Sta
         let stored = store.get(&Key::ListVersion { blueprint, is_public }).map_err(StartError::content)?;
         Ok(stored.map(|bytes| decode_list_version(&bytes)).transpose().map_err(StartError::content)?.unwrap_or(0))
     };
-    Ok(ListVersions { all: load(false)?, public: load(true)? })
+    let working = store.get(&Key::WorkingVersion(blueprint)).map_err(StartError::content)?;
+    let working = working.map(|bytes| decode_list_version(&bytes)).transpose().map_err(StartError::content)?;
+    Ok(ListVersions { all: load(false)?, public: load(true)?, working: working.unwrap_or(0) })
 }
 
 fn load_accounts(store: &Store) -> Result<Accounts, StartError> {
@@ -159,6 +161,11 @@ pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
     let time = store.get(&Key::Counter(Counter::Time)).map_err(StartError::content)?;
     let last_time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
     Ok(Clock { last_id, last_time })
+}
+
+/// Returns the keys of the moments at which working copies are to be published.
+pub(crate) fn load_working_due(store: &Store) -> Result<BTreeSet<Key>, StartError> {
+    store.scan(Prefix::WorkingDue).map(|entry| entry.map(|(key, _)| key).map_err(StartError::content)).collect()
 }
 
 /// Returns the numbers given to changes, and how many of those changes are no longer stored.

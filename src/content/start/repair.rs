@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
+use bindery_index::variant_of_working;
 use bindery_model::blueprint::{Blueprint, BlueprintKind, render};
 use bindery_model::id::ResourceId;
 use bindery_model::time::now_millis;
@@ -120,9 +121,10 @@ impl Repair<'_> {
         for entry in self.store.scan(Prefix::All) {
             let (key, _) = entry.map_err(StartError::content)?;
             let (number, is_kept) = match key {
-                Key::Resource { blueprint, .. } | Key::Copy { blueprint, .. } | Key::ListVersion { blueprint, .. } => {
-                    (blueprint, true)
-                }
+                Key::Resource { blueprint, .. }
+                | Key::Copy { blueprint, .. }
+                | Key::ListVersion { blueprint, .. }
+                | Key::WorkingVersion(blueprint) => (blueprint, true),
                 Key::Trashed { blueprint, .. }
                 | Key::History { blueprint, .. }
                 | Key::Revision { blueprint, .. }
@@ -244,7 +246,8 @@ impl Repair<'_> {
         if repaired.copies != meta.copies {
             repaired.version = self.number;
         }
-        (meta.copies.is_empty() || !repaired.copies.is_empty()).then_some(repaired)
+        let is_live = |version: &CopyVersion| variant_of_working(version.variant).is_none();
+        (!meta.copies.iter().any(is_live) || repaired.copies.iter().any(is_live)).then_some(repaired)
     }
 
     /// Writes the claims and the import key of a resource, and its meta record if it was changed. Claims and keys that

@@ -17,6 +17,7 @@ mod trash;
 mod unique;
 mod view;
 mod webhook;
+mod working;
 
 use bindery_model::error::{Code, Error, Result};
 use bindery_store::{Counter, Key};
@@ -93,6 +94,9 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
         Item::Create { copy, published } => decider.create(copy, *published),
         Item::Update(update) => decider.update(update),
         Item::Delete { id, if_match } => decider.delete(*id, if_match),
+        Item::DiscardWorkingCopy { id, variant, if_match } => decider.discard_working_copy(*id, *variant, if_match),
+        Item::PublishWorkingCopies(publication) => decider.publish_working_copies(publication),
+        Item::NoteFailedPublication { id, at, error } => decider.note_failed_publication(*id, *at, error),
         Item::Restore(restoration) => decider.restore(restoration),
         Item::Purge(id) => decider.purge(*id),
         Item::DeleteHistory(id) => decider.delete_history(*id),

@@ -167,6 +167,15 @@ impl<'a> Overlay<'a> {
         self.superseded.push(version.key(blueprint, id));
     }
 
+    /// Removes a version of a copy that is no longer named: at once if this transaction wrote it, and when no snapshot needs it
+    /// otherwise.
+    pub(crate) fn retire(&mut self, blueprint: u32, id: ResourceId, version: CopyVersion) {
+        match version.number == self.number {
+            true => self.remove(version.key(blueprint, id)),
+            false => self.supersede(blueprint, id, version),
+        }
+    }
+
     /// Notes the index columns of a copy that this transaction writes.
     pub(crate) fn note_columns(&mut self, id: ResourceId, variant: u16, columns: Columns) {
         self.prepared.copies.push(PreparedColumns { id, variant, columns });
@@ -295,12 +304,20 @@ impl Overlay<'_> {
     /// Gives the lists that these changes concern a new version. `blueprints` are the numbers of the blueprints of `slugs`.
     fn change_lists_of(&mut self, changes: &ChangeGroup, blueprints: &[u32]) {
         let mut concerns_the_public = vec![None; blueprints.len()];
+        let mut is_edited = vec![false; blueprints.len()];
         for change in &changes.changes {
+            if change.op.is_of_working_copy() {
+                is_edited[usize::from(change.slug)] = true;
+                continue;
+            }
             let concerns = concerns_the_public[usize::from(change.slug)].get_or_insert(false);
             *concerns |= change.was_public || change.is_public;
         }
-        for (&blueprint, concerns) in blueprints.iter().zip(concerns_the_public) {
+        for ((&blueprint, concerns), is_edited) in blueprints.iter().zip(concerns_the_public).zip(is_edited) {
             let is_deleted = self.writes_of(&Key::Blueprint(blueprint)) == Some(false);
+            if is_edited && !is_deleted {
+                self.put(Key::WorkingVersion(blueprint), encode_list_version(self.number));
+            }
             if let Some(concerns) = concerns.filter(|_| !is_deleted) {
                 self.change_lists(blueprint, concerns);
             }

@@ -5,27 +5,36 @@
 //! by its time is recorded. So the stored time of the last transaction says where to go on, also after a kill, and everybody
 //! who applies the log sees the same.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use bindery_access::Access;
 use bindery_index::{Bound, DateColumn, Filter, Query, Range};
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
-use bindery_model::error::{Error, Result};
+use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
-use bindery_store::Store;
+use bindery_store::{Key, Store};
 
 use super::append::{Appended, Group};
 use super::committer::Committer;
+use super::decide::{Context, decide};
 use super::overlay::Overlay;
+use crate::command::{Command, Item, ItemOutcome, MissingTargets, PublicationMoment, WorkingPublication, Write};
 use crate::data::changes::ChangeOp;
-use crate::data::lookup::resources;
+use crate::data::lookup::{Lookup, resources};
 use crate::data::state::{Collection, State};
+use crate::data::version::IfMatch;
 
 /// The number of publications one transaction records, unless more became due in the same millisecond.
 const GROUP_RELEASES: usize = 10_000;
 
 /// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
+
+/// The name under which planned publications are decided. Errors may name every resource, since only readers with `preview`
+/// see them.
+const PLANNER: &str = "planned publication";
 
 /// A publication that became due.
 struct DuePublication<'a> {
@@ -58,7 +67,8 @@ impl Committer {
         let store = &self.applier.store;
         let moments =
             scheduled(&state).filter_map(|collection| first_after(collection, store, after).unwrap_or_default());
-        let Some(next) = moments.min() else { return Duration::MAX };
+        let planned = self.applier.due.first().map(moment_of);
+        let Some(next) = moments.chain(planned).min() else { return Duration::MAX };
         // The time is at least a millisecond, so that there is a pause between attempts while the disk is full.
         Duration::from_millis((next - self.now()).max(1).cast_unsigned())
     }
@@ -75,7 +85,7 @@ impl Committer {
             if due.is_empty() {
                 // Their resources were changed or deleted since.
                 scheduled(&state).for_each(|collection| collection.releases.forget(now));
-                return Ok(());
+                return self.publish_planned(now);
             }
             let through = due.get(GROUP_RELEASES).map_or(now, |release| release.at);
             due.retain(|release| release.at <= through);
@@ -95,6 +105,72 @@ impl Committer {
                 Appended::Outrun => self.catch_up()?,
             }
         }
+    }
+}
+
+impl Committer {
+    /// Publishes the working copies whose moment has come, each resource by a transaction of its own. Runs after the due
+    /// publications were recorded, which end with the time of the last transaction.
+    fn publish_planned(&mut self, now: Millis) -> Result<()> {
+        while let Some(due) = self.applier.due.first().filter(|due| moment_of(due) <= now).cloned() {
+            let state = self.applier.cell.load();
+            let store = self.applier.store.clone();
+            let (last_id, changes) = (self.last_id.max(self.applier.clock.last_id), self.applier.changes.numbers);
+            let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
+            decide_planned(&Context { state: &state, sanitizer: &self.sanitizer }, &mut overlay, &due)?;
+            overlay.remove(due);
+            let mut group = Group::default();
+            if let Some(decided) = overlay.finish() {
+                self.appender.add(&mut group, decided);
+            }
+            drop(state);
+            match self.commit(group, &mut [])? {
+                Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error))?,
+                // Another process may have published them.
+                Appended::Outrun => self.catch_up()?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Decides the publication of working copies whose moment has come. If it fails, the resource says so.
+fn decide_planned(context: &Context<'_>, overlay: &mut Overlay<'_>, due: &Key) -> Result<()> {
+    let &Key::WorkingDue { blueprint, id, .. } = due else { return Ok(()) };
+    let at = moment_of(due);
+    // Its blueprint or the resource may have been deleted since.
+    let Some(collection) = context.state.numbered(blueprint) else { return Ok(()) };
+    if overlay.meta(blueprint, id)?.is_none() {
+        return Ok(());
+    }
+    let (moment, published, force) = (PublicationMoment::Planned(at), None, false);
+    let (variants, if_match, refusal) = (None, IfMatch::Any, None);
+    let publication = WorkingPublication { id, variants, moment, published, force, if_match, refusal };
+    let mut item = Item::PublishWorkingCopies(Box::new(publication));
+    loop {
+        let is_noted = matches!(item, Item::NoteFailedPublication { .. });
+        let write = Write {
+            blueprint: Arc::clone(&collection.blueprint),
+            items: Arc::new(vec![item]),
+            missing_targets: MissingTargets::Refuse,
+            access: Access::everything(PLANNER),
+        };
+        let outcome = decide(context, overlay, &Command::Write(write))?;
+        match outcome.items()? {
+            [ItemOutcome::Failed(error)] if error.code == Code::Internal || is_noted => return Err(error.clone()),
+            [ItemOutcome::Failed(error)] => {
+                item = Item::NoteFailedPublication { id, at, error: error.clone() };
+            }
+            _ => return Ok(()),
+        }
+    }
+}
+
+/// Returns the moment of a planned publication.
+fn moment_of(due: &Key) -> Millis {
+    match due {
+        Key::WorkingDue { at, .. } => at.cast_signed(),
+        _ => Millis::MAX,
     }
 }
 

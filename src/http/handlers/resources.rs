@@ -15,13 +15,13 @@ use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
 use bindery_query::RawParams;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::cache_tags::CacheTags;
 use crate::answer::links::Links;
 use crate::answer::respond::{
-    IfNoneMatch, VARY_BY_TOKEN, data_value, json as json_response, no_content, not_modified, with_data,
+    IfNoneMatch, VARY_BY_TOKEN, cacheable, data_value, json as json_response, no_content, not_modified, with_data,
 };
 use crate::answer::server_timing::explained;
 use crate::error::Answer;
@@ -35,7 +35,7 @@ use crate::transport::stream;
 type Resource = (String, String);
 
 pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
-    let view = call.app.content.view(&call.access, &call.path)?;
+    let view = call.app.content.view_of(&call.access, &call.path, &call.query)?;
     // Parsed before the tag is compared: an invalid parameter must never be answered with 304.
     let request = view.list_request(&call.query)?;
     let url = format!("{base}/v2/resources/{}", call.path);
@@ -51,6 +51,17 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     }
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
+    if view.is_working() {
+        // Few ask for working copies, so these answers are not kept either.
+        let version = view.list_version(&request.depends_on(), request.is_ranked());
+        let etag = etag(version.tag(&base));
+        if known.names(&etag) {
+            return Ok(not_modified(etag, vary));
+        }
+        let list = view.list_in_time(&request).await?;
+        let body = Bytes::from(list_body(list, None, &url, &call.query));
+        return Ok(cacheable(etag, vary, body));
+    }
     let depends_on: Arc<[String]> = request.depends_on().into();
     let is_ranked = request.is_ranked();
     let version = view.list_version(&depends_on, is_ranked);
@@ -109,7 +120,7 @@ fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: 
 
 pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneMatch) -> Answer {
     let (blueprint, id) = &call.path;
-    let view = call.app.content.view(&call.access, blueprint)?;
+    let view = call.app.content.view_of(&call.access, blueprint, &call.query)?;
     let params = view.get_params(&call.query)?;
     let resource = view.locate(id)?;
     let depends_on: Arc<[String]> = params.expansion.depends_on().into();
@@ -125,7 +136,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
         return Ok(not_modified(etag, VARY_BY_TOKEN));
     }
     let key = asked.resource();
-    if let Some(answer) = call.app.answers.get(&key, |_| version) {
+    if let Some(answer) = call.app.answers.get(&key, |_| version).filter(|_| !view.is_working()) {
         return Ok(answer.respond(false));
     }
     let data = view.read(&resource, &params).await?;
@@ -137,13 +148,15 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     let tags = || CacheTags::new(iter::once(id).chain(depends_on.iter().filter(|slug| view.knows(slug))));
     let tags = call.app.config.cache_tags.then(tags).flatten();
     let answer = CachedAnswer { version, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, tags, body };
-    call.app.answers.keep(&key, &answer);
+    if !view.is_working() {
+        call.app.answers.keep(&key, &answer);
+    }
     Ok(answer.respond(false))
 }
 
 pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
     let (blueprint, id) = &call.path;
-    let view = call.app.content.view(&call.access, blueprint)?;
+    let view = call.app.content.view_of(&call.access, blueprint, &call.query)?;
     let raw = RawParams::parse(&call.query);
     let is_explained = view.explains(&raw)?;
     let params = view.neighbors_params(&raw)?;
@@ -216,24 +229,43 @@ pub(crate) async fn update(call: Call<Resource>, method: Method, headers: Header
 }
 
 /// Returns the body of the answer to a write of one resource. Lists the parts that sanitizing removed, if any (`API.md`
-/// 4.4.8).
+/// 4.4.8), and the problems of a working copy (4.21).
 fn written_body(answer: &ResourceAnswer) -> String {
-    if answer.sanitized.is_empty() {
+    let mut meta = Map::new();
+    if !answer.sanitized.is_empty() {
+        meta.insert("sanitized".to_owned(), answer.sanitized.to_json());
+    }
+    if !answer.not_ready.is_empty() {
+        meta.insert("not_ready".to_owned(), Value::Object(answer.not_ready.clone()));
+    }
+    if meta.is_empty() {
         return with_data(&answer.json);
     }
-    let meta = json!({ "sanitized": answer.sanitized.to_json() });
+    let meta = Value::Object(meta);
     format!("{{\"data\":{},\"meta\":{meta}}}", answer.json)
 }
 
 pub(crate) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
-    let (writing, id) = target(&call, Ability::Delete).await?;
+    // Discarding a working copy is a change; the resource stays.
+    let is_discard = RawParams::parse(&call.query).single("copy")? == Some("working");
+    let ability = if is_discard { Ability::Update } else { Ability::Delete };
+    let (writing, id) = target(&call, ability).await?;
     writing.delete(id, if_match(&headers)).await?;
     Ok(no_content())
 }
 
+/// Makes working copies live, or plans that.
+pub(crate) async fn publish(call: Call<Resource>, headers: HeaderMap, body: JsonBody) -> Answer {
+    let (writing, id) = target(&call, Ability::Publish).await?;
+    let body = body.read(call.max_body_bytes()).await?;
+    let resource = writing.publish(id, if_match(&headers), &body).await?;
+    Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, with_data(&resource.json)))
+        .into_response())
+}
+
 pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
-    let view = call.app.content.view(&call.access, &call.path)?;
+    let view = call.app.content.view_of(&call.access, &call.path, &call.query)?;
     let mut export = Export::begin_in_time(view, &call.query, accept).await?;
     let file = format!("attachment; filename=\"{}.{}\"", call.path, export.format().extension());
     let headers = [

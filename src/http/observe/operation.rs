@@ -17,6 +17,7 @@ pub(crate) const LIST: &[&str] = &[
     "variant",
     "fallback",
     "fallback_mode",
+    "copy",
     "facets",
     "facet_mode",
     "stats",
@@ -38,6 +39,7 @@ pub(crate) const EXPORT: &[&str] = &[
     "variant",
     "fallback",
     "fallback_mode",
+    "copy",
     "facets",
     "facet_mode",
     "stats",
@@ -61,6 +63,7 @@ pub(crate) const NEIGHBORS: &[&str] = &[
     "variant",
     "fallback",
     "fallback_mode",
+    "copy",
     "explain",
 ];
 pub(crate) const PERIOD: &[&str] = &["start", "end", "site", "visits"];

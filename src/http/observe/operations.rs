@@ -26,7 +26,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 81] = [
+static OPERATIONS: [Operation; 82] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -43,7 +43,18 @@ static OPERATIONS: [Operation; 81] = [
         .answers(&[(201, Body::Json("ResourceWritten"))])
         .or(&[409]),
     operation("get", "/v2/resources/{blueprint}/{id}", "Resources", "getResource", "One resource.", "view")
-        .with(&["blueprint", "id", "fields", "exclude", "variant", "fallback", "expand", "fields-of", "if-none-match"])
+        .with(&[
+            "blueprint",
+            "id",
+            "fields",
+            "exclude",
+            "variant",
+            "fallback",
+            "copy",
+            "expand",
+            "fields-of",
+            "if-none-match",
+        ])
         .answers(&[(200, Body::Json("ResourceAnswer")), (304, Body::None)]),
     operation(
         "put",
@@ -53,7 +64,7 @@ static OPERATIONS: [Operation; 81] = [
         "Replace all attributes of a variant.",
         "update",
     )
-    .with(&["blueprint", "id", "variant", "if-match"])
+    .with(&["blueprint", "id", "variant", "copy", "if-match"])
     .takes(Request::Json("ResourceCreate"))
     .answers(&[(200, Body::Json("ResourceWritten"))])
     .or(&[409, 412]),
@@ -65,7 +76,7 @@ static OPERATIONS: [Operation; 81] = [
         "Change some attributes, or the publication.",
         "update",
     )
-    .with(&["blueprint", "id", "variant", "if-match"])
+    .with(&["blueprint", "id", "variant", "copy", "if-match"])
     .takes(Request::Json("ResourceChange"))
     .answers(&[(200, Body::Json("ResourceWritten"))])
     .or(&[409, 412]),
@@ -74,11 +85,23 @@ static OPERATIONS: [Operation; 81] = [
         "/v2/resources/{blueprint}/{id}",
         "Resources",
         "deleteResource",
-        "Delete a resource.",
+        "Delete a resource, or discard its working copy.",
         "delete",
     )
-    .with(&["blueprint", "id", "variant", "if-match"])
+    .with(&["blueprint", "id", "variant", "copy", "if-match"])
     .answers(&[(204, Body::None)])
+    .or(&[409, 412]),
+    operation(
+        "post",
+        "/v2/resources/{blueprint}/{id}/publish",
+        "Resources",
+        "publishWorkingCopies",
+        "Make working copies live, now or at a moment.",
+        "publish",
+    )
+    .with(&["blueprint", "id", "if-match"])
+    .takes(Request::Json("WorkingPublication"))
+    .answers(&[(200, Body::Json("ResourceAnswer"))])
     .or(&[409, 412]),
     operation(
         "get",
@@ -141,7 +164,7 @@ static OPERATIONS: [Operation; 81] = [
         "Change up to 100 resources.",
         "update",
     )
-    .with(&["blueprint", "variant"])
+    .with(&["blueprint", "variant", "copy"])
     .takes(Request::Json("BulkChange"))
     .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))]),
     operation(
@@ -163,7 +186,7 @@ static OPERATIONS: [Operation; 81] = [
         "Publish up to 100 resources.",
         "publish",
     )
-    .with(&["blueprint", "variant", "idempotency-key"])
+    .with(&["blueprint", "variant", "copy", "idempotency-key"])
     .takes(Request::Json("BulkPublish"))
     .answers(&[(200, Body::Json("BulkAnswer")), (207, Body::Json("BulkAnswer"))])
     .or(&[409]),

@@ -28,6 +28,8 @@ pub struct Definition {
     pub seo: Option<Seo>,
     /// The fields that ranked search searches.
     pub search: Option<SearchSettings>,
+    /// True if a published resource can be changed in a working copy.
+    pub working_copy: bool,
     /// The trash, in which deleted resources wait.
     pub trash: Option<TrashSettings>,
     /// The history of resources.

@@ -73,6 +73,7 @@ pub(super) fn differences(old: &Blueprint, new: &Blueprint) -> Vec<Difference> {
         ("variants", old.variants != new.variants),
         ("seo", old.seo != new.seo),
         ("search", old.search != new.search),
+        ("working_copy", old.working_copy != new.working_copy),
         ("trash", old.trash != new.trash),
         ("history", old.history != new.history),
     ];

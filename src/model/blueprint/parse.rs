@@ -20,7 +20,7 @@ use crate::sent::{describe, quote, quote_all};
 
 /// The keys that only responses contain. A body may repeat them; they are ignored.
 const RESPONSE_KEYS: [&str; 6] = ["id", "type", "is_singular", "is_readonly", "created_at", "updated_at"];
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "name",
     "slug",
     "kind",
@@ -30,6 +30,7 @@ const KEYS: [&str; 12] = [
     "variants",
     "seo",
     "search",
+    "working_copy",
     "trash",
     "history",
     "fields",
@@ -83,6 +84,7 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
     let variants = read_variants(body.shift_remove("variants"), &mut reader);
     let seo = read_seo(body.shift_remove("seo"), &mut reader);
     let search = search::read(body.shift_remove("search"), &mut reader);
+    let working_copy = reader.flag(body.shift_remove("working_copy"), "working_copy");
     let trash = keeping::trash(body.shift_remove("trash"), &mut reader);
     let history = keeping::history(body.shift_remove("history"), &mut reader);
     let fields = fields::read(body.shift_remove("fields"), &mut reader);
@@ -103,6 +105,7 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
         variants,
         seo,
         search,
+        working_copy,
         trash,
         history,
         fields: fields.unwrap_or_default(),

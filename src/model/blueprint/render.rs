@@ -39,6 +39,9 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
         let weights = search.fields.iter().map(|(slug, weight)| (slug.clone(), number::canonical(*weight).into()));
         json["search"] = json!({ "fields": weights.collect::<Map<String, Value>>() });
     }
+    if blueprint.working_copy {
+        json["working_copy"] = true.into();
+    }
     if let Some(TrashSettings { days }) = blueprint.trash {
         json["trash"] = json!({ "days": days });
     }
@@ -105,6 +108,7 @@ pub fn decode(bytes: &[u8]) -> Result<Blueprint, String> {
         variants: variants.map(|(variant, number)| variant.numbered(number)).collect(),
         seo: definition.seo,
         search: definition.search,
+        working_copy: definition.working_copy,
         trash: definition.trash,
         history: definition.history,
         fields: fields.map(|(field, numbers)| field.numbered(numbers)).collect(),

@@ -9,6 +9,9 @@ use super::field::Field;
 use super::types::{Blueprint, BlueprintKind};
 use crate::time::Millis;
 
+/// The greatest number of a variant. Those above it name working copies in the index and in the store.
+const MAX_VARIANT: u16 = 0x7ffe;
+
 impl Blueprint {
     /// Makes the first revision of a blueprint.
     pub fn create(definition: Definition, number: u32, now: Millis) -> Blueprint {
@@ -27,6 +30,7 @@ impl Blueprint {
             icon: None,
             record_title: None,
             search: None,
+            working_copy: false,
             trash: None,
             history: None,
             variants: Vec::new(),
@@ -55,7 +59,8 @@ impl Blueprint {
         let n_variants = definition.variants.iter().filter(is_new).count();
         // A field takes one number for its values, and another one for its claims.
         let n_fields = definition.fields.len().saturating_mul(2);
-        n_variants <= usize::from(u16::MAX - self.next_variant) && n_fields <= (u32::MAX - self.next_field) as usize
+        n_variants <= usize::from(MAX_VARIANT.saturating_sub(self.next_variant))
+            && n_fields <= (u32::MAX - self.next_field) as usize
     }
 
     fn next(&self, definition: Definition, now: Millis) -> Blueprint {
@@ -70,6 +75,7 @@ impl Blueprint {
         next.record_title = definition.record_title;
         next.seo = definition.seo;
         next.search = definition.search;
+        next.working_copy = definition.working_copy;
         next.trash = definition.trash;
         next.history = definition.history;
         let known = self.fields_by_slug();

@@ -39,6 +39,8 @@ pub struct Blueprint {
     pub seo: Option<Seo>,
     /// The fields that ranked search searches. `None` for the default fields.
     pub search: Option<SearchSettings>,
+    /// True if a published resource can be changed in a working copy.
+    pub working_copy: bool,
     /// The trash, in which deleted resources wait. `None` if a deletion is final.
     pub trash: Option<TrashSettings>,
     /// The history. `None` if no earlier versions are kept.

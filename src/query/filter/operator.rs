@@ -59,7 +59,7 @@ pub(super) enum Test {
 pub enum Fields {
     /// `id`.
     Id,
-    /// `published`.
+    /// `published`, and `working_copy`.
     Published,
     /// The three dates of the system.
     Dates,
@@ -123,7 +123,7 @@ impl Operator {
     pub(super) fn works_on(&self, target: &Target) -> bool {
         self.fields.iter().any(|fields| match (fields, target) {
             (Fields::Id, Target::Id)
-            | (Fields::Published, Target::Published)
+            | (Fields::Published, Target::Published | Target::WorkingCopy)
             | (Fields::Dates, Target::Date(_))
             | (Fields::Columns, Target::Column(_)) => true,
             (Fields::Lists, Target::Column(column)) => column.kind == Kind::List,

@@ -8,6 +8,7 @@ use bindery_model::id::ResourceId;
 use bindery_model::sent::quote;
 use bindery_model::time::Millis;
 
+use super::super::copy::CopyKind;
 use super::super::message::quoted_list;
 use super::super::name::{self, Target};
 use super::super::nearest::{nearest, with_nearest};
@@ -27,6 +28,8 @@ pub(crate) struct Scope<'a> {
     pub(crate) variant: Option<&'a str>,
     /// The slug of the variant that filters read where the requested one is null.
     pub(crate) fallback: Option<&'a str>,
+    /// The copies that filters read.
+    pub(crate) copy: CopyKind,
     /// "Today" for `filter[published]`.
     pub(crate) now: Millis,
     /// True if values that would be ignored are errors.
@@ -150,6 +153,7 @@ impl<'a> Scope<'a> {
                 None => return Ok(None),
                 Some(filter) => filter,
             },
+            Target::WorkingCopy => self.working_copy(&condition)?,
             Target::Date(date) => date::date(&condition, *date)?,
             Target::Column(column) if operator.test == Test::Dangling => {
                 let dangling = Filter::Dangling(Relation::of(column.field));
@@ -158,6 +162,19 @@ impl<'a> Scope<'a> {
             Target::Column(column) => column::column(&condition, column)?,
         };
         Ok(Some(Filter::Own(if operator.is_complement { not(own) } else { own })))
+    }
+
+    /// Returns the condition that a resource has a working copy in the variant of the request.
+    ///
+    /// # Errors
+    /// `INVALID_FILTER` for a request that does not read working copies, and for a value that is not a boolean.
+    fn working_copy(&self, condition: &Condition<'_>) -> Result<index::Filter, Error> {
+        if self.copy != CopyKind::Working {
+            let name = condition.name;
+            return Err(invalid(format!("`filter[{name}]` needs `copy=working`, which this request does not have")));
+        }
+        let none = index::Filter::Column(index::WORKING_UPDATED, index::Predicate::Null);
+        Ok(if condition.boolean()? { not(none) } else { none })
     }
 
     /// Returns the error for an unknown name. Lists the fields.

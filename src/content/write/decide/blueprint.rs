@@ -16,7 +16,9 @@ use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::changes::ChangeOp;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Authors, Meta, decode_id, encode_id};
-use crate::data::refusals::{change_conflict, conflict_of, still_has_resources, still_has_trash};
+use crate::data::refusals::{
+    change_conflict, conflict_of, still_has_resources, still_has_trash, still_has_working_copies,
+};
 use crate::data::state::{Collection, State};
 use crate::data::trash::trash_total;
 use crate::data::visibility::is_public;
@@ -73,6 +75,12 @@ pub(super) fn replace(
     // Numbers that the change gives out are used up, even if it does not come into force.
     let mut bumped = Blueprint::clone(current);
     (bumped.next_field, bumped.next_variant) = (next.next_field, next.next_variant);
+    if current.working_copy && !next.working_copy {
+        match collection.snapshot.working_copies() {
+            0 => {}
+            count => return Err(still_has_working_copies(slug, count)),
+        }
+    }
     let change = BlueprintChange { current: Arc::new(bumped), next, force, number: overlay.number };
     if !Demands::new(context.sanitizer, &change).concern_copies() {
         return Ok(bring_into_force(overlay, &change));
@@ -102,7 +110,7 @@ pub(super) fn backfill(
         let id = resource.id;
         let Some(meta) = overlay.meta(number, id)? else { continue };
         let newer;
-        let resource = if meta.version == resource.version {
+        let resource = if meta.version == resource.version && meta.copies == resource.copies {
             resource
         } else {
             // The resource was written after it was read.
@@ -164,6 +172,7 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     for is_public in [false, true] {
         overlay.remove(Key::ListVersion { blueprint: blueprint.number, is_public });
     }
+    overlay.remove(Key::WorkingVersion(blueprint.number));
     // A blueprint that gets this slug later is a different one.
     view::forget(state, overlay, |view| view.blueprint == slug);
     note_deleted(overlay, collection);

@@ -70,6 +70,8 @@ pub(super) struct Edit {
     pub(super) after: Meta,
     /// The copies that change.
     pub(super) copies: Vec<WrittenCopy>,
+    /// The variants whose working copies become live and go.
+    pub(super) published_copies: Vec<u16>,
     /// Keys that go with the item.
     pub(super) removes: Vec<Key>,
     /// Keys that come with the item.
@@ -153,6 +155,18 @@ impl Edit {
     pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
         let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
         let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAtSource::Server);
-        Edit { id, before, after, copies, removes, puts, missing_targets, held: None, updated, restored: None }
+        Edit {
+            id,
+            before,
+            after,
+            copies,
+            published_copies: Vec::new(),
+            removes,
+            puts,
+            missing_targets,
+            held: None,
+            updated,
+            restored: None,
+        }
     }
 }

@@ -164,6 +164,6 @@ impl Decider<'_, '_> {
         let meta = self.load(id)?;
         self.forget_history(id, &meta, FORGOTTEN)?;
         let (before, effect) = (Some(meta.clone()), Effect::Updated);
-        Ok(WrittenResource { id, effect, meta, before })
+        Ok(WrittenResource::live(id, effect, meta, before))
     }
 }

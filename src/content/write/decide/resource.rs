@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 
+use bindery_index::variant_of_working;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_model::value;
-use bindery_query::projection;
+use bindery_query::{CopyKind, projection};
 use bindery_store::Key;
 use serde_json::Value;
 
@@ -39,9 +40,16 @@ impl Decider<'_, '_> {
 
     pub(super) fn update(&mut self, update: &Update) -> Result<WrittenResource> {
         let before = self.load(update.id)?;
-        update.if_match.check(self.tag_of(update.id, &before))?;
+        let is_working = update.copy_kind == CopyKind::Working;
+        let tag = if is_working { self.working_tag_of(update.id, &before) } else { self.tag_of(update.id, &before) };
+        update.if_match.check(tag)?;
         if let Some(refusal) = &update.refusal {
             return Err(refusal.clone());
+        }
+        if let Some(draft) =
+            update.copy.as_ref().filter(|draft| is_working && self.keeps_working_copy(&before, draft.variant))
+        {
+            return self.write_working_copy(update, draft, before);
         }
         let mut after = before.clone();
         after.published = update.published.apply(before.published, self.overlay.now);
@@ -56,7 +64,8 @@ impl Decider<'_, '_> {
         if let Some(before) = &edit.before {
             self.check_is_draft(before)?;
         }
-        self.apply_edit(edit)
+        let written = self.apply_edit(edit)?;
+        Ok(WrittenResource { copy_kind: update.copy_kind, ..written })
     }
 
     pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<WrittenResource> {
@@ -72,6 +81,9 @@ impl Decider<'_, '_> {
             self.overlay.remove(claim);
         }
         self.apply_releases(releases)?;
+        for at in self.planned_moments(id, &meta)? {
+            self.overlay.remove(self.due_key(id, at));
+        }
         let blueprint = self.blueprint.number;
         if let Some(key) = &meta.key {
             self.overlay.remove(Key::ImportKey { blueprint, key: key.as_str().into() });
@@ -92,7 +104,7 @@ impl Decider<'_, '_> {
         }
         self.overlay.remove(Key::Resource { blueprint, id });
         self.note_change(id, Some(&meta), None);
-        Ok(WrittenResource { id, effect: Effect::Deleted, meta, before: None })
+        Ok(WrittenResource::live(id, Effect::Deleted, meta, None))
     }
 
     /// Notes the write of an edit in the history of the resource, if the blueprint keeps one. The creation of a resource is no
@@ -218,10 +230,10 @@ impl Decider<'_, '_> {
     /// `INTERNAL` if the store fails.
     pub(super) fn apply_edit(&mut self, edit: Edit) -> Result<WrittenResource> {
         if !edit.is_change() {
-            return Ok(WrittenResource { id: edit.id, effect: Effect::Updated, meta: edit.after, before: edit.before });
+            return Ok(WrittenResource::live(edit.id, Effect::Updated, edit.after, edit.before));
         }
         self.note_history(&edit)?;
-        let Edit { id, before, mut after, copies, removes, puts, updated, .. } = edit;
+        let Edit { id, before, mut after, copies, published_copies, removes, puts, updated, .. } = edit;
         let blueprint = self.blueprint.number;
         let number = self.overlay.number;
         after.version = number;
@@ -237,8 +249,12 @@ impl Decider<'_, '_> {
         }
         // Copies of removed variants are deleted with the first write after the variant's removal.
         let known = self.blueprint.variant_numbers();
-        for version in after.copies.extract_if(.., |version| !known.contains(&version.variant)) {
-            self.overlay.supersede(blueprint, id, version);
+        let is_kept = |version: &CopyVersion| match variant_of_working(version.variant) {
+            None => known.contains(&version.variant),
+            Some(live) => self.blueprint.working_copy && known.contains(&live) && !published_copies.contains(&live),
+        };
+        for version in after.copies.extract_if(.., |version| !is_kept(version)) {
+            self.overlay.retire(blueprint, id, version);
         }
         for (key, value) in puts {
             self.overlay.put(key, value);
@@ -255,7 +271,7 @@ impl Decider<'_, '_> {
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
         self.note_change(id, before.as_ref(), Some(&after));
         let effect = if before.is_some() { Effect::Updated } else { Effect::Created };
-        Ok(WrittenResource { id, effect, meta: after, before })
+        Ok(WrittenResource::live(id, effect, after, before))
     }
 }
 
@@ -286,6 +302,7 @@ impl Edit {
         let Some(before) = &self.before else { return true };
         let after = &self.after;
         !self.copies.is_empty()
+            || !self.published_copies.is_empty()
             || before.published != after.published
             || before.key != after.key
             || before.created != after.created

@@ -89,7 +89,7 @@ impl Decider<'_, '_> {
         self.check_is_draft(&resource.meta)?;
         self.remove_from_trash(id, &resource)?;
         self.forget_history(id, &resource.meta, 0)?;
-        Ok(WrittenResource { id, effect: Effect::Deleted, meta: resource.meta, before: None })
+        Ok(WrittenResource::live(id, Effect::Deleted, resource.meta, None))
     }
 
     /// Brings a resource back from the trash under its id.
@@ -114,7 +114,8 @@ impl Decider<'_, '_> {
         if !taken.is_empty() {
             return Err(unique_values_taken(taken));
         }
-        let edit = self.edit_for_restore(id, &resource.meta, copies, *as_draft)?;
+        let mut edit = self.edit_for_restore(id, &resource.meta, copies, *as_draft)?;
+        self.restore_working_copies(&mut edit, &resource.meta)?;
         self.check_is_draft(&edit.after)?;
         self.remove_from_trash(id, &resource)?;
         self.apply_edit(edit)

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use bindery_index::variant_of_working;
 use bindery_model::error::{FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::value::unique_text;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use super::decider::{Decider, Edit};
 use crate::data::claims::ClaimedField;
 use crate::data::lookup::Lookup;
-use crate::data::records::{Meta, decode_id, encode_id};
+use crate::data::records::{CopyVersion, Meta, decode_id, encode_id};
 use crate::data::visibility::Visibility;
 
 /// A value of a claimed field before and after an item. Null and `""` are no values here.
@@ -74,7 +75,8 @@ impl Decider<'_, '_> {
         if fields.is_empty() {
             return Ok(claims);
         }
-        for version in &meta.copies {
+        let is_live = |version: &&CopyVersion| variant_of_working(version.variant).is_none();
+        for version in meta.copies.iter().filter(is_live) {
             let values = self.overlay.values(self.blueprint, id, *version)?;
             for claim in fields.iter().filter_map(|field| field.claim(self.blueprint.number, version.variant, &values))
             {

@@ -70,7 +70,8 @@ pub(super) fn names<'a>(slugs: impl Iterator<Item = &'a str>) -> Vec<String> {
 pub(super) fn paths(blueprint: &Blueprint, name: &str) -> Map<String, Value> {
     let mut paths = Map::new();
     for operation in operations::all() {
-        if let Some(rest) = operation.path.strip_prefix(RESOURCES) {
+        let has_effect = operation.id != "publishWorkingCopies" || blueprint.working_copy;
+        if let Some(rest) = operation.path.strip_prefix(RESOURCES).filter(|_| has_effect) {
             let path = paths.entry(format!("/v2/resources/{}{rest}", blueprint.slug)).or_insert_with(|| json!({}));
             path[operation.method] = describe(operation, blueprint, name);
         }
@@ -127,6 +128,7 @@ fn parameters(operation: &Operation, blueprint: &Blueprint) -> Vec<Value> {
         match name {
             "blueprint" => {}
             "variant" | "fallback" | "fallback_mode" if variants.is_empty() => {}
+            "copy" if !blueprint.working_copy => {}
             "expand" | "fields-of" if related.is_empty() => {}
             "variant" => {
                 parameters.push(query(name, json!({ "type": "string", "enum": variants }), "The variant to use."));

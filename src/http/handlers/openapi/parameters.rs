@@ -111,6 +111,15 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("exclude", at("query", "exclude", text(), "The keys to leave out.")),
         ("variant", at("query", "variant", text(), "The slug of the variant; the default is the blueprint's default.")),
         (
+            "copy",
+            at(
+                "query",
+                "copy",
+                json!({ "type": "string", "enum": ["live", "working"], "default": "live" }),
+                "`working`: working copies, and live copies of resources that have none (API.md 4.21).",
+            ),
+        ),
+        (
             "answers",
             at(
                 "query",

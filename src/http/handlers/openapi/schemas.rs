@@ -55,6 +55,7 @@ fn resources() -> Schemas {
         ("attributes", reference("Attributes")),
         ("relationships", reference("Relationships")),
         ("highlights", map_of(maybe("string"))),
+        ("working_copy", or_null("WorkingCopy")),
         ("meta", reference("ResourceMeta")),
     ]);
     let page = || json!({ "type": "integer", "minimum": 1 });
@@ -87,6 +88,7 @@ fn resources() -> Schemas {
         ("meta", object([("position", page()), ("total", page())])),
     ]);
     vec![
+        ("WorkingCopy", working_copy()),
         ("Attributes", described(any_object(), "Field slug to value; a blueprint has its own schema.")),
         ("Relationships", object([("blueprint", blueprint)])),
         ("Resource", resource),
@@ -103,6 +105,18 @@ fn resources() -> Schemas {
         ("Facet", facet()),
         ("Stats", stats()),
     ]
+}
+
+/// Returns the schema of the key `working_copy` of a resource.
+fn working_copy() -> Value {
+    let failed = object([("at", time()), ("errors", reference("Error"))]);
+    let copy = object([
+        ("created_at", time()),
+        ("updated_at", time()),
+        ("publish_at", maybe_time()),
+        ("conflicts", list_of(text())),
+    ]);
+    described(also(copy, [("publish_failed", failed)]), "Only in answers to requests with `copy=working`.")
 }
 
 fn facet() -> Value {
@@ -128,9 +142,21 @@ fn writes() -> Schemas {
     let change = options([("attributes", attributes()), ("published_at", maybe_time())]);
     let removed = object([("removed", json!({ "type": "object", "additionalProperties": count() }))]);
     let sanitized = json!({ "type": "object", "additionalProperties": removed });
-    let written =
-        also(object([("data", reference("Resource"))]), [("meta", options([("sanitized", reference("Sanitized"))]))]);
-    vec![("ResourceCreate", create), ("ResourceChange", change), ("ResourceWritten", written), ("Sanitized", sanitized)]
+    let meta = options([("sanitized", reference("Sanitized")), ("not_ready", map_of(text()))]);
+    let written = also(object([("data", reference("Resource"))]), [("meta", meta)]);
+    let publication = options([
+        ("variants", json!({ "type": ["array", "null"], "items": { "type": "string" } })),
+        ("published_at", time()),
+        ("at", maybe_time()),
+        ("force", flag()),
+    ]);
+    vec![
+        ("ResourceCreate", create),
+        ("ResourceChange", change),
+        ("ResourceWritten", written),
+        ("Sanitized", sanitized),
+        ("WorkingPublication", publication),
+    ]
 }
 
 fn kept() -> Schemas {
@@ -252,6 +278,7 @@ fn blueprints() -> Schemas {
             ("slug", text()),
             ("kind", kind()),
             ("scheduled", flag()),
+            ("working_copy", flag()),
             ("icon", maybe("string")),
             ("record_title", maybe("string")),
             ("variants", list_of(also_required(variant(), &["slug"]))),
@@ -280,6 +307,7 @@ fn blueprints() -> Schemas {
         ]),
         [
             ("scheduled", json!({ "const": true })),
+            ("working_copy", json!({ "const": true })),
             ("search", search()),
             ("trash", trash("object")),
             ("history", history("object")),

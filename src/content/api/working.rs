@@ -1,0 +1,57 @@
+//! Working copies (`API.md` 4.21): publishes them, plans that, discards one.
+
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::json;
+use bindery_query::CopyKind;
+use serde_json::Value;
+
+use crate::api::resources::{ParsedBody, ResourceWriter};
+use crate::command::Item;
+use crate::data::version::IfMatch;
+use crate::prepare::body::Preparation;
+use crate::prepare::working;
+use crate::read::resource::{ResourceAnswer, written_answer};
+
+impl ResourceWriter {
+    /// Returns whether the request is about working copies.
+    pub fn is_working(&self) -> bool {
+        self.copy == CopyKind::Working
+    }
+
+    /// Discards the working copy of the variant of the request. Durable and visible on return.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `PRECONDITION_FAILED`, `CONFLICT` while its publication is planned, `OVERLOADED`.
+    pub(super) async fn discard(&mut self, id: ResourceId, if_match: IfMatch) -> Result<()> {
+        let prepare = move |preparation: Preparation<'_>, _: Value| {
+            let variant = preparation.variant;
+            vec![Item::DiscardWorkingCopy { id, variant, if_match: if_match.clone() }]
+        };
+        self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
+    }
+
+    /// Makes working copies of a resource live, or plans that. Durable and visible on return.
+    ///
+    /// # Errors
+    /// `MALFORMED_JSON`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `CONFLICT`, `OVERLOADED`;
+    /// `INVALID_PARAMETER` if the blueprint has no working copies.
+    pub async fn publish(mut self, id: ResourceId, if_match: IfMatch, body: &[u8]) -> Result<ResourceAnswer> {
+        self.require_live("change what is published")?;
+        if !self.collection.blueprint.working_copy {
+            let slug = &self.collection.blueprint.slug;
+            let text = format!("the blueprint `{slug}` has no working copies; set its `working_copy` to true");
+            return Err(Error::new(Code::InvalidParameter, text));
+        }
+        // An empty body publishes all working copies now.
+        let body = if body.is_empty() { b"{}" } else { body };
+        let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
+        let prepare = move |preparation: Preparation<'_>, body: Value| {
+            vec![working::publication(preparation.blueprint, id, if_match.clone(), body)]
+        };
+        let (written, sanitized) = self.run_one(ParsedBody { bytes: body, parsed }, prepare).await?;
+        let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
+        let presentation = self.presentation(self.shown_to_writer(&written));
+        written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
+    }
+}

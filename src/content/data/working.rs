@@ -1,0 +1,259 @@
+//! A working copy (`API.md` 4.21): its stored form, and the values that it makes of the live copy.
+//!
+//! It holds only the fields that were changed in it, each with the hash of the live value at that time. So every other field
+//! follows the live copy, and a field whose live value has another hash by now was changed in both. A field is known by its
+//! number: a value of a field that was removed, or that has another type since, does not count any more.
+//!
+//! It is stored as a copy of a variant with a number of its own ([`bindery_index::working_variant`]), which the meta record
+//! names like every other copy. So snapshots, the trash, backups and the removal of superseded versions need to know nothing
+//! of it.
+
+use bindery_access::Actor;
+use bindery_index::working_variant;
+use bindery_model::blueprint::{Blueprint, Field};
+use bindery_model::error::{Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::{Millis, format_millis};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::data::lookup::Lookup;
+use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
+
+/// A working copy of one variant of a resource.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct WorkingCopy {
+    /// The time at which it was begun.
+    pub(crate) created: Millis,
+    /// The time of its last change.
+    pub(crate) updated: Millis,
+    /// The publication that is planned.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) schedule: Option<Schedule>,
+    /// The last planned publication, if it failed and nothing was changed since.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) failed: Option<FailedSchedule>,
+    /// The changed fields.
+    fields: Vec<ChangedField>,
+}
+
+/// A planned publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Schedule {
+    /// The moment at which the working copy becomes live.
+    pub(crate) at: Millis,
+    /// The publication date that the resource gets then; `None` keeps the present one, or sets it to `at`.
+    pub(crate) published: Option<Millis>,
+    /// True if it overwrites values that were changed in the live copy meanwhile.
+    pub(crate) force: bool,
+    /// The stored form of the actor who planned it, in hexadecimal digits; empty if it is unknown.
+    by: String,
+}
+
+/// A planned publication that failed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct FailedSchedule {
+    /// The moment for which it was planned.
+    pub(crate) at: Millis,
+    /// The error object.
+    pub(crate) errors: Value,
+}
+
+/// A field that was changed in a working copy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct ChangedField {
+    /// The field's number.
+    field: u32,
+    /// The hash of the live value when the field was first changed.
+    base: String,
+    value: Value,
+}
+
+impl Schedule {
+    pub(crate) fn new(at: Millis, published: Option<Millis>, force: bool, by: Option<&Actor>) -> Schedule {
+        let mut bytes = Vec::new();
+        if let Some(by) = by {
+            by.encode_to(&mut bytes);
+        }
+        Schedule { at, published, force, by: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
+    }
+
+    /// Returns the actor who planned it.
+    pub(crate) fn by(&self) -> Option<Actor> {
+        let digits = |at: usize| u8::from_str_radix(self.by.get(at..at + 2)?, 16).ok();
+        let bytes: Option<Vec<u8>> = (0..self.by.len()).step_by(2).map(digits).collect();
+        Actor::decode_from(&bytes?).map(|(actor, _)| actor)
+    }
+}
+
+impl WorkingCopy {
+    /// Begins a working copy in which nothing is changed.
+    pub(crate) fn begin(now: Millis) -> WorkingCopy {
+        WorkingCopy { created: now, updated: now, schedule: None, failed: None, fields: Vec::new() }
+    }
+
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it is damaged.
+    pub(crate) fn decode(copy: &Copy) -> Result<WorkingCopy> {
+        serde_json::from_str(&copy.attributes).map_err(|error| Error::internal(format!("a working copy: {error}")))
+    }
+
+    /// Returns the stored form.
+    ///
+    /// # Errors
+    /// `INTERNAL`, which plain data cannot cause.
+    pub(crate) fn encode(&self, blueprint: &Blueprint) -> Result<Copy> {
+        let attributes = serde_json::to_string(self).map_err(Error::internal)?;
+        Ok(Copy { revision: blueprint.revision, attributes: attributes.into() })
+    }
+
+    /// Returns whether no field is changed in it.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Returns whether the same fields have the same values in another one.
+    pub(crate) fn has_values_of(&self, other: &WorkingCopy) -> bool {
+        self.fields == other.fields
+    }
+
+    /// Sets the value of a field. A value that the live copy has too is no change.
+    pub(crate) fn set(&mut self, field: &Field, value: Value, live: &Value) {
+        let place = self.fields.iter().position(|changed| changed.field == field.number);
+        match (place, value == *live) {
+            (Some(place), true) => drop(self.fields.remove(place)),
+            (Some(place), false) => self.fields[place].value = value,
+            (None, true) => {}
+            (None, false) => self.fields.push(ChangedField { field: field.number, base: hash_of(live), value }),
+        }
+    }
+
+    /// Forgets changes of fields that the blueprint does not have any more.
+    pub(crate) fn retain_known(&mut self, blueprint: &Blueprint) {
+        self.fields.retain(|changed| blueprint.fields.iter().any(|field| field.number == changed.field));
+    }
+
+    /// Returns the changed fields that the blueprint has: their positions and values.
+    pub(crate) fn changed<'a>(&'a self, blueprint: &'a Blueprint) -> impl Iterator<Item = (usize, &'a Value)> {
+        blueprint.fields.iter().enumerate().filter_map(move |(position, field)| {
+            let changed = self.fields.iter().find(|changed| changed.field == field.number)?;
+            Some((position, &changed.value))
+        })
+    }
+
+    /// Puts the changed values in the place of live ones, which are in the order of the blueprint's fields.
+    pub(crate) fn apply_to(&self, blueprint: &Blueprint, values: &mut [Value]) {
+        for (position, value) in self.changed(blueprint) {
+            values[position].clone_from(value);
+        }
+    }
+
+    /// Returns the slugs of the fields that were changed in the live copy, too, to another value. `live` are its values.
+    pub(crate) fn conflicts<'a>(
+        &'a self,
+        blueprint: &'a Blueprint,
+        live: &'a [Value],
+    ) -> impl Iterator<Item = &'a str> {
+        blueprint.fields.iter().zip(live).filter_map(move |(field, live)| {
+            let changed = self.fields.iter().find(|changed| changed.field == field.number)?;
+            let is_conflict = changed.base != hash_of(live) && changed.value != *live;
+            is_conflict.then_some(field.slug.as_str())
+        })
+    }
+
+    /// Returns the value of the key `working_copy` in an answer.
+    pub(crate) fn to_json(&self, blueprint: &Blueprint, live: &[Value]) -> Value {
+        let publish_at = self.schedule.as_ref().map(|schedule| format_millis(schedule.at));
+        let mut object = json!({
+            "created_at": format_millis(self.created),
+            "updated_at": format_millis(self.updated),
+            "publish_at": publish_at,
+            "conflicts": self.conflicts(blueprint, live).collect::<Vec<_>>(),
+        });
+        if let Some(FailedSchedule { at, errors }) = &self.failed {
+            object["publish_failed"] = json!({ "at": format_millis(*at), "errors": errors });
+        }
+        object
+    }
+}
+
+/// The versions of one variant of a resource that an answer is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct ShownVersions {
+    /// The live copy.
+    pub(crate) live: Option<CopyVersion>,
+    /// The working copy; `None` also for an answer that shows live values.
+    pub(crate) working: Option<CopyVersion>,
+}
+
+impl ShownVersions {
+    /// Returns the versions that exist.
+    pub(crate) fn iter(self) -> impl Iterator<Item = CopyVersion> {
+        [self.live, self.working].into_iter().flatten()
+    }
+
+    /// Reads the shown values as a copy; `None` if there is none.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails or is damaged.
+    pub(crate) fn read(self, lookup: &dyn Lookup, blueprint: &Blueprint, id: ResourceId) -> Result<Option<Copy>> {
+        let live = self.live.map(|version| lookup.copy(blueprint.number, id, version)).transpose()?;
+        let Some(version) = self.working else { return Ok(live) };
+        let mut values = values_of(live, blueprint)?;
+        lookup.working(blueprint, id, version)?.apply_to(blueprint, &mut values);
+        let attributes = render_attributes(blueprint, &values).into();
+        Ok(Some(Copy { revision: blueprint.revision, attributes }))
+    }
+
+    /// Returns the value of the key `working_copy` in an answer.
+    ///
+    /// # Errors
+    /// Those of [`ShownVersions::read`].
+    pub(crate) fn working_to_json(self, lookup: &dyn Lookup, blueprint: &Blueprint, id: ResourceId) -> Result<Value> {
+        let Some(version) = self.working else { return Ok(Value::Null) };
+        let live = self.live.map(|version| lookup.copy(blueprint.number, id, version)).transpose()?;
+        Ok(lookup.working(blueprint, id, version)?.to_json(blueprint, &values_of(live, blueprint)?))
+    }
+}
+
+/// Returns the values of a copy; nulls if it was never written.
+fn values_of(copy: Option<Copy>, blueprint: &Blueprint) -> Result<Vec<Value>> {
+    match copy {
+        Some(copy) => copy.values(blueprint),
+        None => Ok(vec![Value::Null; blueprint.fields.len()]),
+    }
+}
+
+impl Meta {
+    /// Returns the version of a variant's working copy.
+    pub(crate) fn working_copy(&self, variant: u16) -> Option<CopyVersion> {
+        self.copy(working_variant(variant))
+    }
+
+    /// Returns the variants of the blueprint that have a working copy.
+    pub(crate) fn working_variants(&self, blueprint: &Blueprint) -> Vec<u16> {
+        let variants = blueprint.variant_numbers().into_iter();
+        variants.filter(|variant| blueprint.working_copy && self.working_copy(*variant).is_some()).collect()
+    }
+
+    /// Returns the versions that an answer shows, with working copies or without.
+    pub(crate) fn shown(&self, variant: u16, is_working: bool) -> ShownVersions {
+        let working = self.working_copy(variant).filter(|_| is_working);
+        ShownVersions { live: self.copy(variant), working }
+    }
+}
+
+/// Returns a hash of a value, as 32 hexadecimal digits.
+fn hash_of(value: &Value) -> String {
+    blake3::hash(value.to_string().as_bytes()).to_hex()[..32].to_owned()
+}
+
+/// Returns the fields of an error as messages by slug, as `meta.not_ready` has them.
+pub(crate) fn not_ready_to_json(error: &Error) -> Map<String, Value> {
+    error.fields.iter().map(|(slug, texts)| (slug.clone(), texts.join("; ").into())).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! Reads the body of a publication of working copies (`API.md` 4.21). Must not know which working copies there are.
+
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::sent::quote;
+use bindery_model::time::Millis;
+use serde_json::{Map, Value};
+
+use crate::command::{Item, Publication, PublicationMoment, WorkingPublication};
+use crate::data::version::IfMatch;
+use crate::prepare::body::{self, kind_of};
+
+/// Returns the publication of all working copies of a resource, as a bulk request asks for it.
+pub(crate) fn publish_all(id: ResourceId, published: Publication) -> Item {
+    let published = if let Publication::At(date) = published { Some(date) } else { None };
+    let (variants, moment, force) = (None, PublicationMoment::Now, false);
+    let (if_match, refusal) = (IfMatch::Any, None);
+    let publication = WorkingPublication { id, variants, moment, published, force, if_match, refusal };
+    Item::PublishWorkingCopies(Box::new(publication))
+}
+
+/// Prepares the publication that a body describes. Its errors are reported only if the resource exists.
+pub(crate) fn publication(blueprint: &Blueprint, id: ResourceId, if_match: IfMatch, body: Value) -> Item {
+    let mut publication = WorkingPublication {
+        id,
+        variants: None,
+        moment: PublicationMoment::Now,
+        published: None,
+        force: false,
+        if_match,
+        refusal: None,
+    };
+    publication.refusal = read(blueprint, &mut publication, body).err();
+    Item::PublishWorkingCopies(Box::new(publication))
+}
+
+fn read(blueprint: &Blueprint, publication: &mut WorkingPublication, body: Value) -> Result<()> {
+    let body = body::into_object(body)?;
+    let mut errors = body::unknown_keys(&body, &["variants", "published_at", "at", "force"], &[]);
+    publication.variants = variants(blueprint, body.get("variants"), &mut errors);
+    publication.published = date(&body, "published_at", &mut errors);
+    publication.moment = match body.get("at") {
+        None => PublicationMoment::Now,
+        Some(Value::Null) => PublicationMoment::Never,
+        Some(_) => date(&body, "at", &mut errors).map_or(PublicationMoment::Now, PublicationMoment::At),
+    };
+    publication.force = match body.get("force") {
+        None => false,
+        Some(Value::Bool(force)) => *force,
+        Some(other) => {
+            errors.push(("force".to_owned(), vec![format!("must be true or false; it is {}", kind_of(other))]));
+            false
+        }
+    };
+    if errors.is_empty() { Ok(()) } else { Err(Error::validation(errors)) }
+}
+
+/// Reads a date; `None` if it is left out.
+fn date(body: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<Millis> {
+    match body::date(body.get(key)?) {
+        Ok(date) => Some(date),
+        Err(error) => {
+            errors.push((key.to_owned(), vec![error]));
+            None
+        }
+    }
+}
+
+/// Reads the slugs of variants as numbers; `None` for all variants.
+fn variants(blueprint: &Blueprint, value: Option<&Value>, errors: &mut FieldErrors) -> Option<Vec<u16>> {
+    let mut error = |text: String| errors.push(("variants".to_owned(), vec![text]));
+    let slugs = match value {
+        None | Some(Value::Null) => return None,
+        Some(Value::Array(slugs)) if !slugs.is_empty() => slugs,
+        Some(Value::Array(_)) => {
+            error("must be null for all variants, or name at least one".to_owned());
+            return None;
+        }
+        Some(other) => {
+            error(format!("must be null or an array of slugs; it is {}", kind_of(other)));
+            return None;
+        }
+    };
+    let mut numbers = Vec::with_capacity(slugs.len());
+    for slug in slugs {
+        match slug.as_str().and_then(|slug| blueprint.variant(slug)) {
+            Some(variant) => numbers.push(variant.number),
+            None => {
+                let sent = slug.as_str().map_or_else(|| kind_of(slug).to_owned(), quote);
+                error(format!("has {sent}, which is no variant of the blueprint `{}`", blueprint.slug));
+            }
+        }
+    }
+    Some(numbers)
+}

@@ -1,0 +1,384 @@
+//! Working copies (`API.md` 4.21): writes and discards one, makes some live, plans that, and notes that a plan failed.
+//!
+//! A write of a working copy changes nothing that readers of live copies see: neither the version of the resource nor the date of
+//! its last change. What is checked when a working copy becomes live is what a write of the live copy checks, in the same place.
+
+use std::collections::BTreeSet;
+
+use bindery_index::working_variant;
+use bindery_model::blueprint::BlueprintKind;
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
+use bindery_model::value;
+use bindery_query::{CopyKind, projection};
+use bindery_store::Key;
+use serde_json::{Map, Value};
+
+use super::decider::{Decider, Edit, RequiredFieldRule};
+use crate::command::{
+    CopyDraft, Effect, Extent, PublicationMoment, Update, WorkingPublication, WrittenResource, WrittenValue,
+};
+use crate::data::changes::ChangeOp;
+use crate::data::lookup::Lookup;
+use crate::data::records::{CopyVersion, Meta};
+use crate::data::refusals::{is_planned, no_working_copy, working_copy_conflict};
+use crate::data::version::{EntityTag, IfMatch};
+use crate::data::working::{FailedSchedule, Schedule, WorkingCopy, not_ready_to_json};
+
+impl Decider<'_, '_> {
+    /// Returns the entity tag of a resource for a reader of working copies.
+    pub(super) fn working_tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
+        meta.working_version(id, self.blueprint).tag(self.context.state.epoch)
+    }
+
+    /// Returns whether a write of the working copy of a variant goes into one. A draft is written in place, unless it has a
+    /// working copy already. The resource of a singular blueprint is shown even as a draft.
+    pub(super) fn keeps_working_copy(&self, meta: &Meta, variant: u16) -> bool {
+        let is_shown = meta.published.is_some() || self.blueprint.kind == BlueprintKind::Singular;
+        is_shown || meta.working_copy(variant).is_some()
+    }
+
+    /// Writes values to the working copy of a variant, and begins one if there is none. A field that gets the live value is not
+    /// changed any more; a working copy without changed fields goes.
+    ///
+    /// # Errors
+    /// `VALIDATION_FAILED`, `CONFLICT` while its publication is planned.
+    pub(super) fn write_working_copy(
+        &mut self,
+        update: &Update,
+        draft: &CopyDraft,
+        before: Meta,
+    ) -> Result<WrittenResource> {
+        let (id, variant) = (update.id, draft.variant);
+        let mut errors = update.errors.clone();
+        errors.append(draft.errors.clone());
+        if !errors.is_empty() {
+            return Err(Error::validation(value::in_field_order(self.blueprint, errors)));
+        }
+        let existing = self.working_copy_of(id, &before, variant)?;
+        if let Some(schedule) = existing.as_ref().and_then(|working| working.schedule.as_ref()) {
+            return Err(is_planned(schedule.at));
+        }
+        let live = self.live_values(id, &before, variant)?;
+        let mut working = existing.clone().unwrap_or_else(|| WorkingCopy::begin(self.overlay.now));
+        working.retain_known(self.blueprint);
+        for (position, field) in self.blueprint.fields.iter().enumerate() {
+            let value = match draft.values.iter().find(|written| written.position == position) {
+                Some(written) => written.value.clone(),
+                None if draft.extent == Extent::Whole => Value::Null,
+                None => continue,
+            };
+            working.set(field, value, &live[position]);
+        }
+        let is_change = match &existing {
+            Some(existing) => !existing.has_values_of(&working),
+            None => !working.is_empty(),
+        };
+        let mut after = before.clone();
+        if is_change {
+            let earliest = existing.map_or(Millis::MIN, |existing| existing.updated.saturating_add(1));
+            working.updated = self.overlay.now.max(earliest);
+            working.failed = None;
+            self.put_working_copy(id, &mut after, variant, Some(working).filter(|working| !working.is_empty()))?;
+            self.put_meta(id, &after, ChangeOp::Edited);
+        }
+        let not_ready = self.not_ready(id, &after, variant)?;
+        let (effect, before) = (Effect::Updated, Some(before));
+        Ok(WrittenResource { id, effect, meta: after, before, copy_kind: CopyKind::Working, not_ready })
+    }
+
+    /// Discards the working copy of a variant.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if there is none, `PRECONDITION_FAILED`, `CONFLICT` while its publication is planned.
+    pub(super) fn discard_working_copy(
+        &mut self,
+        id: ResourceId,
+        variant: u16,
+        if_match: &IfMatch,
+    ) -> Result<WrittenResource> {
+        let before = self.load(id)?;
+        if_match.check(self.working_tag_of(id, &before))?;
+        let working = self.working_copy_of(id, &before, variant)?.ok_or_else(|| no_working_copy(id))?;
+        if let Some(schedule) = &working.schedule {
+            return Err(is_planned(schedule.at));
+        }
+        let mut after = before.clone();
+        self.put_working_copy(id, &mut after, variant, None)?;
+        self.put_meta(id, &after, ChangeOp::Edited);
+        let (effect, before) = (Effect::Updated, Some(before));
+        Ok(WrittenResource { copy_kind: CopyKind::Working, ..WrittenResource::live(id, effect, after, before) })
+    }
+
+    /// Makes working copies live, all or none; or plans that, or takes a plan back.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if there is no working copy, `PRECONDITION_FAILED`, `VALIDATION_FAILED`, `CONFLICT` if a field was changed
+    /// in the live copy, too, or the publication is planned already.
+    pub(super) fn publish_working_copies(&mut self, publication: &WorkingPublication) -> Result<WrittenResource> {
+        let id = publication.id;
+        let before = self.load(id)?;
+        publication.if_match.check(self.working_tag_of(id, &before))?;
+        if let Some(refusal) = &publication.refusal {
+            return Err(refusal.clone());
+        }
+        self.check_is_draft(&before)?;
+        let now = self.overlay.now;
+        match publication.moment {
+            PublicationMoment::Never => self.plan(publication, before, None),
+            PublicationMoment::At(at) if at > now => {
+                let (published, force) = (publication.published, publication.force);
+                let schedule = Schedule::new(at, published, force, self.overlay.actor.as_ref());
+                self.plan(publication, before, Some(schedule))
+            }
+            PublicationMoment::At(_) | PublicationMoment::Now => self.publish_now(publication, before),
+            PublicationMoment::Planned(at) => self.publish_planned(id, before, at),
+        }
+    }
+
+    fn publish_now(&mut self, publication: &WorkingPublication, before: Meta) -> Result<WrittenResource> {
+        let copies = self.chosen(publication, &before)?;
+        if let Some(schedule) = copies.iter().find_map(|(_, working)| working.schedule.as_ref()) {
+            return Err(is_planned(schedule.at));
+        }
+        let published = publication.published.or(before.published).or(Some(self.overlay.now));
+        let checked = if publication.force { Vec::new() } else { copies.iter().map(|(variant, _)| *variant).collect() };
+        self.make_live(publication.id, before, published, &copies, &checked)
+    }
+
+    /// Makes the working copies live whose publication was planned for a moment. Does nothing if there are none any more.
+    fn publish_planned(&mut self, id: ResourceId, before: Meta, at: Millis) -> Result<WrittenResource> {
+        let mut copies = self.working_copies_of(id, &before)?;
+        copies.retain(|(_, working)| working.schedule.as_ref().is_some_and(|schedule| schedule.at == at));
+        let schedules = || copies.iter().filter_map(|(_, working)| working.schedule.as_ref());
+        let Some(schedule) = schedules().next() else {
+            return Ok(WrittenResource::live(id, Effect::Updated, before.clone(), Some(before)));
+        };
+        self.overlay.actor = schedule.by();
+        let published = schedules().find_map(|schedule| schedule.published).or(before.published).or(Some(at));
+        let is_forced = |working: &WorkingCopy| working.schedule.as_ref().is_some_and(|schedule| schedule.force);
+        let checked: Vec<u16> =
+            copies.iter().filter(|(_, working)| !is_forced(working)).map(|(variant, _)| *variant).collect();
+        self.make_live(id, before, published, &copies, &checked)
+    }
+
+    /// Writes the values of working copies to the live copies, with all checks of such a write, and removes the working
+    /// copies. Those of the variants `checked` must not change a field that the live copy has changed meanwhile.
+    fn make_live(
+        &mut self,
+        id: ResourceId,
+        before: Meta,
+        published: Option<Millis>,
+        copies: &[(u16, WorkingCopy)],
+        checked: &[u16],
+    ) -> Result<WrittenResource> {
+        let mut conflicts = FieldErrors::new();
+        for (variant, working) in copies.iter().filter(|(variant, _)| checked.contains(variant)) {
+            let live = self.live_values(id, &before, *variant)?;
+            for slug in working.conflicts(self.blueprint, &live) {
+                let text = "was changed in the live copy too since it was changed in the working copy";
+                conflicts.push((slug.to_owned(), vec![text.to_owned()]));
+            }
+        }
+        if !conflicts.is_empty() {
+            return Err(working_copy_conflict(value::in_field_order(self.blueprint, conflicts)));
+        }
+        let mut drafts = Vec::with_capacity(copies.len());
+        for (variant, working) in copies {
+            drafts.push(self.draft_of(*variant, working));
+        }
+        let after = Meta { published, ..before.clone() };
+        let planned = self.planned_moments(id, &before)?;
+        let mut edit = Edit::new(id, Some(before), after);
+        edit.published_copies = copies.iter().map(|(variant, _)| *variant).collect();
+        // Others of the same moment are published together with these, so no key of theirs is left.
+        let moments = copies.iter().filter_map(|(_, working)| working.schedule.as_ref().map(|schedule| schedule.at));
+        edit.removes.extend(moments.filter(|at| planned.contains(at)).map(|at| self.due_key(id, at)));
+        self.write_copies(&mut edit, &drafts, FieldErrors::new(), RequiredFieldRule::Values)?;
+        self.apply_edit(edit)
+    }
+
+    /// Plans the publication of working copies, or takes it back.
+    fn plan(
+        &mut self,
+        publication: &WorkingPublication,
+        before: Meta,
+        schedule: Option<Schedule>,
+    ) -> Result<WrittenResource> {
+        let id = publication.id;
+        let chosen = self.chosen(publication, &before)?;
+        if chosen.is_empty() {
+            return Err(no_working_copy(id));
+        }
+        let planned = self.planned_moments(id, &before)?;
+        let mut after = before.clone();
+        let mut is_change = false;
+        for (variant, mut working) in chosen {
+            if working.schedule != schedule {
+                is_change = true;
+                working.schedule.clone_from(&schedule);
+                working.failed = None;
+                self.put_working_copy(id, &mut after, variant, Some(working))?;
+            }
+        }
+        if is_change {
+            self.replace_planned(id, &planned, &after)?;
+            self.put_meta(id, &after, ChangeOp::Edited);
+        }
+        Ok(WrittenResource::live(id, Effect::Updated, after, Some(before)))
+    }
+
+    /// Notes that the publication of working copies that was planned for a moment failed.
+    pub(super) fn note_failed_publication(
+        &mut self,
+        id: ResourceId,
+        at: Millis,
+        error: &Error,
+    ) -> Result<WrittenResource> {
+        let before = self.load(id)?;
+        let planned = self.planned_moments(id, &before)?;
+        let mut after = before.clone();
+        for (variant, mut working) in self.working_copies_of(id, &before)? {
+            if working.schedule.take_if(|schedule| schedule.at == at).is_some() {
+                working.failed = Some(FailedSchedule { at, errors: error.to_json() });
+                self.put_working_copy(id, &mut after, variant, Some(working))?;
+            }
+        }
+        if after != before {
+            self.replace_planned(id, &planned, &after)?;
+            self.put_meta(id, &after, ChangeOp::PublishFailed);
+        }
+        Ok(WrittenResource::live(id, Effect::Updated, after, Some(before)))
+    }
+
+    /// Brings the working copies of a resource back from the trash. Plans do not come back.
+    pub(super) fn restore_working_copies(&self, edit: &mut Edit, before: &Meta) -> Result<()> {
+        for (variant, mut working) in self.working_copies_of(edit.id, before)? {
+            working.schedule = None;
+            let version = CopyVersion { variant: working_variant(variant), number: self.overlay.number };
+            edit.after.copies.push(version);
+            let record = working.encode(self.blueprint)?.encode();
+            edit.puts.push((version.key(self.blueprint.number, edit.id), record));
+        }
+        Ok(())
+    }
+
+    /// Returns the moments at which working copies of a resource are to be published.
+    pub(super) fn planned_moments(&self, id: ResourceId, meta: &Meta) -> Result<BTreeSet<Millis>> {
+        let copies = self.working_copies_of(id, meta)?;
+        Ok(copies.into_iter().filter_map(|(_, working)| working.schedule.map(|schedule| schedule.at)).collect())
+    }
+
+    /// Returns the key of a moment at which working copies of a resource are to be published.
+    pub(super) fn due_key(&self, id: ResourceId, at: Millis) -> Key {
+        Key::WorkingDue { at: at.max(0).cast_unsigned(), blueprint: self.blueprint.number, id }
+    }
+
+    /// Returns the problems that publishing the working copy of a variant would have at the moment.
+    fn not_ready(&mut self, id: ResourceId, meta: &Meta, variant: u16) -> Result<Map<String, Value>> {
+        let Some(working) = self.working_copy_of(id, meta, variant)? else { return Ok(Map::new()) };
+        let draft = self.draft_of(variant, &working);
+        let mut edit = Edit::new(id, Some(meta.clone()), meta.clone());
+        match self.write_copies(&mut edit, &[draft], FieldErrors::new(), RequiredFieldRule::Values) {
+            Ok(_) => Ok(Map::new()),
+            Err(error) if error.code == Code::Internal => Err(error),
+            Err(error) => Ok(not_ready_to_json(&error)),
+        }
+    }
+
+    /// Returns the working copies that a publication is about, with their variants. Empty for a draft without any, whose live
+    /// copies are all that there is to publish.
+    fn chosen(&self, publication: &WorkingPublication, meta: &Meta) -> Result<Vec<(u16, WorkingCopy)>> {
+        let mut copies = self.working_copies_of(publication.id, meta)?;
+        if let Some(variants) = &publication.variants {
+            let has_copy = |variant: &u16| copies.iter().any(|(known, _)| known == variant);
+            if !variants.iter().all(has_copy) {
+                return Err(no_working_copy(publication.id));
+            }
+            copies.retain(|(variant, _)| variants.contains(variant));
+        }
+        if copies.is_empty() && meta.published.is_some() {
+            return Err(no_working_copy(publication.id));
+        }
+        Ok(copies)
+    }
+
+    /// Returns the changed values of a working copy as if a client had sent them.
+    fn draft_of(&self, variant: u16, working: &WorkingCopy) -> CopyDraft {
+        let options = value::Options { sanitizer: self.context.sanitizer, relations: value::Relations::Ids };
+        let (mut errors, mut values) = (FieldErrors::new(), Vec::new());
+        for (position, value) in working.changed(self.blueprint) {
+            let field = &self.blueprint.fields[position];
+            // Checked again: the blueprint may have changed since.
+            match value::check(field, value.clone(), options) {
+                Err(texts) => errors.push((field.slug.clone(), texts)),
+                Ok(_) => values.push(WrittenValue { position, value: value.clone() }),
+            }
+        }
+        let columns = projection::project(self.blueprint, values.iter().map(|value| (value.position, &value.value)));
+        let sanitized = value::FieldRemovals::default();
+        CopyDraft { variant, extent: Extent::Partial, values, columns, errors, sanitized }
+    }
+
+    /// Returns the working copy of a variant, if there is one.
+    fn working_copy_of(&self, id: ResourceId, meta: &Meta, variant: u16) -> Result<Option<WorkingCopy>> {
+        meta.working_copy(variant).map(|version| self.overlay.working(self.blueprint, id, version)).transpose()
+    }
+
+    /// Returns the working copies of a resource, with their variants.
+    fn working_copies_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<(u16, WorkingCopy)>> {
+        let mut copies = Vec::new();
+        for variant in meta.working_variants(self.blueprint) {
+            copies.extend(self.working_copy_of(id, meta, variant)?.map(|working| (variant, working)));
+        }
+        Ok(copies)
+    }
+
+    fn live_values(&self, id: ResourceId, meta: &Meta, variant: u16) -> Result<Vec<Value>> {
+        let values = self.overlay.values_of(self.blueprint, id, meta, variant)?;
+        Ok(values.unwrap_or_else(|| vec![Value::Null; self.blueprint.fields.len()]))
+    }
+
+    /// Writes the working copy of a variant, or removes it. The caller writes the meta record.
+    fn put_working_copy(
+        &mut self,
+        id: ResourceId,
+        meta: &mut Meta,
+        variant: u16,
+        working: Option<WorkingCopy>,
+    ) -> Result<()> {
+        let (blueprint, number) = (self.blueprint.number, working_variant(variant));
+        let before = meta.copy(number);
+        match working {
+            None => meta.copies.retain(|copy| copy.variant != number),
+            Some(working) => {
+                let version = CopyVersion { variant: number, number: self.overlay.number };
+                meta.set_copy(version);
+                self.overlay.put(version.key(blueprint, id), working.encode(self.blueprint)?.encode());
+            }
+        }
+        if let Some(before) = before.filter(|before| meta.copy(number) != Some(*before)) {
+            self.overlay.retire(blueprint, id, before);
+        }
+        Ok(())
+    }
+
+    /// Writes the meta record after a change of working copies. Its version stays, since live readers see no change.
+    fn put_meta(&mut self, id: ResourceId, meta: &Meta, op: ChangeOp) {
+        self.overlay.put(Key::Resource { blueprint: self.blueprint.number, id }, meta.encode());
+        self.overlay.note_change(self.blueprint, id, op, false, false);
+    }
+
+    /// Replaces the keys of the planned moments by those that `after` has.
+    fn replace_planned(&mut self, id: ResourceId, before: &BTreeSet<Millis>, after: &Meta) -> Result<()> {
+        let after = self.planned_moments(id, after)?;
+        for at in before.difference(&after) {
+            self.overlay.remove(self.due_key(id, *at));
+        }
+        for at in after.difference(before) {
+            self.overlay.put(self.due_key(id, *at), Vec::new());
+        }
+        Ok(())
+    }
+}
