@@ -16,6 +16,18 @@ export interface ErrorBody {
 /** A document of OpenAPI 3.1. */
 export type Description = Record<string, unknown>;
 
+/** Only in answers to requests with `copy=working`. */
+export interface WorkingCopy {
+  created_at: string;
+  updated_at: string;
+  publish_at: string | null;
+  conflicts: string[];
+  publish_failed?: {
+    at: string;
+    errors: Error;
+  };
+}
+
 /** Field slug to value; a blueprint has its own schema. */
 export type Attributes = Record<string, unknown>;
 
@@ -37,6 +49,7 @@ export interface Resource {
   attributes?: Attributes;
   relationships?: Relationships;
   highlights?: Record<string, string | null>;
+  working_copy?: WorkingCopy | null;
   meta?: ResourceMeta;
 }
 
@@ -155,12 +168,20 @@ export interface ResourceWritten {
   data: Resource;
   meta?: {
     sanitized?: Sanitized;
+    not_ready?: Record<string, string>;
   };
 }
 
 export type Sanitized = Record<string, {
   removed: Record<string, number>;
 }>;
+
+export interface WorkingPublication {
+  variants?: string[] | null;
+  published_at?: string;
+  at?: string | null;
+  force?: boolean;
+}
 
 export interface Revision {
   number: number;
@@ -348,6 +369,7 @@ export interface BlueprintDefinition {
   slug?: string;
   kind?: "resource" | "singular_resource" | "readonly_resource";
   scheduled?: boolean;
+  working_copy?: boolean;
   icon?: string | null;
   record_title?: string | null;
   variants?: {
@@ -390,6 +412,7 @@ export interface Blueprint {
   created_at: string;
   updated_at: string;
   scheduled?: true;
+  working_copy?: true;
   search?: {
     fields: Record<string, number>;
   } | null;
@@ -574,7 +597,7 @@ export interface Webhook {
   type: "webhook";
   name: string;
   url: string;
-  events: ("created" | "updated" | "published" | "unpublished" | "deleted")[];
+  events: ("created" | "updated" | "published" | "unpublished" | "deleted" | "edited" | "publish_failed")[];
   blueprints: string[] | null;
   active: boolean;
   created_at: string;
@@ -587,7 +610,7 @@ export interface CreatedWebhook {
   type: "webhook";
   name: string;
   url: string;
-  events: ("created" | "updated" | "published" | "unpublished" | "deleted")[];
+  events: ("created" | "updated" | "published" | "unpublished" | "deleted" | "edited" | "publish_failed")[];
   blueprints: string[] | null;
   active: boolean;
   created_at: string;
@@ -599,7 +622,7 @@ export interface CreatedWebhook {
 export interface NewWebhook {
   name: string;
   url: string;
-  events: ("created" | "updated" | "published" | "unpublished" | "deleted")[];
+  events: ("created" | "updated" | "published" | "unpublished" | "deleted" | "edited" | "publish_failed")[];
   blueprints?: string[] | null;
   active?: boolean;
 }
@@ -607,7 +630,7 @@ export interface NewWebhook {
 export interface WebhookChange {
   name?: string;
   url?: string;
-  events?: ("created" | "updated" | "published" | "unpublished" | "deleted")[];
+  events?: ("created" | "updated" | "published" | "unpublished" | "deleted" | "edited" | "publish_failed")[];
   blueprints?: string[] | null;
   active?: boolean;
 }
@@ -620,7 +643,7 @@ export interface Delivery {
   duration_ms: number;
   type: "delivery";
   number: number;
-  op: "created" | "updated" | "published" | "unpublished" | "deleted";
+  op: "created" | "updated" | "published" | "unpublished" | "deleted" | "edited" | "publish_failed";
   blueprint: string;
   resource: string;
   at: string;
