@@ -70,4 +70,5 @@ mod variants;
 mod versions;
 mod webhooks;
 mod welcome;
+mod working;
 mod writing;

@@ -181,7 +181,7 @@ fn the_api_lists_what_sanitizing_keeps() {
 #[test]
 fn the_api_lists_every_error_code_and_route() {
     let api = read(API);
-    let errors = read("src/http/error.rs");
+    let errors = read("src/model/error.rs");
     let rows = errors.lines().filter_map(|line| line.trim().strip_prefix("Code::")?.split('"').nth(1));
     let rows: Vec<&str> = rows.collect();
     assert!(rows.len() > 15, "too few error codes in the source: {rows:?}");

@@ -1,0 +1,222 @@
+//! What becomes of working copies: publishing with its checks and conflicts, drafts, discarding, the trash, bulk requests,
+//! changes of the blueprint, and a second server.
+
+use serde_json::{Value, json};
+
+use super::{edit, field, live_answers, notes, path, publish, start, working};
+use crate::support::{Failures, Server};
+
+#[test]
+fn publishing_has_all_checks_of_a_put_and_the_answer_to_a_write_names_the_problems() {
+    let server = start();
+    let taken = server.create("notes", json!({ "title": "taken", "code": "c" }));
+    let id = server.create("notes", json!({ "title": "one" }));
+    let missing = "01900000-0000-7000-8000-000000000000";
+    let reply = edit(&server, &id, json!({ "title": null, "code": "c", "see": missing, "rank": 1 })).expect(200);
+    let not_ready = reply.json()["meta"]["not_ready"].clone();
+    let slugs: Vec<&String> = not_ready.as_object().unwrap().keys().collect();
+    assert_eq!(slugs, ["title", "code", "see"]);
+    assert!(not_ready["code"].as_str().unwrap().contains(&taken), "{not_ready}");
+    let live = server.find(&format!("notes/{id}"));
+    let refused = publish(&server, &id, &json!({ "force": true }));
+    assert_eq!(
+        (refused.outcome().as_str(), refused.error_keys()),
+        ("422 VALIDATION_FAILED", vec!["title", "code", "see"].into_iter().map(str::to_owned).collect::<Vec<_>>())
+    );
+    assert_eq!(server.find(&format!("notes/{id}")), live);
+    let reply = edit(&server, &id, json!({ "title": "ok", "code": "d", "see": taken })).expect(200);
+    assert_eq!(reply.json().get("meta"), None);
+    publish(&server, &id, &json!({})).expect(200);
+    // The unique value is claimed from now on.
+    let other = json!({ "attributes": { "title": "x", "code": "d" } });
+    assert_eq!(server.post("/v2/resources/notes", &other).outcome(), "422 VALIDATION_FAILED");
+}
+
+#[test]
+fn a_field_that_both_copies_changed_is_a_conflict_unless_it_is_forced() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one", "rank": 1, "body": "<p>b</p>" }));
+    edit(&server, &id, json!({ "title": "working", "rank": 5 })).expect(200);
+    server.patch(&path(&id), &json!({ "attributes": { "body": "<p>live</p>" } })).expect(200);
+    assert_eq!(working(&server, &id)["working_copy"]["conflicts"], json!([]));
+    assert_eq!(working(&server, &id)["attributes"]["body"], "<p>live</p>");
+    server.patch(&path(&id), &json!({ "attributes": { "title": "live", "rank": 5 } })).expect(200);
+    assert_eq!(working(&server, &id)["working_copy"]["conflicts"], json!(["title"]));
+    let refused = publish(&server, &id, &json!({}));
+    assert_eq!((refused.outcome().as_str(), refused.error_keys()), ("409 CONFLICT", vec!["title".to_owned()]));
+    let bulk = server.post("/v2/resources/notes/bulk-publish?copy=working", &json!({ "ids": [id] })).expect(207);
+    assert_eq!(bulk.data()["failed"][0]["errors"]["code"], "CONFLICT");
+    let published = publish(&server, &id, &json!({ "force": true })).expect(200).data();
+    assert_eq!(published["attributes"]["title"], "working");
+    assert_eq!(published["attributes"]["body"], "<p>live</p>");
+}
+
+#[test]
+fn drafts_are_written_in_place_unless_they_have_a_working_copy() {
+    let server = start();
+    let draft = server.post("/v2/resources/notes", &json!({ "attributes": { "title": "draft" } })).expect(201).data();
+    let id = draft["id"].as_str().unwrap();
+    let written = edit(&server, id, json!({ "title": "changed" })).expect(200).data();
+    assert_eq!((&written["working_copy"], &written["attributes"]["title"]), (&Value::Null, &json!("changed")));
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], "changed");
+    // In place, all checks of a write hold.
+    assert_eq!(edit(&server, id, json!({ "title": null })).outcome(), "422 VALIDATION_FAILED");
+    let published = publish(&server, id, &json!({})).expect(200).data();
+    assert!(published["published_at"].is_string());
+    edit(&server, id, json!({ "title": "working" })).expect(200);
+    server.patch(&path(id), &json!({ "published_at": null })).expect(200);
+    let written = edit(&server, id, json!({ "rank": 4 })).expect(200).data();
+    assert!(written["working_copy"].is_object());
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], "changed");
+    let date = "2026-02-03T04:05:06.000+00:00";
+    let published = publish(&server, id, &json!({ "published_at": date })).expect(200).data();
+    assert_eq!((&published["published_at"], &published["attributes"]["rank"]), (&json!(date), &json!(4)));
+    let changes = server.get("/v2/changes?since=0").expect(200).lines();
+    let ops: Vec<&str> = changes.iter().map(|change| change["op"].as_str().unwrap()).collect();
+    assert_eq!(ops, ["created", "updated", "published", "edited", "unpublished", "edited", "published"]);
+}
+
+#[test]
+fn a_put_holds_what_differs_and_values_of_the_live_copy_are_no_changes() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one", "rank": 1, "code": "c" }));
+    let url = format!("{}?copy=working", path(&id));
+    let put = |attributes: Value| server.put(&url, &json!({ "attributes": attributes })).expect(200).data();
+    let same = put(json!({ "title": "one", "rank": 1, "code": "c" }));
+    assert_eq!(same["working_copy"], Value::Null);
+    let changed = put(json!({ "title": "two", "rank": 1 }));
+    let expected = json!({ "title": "two", "code": null, "body": null, "rank": 1, "see": null });
+    assert_eq!(changed["attributes"], expected);
+    // The rank is not changed, so it follows the live copy.
+    server.patch(&path(&id), &json!({ "attributes": { "rank": 8 } })).expect(200);
+    assert_eq!(working(&server, &id)["attributes"]["rank"], 8);
+    let gone = put(json!({ "title": "one", "rank": 8, "code": "c" }));
+    assert_eq!(gone["working_copy"], Value::Null);
+    assert_eq!(server.ids("notes?copy=working&filter[working_copy]=true"), Vec::<String>::new());
+}
+
+#[test]
+fn discarding_removes_one_variant_and_the_resource_stays() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one" }));
+    let german = format!("{}?copy=working&variant=de", path(&id));
+    edit(&server, &id, json!({ "title": "two" })).expect(200);
+    server.patch(&german, &json!({ "attributes": { "title": "zwei" } })).expect(200);
+    let live = server.get(&path(&id)).header("etag").map(str::to_owned);
+    server.delete(&german).expect(204);
+    assert_eq!(server.delete(&german).outcome(), "404 NOT_FOUND");
+    assert_eq!(server.get(&german).expect(200).data()["attributes"]["title"], Value::Null);
+    assert_eq!(working(&server, &id)["attributes"]["title"], "two");
+    assert_eq!(server.get(&path(&id)).header("etag").map(str::to_owned), live);
+    server.patch(&german, &json!({ "attributes": { "title": "drei" } })).expect(200);
+    let published = publish(&server, &id, &json!({ "variants": ["de"] })).expect(200).data();
+    assert_eq!(published["attributes"]["title"], "one");
+    assert_eq!(server.get(&format!("{}?variant=de", path(&id))).data()["attributes"]["title"], "drei");
+    assert_eq!(working(&server, &id)["attributes"]["title"], "two");
+    server.delete(&path(&id)).expect(204);
+    assert_eq!(server.get(&format!("{}?copy=working", path(&id))).status, 404);
+    assert_eq!(server.ids("notes?copy=working"), Vec::<String>::new());
+}
+
+#[test]
+fn bulk_requests_write_and_publish_working_copies() {
+    let server = start();
+    let ids: Vec<String> = (0..3).map(|n| server.create("notes", json!({ "title": format!("n{n}") }))).collect();
+    let update = |id: &str, title: &str| json!({ "id": id, "attributes": { "title": title } });
+    let body = json!({ "updates": [
+        update(&ids[0], "a"), update(&ids[0], "n0"), update(&ids[0], "b"),
+        update(&ids[1], "c"), update(&ids[1], "n1"),
+        { "id": ids[2], "published_at": null },
+    ] });
+    let reply = server.send("PATCH", "/v2/resources/notes/bulk?copy=working", Some(&body)).expect(207);
+    assert_eq!(reply.data()["failed"][0]["index"], 5);
+    assert_eq!(working(&server, &ids[0])["attributes"]["title"], "b");
+    assert_eq!(working(&server, &ids[1])["working_copy"], Value::Null);
+    assert_eq!(server.ids("notes?sort=title").len(), 3);
+    let body = json!({ "ids": [ids[0], ids[1]] });
+    let reply = server.post("/v2/resources/notes/bulk-publish?copy=working", &body).expect(207);
+    assert_eq!(reply.data()["published"][0]["id"], json!(ids[0]));
+    assert_eq!(reply.data()["failed"][0]["errors"]["code"], "NOT_FOUND");
+    assert_eq!(server.find(&format!("notes/{}", ids[0]))["attributes"]["title"], "b");
+    for (method, url) in [("POST", "bulk-unpublish"), ("DELETE", "bulk")] {
+        let reply =
+            server.send(method, &format!("/v2/resources/notes/{url}?copy=working"), Some(&json!({ "ids": ids })));
+        assert_eq!(reply.outcome(), "422 INVALID_PARAMETER", "{method} {url}");
+    }
+}
+
+#[test]
+fn working_copies_come_back_from_the_trash_and_survive_changes_of_the_blueprint() {
+    let mut server = Server::start();
+    let mut definition = notes();
+    definition["trash"] = json!({ "days": 30 });
+    server.post("/v2/blueprints", &definition).expect(201);
+    let id = server.create("notes", json!({ "title": "one", "rank": 1, "code": "c" }));
+    edit(&server, &id, json!({ "title": "two", "rank": 2, "code": "d" })).expect(200);
+    server.delete(&path(&id)).expect(204);
+    assert_eq!(server.ids("notes?copy=working"), Vec::<String>::new());
+    server.post(&format!("/v2/trash/{id}/restore"), &json!({})).expect(200);
+    assert_eq!(working(&server, &id)["attributes"]["title"], "two");
+    assert_eq!(server.ids("notes?copy=working&filter[title]=two"), [id.as_str()]);
+    server.kill_and_restart();
+    assert_eq!(server.ids("notes?copy=working&filter[title]=two"), [id.as_str()]);
+    // A field of another type follows the live copy; a new one is null; a removed one is gone.
+    let fields = definition["fields"].as_array_mut().unwrap();
+    fields.retain(|field| field["slug"] != "code");
+    fields.iter_mut().find(|field| field["slug"] == "rank").unwrap()["type"] = json!("text");
+    fields.push(field("extra", "text"));
+    // Numbers are not texts, so they go first.
+    server.patch(&path(&id), &json!({ "attributes": { "rank": null } })).expect(200);
+    server.put("/v2/blueprints/notes", &definition).expect(200);
+    let shown = working(&server, &id);
+    let expected = json!({ "title": "two", "body": null, "rank": null, "see": null, "extra": null });
+    assert_eq!(shown["attributes"], expected);
+    assert_eq!(server.ids("notes?copy=working&filter[rank][null]=true&filter[title]=two"), [id.as_str()]);
+    edit(&server, &id, json!({ "rank": "high", "extra": "x" })).expect(200);
+    assert_eq!(server.ids("notes?copy=working&filter[rank]=high"), [id.as_str()]);
+    assert_eq!(server.ids("notes?filter[rank]=high"), Vec::<String>::new());
+    publish(&server, &id, &json!({})).expect(200);
+    assert_eq!(server.ids("notes?filter[rank]=high"), [id.as_str()]);
+    server.delete(&path(&id)).expect(204);
+    server.delete(&format!("/v2/trash/{id}")).expect(204);
+    assert!(server.terminate().success());
+}
+
+#[test]
+fn a_server_that_never_had_the_working_copies_answers_readers_in_the_same_way() {
+    let first = start();
+    let ids: Vec<String> = (0..6).map(|n| server_note(&first, n)).collect();
+    let viewer = first.token(&["view"]);
+    let folder = tempfile::tempdir().unwrap();
+    let (backup, restored) = (folder.path().join("backup"), folder.path().join("data"));
+    for arguments in [
+        vec!["backup", backup.to_str().unwrap(), "--url", first.address(), "--token", first.secret()],
+        vec!["restore", backup.to_str().unwrap(), "--data", restored.to_str().unwrap()],
+    ] {
+        let run = std::process::Command::new(crate::support::binary()).args(arguments).output().unwrap();
+        assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    }
+    let second = Server::start_in(&restored, &[]);
+    let bodies = |server: &Server| {
+        let answers = live_answers(server, &viewer, &ids[0]);
+        // Cursors belong to one server.
+        let texts = answers.into_iter().map(|(text, _)| text);
+        texts.filter(|text| !text.contains("cursor=")).collect::<Vec<_>>()
+    };
+    let before = bodies(&first);
+    assert_eq!(bodies(&second), before);
+    for (n, id) in ids.iter().enumerate() {
+        edit(&first, id, json!({ "title": format!("edited {n}"), "rank": 100 - n, "see": ids[0] })).expect(200);
+    }
+    assert_eq!(bodies(&first), bodies(&second));
+    let mut failures = Failures::default();
+    for id in &ids {
+        first.delete(&format!("{}?copy=working", path(id))).expect(204);
+    }
+    failures.check_eq("after discarding", bodies(&first), before);
+    failures.assert_none();
+}
+
+fn server_note(server: &Server, n: usize) -> String {
+    server.create("notes", json!({ "title": format!("note {n}"), "rank": n, "body": "<p>the text</p>" }))
+}

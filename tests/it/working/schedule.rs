@@ -1,0 +1,110 @@
+//! Planned publications of working copies.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{edit, path, publish, start, working};
+use crate::support::Server;
+
+/// Returns the moment that is so far away, as a text.
+fn moment(ahead: Duration) -> String {
+    let at = std::time::SystemTime::now() + ahead;
+    let millis = at.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
+    let at = chrono::DateTime::from_timestamp_millis(i64::try_from(millis).unwrap()).unwrap();
+    at.format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn ops(server: &Server) -> Vec<String> {
+    let changes = server.get("/v2/changes?since=0").expect(200).lines();
+    changes.iter().map(|change| change["op"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_planned_publication_happens_once_at_its_moment_also_if_the_server_was_down() {
+    let mut server = start();
+    let ids: Vec<String> = (0..2).map(|n| server.create("notes", json!({ "title": format!("n{n}") }))).collect();
+    let at = moment(Duration::from_secs(2));
+    for id in &ids {
+        edit(&server, id, json!({ "title": format!("new {id}") })).expect(200);
+        let live = server.find(&format!("notes/{id}"));
+        assert_eq!(publish(&server, id, &json!({ "at": at })).expect(200).data(), live);
+        assert_eq!(working(&server, id)["working_copy"]["publish_at"], json!(at));
+    }
+    // Until then nothing can change it.
+    let id = &ids[0];
+    assert_eq!(edit(&server, id, json!({ "rank": 1 })).outcome(), "409 CONFLICT");
+    assert_eq!(server.delete(&format!("{}?copy=working", path(id))).outcome(), "409 CONFLICT");
+    assert_eq!(publish(&server, id, &json!({})).outcome(), "409 CONFLICT");
+    publish(&server, id, &json!({ "at": null })).expect(200);
+    assert_eq!(working(&server, id)["working_copy"]["publish_at"], Value::Null);
+    edit(&server, id, json!({ "rank": 1 })).expect(200);
+    publish(&server, id, &json!({ "at": at })).expect(200);
+    server.kill();
+    std::thread::sleep(Duration::from_millis(2_200));
+    server.restart();
+    for id in &ids {
+        assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], json!(format!("new {id}")));
+        assert_eq!(working(&server, id)["working_copy"], Value::Null);
+    }
+    let updated = ops(&server).iter().filter(|op| *op == "updated").count();
+    server.kill_and_restart();
+    assert_eq!(updated, 2);
+    assert_eq!(ops(&server).iter().filter(|op| *op == "updated").count(), 2);
+    // And while it runs.
+    edit(&server, id, json!({ "title": "third" })).expect(200);
+    publish(&server, id, &json!({ "at": moment(Duration::from_millis(700)) })).expect(200);
+    assert_ne!(server.find(&format!("notes/{id}"))["attributes"]["title"], "third");
+    wait_until("it is published", || server.find(&format!("notes/{id}"))["attributes"]["title"] == "third");
+    // A moment that is over is now.
+    edit(&server, id, json!({ "title": "fourth" })).expect(200);
+    publish(&server, id, &json!({ "at": "2020-01-01T00:00:00Z" })).expect(200);
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], "fourth");
+}
+
+#[test]
+fn a_planned_publication_that_fails_is_shown_at_the_resource_and_in_the_feed() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one" }));
+    edit(&server, &id, json!({ "title": "two" })).expect(200);
+    let at = moment(Duration::from_millis(600));
+    publish(&server, &id, &json!({ "at": at })).expect(200);
+    server.patch(&path(&id), &json!({ "attributes": { "title": "live" } })).expect(200);
+    wait_until("it fails", || working(&server, &id)["working_copy"]["publish_failed"].is_object());
+    let copy = working(&server, &id)["working_copy"].clone();
+    assert_eq!((&copy["publish_at"], &copy["publish_failed"]["at"]), (&Value::Null, &json!(at)));
+    assert_eq!(copy["publish_failed"]["errors"]["code"], "CONFLICT");
+    assert_eq!(copy["publish_failed"]["errors"]["fields"].as_object().unwrap().keys().collect::<Vec<_>>(), ["title"]);
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], "live");
+    assert_eq!(ops(&server), ["created", "edited", "edited", "updated", "publish_failed"]);
+    let viewer = server.token(&["view"]);
+    let seen = server.as_token(&viewer).get("/v2/changes?since=0").expect(200).lines();
+    let seen: Vec<&str> = seen.iter().map(|change| change["op"].as_str().unwrap()).collect();
+    assert_eq!(seen, ["created", "updated"]);
+    // It can be published, forced, at another moment.
+    publish(&server, &id, &json!({ "at": moment(Duration::from_millis(300)), "force": true })).expect(200);
+    assert_eq!(working(&server, &id)["working_copy"].get("publish_failed"), None);
+    wait_until("it is published", || server.find(&format!("notes/{id}"))["attributes"]["title"] == "two");
+}
+
+#[test]
+fn a_planned_publication_of_a_deleted_resource_is_forgotten() {
+    let mut server = start();
+    let id = server.create("notes", json!({ "title": "one" }));
+    edit(&server, &id, json!({ "title": "two" })).expect(200);
+    publish(&server, &id, &json!({ "at": moment(Duration::from_millis(300)) })).expect(200);
+    server.delete(&path(&id)).expect(204);
+    std::thread::sleep(Duration::from_millis(400));
+    server.create("notes", json!({ "title": "three" }));
+    assert_eq!(ops(&server).last().map(String::as_str), Some("created"));
+    server.kill_and_restart();
+    assert_eq!(server.ids("notes").len(), 1);
+}
