@@ -39,4 +39,18 @@ impl CopyKind {
             }
         }
     }
+
+    /// Checks that a request is about live copies. `what` is what it does, after "does not".
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if it is about working copies.
+    pub fn require_live(self, what: &str) -> Result<(), Error> {
+        match self {
+            CopyKind::Live => Ok(()),
+            CopyKind::Working => {
+                let message = format!("`copy=working` does not {what}; leave out `copy`");
+                Err(Error::new(Code::InvalidParameter, message))
+            }
+        }
+    }
 }

@@ -55,7 +55,7 @@ impl ResourceWriter {
         idempotent: Option<Idempotency<BulkAnswer>>,
     ) -> Result<IdempotentAnswer<BulkAnswer>> {
         if let Operation::Create | Operation::Delete | Operation::Unpublish = operation {
-            self.require_live("do this")?;
+            self.copy.require_live("do this")?;
         }
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let published = bulk::check_body(operation, &parsed)?;

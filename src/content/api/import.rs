@@ -87,7 +87,8 @@ impl Content {
     pub fn import(&self, access: &Access, slug: &str, raw_query: &str) -> Result<Import> {
         access.require(&[Ability::Manage])?;
         let blueprint = Arc::clone(&self.state().visible(access, slug)?.blueprint);
-        let variant = WriteParams::parse(raw_query, &blueprint)?.variant;
+        let WriteParams { variant, copy } = WriteParams::parse(raw_query, &blueprint)?;
+        copy.require_live("import")?;
         Ok(Import {
             content: self.clone(),
             access: access.clone(),

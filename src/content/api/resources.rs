@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use bindery_access::Access;
 use bindery_model::ability::Ability;
-use bindery_model::error::{Code, Error, Result};
+use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
 use bindery_model::value::FieldRemovals;
@@ -93,7 +93,7 @@ impl ResourceWriter {
         body: &[u8],
         idempotent: Option<Idempotency<CreatedResource>>,
     ) -> Result<IdempotentAnswer<CreatedResource>> {
-        self.require_live("create a resource")?;
+        self.copy.require_live("create a resource")?;
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let body = ParsedBody { bytes: body, parsed };
         let keep = |writing: &ResourceWriter, items: &[Item]| {
@@ -218,18 +218,6 @@ impl ResourceWriter {
     /// Returns whether the token may change between draft and published.
     pub(super) fn may_publish(&self) -> bool {
         self.access.may(Ability::Publish)
-    }
-
-    /// # Errors
-    /// `INVALID_PARAMETER` if the request is about working copies. `what` is what it wants to do.
-    pub(super) fn require_live(&self, what: &str) -> Result<()> {
-        match self.copy {
-            CopyKind::Live => Ok(()),
-            CopyKind::Working => {
-                let text = format!("`copy=working` does not {what}; leave out `copy`");
-                Err(Error::new(Code::InvalidParameter, text))
-            }
-        }
     }
 
     pub(super) async fn run_one(

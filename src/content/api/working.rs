@@ -37,7 +37,7 @@ impl ResourceWriter {
     /// `MALFORMED_JSON`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `CONFLICT`, `OVERLOADED`;
     /// `INVALID_PARAMETER` if the blueprint has no working copies.
     pub async fn publish(mut self, id: ResourceId, if_match: IfMatch, body: &[u8]) -> Result<ResourceAnswer> {
-        self.require_live("change what is published")?;
+        self.copy.require_live("change what is published")?;
         if !self.collection.blueprint.working_copy {
             let slug = &self.collection.blueprint.slug;
             let text = format!("the blueprint `{slug}` has no working copies; set its `working_copy` to true");

@@ -34,6 +34,8 @@ fn key() -> impl Strategy<Value = Key> {
         (any::<u32>(), id()).prop_map(|(blueprint, id)| Key::Trashed { blueprint, id }),
         (any::<u32>(), any::<u64>(), id()).prop_map(|(blueprint, at, id)| Key::TrashOrder { blueprint, at, id }),
         any::<u32>().prop_map(Key::TrashTotal),
+        any::<u32>().prop_map(Key::WorkingVersion),
+        (any::<u64>(), any::<u32>(), id()).prop_map(|(at, blueprint, id)| Key::WorkingDue { at, blueprint, id }),
         (any::<u32>(), id(), any::<u16>()).prop_map(|(blueprint, id, variant)| Key::History { blueprint, id, variant }),
         (any::<u32>(), id(), any::<u16>(), any::<u32>()).prop_map(|(blueprint, id, variant, number)| Key::Revision {
             blueprint,

@@ -70,8 +70,7 @@ pub(super) fn names<'a>(slugs: impl Iterator<Item = &'a str>) -> Vec<String> {
 pub(super) fn paths(blueprint: &Blueprint, name: &str) -> Map<String, Value> {
     let mut paths = Map::new();
     for operation in operations::all() {
-        let has_effect = operation.id != "publishWorkingCopies" || blueprint.working_copy;
-        if let Some(rest) = operation.path.strip_prefix(RESOURCES).filter(|_| has_effect) {
+        if let Some(rest) = operation.path.strip_prefix(RESOURCES) {
             let path = paths.entry(format!("/v2/resources/{}{rest}", blueprint.slug)).or_insert_with(|| json!({}));
             path[operation.method] = describe(operation, blueprint, name);
         }
