@@ -146,7 +146,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     };
     let body = Bytes::from(body);
     let tags = || CacheTags::new(iter::once(id).chain(depends_on.iter().filter(|slug| view.knows(slug))));
-    let tags = call.app.config.cache_tags.then(tags).flatten();
+    let tags = (call.app.config.cache_tags && !view.is_working()).then(tags).flatten();
     let answer = CachedAnswer { version, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, tags, body };
     if !view.is_working() {
         call.app.answers.keep(&key, &answer);
