@@ -135,6 +135,35 @@ export const field = (page: Page, slug: string) => page.locator(`[data-field="${
 
 export const toast = (page: Page, text: string) => page.locator('.toast', { hasText: text }).first().waitFor();
 
+/** Chooses in the search over everything. */
+export async function choose(page: Page, words: string): Promise<void> {
+  await page.keyboard.press('Control+k');
+  const search = page.getByRole('dialog', { name: 'Search everything' });
+  await search.waitFor();
+  await page.keyboard.type(words);
+  await search.getByRole('option', { selected: true }).filter({ hasText: new RegExp(words, 'i') }).waitFor();
+  await page.keyboard.press('Enter');
+}
+
+/** Presses Tab until the focus is at what has this name, and fails if it never is. */
+export async function reach(page: Page, name: string | RegExp): Promise<void> {
+  const wanted = typeof name === 'string' ? `^${name}$` : name.source;
+  for (let step = 0; step < 400; step += 1) {
+    const found = await page.evaluate((pattern) => {
+      const element = document.activeElement as HTMLElement;
+      return new RegExp(pattern).test((element.getAttribute('aria-label') ?? element.textContent ?? '').trim());
+    }, wanted);
+    if (found) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`${wanted} is not reached`);
+}
+
+export async function press(page: Page, name: string | RegExp): Promise<void> {
+  await reach(page, name);
+  await page.keyboard.press('Enter');
+}
+
 /** A blueprint with every type of field. */
 export const EVERY_TYPE = [
   ['Text', 'text'], ['Rich', 'rich-text'], ['Page', 'html-page'], ['Slug', 'slug'], ['Email', 'email'], ['Link', 'link'], ['Image', 'image'], ['File', 'file'],

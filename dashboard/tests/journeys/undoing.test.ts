@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
+import { api, choose, closeBrowser, create, field, makeBlueprint, open, press, reach, read, settled, signedIn, toast } from '../browser';
 
 after(closeBrowser);
 
@@ -16,35 +16,6 @@ async function makeUnique(slug: string, days: number, unique: Record<string, unk
 }
 
 const statusOf = async (blueprint: string, id: string): Promise<number> => (await api('GET', `/v2/resources/${blueprint}/${id}`)).status;
-
-/** Chooses in the search over everything. */
-async function choose(page: Page, words: string): Promise<void> {
-  await page.keyboard.press('Control+k');
-  const search = page.getByRole('dialog', { name: 'Search everything' });
-  await search.waitFor();
-  await page.keyboard.type(words);
-  await search.getByRole('option', { selected: true }).filter({ hasText: new RegExp(words, 'i') }).waitFor();
-  await page.keyboard.press('Enter');
-}
-
-/** Presses Tab until the focus is at what has this name, and fails if it never is. */
-async function reach(page: Page, name: string | RegExp): Promise<void> {
-  const wanted = typeof name === 'string' ? `^${name}$` : name.source;
-  for (let step = 0; step < 400; step += 1) {
-    const found = await page.evaluate((pattern) => {
-      const element = document.activeElement as HTMLElement;
-      return new RegExp(pattern).test((element.getAttribute('aria-label') ?? element.textContent ?? '').trim());
-    }, wanted);
-    if (found) return;
-    await page.keyboard.press('Tab');
-  }
-  assert.fail(`${wanted} is not reached`);
-}
-
-async function press(page: Page, name: string | RegExp): Promise<void> {
-  await reach(page, name);
-  await page.keyboard.press('Enter');
-}
 
 test('what was deleted or unpublished comes back with Undo', async () => {
   await makeBlueprint('undo-notes', { trash: { days: 30 } }, NOTE);
