@@ -89,7 +89,7 @@ const CODES: Record<string, Key> = {
   INTERNAL: 'error.server',
   OVERLOADED: 'error.busy',
   LOG_UNREACHABLE: 'error.unreachable',
-  OUTCOME_UNKNOWN: 'error.unknown',
+  OUTCOME_UNKNOWN: 'error.outcome',
 };
 
 export const codeText = (code: string): string | null => (CODES[code] ? t(CODES[code]) : null);
