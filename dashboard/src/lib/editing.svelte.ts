@@ -1,7 +1,9 @@
 // One copy of a resource being edited: the values of the server, the values of the form, and how the second become the first.
-// Only what was changed is sent, under the version that the work began from. It must not know how a field is drawn.
-import { ApiError, send } from './api';
+// Only what was changed is sent, under the version that the work began from. What is published is edited as a working copy where
+// the blueprint has them (API.md 4.21). It must not know how a field is drawn.
+import { ApiError, send, type Answer } from './api';
 import { forget, refresh } from './pages';
+import { faultText } from './faults';
 import { handOver } from './pending';
 import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
@@ -23,8 +25,9 @@ export interface Conflict {
   then: SaveOptions | null;
 }
 
-/** Who changed a resource last, if the server knows. */
+/** Who changed a resource last, if the server knows: of a working copy it does not, and `updated_by` is about the live one. */
 export function changerOf(resource: Resource | null): string | undefined {
+  if (resource?.working_copy) return undefined;
   const actor = resource?.meta?.updated_by;
   return actor?.member?.name ?? actor?.token?.name ?? undefined;
 }
@@ -34,6 +37,14 @@ const isMissing = (error: unknown): boolean => error instanceof ApiError && erro
 export interface SaveOptions {
   /** A time publishes, null makes a draft; without it the status stays. */
   publishedAt?: string | null;
+  /** Makes the working copy what the site shows, after what was changed here is saved in it. */
+  publish?: 'unless changed' | 'anyway';
+}
+
+/** Fields that changed on the site since the working copy changed them, which its publication would replace. */
+export interface Overwriting {
+  fields: Field[];
+  live: Attributes;
 }
 
 export class Editing {
@@ -62,6 +73,11 @@ export class Editing {
   /** Somebody else's version, found while the form was open. */
   newer = $state.raw<Conflict | null>(null);
   sanitized = $state.raw<Sanitized>({});
+  /** What would be wrong with the saved values if they were published now, by field. */
+  notReady = $state.raw<Record<string, string>>({});
+  /** The errors are about publishing: the values are saved. */
+  savedOnly = $state(false);
+  overwriting = $state.raw<Overwriting | null>(null);
   changed = $derived(this.fieldsThatDiffer());
   etag: string | null = null;
   private madeSlug: string | null = null;
@@ -88,9 +104,28 @@ export class Editing {
     return { member: session.member?.id ?? 0, blueprint: this.blueprint.slug, id: this.id ?? this.draft, variant: this.variant, tab: this.id ? thisTab() : '' };
   }
 
-  private url(path = ''): string {
-    const query = this.variant ? `?variant=${encodeURIComponent(this.variant)}` : '';
-    return `/v2/resources/${this.blueprint.slug}${path}${query}`;
+  private url(path = '', copy: 'live' | 'working' = 'live'): string {
+    const query = new URLSearchParams({ ...(this.variant ? { variant: this.variant } : {}), ...(copy === 'working' ? { copy } : {}) });
+    return `/v2/resources/${this.blueprint.slug}${path}${query.size > 0 ? `?${query}` : ''}`;
+  }
+
+  /** The blueprint has working copies that the member may see. */
+  private get hasCopies(): boolean {
+    return (this.blueprint.working_copy ?? false) && session.can('preview');
+  }
+
+  /** What is saved goes to a working copy, which the site does not show. Only answers about working copies have the key. */
+  get usesCopy(): boolean {
+    return this.resource?.working_copy !== undefined;
+  }
+
+  /** There is a working copy: saved changes that the site does not show. */
+  get edited(): boolean {
+    return this.resource?.working_copy != null;
+  }
+
+  private get ifUnchanged(): Record<string, string> {
+    return this.etag ? { 'if-match': this.etag } : {};
   }
 
   get title(): string {
@@ -195,8 +230,22 @@ export class Editing {
     return this.save();
   }
 
+  /** The answer is about the copy to edit: the working copy of what the site shows, and a draft itself. */
+  private isEdited(resource: Resource): boolean {
+    const shown = resource.published_at !== null || this.blueprint.is_singular || resource.working_copy != null;
+    return (resource.working_copy !== undefined) === (this.hasCopies && shown);
+  }
+
+  /** The copy to edit, as it is stored. */
+  private async read(): Promise<Answer<ResourceAnswer>> {
+    const first = (this.resource ? this.usesCopy : this.hasCopies) ? 'working' : 'live';
+    const answer = await send<ResourceAnswer>('GET', this.url(`/${this.id}`, first));
+    if (this.isEdited(answer.body.data)) return answer;
+    return send<ResourceAnswer>('GET', this.url(`/${this.id}`, first === 'live' ? 'working' : 'live'));
+  }
+
   private async fetch(): Promise<void> {
-    const { body, etag } = await send<ResourceAnswer>('GET', this.url(`/${this.id}`));
+    const { body, etag } = await this.read();
     this.accept(body, etag);
     this.values = this.base;
   }
@@ -206,6 +255,7 @@ export class Editing {
     this.base = answer.data.attributes;
     this.etag = etag;
     this.waits = '';
+    this.notReady = Object.fromEntries(Object.entries(answer.meta?.not_ready ?? {}).map(([slug, message]) => [slug, faultText(message)]));
   }
 
   /** Lays work that was not saved over what the server has. What others changed meanwhile is shown, not overwritten. */
@@ -225,6 +275,10 @@ export class Editing {
     if (this.errors[slug]) {
       const { [slug]: _, ...rest } = this.errors;
       this.errors = rest;
+    }
+    if (this.notReady[slug]) {
+      const { [slug]: _, ...rest } = this.notReady;
+      this.notReady = rest;
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.keep(), 250);
@@ -271,12 +325,13 @@ export class Editing {
     }
     if (!(await this.running)) return false;
     handOver();
-    return this.dirty || options.publishedAt !== undefined ? this.save(options) : true;
+    return this.dirty || options.publishedAt !== undefined || options.publish ? this.save(options) : true;
   }
 
   private async saveNow(options: SaveOptions): Promise<boolean> {
     handOver();
     this.fault = '';
+    this.overwriting = null;
     const sent = this.values;
     try {
       const answer = await this.request(options);
@@ -287,18 +342,55 @@ export class Editing {
     }
   }
 
-  private async request(options: SaveOptions) {
-    const attributes = Object.fromEntries(this.changed.map(({ slug }) => [slug, this.values[slug] ?? null]));
-    const date = options.publishedAt === undefined ? {} : { published_at: options.publishedAt };
+  private async request(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
+    const answer = this.usesCopy ? await this.requestCopy(options) : await this.requestLive(options);
+    this.id = answer.body.data.id;
+    if (this.isEdited(answer.body.data)) return answer;
+    const found = await this.read();
+    return { ...found, body: { ...found.body, meta: answer.body.meta } };
+  }
+
+  private get changes(): Attributes {
+    return Object.fromEntries(this.changed.map(({ slug }) => [slug, this.values[slug] ?? null]));
+  }
+
+  private async requestLive({ publishedAt }: SaveOptions): Promise<Answer<ResourceAnswer>> {
+    const attributes = this.changes;
+    const date = publishedAt === undefined ? {} : { published_at: publishedAt };
     if (this.id) {
       const body = { ...(this.dirty ? { attributes } : {}), ...date };
-      return send<ResourceAnswer>('PATCH', this.url(`/${this.id}`), { body, headers: this.etag ? { 'if-match': this.etag } : {} });
+      return send<ResourceAnswer>('PATCH', this.url(`/${this.id}`), { body, headers: this.ifUnchanged });
     }
     const body = { attributes, ...date };
     // A create whose answer got lost is sent again under the same key, so that it creates nothing twice.
     const text = JSON.stringify(body);
     if (text !== this.attempt.body) this.attempt = { body: text, key: crypto.randomUUID?.() ?? String(Math.random()) };
     return send<ResourceAnswer>('POST', this.url(), { body, headers: { 'idempotency-key': this.attempt.key } });
+  }
+
+  private async requestCopy({ publishedAt, publish }: SaveOptions): Promise<Answer<ResourceAnswer>> {
+    const further = publishedAt !== undefined || publish !== undefined;
+    let saved: Answer<ResourceAnswer> | null = null;
+    if (this.dirty || !further) {
+      saved = await send<ResourceAnswer>('PATCH', this.url(`/${this.id}`, 'working'), { body: { attributes: this.changes }, headers: this.ifUnchanged });
+      if (!further) return saved;
+      // Stays saved, also if what follows fails.
+      this.accept(saved.body, saved.etag);
+      this.sanitized = saved.body.meta?.sanitized ?? {};
+    }
+    // What was saved may be what the site shows already, and somebody else may have published it.
+    const nothing = publish && !this.edited && this.resource?.published_at != null;
+    if (publish && !nothing) await send('POST', this.url(`/${this.id}/publish`), { body: this.publication(publish), headers: this.ifUnchanged });
+    // Writes nothing but the date, and the tag of a working copy is not that of the live one.
+    if (publishedAt !== undefined) await send('PATCH', this.url(`/${this.id}`), { body: { published_at: publishedAt } });
+    const found = await this.read();
+    return { ...found, body: { ...found.body, meta: saved?.body.meta?.sanitized ? { sanitized: saved.body.meta.sanitized } : {} } };
+  }
+
+  /** Only the language that is open: the others may not be ready. */
+  private publication(publish: 'unless changed' | 'anyway') {
+    const variant = this.variant ?? this.blueprint.variants.find((one) => one.default)?.slug;
+    return { ...(variant && this.edited ? { variants: [variant] } : {}), ...(publish === 'anyway' ? { force: true } : {}) };
   }
 
   private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
@@ -312,6 +404,7 @@ export class Editing {
     this.values = { ...this.base, ...typedMeanwhile };
     this.errors = {};
     this.restoredAt = null;
+    this.savedOnly = false;
     this.newer = null;
     this.conflict = null;
     this.pending = null;
@@ -329,8 +422,10 @@ export class Editing {
       return false;
     }
     if (error instanceof ApiError && error.status === 412) return this.differ(options);
+    if (error instanceof ApiError && error.status === 409 && options.publish && (await this.wouldOverwrite(error))) return false;
     if (error instanceof ApiError && error.status === 422) {
       this.errors = error.fields;
+      this.savedOnly = options.publish !== undefined && !this.dirty;
       this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : explain(error);
       return false;
     }
@@ -338,6 +433,15 @@ export class Editing {
     this.pending = this.waits ? options : null;
     this.fault = this.waits ? '' : explain(error);
     return false;
+  }
+
+  /** The site shows newer values of fields that would be published. True if they could be read, to be shown. */
+  private async wouldOverwrite(error: ApiError): Promise<boolean> {
+    const fields = this.blueprint.fields.filter(({ slug }) => error.messages[slug]);
+    if (fields.length === 0) return false;
+    const answer = await send<ResourceAnswer>('GET', this.url(`/${this.id}`)).catch(() => null);
+    if (answer) this.overwriting = { fields, live: answer.body.data.attributes };
+    return answer !== null;
   }
 
   /** Somebody saved another version: it is compared, and if it touched nothing of this copy, the save goes on. */
@@ -355,13 +459,12 @@ export class Editing {
       this.stored(answer.body, answer.etag, this.values);
       return true;
     } catch (error) {
-      this.fault = error instanceof ApiError && error.status === 412 ? '' : explain(error);
-      return false;
+      return error instanceof ApiError && error.status === 412 ? false : this.failed(error, options);
     }
   }
 
   private async fetchTheirs(then: SaveOptions | null): Promise<Conflict | null> {
-    const { body, etag } = await send<ResourceAnswer>('GET', this.url(`/${this.id}`));
+    const { body, etag } = await this.read();
     const differences = compare(this.blueprint.fields, this.base, this.values, body.data.attributes);
     return { differences, theirs: body.data.attributes, resource: body.data, etag, then };
   }
@@ -409,7 +512,7 @@ export class Editing {
   /** Brings the values back that these fields had in an earlier version. What was typed into others stays. */
   async restoreRevision(number: number, fields: string[]): Promise<void> {
     handOver();
-    const { body, etag } = await send<ResourceAnswer>('POST', this.url(`/${this.id}/history/${number}/restore`), { body: { fields }, headers: this.etag ? { 'if-match': this.etag } : {} });
+    const { body, etag } = await send<ResourceAnswer>('POST', this.url(`/${this.id}/history/${number}/restore`), { body: { fields }, headers: this.ifUnchanged });
     const typed = Object.fromEntries(this.changed.filter(({ slug }) => !fields.includes(slug)).map(({ slug }) => [slug, this.values[slug] ?? null]));
     this.accept(body, etag);
     this.values = { ...this.base, ...typed };
@@ -421,13 +524,46 @@ export class Editing {
 
   /** Takes an unpublishing back. Nothing that was typed since is saved with it. */
   async publishAgain(publishedAt: string, etag: string | null): Promise<void> {
-    await send('PATCH', this.url(`/${this.id}`), { body: { published_at: publishedAt }, headers: etag ? { 'if-match': etag } : {} });
+    await send('PATCH', this.url(`/${this.id}`), { body: { published_at: publishedAt }, headers: etag && !this.usesCopy ? { 'if-match': etag } : {} });
     await this.look();
     refresh();
   }
 
+  /** Writes into the working copy without what was typed since, which stays in the form. */
+  async writeCopy(attributes: Attributes, typed: Attributes = this.changes): Promise<void> {
+    handOver();
+    const { body, etag } = await send<ResourceAnswer>('PATCH', this.url(`/${this.id}`, 'working'), { body: { attributes }, headers: this.ifUnchanged });
+    this.accept(body, etag);
+    this.values = { ...this.base, ...typed };
+    this.keep();
+    refresh();
+  }
+
+  /** The form shows what the site shows. Answers what takes this back, unless the entry is a draft, which has no working copy then. */
+  async discardCopy(): Promise<(() => Promise<void>) | null> {
+    handOver();
+    const [before, typed] = [this.base, this.changes];
+    await send('DELETE', this.url(`/${this.id}`, 'working'), { headers: this.ifUnchanged });
+    await this.fetch();
+    this.errors = {};
+    this.newer = null;
+    this.restoredAt = null;
+    this.keep();
+    refresh();
+    const discarded = Object.fromEntries(Object.entries(before).filter(([slug, value]) => !same(value, this.base[slug] ?? null)));
+    return this.usesCopy ? () => this.writeCopy(discarded, { ...typed, ...this.changes }) : null;
+  }
+
+  /** The working copy is not published at its time, and can be changed again. */
+  async takeBackPlan(): Promise<void> {
+    await send('POST', this.url(`/${this.id}/publish`), { body: { at: null } });
+    await this.look();
+  }
+
   async remove(): Promise<void> {
-    await send('DELETE', this.url(`/${this.id}`), { headers: this.etag ? { 'if-match': this.etag } : {} });
+    // The tag of a working copy is not that of the entry. With one that is out of date the server refuses.
+    const unchanged = this.usesCopy && (await this.read()).etag === this.etag;
+    await send('DELETE', this.url(`/${this.id}`), { headers: unchanged ? {} : this.ifUnchanged });
     this.values = this.base;
     dropUnsaved(this.place);
     forget();

@@ -1,0 +1,250 @@
+// A published entry is changed without the site seeing it, and published when it is ready: working copies, with the keyboard.
+import axe from 'axe-core';
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { api, choose, closeBrowser, create, field, open, press, read, settled, signedIn, toast, URL_BASE } from '../browser';
+
+after(closeBrowser);
+
+const DATE = '2020-02-03T04:05:06.000+00:00';
+const FIELDS = [
+  { name: 'Text', slug: 'text', type: 'text', required: true },
+  { name: 'Summary', slug: 'summary', type: 'text' },
+];
+
+async function makeCopied(slug: string, more: Record<string, unknown> = {}): Promise<void> {
+  const answer = await api('POST', '/v2/blueprints', { name: slug, slug, record_title: 'text', working_copy: true, fields: FIELDS, ...more });
+  assert.equal(answer.status, 201, JSON.stringify(answer.body));
+}
+
+/** What a site is answered, which sees published entries only. */
+async function siteOf(blueprint: string): Promise<(id: string) => Promise<Record<string, unknown>>> {
+  const token = await api<{ data: { secret: string } }>('POST', '/v2/tokens', { name: `site of ${blueprint}`, abilities: ['view'] });
+  assert.equal(token.status, 201, JSON.stringify(token.body));
+  return async (id) => {
+    const answer = await fetch(`${URL_BASE}/v2/resources/${blueprint}/${id}`, { headers: { authorization: `Bearer ${token.body.data.secret}` } });
+    assert.equal(answer.status, 200);
+    return ((await answer.json()) as { data: { attributes: Record<string, unknown> } }).data.attributes;
+  };
+}
+
+interface Copied {
+  published_at: string | null;
+  attributes: Record<string, unknown>;
+  working_copy: { publish_at: string | null } | null;
+}
+const working = async (blueprint: string, id: string, query = ''): Promise<Copied> => (await api<{ data: Copied }>('GET', `/v2/resources/${blueprint}/${id}?copy=working${query}`)).body.data;
+
+/** Nothing for axe to say, and nothing that scrolls sideways on a narrow screen. */
+async function isSound(page: Page, name: string): Promise<void> {
+  await settled(page);
+  if (process.env.COPIES_SHOTS) await page.screenshot({ path: `${process.env.COPIES_SHOTS}/${name}.png` });
+  // The content security policy lets nothing be added to the page but by the debugger.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(async () => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false, resultTypes: ['violations'] }));
+  assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes[0]?.html.slice(0, 160)}`), [], name);
+  const before = page.viewportSize()!;
+  await page.setViewportSize({ width: 360, height: 740 });
+  await settled(page);
+  if (process.env.COPIES_SHOTS) await page.screenshot({ path: `${process.env.COPIES_SHOTS}/${name}-360.png` });
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `${name} scrolls sideways`);
+  await page.setViewportSize(before);
+}
+
+const input = (page: Page, slug: string) => field(page, slug).getByRole('textbox');
+const status = (page: Page, text: string) => page.locator('.top .badge').getByText(text, { exact: true }).waitFor();
+
+test('a published entry is corrected without changing the site, and published', async () => {
+  await makeCopied('copied');
+  const site = await siteOf('copied');
+  const id = await create('copied', { text: 'A tpyo', summary: 'Short' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/copied/${id}`);
+  await status(page, 'Published');
+  const publish = page.getByRole('button', { name: 'Publish changes' });
+  assert.equal(await publish.isDisabled(), true, 'there is nothing to publish');
+
+  await input(page, 'text').press('Control+A');
+  await page.keyboard.type('No typo');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved. Your site shows the earlier version until you publish.');
+  await status(page, 'Published · edited');
+  assert.equal((await site(id)).text, 'A tpyo');
+  assert.equal((await working('copied', id)).attributes.text, 'No typo');
+  await isSound(page, 'edited');
+
+  // Another day.
+  await page.reload();
+  await status(page, 'Published · edited');
+  assert.equal(await input(page, 'text').inputValue(), 'No typo');
+
+  // Publishing saves what was typed since.
+  await input(page, 'summary').press('Control+A');
+  await page.keyboard.type('Shorter');
+  await press(page, 'Publish changes');
+  await toast(page, 'Published. Your site shows it now.');
+  await status(page, 'Published');
+  assert.deepEqual(await site(id), { text: 'No typo', summary: 'Shorter' });
+  const after = await working('copied', id);
+  assert.deepEqual([after.working_copy, after.published_at], [null, DATE], 'the date stays');
+  assert.equal(await publish.isDisabled(), true);
+
+  // The next change is a working copy again.
+  await input(page, 'summary').fill('Shortest');
+  await press(page, 'Save draft');
+  await status(page, 'Published · edited');
+  assert.equal((await site(id)).summary, 'Shorter');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('changes are discarded, and come back with Undo', async () => {
+  await makeCopied('discarded');
+  const id = await create('discarded', { text: 'On the site', summary: 'Short' }, DATE);
+  await api('PATCH', `/v2/resources/discarded/${id}?copy=working`, { attributes: { text: 'Aside' } });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/discarded/${id}`);
+  await status(page, 'Published · edited');
+  await input(page, 'summary').fill('Typed only');
+  await press(page, 'More');
+  await page.getByRole('button', { name: 'Discard what is not saved' }).waitFor();
+  await press(page, 'Discard changes');
+  await toast(page, 'The changes are discarded. This is what your site shows.');
+  await status(page, 'Published');
+  assert.deepEqual([await input(page, 'text').inputValue(), await input(page, 'summary').inputValue()], ['On the site', 'Short']);
+  assert.equal((await working('discarded', id)).working_copy, null);
+  await choose(page, 'Undo');
+  await toast(page, 'The changes are back.');
+  await status(page, 'Published · edited');
+  assert.deepEqual([await input(page, 'text').inputValue(), await input(page, 'summary').inputValue()], ['Aside', 'Typed only']);
+  assert.deepEqual((await working('discarded', id)).attributes, { text: 'Aside', summary: 'Short' });
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('what cannot be published is saved, and says why', async () => {
+  await makeCopied('unready');
+  const site = await siteOf('unready');
+  const id = await create('unready', { text: 'Complete' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/unready/${id}`);
+  await input(page, 'text').fill('');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved.');
+  await field(page, 'text').getByText(/^Not ready to publish:/).waitFor();
+  assert.equal((await working('unready', id)).attributes.text, null);
+  await isSound(page, 'not-ready');
+  await press(page, 'Publish changes');
+  await page.getByText('Saved as a draft, but not published: one field needs your attention.').waitFor();
+  assert.equal(await field(page, 'text').locator('.fault').count(), 1);
+  assert.equal((await site(id)).text, 'Complete');
+  await input(page, 'text').fill('Complete again');
+  await press(page, 'Publish changes');
+  await toast(page, 'Published. Your site shows it now.');
+  assert.equal((await site(id)).text, 'Complete again');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a value that changed on the site meanwhile is replaced only after asking', async () => {
+  await makeCopied('overwritten');
+  const site = await siteOf('overwritten');
+  const id = await create('overwritten', { text: 'The price is 10', summary: 'Short' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/overwritten/${id}`);
+  await input(page, 'text').fill('The price is 12');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved.');
+  await api('PATCH', `/v2/resources/overwritten/${id}`, { attributes: { text: 'The price is 11' } });
+  await press(page, 'Publish changes');
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('Text was changed on your site since you changed it here.').waitFor();
+  await dialog.locator('del', { hasText: '11' }).waitFor();
+  await isSound(page, 'overwriting');
+  await press(page, 'Do not publish');
+  assert.equal((await site(id)).text, 'The price is 11');
+  await status(page, 'Published · edited');
+  await press(page, 'Publish changes');
+  await dialog.waitFor();
+  await press(page, 'Publish anyway');
+  await toast(page, 'Published. Your site shows it now.');
+  assert.equal((await site(id)).text, 'The price is 12');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('authors correct what is published, and others publish it', async () => {
+  await makeCopied('authored');
+  const site = await siteOf('authored');
+  const id = await create('authored', { text: 'As it is' }, DATE);
+  const { page, context, troubles } = await signedIn('Artur', 'author');
+  await open(page, `/content/authored/${id}`);
+  await input(page, 'text').fill('As it should be');
+  await press(page, 'Save draft');
+  await status(page, 'Published · edited');
+  assert.equal(await page.getByRole('button', { name: 'Publish changes' }).count(), 0);
+  assert.equal((await site(id)).text, 'As it is');
+
+  // It is to be published later: until then nobody changes it.
+  const planned = await api('POST', `/v2/resources/authored/${id}/publish`, { at: '2090-01-01T00:00:00Z' });
+  assert.equal(planned.status, 200, JSON.stringify(planned.body));
+  await page.reload();
+  await page.getByText(/^These changes are published/).waitFor();
+  assert.equal(await page.getByRole('button', { name: /Save draft|Take the date back/ }).count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+
+  const editor = await signedIn('Una', 'editor');
+  await open(editor.page, `/content/authored/${id}`);
+  await press(editor.page, 'Take the date back');
+  await press(editor.page, 'Publish changes');
+  await toast(editor.page, 'Published. Your site shows it now.');
+  assert.equal((await site(id)).text, 'As it should be');
+  await editor.context.close();
+});
+
+test('drafts are written in place, unpublishing keeps a working copy, and each language has its own', async () => {
+  const variants = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
+  await makeCopied('phases', { variants, trash: { days: 30 } });
+  const site = await siteOf('phases');
+  const id = await create('phases', { text: 'Draft' });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/phases/${id}`);
+  await status(page, 'Draft');
+  await input(page, 'text').fill('Better draft');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved.');
+  assert.equal((await read('phases', id)).attributes.text, 'Better draft');
+  await press(page, 'Publish');
+  await toast(page, 'Published.');
+  await status(page, 'Published');
+  await input(page, 'text').fill('Aside');
+  await page.keyboard.press('Control+s');
+  await status(page, 'Published · edited');
+  assert.equal((await site(id)).text, 'Better draft');
+
+  // The other language has no part in it.
+  await api('PATCH', `/v2/resources/phases/${id}?variant=de&copy=working`, { attributes: { text: 'Beiseite' } });
+  await choose(page, 'Publish changes');
+  await toast(page, 'Published. Your site shows it now.');
+  assert.equal((await site(id)).text, 'Aside');
+  assert.notEqual((await working('phases', id, '&variant=de')).working_copy, null);
+  await page.getByLabel('Language').first().selectOption('de');
+  await status(page, 'Published · edited');
+  assert.equal(await input(page, 'text').inputValue(), 'Beiseite');
+
+  await choose(page, 'Unpublish');
+  await toast(page, 'Unpublished.');
+  await status(page, 'Draft');
+  assert.equal(await input(page, 'text').inputValue(), 'Beiseite');
+  await choose(page, 'Undo');
+  await status(page, 'Published · edited');
+  await choose(page, 'Delete');
+  await page.getByRole('dialog').waitFor();
+  await press(page, 'Delete');
+  await toast(page, 'Moved to the trash.');
+  assert.equal((await api('GET', `/v2/resources/phases/${id}`)).status, 404);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
