@@ -16,6 +16,7 @@ export interface BlueprintDraft {
   icon: string | null;
   record_title: string | null;
   scheduled: boolean;
+  workingCopy: boolean;
   trash: { days: number } | null;
   history: { keep: number; days: number } | null;
   /** Is shown nowhere, and stays as it is. */
@@ -32,9 +33,9 @@ export const TRASH = { days: 30 };
 export const HISTORY = { keep: 50, days: 365 };
 
 export function draftOf(blueprint: Blueprint | null): BlueprintDraft {
-  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: true, trash: { ...TRASH }, history: { ...HISTORY }, search: null, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
-  const { name, slug, kind, icon, record_title, scheduled, trash, history, search, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
-  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, trash: trash ?? null, history: history ?? null, search: search ?? null, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
+  if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: true, workingCopy: true, trash: { ...TRASH }, history: { ...HISTORY }, search: null, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
+  const { name, slug, kind, icon, record_title, scheduled, working_copy, trash, history, search, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
+  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, workingCopy: working_copy ?? false, trash: trash ?? null, history: history ?? null, search: search ?? null, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
 }
 
 /** A draft that was kept: its rows get keys that no other row has. */
@@ -72,7 +73,7 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
     name: draft.name, ...(creating ? { ...(draft.slug ? { slug: draft.slug } : {}), kind: draft.kind } : {}),
     icon: draft.icon || null, record_title: draft.record_title && known.has(draft.record_title) ? draft.record_title : null,
     ...(draft.scheduled || !creating ? { scheduled: draft.scheduled } : {}), variants: draft.variants, seo, fields,
-    ...(draft.trash ? { trash: draft.trash } : {}), ...(draft.history ? { history: draft.history } : {}),
+    ...(draft.workingCopy ? { working_copy: true } : {}), ...(draft.trash ? { trash: draft.trash } : {}), ...(draft.history ? { history: draft.history } : {}),
     ...(searched.length > 0 ? { search: { fields: Object.fromEntries(searched) } } : {}),
   };
 }
