@@ -1,5 +1,6 @@
 // All blueprints, loaded once and again after a change to them.
 import { get } from './api';
+import { session } from './session.svelte';
 import type { Blueprint, Field } from './types';
 
 class Blueprints {
@@ -26,3 +27,6 @@ export const titleField = (blueprint: Blueprint): Field | undefined =>
   fieldOf(blueprint, blueprint.record_title) ?? blueprint.fields.find((field) => field.type === 'text') ?? blueprint.fields[0];
 
 export const defaultVariant = (blueprint: Blueprint): string | null => blueprint.variants.find((variant) => variant.default)?.slug ?? null;
+
+/** The blueprint has working copies (API.md 4.21), and the member may see them. */
+export const hasCopies = (blueprint: Blueprint): boolean => (blueprint.working_copy ?? false) && session.can('preview');

@@ -21,8 +21,10 @@ const REQUESTS: Record<BulkOperation, [string, string]> = {
   delete: ['DELETE', 'bulk'],
 };
 
-export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publishedAt: string | null = null): Promise<BulkReport> {
-  const [method, path] = REQUESTS[operation];
+/** With `working`, publishing is about working copies; the other operations know none. */
+export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publishedAt: string | null = null, working = false): Promise<BulkReport> {
+  const [method, name] = REQUESTS[operation];
+  const path = working && operation === 'publish' ? `${name}?copy=working` : name;
   const report: BulkReport = { done: 0, failed: [] };
   let handled = 0;
   for (const part of chunks(ids, 100)) {

@@ -7,7 +7,7 @@ import { faultText } from './faults';
 import { handOver } from './pending';
 import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
-import { titleField } from './blueprints.svelte';
+import { hasCopies, titleField } from './blueprints.svelte';
 import { addressSlug } from './slug';
 import { newTab, thisTab } from './tab';
 import { remember } from './titles.svelte';
@@ -107,11 +107,6 @@ export class Editing {
   private url(path = '', copy: 'live' | 'working' = 'live'): string {
     const query = new URLSearchParams({ ...(this.variant ? { variant: this.variant } : {}), ...(copy === 'working' ? { copy } : {}) });
     return `/v2/resources/${this.blueprint.slug}${path}${query.size > 0 ? `?${query}` : ''}`;
-  }
-
-  /** The blueprint has working copies that the member may see. */
-  private get hasCopies(): boolean {
-    return (this.blueprint.working_copy ?? false) && session.can('preview');
   }
 
   /** What is saved goes to a working copy, which the site does not show. Only answers about working copies have the key. */
@@ -233,12 +228,12 @@ export class Editing {
   /** The answer is about the copy to edit: the working copy of what the site shows, and a draft itself. */
   private isEdited(resource: Resource): boolean {
     const shown = resource.published_at !== null || this.blueprint.is_singular || resource.working_copy != null;
-    return (resource.working_copy !== undefined) === (this.hasCopies && shown);
+    return (resource.working_copy !== undefined) === (hasCopies(this.blueprint) && shown);
   }
 
   /** The copy to edit, as it is stored. */
   private async read(): Promise<Answer<ResourceAnswer>> {
-    const first = (this.resource ? this.usesCopy : this.hasCopies) ? 'working' : 'live';
+    const first = (this.resource ? this.usesCopy : hasCopies(this.blueprint)) ? 'working' : 'live';
     const answer = await send<ResourceAnswer>('GET', this.url(`/${this.id}`, first));
     if (this.isEdited(answer.body.data)) return answer;
     return send<ResourceAnswer>('GET', this.url(`/${this.id}`, first === 'live' ? 'working' : 'live'));

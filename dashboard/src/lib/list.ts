@@ -17,6 +17,8 @@ export interface ListState {
   page: number;
   perPage: number;
   variant: string | null;
+  /** The table shows working copies in the place of what the site shows. */
+  working: boolean;
   /** Columns that were chosen, or null for those of the blueprint. */
   columns: string[] | null;
 }
@@ -63,6 +65,7 @@ export function parseList(query: string): ListState {
     page: Math.max(1, Math.floor(Number(parameters.get('page'))) || 1),
     perPage: Math.min(100, Math.max(1, Math.floor(Number(parameters.get('per_page'))) || PER_PAGE)),
     variant: parameters.get('variant'),
+    working: parameters.get('copy') === 'working',
     columns: columns === null ? null : columns.split(',').filter(Boolean),
   };
 }
@@ -82,6 +85,7 @@ export function formatList(state: ListState): string {
   addFilters(parameters, state.groups);
   if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
   if (state.variant) parameters.set('variant', state.variant);
+  if (state.working) parameters.set('copy', 'working');
   if (state.columns) parameters.set('columns', state.columns.join(','));
   if (state.perPage !== PER_PAGE) parameters.set('per_page', String(state.perPage));
   if (state.page > 1) parameters.set('page', String(state.page));
@@ -99,6 +103,7 @@ export function matching(state: ListState): URLSearchParams {
   if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
   else if (!words) parameters.set('sort', DEFAULT_SORT);
   if (state.variant) parameters.set('variant', state.variant);
+  if (state.working) parameters.set('copy', 'working');
   return parameters;
 }
 

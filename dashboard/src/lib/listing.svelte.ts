@@ -1,7 +1,7 @@
 // What a content table shows: follows the address, keeps the rows that are shown until the next ones are there, and cancels
 // requests whose answers are no longer wanted.
 import { aborted } from './api';
-import { fieldOf, titleField } from './blueprints.svelte';
+import { fieldOf, hasCopies, titleField } from './blueprints.svelte';
 import { forget, page as fetchPage, peek, prefetch } from './pages';
 import { formatList, parseList, requestOf, usualColumns, type ListState } from './list';
 import { route } from './router.svelte';
@@ -25,7 +25,12 @@ export class Listing {
 
   constructor(blueprint: Blueprint) {
     this.blueprint = blueprint;
-    this.state = parseList(route.query);
+    this.state = this.allowed(parseList(route.query));
+  }
+
+  /** An address or a view may be older than the blueprint's setting, or come from somebody with other rights. */
+  private allowed(state: ListState): ListState {
+    return { ...state, working: state.working && hasCopies(this.blueprint) };
   }
 
   get title() {
@@ -44,14 +49,14 @@ export class Listing {
 
   /** Changes what is shown. Anything but the page itself goes back to the first page. */
   change(part: Partial<ListState>, how: 'push' | 'replace' = 'push'): void {
-    this.state = { ...this.state, page: 1, ...part };
+    this.state = this.allowed({ ...this.state, page: 1, ...part });
     route.go(`${location.pathname}${formatList(this.state)}`, how);
     void this.load();
   }
 
   /** The address changed by going back or forward. One that is only written in another way changes nothing. */
   follow(query: string): void {
-    const wanted = parseList(query);
+    const wanted = this.allowed(parseList(query));
     if (formatList(wanted) === formatList(this.state)) return;
     this.state = wanted;
     void this.load();

@@ -248,3 +248,81 @@ test('drafts are written in place, unpublishing keeps a working copy, and each l
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+test('an earlier version comes back into the draft, and Undo brings the draft back', async () => {
+  await makeCopied('remembered', { history: { keep: 50, days: 365 } });
+  const site = await siteOf('remembered');
+  const id = await create('remembered', { text: 'The old house' }, DATE);
+  await api('PATCH', `/v2/resources/remembered/${id}`, { attributes: { text: 'The new house' } });
+  await api('PATCH', `/v2/resources/remembered/${id}?copy=working`, { attributes: { text: 'The newest house' } });
+  const { page, context, troubles } = await signedIn('Hana', 'editor');
+  await open(page, `/content/remembered/${id}`);
+  await status(page, 'Published · edited');
+  await page.locator('.revision').nth(1).press('Enter');
+  await page.getByRole('dialog').locator('ins', { hasText: 'new' }).waitFor();
+  await press(page, 'Restore this version');
+  await page.locator('.toast', { hasText: /^\s*The earlier version is back\.(?! Your site)/ }).waitFor();
+  assert.equal(await input(page, 'text').inputValue(), 'The old house');
+  assert.equal((await working('remembered', id)).attributes.text, 'The old house');
+  assert.equal((await site(id)).text, 'The new house');
+  await choose(page, 'Undo');
+  await toast(page, 'As it was before.');
+  assert.equal((await working('remembered', id)).attributes.text, 'The newest house');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a table shows the site or what is being worked on, and publishes it', async () => {
+  await makeCopied('tabled');
+  const site = await siteOf('tabled');
+  const ids = [await create('tabled', { text: 'First' }, DATE), await create('tabled', { text: 'Second' }, DATE)];
+  await api('PATCH', `/v2/resources/tabled/${ids[0]}?copy=working`, { attributes: { text: 'First, corrected' } });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/content/tabled');
+  await page.getByRole('link', { name: 'First', exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Working', exact: true }).press('Enter');
+  await page.getByRole('link', { name: 'First, corrected' }).waitFor();
+  assert.match(page.url(), /\?copy=working$/);
+  const row = (text: string) => page.locator('tbody tr', { hasText: text });
+  assert.match(await row('First, corrected').innerText(), /Published · edited/);
+  assert.doesNotMatch(await row('Second').innerText(), /edited/);
+  await isSound(page, 'table');
+
+  await row('First, corrected').getByRole('checkbox').press('Space');
+  await press(page, 'Publish');
+  await page.getByRole('dialog').waitFor();
+  await press(page, 'Publish');
+  await toast(page, '1 entry published.');
+  await row('First, corrected').getByText('Published', { exact: true }).waitFor();
+  assert.equal((await site(ids[0]!)).text, 'First, corrected');
+  await page.goBack();
+  await page.waitForURL(/tabled$/);
+  await page.getByRole('button', { name: 'Site', exact: true, pressed: true }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+
+  // Where there are no working copies, there is nothing to choose, whatever the address says.
+  const other = await signedIn('Una', 'editor');
+  await open(other.page, '/content/articles?copy=working');
+  await other.page.locator('tbody a.title').first().waitFor();
+  assert.equal(await other.page.getByRole('button', { name: 'Working', exact: true }).count(), 0);
+  await other.context.close();
+});
+
+test('a new blueprint has working copies', async () => {
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/new');
+  const setting = page.getByRole('checkbox', { name: /Change published entries without changing the site/ });
+  assert.equal(await setting.isChecked(), true);
+  await setting.press('Space');
+  assert.equal(await setting.isChecked(), false);
+  await setting.press('Space');
+  await page.getByLabel('Name', { exact: true }).first().fill('Kept aside');
+  await isSound(page, 'setting');
+  await press(page, /^Create/);
+  await page.waitForURL(/content\/kept_aside/);
+  const made = await api<{ data: { working_copy?: boolean } }>('GET', '/v2/blueprints/kept_aside');
+  assert.equal(made.body.data.working_copy, true);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});

@@ -31,6 +31,13 @@ test('the address of a table is read back as it was written', () => {
   for (const address of addresses) assert.equal(formatList(parseList(address)), address);
 });
 
+test('a table of working copies says so in its address, its requests and its exports', () => {
+  const state = parseList('?copy=working');
+  assert.equal(formatList(state), '?copy=working');
+  assert.equal(matching(state).get('copy'), 'working');
+  assert.equal(matching(parseList('?copy=other')).get('copy'), null);
+});
+
 test('alternatives become groups of $or, and conditions without a value are not sent', () => {
   const list = parseList('?filter[$or][0][kind]=faq&filter[$or][1][title][contains]=');
   assert.equal(list.groups.length, 2);
