@@ -301,6 +301,18 @@ test('a table shows the site or what is being worked on, and publishes it', asyn
   assert.deepEqual(troubles, []);
   await context.close();
 
+  // German words are longer.
+  await api('PATCH', `/v2/resources/tabled/${ids[1]}?copy=working`, { attributes: { text: null } });
+  const german = await signedIn('Grete', 'editor', { scheme: 'dark', locale: 'de-DE' });
+  await open(german.page, '/content/tabled?copy=working');
+  await german.page.locator('tbody').getByText('Veröffentlicht · bearbeitet').waitFor();
+  await isSound(german.page, 'table-german');
+  await open(german.page, `/content/tabled/${ids[1]}`);
+  await german.page.getByRole('button', { name: 'Änderungen veröffentlichen' }).press('Enter');
+  await german.page.getByText('Als Entwurf gespeichert, aber nicht veröffentlicht').waitFor();
+  await isSound(german.page, 'refused-german');
+  await german.context.close();
+
   // Where there are no working copies, there is nothing to choose, whatever the address says.
   const other = await signedIn('Una', 'editor');
   await open(other.page, '/content/articles?copy=working');
@@ -317,11 +329,11 @@ test('a new blueprint has working copies', async () => {
   await setting.press('Space');
   assert.equal(await setting.isChecked(), false);
   await setting.press('Space');
-  await page.getByLabel('Name', { exact: true }).first().fill('Kept aside');
+  await page.getByLabel('Name', { exact: true }).first().fill('Set apart');
   await isSound(page, 'setting');
   await press(page, /^Create/);
-  await page.waitForURL(/content\/kept_aside/);
-  const made = await api<{ data: { working_copy?: boolean } }>('GET', '/v2/blueprints/kept_aside');
+  await page.waitForURL(/content\/set_apart/);
+  const made = await api<{ data: { working_copy?: boolean } }>('GET', '/v2/blueprints/set_apart');
   assert.equal(made.body.data.working_copy, true);
   assert.deepEqual(troubles, []);
   await context.close();
