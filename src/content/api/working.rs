@@ -1,6 +1,6 @@
 //! Working copies (`API.md` 4.21): publishes them, plans that, discards one.
 
-use bindery_model::error::{Code, Error, Result};
+use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use bindery_model::json;
 use bindery_query::CopyKind;
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::api::resources::{ParsedBody, ResourceWriter};
 use crate::command::Item;
+use crate::data::refusals::without_working_copies;
 use crate::data::version::IfMatch;
 use crate::prepare::body::Preparation;
 use crate::prepare::working;
@@ -39,9 +40,7 @@ impl ResourceWriter {
     pub async fn publish(mut self, id: ResourceId, if_match: IfMatch, body: &[u8]) -> Result<ResourceAnswer> {
         self.copy.require_live("change what is published")?;
         if !self.collection.blueprint.working_copy {
-            let slug = &self.collection.blueprint.slug;
-            let text = format!("the blueprint `{slug}` has no working copies; set its `working_copy` to true");
-            return Err(Error::new(Code::InvalidParameter, text));
+            return Err(without_working_copies(&self.collection.blueprint.slug));
         }
         // An empty body publishes all working copies now.
         let body = if body.is_empty() { b"{}" } else { body };

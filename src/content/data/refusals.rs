@@ -248,6 +248,12 @@ pub(crate) fn working_copy_conflict(errors: FieldErrors) -> Error {
     Error { code: Code::Conflict, message: text, ..error }
 }
 
+/// Returns `INVALID_PARAMETER` for a request about the working copies of a blueprint whose setting is off.
+pub(crate) fn without_working_copies(slug: &str) -> Error {
+    let text = format!("the blueprint `{slug}` has no working copies; set its `working_copy` to true");
+    Error::new(Code::InvalidParameter, text)
+}
+
 /// Returns `CONFLICT` for switching off the working copies of a blueprint that has some.
 pub(crate) fn still_has_working_copies(slug: &str, count: u64) -> Error {
     let working_copies = if count == 1 { "1 working copy".to_owned() } else { format!("{count} working copies") };

@@ -20,7 +20,7 @@ use crate::command::{Effect, WrittenResource};
 use crate::data::history::{FormerLookup, HistoryOf, Revision, RevisionRange};
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta};
-use crate::data::refusals::no_resource;
+use crate::data::refusals::{no_resource, without_working_copies};
 use crate::data::state::State;
 use crate::handle::Content;
 use crate::read::authors::actor_to_json;
@@ -71,6 +71,8 @@ pub struct RevisionAnswer {
 #[derive(Clone, Copy)]
 enum Compared {
     Live,
+    /// The values that readers of working copies see.
+    Working,
     Revision(u32),
 }
 
@@ -180,6 +182,18 @@ impl<'a> OpenHistory<'a> {
         self.lookup().values(self.blueprint, self.of.id, version)
     }
 
+    fn live_values(&self) -> Result<Vec<Value>> {
+        self.values_of(self.meta.copy(self.of.variant).map_or(0, |copy| copy.number))
+    }
+
+    fn working_values(&self) -> Result<Vec<Value>> {
+        let mut values = self.live_values()?;
+        if let Some(version) = self.meta.working_copy(self.of.variant) {
+            self.store.working(self.blueprint, self.of.id, version)?.apply_to(self.blueprint, &mut values);
+        }
+        Ok(values)
+    }
+
     fn lookup(&self) -> FormerLookup<'_> {
         FormerLookup { lookup: self.store, of: self.of, blueprint: self.blueprint, sanitizer: self.sanitizer }
     }
@@ -206,7 +220,8 @@ impl<'a> OpenHistory<'a> {
             written_answer(&self.lookup(), self.blueprint, epoch, &written, &presentation, Default::default())?.json;
         let other = match compared {
             None => return Ok(RevisionAnswer { json, changes: None }),
-            Some(Compared::Live) => self.values_of(self.meta.copy(variant).map_or(0, |copy| copy.number))?,
+            Some(Compared::Live) => self.live_values()?,
+            Some(Compared::Working) => self.working_values()?,
             Some(Compared::Revision(other)) => self.values(other)?,
         };
         let pairs = self.values_of(revision.copy)?.into_iter().zip(other);
@@ -285,8 +300,11 @@ impl Content {
         let compared = match params.single("compare")? {
             None => None,
             Some("live") => Some(Compared::Live),
+            Some("working") if blueprint.working_copy => Some(Compared::Working),
+            Some("working") => return Err(without_working_copies(slug)),
             Some(text) => Some(Compared::Revision(text.parse().map_err(|_| {
-                let text = format!("`compare` is {}; it must be `live` or the number of a revision", quote(text));
+                let text =
+                    format!("`compare` is {}; it must be `live`, `working` or the number of a revision", quote(text));
                 Error::new(Code::InvalidParameter, text)
             })?)),
         };

@@ -119,6 +119,29 @@ fn discarding_removes_one_variant_and_the_resource_stays() {
 }
 
 #[test]
+fn a_revision_is_compared_with_the_working_copy() {
+    let server = Server::start();
+    let mut definition = super::notes();
+    definition["history"] = json!({ "keep": 10, "days": 10 });
+    server.post("/v2/blueprints", &definition).expect(201);
+    let id = server.create("notes", json!({ "title": "one", "rank": 1 }));
+    let compared = |with: &str| server.get(&format!("{}/history/1?compare={with}", path(&id))).expect(200).json();
+    assert_eq!(compared("working")["changes"], json!({}), "without a working copy, it has the live values");
+    edit(&server, &id, json!({ "title": "two" })).expect(200);
+    server.patch(&path(&id), &json!({ "attributes": { "rank": 2 } })).expect(200);
+    let rank = json!({ "from": 1, "to": 2 });
+    assert_eq!(compared("live")["changes"], json!({ "rank": rank }));
+    assert_eq!(compared("working")["changes"], json!({ "title": { "from": "one", "to": "two" }, "rank": rank }));
+    definition["slug"] = json!("plain");
+    definition["working_copy"] = json!(false);
+    definition["fields"][4]["settings"]["blueprint"] = json!("plain");
+    server.post("/v2/blueprints", &definition).expect(201);
+    let id = server.create("plain", json!({ "title": "one" }));
+    let refused = server.get(&format!("/v2/resources/plain/{id}/history/1?compare=working"));
+    assert_eq!(refused.outcome(), "422 INVALID_PARAMETER");
+}
+
+#[test]
 fn bulk_requests_write_and_publish_working_copies() {
     let server = start();
     let ids: Vec<String> = (0..3).map(|n| server.create("notes", json!({ "title": format!("n{n}") }))).collect();

@@ -29,7 +29,7 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("revision", at("path", "number", json!({ "type": "integer", "minimum": 1 }), "The number of the revision.")),
         ("history_limit", at("query", "limit", number(1, 100), "How many revisions; the default is 25.")),
         ("history_cursor", at("query", "cursor", text(), "What `links.next` has.")),
-        ("compare", at("query", "compare", text(), "`live`, or the number of another revision.")),
+        ("compare", at("query", "compare", text(), "`live`, `working`, or the number of another revision.")),
         ("trash_blueprint", at("query", "blueprint", text(), "The slug of the blueprint; by default all of them.")),
         ("view_blueprint", at("query", "blueprint", text(), "Only views of this blueprint.")),
         ("session_id", at("path", "id", text(), "The id of the session.")),
