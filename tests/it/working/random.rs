@@ -254,11 +254,11 @@ fn compare_lists(client: &Client<'_>, query: &str, notes: &[(&Note, Values)]) {
         let expected = matching(&|values| values[1].as_i64().is_some_and(|own| own >= rank)).len();
         assert_eq!(answer["meta"]["total"], json!(expected), "{query} {rank}");
     }
-    let mut by_rank: Vec<(bool, std::cmp::Reverse<Option<i64>>, std::cmp::Reverse<&str>)> = Vec::new();
-    for (note, values) in notes {
+    let by_rank = |(note, values): &(&Note, Values)| {
         let rank = values[1].as_i64();
-        by_rank.push((rank.is_none(), std::cmp::Reverse(rank), std::cmp::Reverse(&note.id)));
-    }
+        (rank.is_none(), std::cmp::Reverse(rank), std::cmp::Reverse(note.id.clone()))
+    };
+    let mut by_rank: Vec<_> = notes.iter().map(by_rank).collect();
     by_rank.sort_unstable();
     let expected: Vec<String> = by_rank.iter().map(|(_, _, id)| id.0.to_owned()).collect();
     assert_eq!(ids(&list("sort=-rank")), expected, "{query}");
