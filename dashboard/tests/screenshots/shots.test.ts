@@ -54,6 +54,13 @@ async function someMistakes(page: Page, id: string): Promise<void> {
   for (const other of others.data.filter((one) => one.id !== id)) await write(page, 'DELETE', `/v2/resources/articles/${other.id}`);
 }
 
+/** A correction of the published article that the site does not show yet. */
+async function someDraft(page: Page, id: string): Promise<void> {
+  const blueprint = (await (await page.request.get('/v2/blueprints/articles')).json()) as { data: object };
+  await write(page, 'PUT', '/v2/blueprints/articles', { ...blueprint.data, working_copy: true });
+  await write(page, 'PATCH', `/v2/resources/articles/${id}?copy=working`, { attributes: { title: 'DISPLAYBIND, corrected' } });
+}
+
 const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['home', '/'],
   ['content', '/content/articles', async (page) => page.locator('tbody a.title').first().waitFor()],
@@ -108,6 +115,11 @@ test('a picture of every screen', async () => {
   await open(person.page, '/trash');
   await person.page.locator('.entry').first().waitFor();
   await person.page.screenshot({ path: path.join(folder, 'dashboard-trash.png') });
+  await someDraft(person.page, id);
+  await open(person.page, `/content/articles/${id}`);
+  await person.page.locator('.prose').waitFor();
+  await person.page.waitForTimeout(900);
+  await person.page.screenshot({ path: path.join(folder, 'dashboard-working-copy.png') });
   const phone = await signedIn('Ada', 'owner', { width: 360, height: 740 });
   await open(phone.page, `/content/articles/${id}`);
   await phone.page.locator('.prose').waitFor();
