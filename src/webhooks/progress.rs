@@ -236,6 +236,11 @@ impl WaitingChange {
         ResourceId::parse(&self.id)
     }
 
+    /// Returns whether readers of live copies may see the change.
+    pub(super) fn is_of_live_copy(&self) -> bool {
+        ![ChangeOp::Edited, ChangeOp::PublishFailed].map(ChangeOp::as_str).contains(&self.op.as_str())
+    }
+
     /// Returns whether the resource was deleted.
     pub(super) fn is_deletion(&self) -> bool {
         self.op == ChangeOp::Deleted.as_str()

@@ -97,15 +97,17 @@ impl Lane {
 
 /// The answers that a change made obsolete, for a cache that cannot read the body of a message (`API.md` 4.24.3).
 struct Purge {
-    /// The tags, separated by spaces.
-    tags: String,
+    /// The tags. None, if only readers of working copies see the change: their answers have no tags.
+    tags: Vec<String>,
     /// The number of a state that includes the change.
     number: u64,
 }
 
 impl Purge {
     fn of(change: &WaitingChange, content: &Content) -> Purge {
-        Purge { tags: format!("{} {}", change.blueprint, change.id), number: content.number() }
+        let tags =
+            if change.is_of_live_copy() { vec![change.blueprint.clone(), change.id.clone()] } else { Vec::new() };
+        Purge { tags, number: content.number() }
     }
 }
 
@@ -211,9 +213,7 @@ impl Sender {
         };
         let WaitingChange { number, at, op, blueprint, id, .. } = change;
         let at = Value::from(format_millis(*at));
-        let tags = purge.map_or_else(String::new, |Purge { tags, .. }| {
-            format!(r#","tags":{}"#, Value::from(tags.split(' ').collect::<Vec<_>>()))
-        });
+        let tags = purge.map_or_else(String::new, |purge| format!(r#","tags":{}"#, Value::from(purge.tags.clone())));
         Ok(format!(
             r#"{{"number":{number},"at":{at},"op":"{op}","blueprint":"{blueprint}","id":"{id}","resource":{resource}{tags}}}"#
         ))
@@ -234,8 +234,8 @@ impl Sender {
             .header("webhook-timestamp", seconds.to_string())
             .header("webhook-signature", signature)
             .body(body);
-        if let Some(Purge { tags, number }) = purge {
-            request = request.header("surrogate-key", tags).header("bindery-number", number.to_string());
+        if let Some(Purge { tags, number }) = purge.filter(|purge| !purge.tags.is_empty()) {
+            request = request.header("surrogate-key", tags.join(" ")).header("bindery-number", number.to_string());
         }
         let started = Instant::now();
         let answer = request.send().await;

@@ -111,14 +111,23 @@ fn path(webhook: &Value) -> String {
 #[test]
 fn with_cache_tags_a_message_names_the_tags_of_the_answers_that_a_change_made_obsolete() {
     let server = Server::start_with(&["--webhook-private-addresses", "--cache-tags"]);
-    server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let title = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let notes = json!({ "name": "Notes", "slug": "notes", "working_copy": true, "fields": title });
+    server.post("/v2/blueprints", &notes).expect(201);
     let receiving = Receiving::accepting();
-    let created = webhook(&server, &receiving.url, &ALL);
+    let created = webhook(&server, &receiving.url, &["created", "edited", "deleted"]);
     let id = server.create("notes", json!({ "title": "One" }));
+    let edit = json!({ "attributes": { "title": "Two" } });
+    server.patch(&format!("/v2/resources/notes/{id}?copy=working"), &edit).expect(200);
     server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
     let mut numbers = Vec::new();
-    for op in ["created", "deleted"] {
+    for op in ["created", "edited", "deleted"] {
         let message = receiving.next();
+        if op == "edited" {
+            assert_eq!((&message.json()["op"], &message.json()["tags"]), (&json!(op), &json!([])));
+            assert!(!message.headers.contains_key("surrogate-key"), "the site sees nothing of it");
+            continue;
+        }
         assert_eq!((&message.json()["op"], &message.json()["tags"]), (&json!(op), &json!(["notes", id])));
         assert_eq!(message.headers["surrogate-key"], format!("notes {id}"));
         numbers.push(message.headers["bindery-number"].parse::<u64>().unwrap());
