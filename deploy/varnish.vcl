@@ -73,6 +73,8 @@ sub vcl_backend_response {
     set beresp.keep = 0s;
     # The token is the same for everybody, and Varnish compresses by itself.
     unset beresp.http.Vary;
+    # Without this, Varnish would follow the `Cache-Control` of Bindery, which is for browsers.
+    return (deliver);
 }
 
 sub vcl_deliver {

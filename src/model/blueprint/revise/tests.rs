@@ -160,10 +160,10 @@ fn a_blueprint_that_has_used_up_its_numbers_takes_no_new_variants_or_fields() {
         Definition::parse(json!({ "name": "T", "slug": "t", "variants": variants, "fields": [field] })).unwrap()
     };
     let mut blueprint = Blueprint::create(with(&["en", "de"]), 1, 0);
-    blueprint.next_variant = u16::MAX - 1;
+    blueprint.next_variant = MAX_VARIANT - 1;
     assert!(blueprint.has_numbers_for(&with(&["en", "de", "fr"])));
     assert!(!blueprint.has_numbers_for(&with(&["en", "de", "fr", "it"])));
-    blueprint.next_variant = u16::MAX;
+    blueprint.next_variant = MAX_VARIANT;
     assert!(blueprint.has_numbers_for(&with(&["en", "de"])));
     assert!(!blueprint.has_numbers_for(&with(&["en", "fr"])));
     blueprint.next_field = u32::MAX;
