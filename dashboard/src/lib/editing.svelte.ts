@@ -339,6 +339,8 @@ export class Editing {
 
   private async request(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
     const answer = this.usesCopy ? await this.requestCopy(options) : await this.requestLive(options);
+    // What was kept of a new entry is found by the place that it had before it got an id.
+    if (!this.id) dropUnsaved(this.place);
     this.id = answer.body.data.id;
     if (this.isEdited(answer.body.data)) return answer;
     const found = await this.read();
