@@ -94,16 +94,8 @@ impl Committer {
             for DuePublication { blueprint, id, .. } in due {
                 overlay.note_change(blueprint, id, ChangeOp::Published, false, true);
             }
-            let mut group = Group::default();
-            if let Some(decided) = overlay.finish() {
-                self.appender.add(&mut group, decided);
-            }
             drop(state);
-            match self.commit(group, &mut [])? {
-                Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error))?,
-                // Another process may have recorded the publications.
-                Appended::Outrun => self.catch_up()?,
-            }
+            self.commit_overlay(overlay)?;
         }
     }
 }
@@ -119,18 +111,23 @@ impl Committer {
             let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
             decide_planned(&Context { state: &state, sanitizer: &self.sanitizer }, &mut overlay, &due)?;
             overlay.remove(due);
-            let mut group = Group::default();
-            if let Some(decided) = overlay.finish() {
-                self.appender.add(&mut group, decided);
-            }
             drop(state);
-            match self.commit(group, &mut [])? {
-                Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error))?,
-                // Another process may have published them.
-                Appended::Outrun => self.catch_up()?,
-            }
+            self.commit_overlay(overlay)?;
         }
         Ok(())
+    }
+
+    /// Commits and applies the transaction of a publication. If another process has written meanwhile, nothing is committed: it
+    /// may have made the publication, so the caller looks again.
+    fn commit_overlay(&mut self, mut overlay: Overlay<'_>) -> Result<()> {
+        let mut group = Group::default();
+        if let Some(decided) = overlay.finish() {
+            self.appender.add(&mut group, decided);
+        }
+        match self.commit(group, &mut [])? {
+            Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error)),
+            Appended::Outrun => self.catch_up(),
+        }
     }
 }
 
