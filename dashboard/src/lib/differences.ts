@@ -47,7 +47,7 @@ function runsOf(from: Token[], to: Token[]): Run<Token>[] | null {
   const runs = changes.map(({ added, removed, value }): Run<Token> => {
     const { length } = value;
     if (removed) return { kind: 'removed', tokens: spaced(from.slice(left, (left += length)), from[left - length - 1], to[right - 1]) };
-    // What is the same is shown as it is now.
+    // Equal parts are shown as they are now.
     if (!added) left += length;
     return { kind: added ? 'added' : 'same', tokens: to.slice(right, (right += length)) };
   });
@@ -156,7 +156,7 @@ export function htmlDifferences(from: string, to: string): string | null {
         removed += text || '<br>';
         continue;
       }
-      // What is gone ends where its element ended.
+      // Removed text ends where its element ended.
       if (tags && /^<\//.test(tags)) flush();
       html += tags;
       if (text) flush();

@@ -339,7 +339,7 @@ export class Editing {
 
   private async request(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
     const answer = this.usesCopy ? await this.requestCopy(options) : await this.requestLive(options);
-    // What was kept of a new entry is found by the place that it had before it got an id.
+    // Work on a new entry is kept under a place of its own, which cannot be found any more once the entry has an id.
     if (!this.id) dropUnsaved(this.place);
     this.id = answer.body.data.id;
     if (this.isEdited(answer.body.data)) return answer;
@@ -375,7 +375,7 @@ export class Editing {
       this.accept(saved.body, saved.etag);
       this.sanitized = saved.body.meta?.sanitized ?? {};
     }
-    // What was saved may be what the site shows already, and somebody else may have published it.
+    // Publishes nothing if the saved values are those of the site, or if somebody else has published them.
     const nothing = publish && !this.edited && this.resource?.published_at != null;
     if (publish && !nothing) await send('POST', this.url(`/${this.id}/publish`), { body: this.publication(publish), headers: this.ifUnchanged });
     // Writes nothing but the date, and the tag of a working copy is not that of the live one.

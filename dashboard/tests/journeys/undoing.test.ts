@@ -256,7 +256,7 @@ test('earlier versions are compared by words, and fields or all of it come back'
   await toast(page, 'Saved');
   assert.deepEqual((await read('past-notes', id)).attributes, { text: 'The old house', body: '<p>It stands on a hill.</p><p>Nobody lives there.</p>', count: 7 });
 
-  // What one version changed, and all of it.
+  // The dialog shows the changes of one version, and the whole version.
   await press(page, /^Changed: Text, Count/);
   await dialog.getByLabel('Show').selectOption('before');
   await dialog.locator('ins', { hasText: 'new' }).waitFor();
