@@ -13,9 +13,6 @@ pub type VariantNumber = u16;
 /// The bit that tells the working copy of a variant from its live copy; see [`working_variant`].
 const WORKING: VariantNumber = 0x8000;
 
-/// The greatest number that a variant with working copies may have.
-pub const MAX_VARIANT: VariantNumber = WORKING - 2;
-
 /// The column of a working copy's document that holds the time of its last change, an instant. It is the `updated` of the
 /// resource for whoever reads working copies. Every document of a working copy has it, and no other document.
 pub const WORKING_UPDATED: ColumnId = 0;
