@@ -161,6 +161,11 @@ impl Job {
         }
     }
 
+    /// Returns whether somebody waits for the outcome.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.reply.is_some()
+    }
+
     /// Answers the caller with an error if it has waited too long, or if nobody may wait any more. Returns whether nobody
     /// waits for the job.
     pub(crate) fn expire(&mut self, error: &Error, is_closing: bool) -> bool {
@@ -168,7 +173,7 @@ impl Job {
         if is_late {
             self.answer(Err(error.clone()));
         }
-        self.reply.is_none()
+        !self.is_waited_for()
     }
 }
 

@@ -11,9 +11,13 @@ use super::room::UNKNOWN;
 use crate::queue::{Job, Jobs, log_unreachable, outcome_unknown};
 
 impl Committer {
-    /// Appends the group that was decided for these jobs, unless the disk has no room for the store's copy of it. Jobs that
-    /// wait too long for the outcome are answered meanwhile.
-    pub(super) fn commit(&mut self, group: Group, jobs: &mut [Job]) -> Result<Appended> {
+    /// Appends a group, unless the disk has no room for the store's copy of it. Jobs that wait too long for the outcome are
+    /// answered meanwhile.
+    ///
+    /// # Errors
+    /// `LOG_UNREACHABLE` as soon as one of the jobs is answered while the log cannot be reached, or if there are none: nothing
+    /// was appended, and the others can be tried again.
+    pub(super) fn commit(&mut self, group: Group, mut jobs: Waiters<'_>) -> Result<Appended> {
         let bytes = self.appender.bytes_of(&group);
         if bytes > 0
             && let Err(error) = self.applier.store.check_room(bytes)
@@ -24,7 +28,7 @@ impl Committer {
         }
         let started = Instant::now();
         let queue = &mut self.queue;
-        let appended = self.appender.append(group, &mut |waiting| keep_waiting(queue, jobs, waiting));
+        let appended = self.appender.append(group, &mut |waiting| keep_waiting(queue, &mut jobs, waiting));
         let appended = appended.map_err(|failure| {
             if let Failure::Refused(_, cause) = &failure {
                 self.room.begin(UNKNOWN, cause);
@@ -43,9 +47,12 @@ impl Committer {
 
     /// Confirms the state against which jobs were decided that write nothing. Returns false if it was outdated: then they
     /// are decided again.
+    ///
+    /// # Errors
+    /// `LOG_UNREACHABLE` as soon as one of the jobs is answered: the others can be tried again.
     pub(super) fn confirm(&mut self, jobs: &mut [Job]) -> Result<bool> {
-        let queue = &mut self.queue;
-        let confirmed = self.appender.confirm(&mut |waiting| keep_waiting(queue, jobs, waiting));
+        let (queue, mut jobs) = (&mut self.queue, Waiters::Decided(jobs));
+        let confirmed = self.appender.confirm(&mut |waiting| keep_waiting(queue, &mut jobs, waiting));
         confirmed.map_err(|failure| self.note(failure))
     }
 
@@ -62,20 +69,28 @@ impl Committer {
     }
 }
 
-/// Answers the jobs that have waited too long for the log. Breaks if nobody waits any more for a group of which nothing can be
-/// in the log, or if the server stops.
-fn keep_waiting(queue: &mut Jobs, jobs: &mut [Job], waiting: Waiting) -> ControlFlow<()> {
+/// The jobs that wait while a group is appended.
+pub(super) enum Waiters<'a> {
+    /// The group was decided for them.
+    Decided(&'a mut [Job]),
+    /// They are decided once the group is applied.
+    Undecided(&'a mut [Job]),
+}
+
+/// Answers the jobs that have waited too long for the log. Breaks if the log cannot be reached and the group has to be decided
+/// without one of them, because its caller was told that nothing was applied; and if the server stops and nobody waits.
+fn keep_waiting(queue: &mut Jobs, waiters: &mut Waiters<'_>, waiting: Waiting) -> ControlFlow<()> {
     let is_closing = queue.expire(&log_unreachable());
-    let error = match waiting {
-        Waiting::Unreachable => log_unreachable(),
-        Waiting::Unknown => outcome_unknown(),
+    let (jobs, error) = match (waiters, waiting) {
+        (Waiters::Decided(jobs), Waiting::Unknown) => (jobs, outcome_unknown()),
+        (Waiters::Decided(jobs) | Waiters::Undecided(jobs), _) => (jobs, log_unreachable()),
     };
-    let mut somebody_waits = false;
-    for job in jobs {
-        somebody_waits |= !job.expire(&error, is_closing);
-    }
-    match somebody_waits || waiting == Waiting::Unknown && !is_closing {
-        true => ControlFlow::Continue(()),
-        false => ControlFlow::Break(()),
-    }
+    let n_jobs = jobs.len();
+    let n_waiting =
+        jobs.iter_mut().map(|job| job.expire(&error, is_closing)).filter(|is_answered| !is_answered).count();
+    let gives_up = match waiting {
+        Waiting::Unreachable => n_waiting < n_jobs || n_jobs == 0,
+        Waiting::Unknown => n_waiting == 0 && is_closing,
+    };
+    if gives_up { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }

@@ -23,6 +23,7 @@ use bindery_sanitize::Sanitizer;
 use bindery_store::{StoreWrite, has_failed_write};
 
 use super::append::{Appended, Appender, Failure, Group};
+use super::commit::Waiters;
 use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
 use super::room::Room;
@@ -128,7 +129,12 @@ impl Committer {
             jobs.iter_mut().for_each(|job| job.answer(result.clone().map(|()| Outcome::Done)));
             return;
         }
-        while !jobs.is_empty() {
+        loop {
+            // Those who were answered that nothing was applied must not be decided again.
+            jobs.retain(Job::is_waited_for);
+            if jobs.is_empty() {
+                return;
+            }
             match self.attempt(&mut jobs) {
                 Ok(results) => {
                     let rest = jobs.split_off(results.len());
@@ -145,6 +151,7 @@ impl Committer {
                     jobs.into_iter().for_each(|job| self.run_group(vec![job]));
                     return;
                 }
+                Err(error) if error.code == Code::LogUnreachable => {}
                 Err(error) => {
                     jobs.iter_mut().for_each(|job| job.answer(Err(error.clone())));
                     return;
@@ -159,11 +166,14 @@ impl Committer {
         self.check_writable()?;
         self.catch_up()?;
         let now = self.now();
-        self.release_due(now)?;
+        self.release_due(now, jobs)?;
+        if !jobs.iter().all(Job::is_waited_for) {
+            return Ok(Vec::new());
+        }
         let (group, results) = self.decide(jobs, now);
         failure::point("committer::decided").map_err(Error::internal)?;
         let is_empty = group.is_empty();
-        let appended = self.commit(group, jobs)?;
+        let appended = self.commit(group, Waiters::Decided(jobs))?;
         // A group that writes nothing is answered from a state that may be outdated.
         if is_empty && !self.confirm(jobs)? {
             return Ok(Vec::new());
@@ -267,7 +277,7 @@ impl Committer {
         }
         let mut group = Group::default();
         self.appender.add(&mut group, writes.into());
-        match self.commit(group, &mut [])? {
+        match self.commit(group, Waiters::Undecided(&mut []))? {
             Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error)),
             Appended::Outrun => {
                 self.applier.sweeper.step_failed();

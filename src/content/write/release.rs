@@ -17,6 +17,7 @@ use bindery_model::time::Millis;
 use bindery_store::{Key, Store};
 
 use super::append::{Appended, Group};
+use super::commit::Waiters;
 use super::committer::Committer;
 use super::decide::{Context, decide};
 use super::overlay::Overlay;
@@ -25,6 +26,7 @@ use crate::data::changes::ChangeOp;
 use crate::data::lookup::{Lookup, resources};
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
+use crate::queue::Job;
 
 /// The number of publications one transaction records, unless more became due in the same millisecond.
 const GROUP_RELEASES: usize = 10_000;
@@ -50,7 +52,7 @@ impl Committer {
             return;
         }
         let now = self.now();
-        if let Err(error) = self.release_due(now)
+        if let Err(error) = self.release_due(now, &mut [])
             && !self.room.is_short()
         {
             tracing::warn!(%error, "publications that became due could not be recorded; this is tried again");
@@ -73,11 +75,12 @@ impl Committer {
         Duration::from_millis((next - self.now()).max(1).cast_unsigned())
     }
 
-    /// Records the publications that became due between the last transaction and `now`.
+    /// Records the publications that became due between the last transaction and `now`. Answers those of the jobs that
+    /// wait too long for it.
     ///
     /// # Errors
-    /// The errors of a write.
-    pub(super) fn release_due(&mut self, now: Millis) -> Result<()> {
+    /// The errors of [`Committer::commit`].
+    pub(super) fn release_due(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
         loop {
             let state = self.applier.cell.load();
             let store = self.applier.store.clone();
@@ -85,7 +88,7 @@ impl Committer {
             if due.is_empty() {
                 // Their resources were changed or deleted since.
                 scheduled(&state).for_each(|collection| collection.releases.forget(now));
-                return self.publish_planned(now);
+                return self.publish_planned(now, jobs);
             }
             let through = due.get(GROUP_RELEASES).map_or(now, |release| release.at);
             due.retain(|release| release.at <= through);
@@ -95,7 +98,7 @@ impl Committer {
                 overlay.note_change(blueprint, id, ChangeOp::Published, false, true);
             }
             drop(state);
-            self.commit_overlay(overlay)?;
+            self.commit_overlay(overlay, jobs)?;
         }
     }
 }
@@ -103,7 +106,7 @@ impl Committer {
 impl Committer {
     /// Publishes the working copies whose moment has come, each resource by a transaction of its own. Runs after the due
     /// publications were recorded, which end with the time of the last transaction.
-    fn publish_planned(&mut self, now: Millis) -> Result<()> {
+    fn publish_planned(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
         while let Some(due) = self.applier.due.first().filter(|due| moment_of(due) <= now).cloned() {
             let state = self.applier.cell.load();
             let store = self.applier.store.clone();
@@ -112,19 +115,19 @@ impl Committer {
             decide_planned(&Context { state: &state, sanitizer: &self.sanitizer }, &mut overlay, &due)?;
             overlay.remove(due);
             drop(state);
-            self.commit_overlay(overlay)?;
+            self.commit_overlay(overlay, jobs)?;
         }
         Ok(())
     }
 
     /// Commits and applies the transaction of a publication. If another process has written meanwhile, nothing is committed: it
     /// may have made the publication, so the caller looks again.
-    fn commit_overlay(&mut self, mut overlay: Overlay<'_>) -> Result<()> {
+    fn commit_overlay(&mut self, mut overlay: Overlay<'_>, jobs: &mut [Job]) -> Result<()> {
         let mut group = Group::default();
         if let Some(decided) = overlay.finish() {
             self.appender.add(&mut group, decided);
         }
-        match self.commit(group, &mut [])? {
+        match self.commit(group, Waiters::Undecided(jobs))? {
             Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error)),
             Appended::Outrun => self.catch_up(),
         }
