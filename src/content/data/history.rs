@@ -10,27 +10,23 @@
 //! The records of a history are trusted only if its newest revision is the live version. Otherwise the history was switched off
 //! for a while, or another resource had the id, and it begins anew.
 
-use bindery_access::Actor;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_model::time::Millis;
 use bindery_model::value;
 use bindery_sanitize::Sanitizer;
 use bindery_store::Key;
 use serde_json::Value;
-use zstd::bulk::{Compressor, Decompressor};
 
 use crate::data::lookup::Lookup;
+use crate::data::packing::{pack, unpack};
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
+use crate::data::revision::Revision;
+use crate::data::working::WorkingCopy;
 
-const FORMAT: u8 = 1;
+pub(crate) const FORMAT: u8 = 1;
 /// A version is stored without a dictionary if this many versions before it were stored with one.
 const KEYFRAME_EVERY: u8 = 15;
-/// The level of compression. It takes a tenth of a millisecond for an article.
-const LEVEL: i32 = 3;
-/// The largest copy that is read back. A damaged length must not reserve more.
-const MAX_COPY_BYTES: usize = 256 << 20;
 
 /// One variant of a resource, whose history is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,35 +50,6 @@ pub(crate) struct RevisionRange {
     pub(crate) swept: u32,
     /// The number of versions that were stored with a dictionary since one was stored without.
     pub(crate) deltas: u8,
-}
-
-/// The kind of write that made a revision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum RevisionOp {
-    Created,
-    Updated,
-    Published,
-    Unpublished,
-    Restored,
-    Deleted,
-}
-
-/// One revision.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Revision {
-    /// The time of the write.
-    pub(crate) at: Millis,
-    /// The actor who wrote; `None` if it is unknown.
-    pub(crate) by: Option<Actor>,
-    pub(crate) op: RevisionOp,
-    /// The publication date after the write.
-    pub(crate) published: Option<Millis>,
-    /// The number of the copy's version after the write; 0 if the copy was never written.
-    pub(crate) copy: u64,
-    /// The revision of the blueprint under which `fields` were written.
-    pub(crate) blueprint: u64,
-    /// The slugs of the changed fields.
-    pub(crate) fields: Vec<String>,
 }
 
 impl HistoryOf {
@@ -132,16 +99,9 @@ impl HistoryOf {
         next: u64,
         successor: Option<&[u8]>,
     ) -> Result<(Key, Vec<u8>)> {
-        let mut compressor = match successor {
-            Some(successor) => Compressor::with_dictionary(LEVEL, successor),
-            None => Compressor::new(LEVEL),
-        }
-        .map_err(Error::internal)?;
-        let frame = compressor.compress(bytes).map_err(Error::internal)?;
         let mut out = vec![FORMAT, u8::from(successor.is_some())];
         out.extend(next.to_le_bytes());
-        out.extend((bytes.len() as u32).to_le_bytes());
-        out.extend(frame);
+        out.extend(pack(bytes, successor)?);
         Ok((self.former_key(old.number), out))
     }
 
@@ -160,7 +120,7 @@ impl HistoryOf {
             };
             let former = FormerCopy::decode(&stored).ok_or_else(damaged)?;
             if !former.has_dictionary {
-                break former.unpack(None)?;
+                break unpack(former.packed, None)?;
             }
             at = former.next;
             frames.push(stored);
@@ -169,7 +129,7 @@ impl HistoryOf {
             }
         };
         for stored in frames.iter().rev() {
-            base = FormerCopy::decode(stored).ok_or_else(damaged)?.unpack(Some(&base))?;
+            base = unpack(FormerCopy::decode(stored).ok_or_else(damaged)?.packed, Some(&base))?;
         }
         Ok(base)
     }
@@ -204,26 +164,14 @@ impl HistoryOf {
 struct FormerCopy<'a> {
     has_dictionary: bool,
     next: u64,
-    length: usize,
-    frame: &'a [u8],
+    packed: &'a [u8],
 }
 
 impl<'a> FormerCopy<'a> {
     fn decode(mut bytes: &'a [u8]) -> Option<FormerCopy<'a>> {
         let [format, has_dictionary] = take(&mut bytes)?;
         let next = u64::from_le_bytes(take(&mut bytes)?);
-        let length = u32::from_le_bytes(take(&mut bytes)?) as usize;
-        let former = FormerCopy { has_dictionary: has_dictionary != 0, next, length, frame: bytes };
-        (format == FORMAT && length <= MAX_COPY_BYTES).then_some(former)
-    }
-
-    fn unpack(&self, successor: Option<&[u8]>) -> Result<Vec<u8>> {
-        let mut decompressor = match successor {
-            Some(successor) => Decompressor::with_dictionary(successor),
-            None => Decompressor::new(),
-        }
-        .map_err(Error::internal)?;
-        decompressor.decompress(self.frame, self.length).map_err(Error::internal)
+        (format == FORMAT).then_some(FormerCopy { has_dictionary: has_dictionary != 0, next, packed: bytes })
     }
 }
 
@@ -251,127 +199,38 @@ impl RevisionRange {
     }
 }
 
-impl RevisionOp {
-    const ALL: [RevisionOp; 6] = [
-        RevisionOp::Created,
-        RevisionOp::Updated,
-        RevisionOp::Published,
-        RevisionOp::Unpublished,
-        RevisionOp::Restored,
-        RevisionOp::Deleted,
-    ];
-
-    /// Returns its name in answers.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            RevisionOp::Created => "created",
-            RevisionOp::Updated => "updated",
-            RevisionOp::Published => "published",
-            RevisionOp::Unpublished => "unpublished",
-            RevisionOp::Restored => "restored",
-            RevisionOp::Deleted => "deleted",
-        }
-    }
-
-    /// The stored code; 7 is left for `edited`.
-    fn code(self) -> u8 {
-        match self {
-            RevisionOp::Created => 1,
-            RevisionOp::Updated => 2,
-            RevisionOp::Published => 3,
-            RevisionOp::Unpublished => 4,
-            RevisionOp::Restored => 5,
-            RevisionOp::Deleted => 6,
-        }
-    }
-}
-
-impl Revision {
-    /// Returns the only revision of a copy that has no history: its live version.
-    pub(crate) fn of_live(
-        lookup: &dyn Lookup,
-        blueprint: &Blueprint,
-        id: ResourceId,
-        meta: &Meta,
-        variant: u16,
-    ) -> Result<Revision> {
-        let op = if meta.updated == meta.created { RevisionOp::Created } else { RevisionOp::Updated };
-        let copy = meta.copy(variant);
-        let mut fields = Vec::new();
-        if let Some(version) = copy {
-            let values = lookup.values(blueprint, id, version)?;
-            let filled = blueprint.fields.iter().zip(values).filter(|(_, value)| !value.is_null());
-            fields.extend(filled.map(|(field, _)| field.slug.clone()));
-        }
-        Ok(Revision {
-            at: meta.updated,
-            by: meta.authors.updated_by.clone(),
-            op,
-            published: meta.published,
-            copy: copy.map_or(0, |copy| copy.number),
-            blueprint: blueprint.revision,
-            fields,
-        })
-    }
-
-    /// Returns the slugs of the changed fields that the blueprint still has.
-    pub(crate) fn fields_of<'a>(&'a self, blueprint: &'a Blueprint) -> impl Iterator<Item = &'a str> {
-        let is_same = |slug: &&String| blueprint.field(slug).is_some_and(|field| field.since <= self.blueprint);
-        self.fields.iter().filter(is_same).map(String::as_str)
-    }
-
-    pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut out = vec![FORMAT, self.op.code()];
-        out.extend(self.at.to_le_bytes());
-        out.push(u8::from(self.published.is_some()));
-        out.extend(self.published.unwrap_or(0).to_le_bytes());
-        out.extend(self.copy.to_le_bytes());
-        out.extend(self.blueprint.to_le_bytes());
-        out.push(u8::from(self.by.is_some()));
-        if let Some(by) = &self.by {
-            by.encode_to(&mut out);
-        }
-        for slug in &self.fields {
-            // Slugs have at most 63 bytes.
-            out.push(slug.len() as u8);
-            out.extend(slug.as_bytes());
-        }
-        out
-    }
-
-    fn decode(mut bytes: &[u8]) -> Option<Revision> {
-        let [format, op] = take(&mut bytes)?;
-        let op = RevisionOp::ALL.into_iter().find(|known| known.code() == op).filter(|_| format == FORMAT)?;
-        let at = Millis::from_le_bytes(take(&mut bytes)?);
-        let is_published = take(&mut bytes)? != [0];
-        let published = Millis::from_le_bytes(take(&mut bytes)?);
-        let (copy, blueprint) = (u64::from_le_bytes(take(&mut bytes)?), u64::from_le_bytes(take(&mut bytes)?));
-        let by = match take(&mut bytes)? {
-            [0] => None,
-            _ => {
-                let (actor, rest) = Actor::decode_from(bytes)?;
-                bytes = rest;
-                Some(actor)
-            }
-        };
-        let mut fields = Vec::new();
-        while !bytes.is_empty() {
-            let [length] = take(&mut bytes)?;
-            let (slug, rest) = bytes.split_at_checked(length.into())?;
-            bytes = rest;
-            fields.push(std::str::from_utf8(slug).ok()?.to_owned());
-        }
-        Some(Revision { at, by, op, published: is_published.then_some(published), copy, blueprint, fields })
-    }
-}
-
 /// Reads superseded versions like live ones, for one history. A value that its field does not accept any more, because the field
 /// has another type since, is null.
 pub(crate) struct FormerLookup<'a> {
     pub(crate) lookup: &'a dyn Lookup,
     pub(crate) of: HistoryOf,
+    /// The working copy whose values stand in the place of those that are read.
+    pub(crate) working: Option<WorkingCopy>,
     pub(crate) blueprint: &'a Blueprint,
     pub(crate) sanitizer: &'a Sanitizer,
+}
+
+impl FormerLookup<'_> {
+    /// Returns the values of a version that differs from the present form of the blueprint or of the copy.
+    fn revised(&self, copy: Option<Copy>) -> Result<Vec<Value>> {
+        let is_old = copy.as_ref().is_some_and(|copy| copy.revision < self.blueprint.shape);
+        let mut values = match copy {
+            Some(copy) => copy.values(self.blueprint)?,
+            None => vec![Value::Null; self.blueprint.fields.len()],
+        };
+        if let Some(working) = &self.working {
+            working.apply_to(self.blueprint, &mut values);
+        }
+        if is_old || self.working.is_some() {
+            let options = value::Options { sanitizer: self.sanitizer, relations: value::Relations::Ids };
+            for (field, value) in self.blueprint.fields.iter().zip(&mut values) {
+                if value::check(field, value.clone(), options).is_err() {
+                    *value = Value::Null;
+                }
+            }
+        }
+        Ok(values)
+    }
 }
 
 impl Lookup for FormerLookup<'_> {
@@ -379,20 +238,19 @@ impl Lookup for FormerLookup<'_> {
         self.lookup.get(key)
     }
 
+    /// Returns a version of the copy; the version 0 is that of a copy that was never written.
     fn copy(&self, _: u32, _: ResourceId, version: CopyVersion) -> Result<Copy> {
-        let copy = Copy::decode(&self.of.copy_bytes(self.lookup, version.number)?).map_err(Error::internal)?;
-        if copy.revision >= self.blueprint.shape {
-            return Ok(copy);
-        }
-        let options = value::Options { sanitizer: self.sanitizer, relations: value::Relations::Ids };
-        let mut values = copy.values(self.blueprint)?;
-        for (field, value) in self.blueprint.fields.iter().zip(&mut values) {
-            if value::check(field, value.clone(), options).is_err() {
-                *value = Value::Null;
+        let copy = match version.number {
+            0 => None,
+            number => Some(Copy::decode(&self.of.copy_bytes(self.lookup, number)?).map_err(Error::internal)?),
+        };
+        match copy {
+            Some(copy) if copy.revision >= self.blueprint.shape && self.working.is_none() => Ok(copy),
+            copy => {
+                let attributes = render_attributes(self.blueprint, &self.revised(copy)?).into();
+                Ok(Copy { revision: self.blueprint.revision, attributes })
             }
         }
-        let attributes = render_attributes(self.blueprint, &values).into();
-        Ok(Copy { revision: self.blueprint.revision, attributes })
     }
 }
 
@@ -405,7 +263,7 @@ fn damaged() -> Error {
     Error::internal("a record of a history that this version cannot read")
 }
 
-fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
     let (head, tail) = bytes.split_first_chunk::<N>()?;
     *bytes = tail;
     Some(*head)
@@ -449,7 +307,7 @@ mod tests {
             let old = CopyVersion { variant: 0, number };
             let (key, value) = of.former_copy(old, &pair[0], number + 1, successor).unwrap();
             kept += value.len();
-            plain += zstd::bulk::compress(&pair[0], LEVEL).unwrap().len();
+            plain += pack(&pair[0], None).unwrap().len();
             store.0.insert(key, value);
         }
         let live = CopyVersion { variant: 0, number: 40 };
@@ -462,24 +320,8 @@ mod tests {
     }
 
     #[test]
-    fn records_survive_a_round_trip_and_truncated_ones_are_rejected() {
+    fn ranges_survive_a_round_trip() {
         let range = RevisionRange { first: 2, last: 300, swept: 1, deltas: 4 };
         assert_eq!(RevisionRange::decode(&range.encode()), Some(range));
-        for op in RevisionOp::ALL {
-            let revision = Revision {
-                at: -1,
-                by: (op != RevisionOp::Created).then_some(Actor::Member(3)),
-                op,
-                published: (op == RevisionOp::Published).then_some(5),
-                copy: 9,
-                blueprint: 2,
-                fields: vec!["title".to_owned(), "body".to_owned()],
-            };
-            let bytes = revision.encode();
-            assert_eq!(Revision::decode(&bytes), Some(revision));
-            for cut in 0..bytes.len() - 11 {
-                assert_eq!(Revision::decode(&bytes[..cut]), None, "cut at {cut}");
-            }
-        }
     }
 }

@@ -27,6 +27,9 @@ pub(crate) struct WorkingCopy {
     pub(crate) created: Millis,
     /// The time of its last change.
     pub(crate) updated: Millis,
+    /// The stored form of the actor who changed it last, in hexadecimal digits; empty if it is unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    by: String,
     /// The publication that is planned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) schedule: Option<Schedule>,
@@ -71,25 +74,19 @@ struct ChangedField {
 
 impl Schedule {
     pub(crate) fn new(at: Millis, published: Option<Millis>, force: bool, by: Option<&Actor>) -> Schedule {
-        let mut bytes = Vec::new();
-        if let Some(by) = by {
-            by.encode_to(&mut bytes);
-        }
-        Schedule { at, published, force, by: bytes.iter().map(|byte| format!("{byte:02x}")).collect() }
+        Schedule { at, published, force, by: actor_to_hex(by) }
     }
 
     /// Returns the actor who planned it.
     pub(crate) fn by(&self) -> Option<Actor> {
-        let digits = |at: usize| u8::from_str_radix(self.by.get(at..at + 2)?, 16).ok();
-        let bytes: Option<Vec<u8>> = (0..self.by.len()).step_by(2).map(digits).collect();
-        Actor::decode_from(&bytes?).map(|(actor, _)| actor)
+        actor_of_hex(&self.by)
     }
 }
 
 impl WorkingCopy {
     /// Begins a working copy in which nothing is changed.
     pub(crate) fn begin(now: Millis) -> WorkingCopy {
-        WorkingCopy { created: now, updated: now, schedule: None, failed: None, fields: Vec::new() }
+        WorkingCopy { created: now, updated: now, by: String::new(), schedule: None, failed: None, fields: Vec::new() }
     }
 
     /// Reads the stored form.
@@ -107,6 +104,16 @@ impl WorkingCopy {
     pub(crate) fn encode(&self, blueprint: &Blueprint) -> Result<Copy> {
         let attributes = serde_json::to_string(self).map_err(Error::internal)?;
         Ok(Copy { revision: blueprint.revision, attributes: attributes.into() })
+    }
+
+    /// Notes who changed it, and at which time.
+    pub(crate) fn touch(&mut self, at: Millis, by: Option<&Actor>) {
+        (self.updated, self.by) = (at, actor_to_hex(by));
+    }
+
+    /// Returns the actor who changed it last.
+    pub(crate) fn updated_by(&self) -> Option<Actor> {
+        actor_of_hex(&self.by)
     }
 
     /// Returns whether no field is changed in it.
@@ -141,6 +148,23 @@ impl WorkingCopy {
             let changed = self.fields.iter().find(|changed| changed.field == field.number)?;
             Some((position, &changed.value))
         })
+    }
+
+    /// Returns the slugs of the fields that show another value than with an earlier state of the working copy. `live` are the
+    /// live values.
+    pub(crate) fn differences(
+        &self,
+        earlier: Option<&WorkingCopy>,
+        blueprint: &Blueprint,
+        live: &[Value],
+    ) -> Vec<String> {
+        let (mut before, mut after) = (live.to_vec(), live.to_vec());
+        if let Some(earlier) = earlier {
+            earlier.apply_to(blueprint, &mut before);
+        }
+        self.apply_to(blueprint, &mut after);
+        let pairs = blueprint.fields.iter().zip(before.into_iter().zip(after));
+        pairs.filter(|(_, (before, after))| before != after).map(|(field, _)| field.slug.clone()).collect()
     }
 
     /// Puts the changed values in the place of live ones, which are in the order of the blueprint's fields.
@@ -243,6 +267,21 @@ impl Meta {
         let working = self.working_copy(variant).filter(|_| is_working);
         ShownVersions { live: self.copy(variant), working }
     }
+}
+
+/// Returns the stored form of an actor in hexadecimal digits; no digits for none.
+fn actor_to_hex(actor: Option<&Actor>) -> String {
+    let mut bytes = Vec::new();
+    if let Some(actor) = actor {
+        actor.encode_to(&mut bytes);
+    }
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn actor_of_hex(text: &str) -> Option<Actor> {
+    let digits = |at: usize| u8::from_str_radix(text.get(at..at + 2)?, 16).ok();
+    let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(digits).collect();
+    Actor::decode_from(&bytes?).map(|(actor, _)| actor)
 }
 
 /// Returns a hash of a value, as 32 hexadecimal digits.

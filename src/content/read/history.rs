@@ -17,11 +17,13 @@ use bindery_store::Store;
 use serde_json::{Map, Value, json};
 
 use crate::command::{Effect, WrittenResource};
-use crate::data::history::{FormerLookup, HistoryOf, Revision, RevisionRange};
+use crate::data::history::{FormerLookup, HistoryOf, RevisionRange};
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta};
 use crate::data::refusals::{no_resource, without_working_copies};
+use crate::data::revision::Revision;
 use crate::data::state::State;
+use crate::data::working::WorkingCopy;
 use crate::handle::Content;
 use crate::read::authors::actor_to_json;
 use crate::read::resource::{Presentation, written_answer};
@@ -172,18 +174,9 @@ impl<'a> OpenHistory<'a> {
         Ok(HistoryPage { revisions, next })
     }
 
-    /// Returns the values of a version of the copy in the order of today's fields. A value that its field does not accept any
-    /// more, because the field has another type since, is null.
-    fn values_of(&self, copy: u64) -> Result<Vec<Value>> {
-        if copy == 0 {
-            return Ok(vec![Value::Null; self.blueprint.fields.len()]);
-        }
-        let version = CopyVersion { variant: self.of.variant, number: copy };
-        self.lookup().values(self.blueprint, self.of.id, version)
-    }
-
+    /// Returns the live values in the order of today's fields.
     fn live_values(&self) -> Result<Vec<Value>> {
-        self.values_of(self.meta.copy(self.of.variant).map_or(0, |copy| copy.number))
+        self.values_of(self.meta.copy(self.of.variant).map_or(0, |copy| copy.number), None)
     }
 
     fn working_values(&self) -> Result<Vec<Value>> {
@@ -194,8 +187,24 @@ impl<'a> OpenHistory<'a> {
         Ok(values)
     }
 
-    fn lookup(&self) -> FormerLookup<'_> {
-        FormerLookup { lookup: self.store, of: self.of, blueprint: self.blueprint, sanitizer: self.sanitizer }
+    fn values_of(&self, copy: u64, working: Option<WorkingCopy>) -> Result<Vec<Value>> {
+        let version = CopyVersion { variant: self.of.variant, number: copy };
+        self.lookup(working).values(self.blueprint, self.of.id, version)
+    }
+
+    /// Returns the working copy of a revision, if it has one.
+    fn working_of(&self, revision: &Revision) -> Result<Option<WorkingCopy>> {
+        let Some(former) = &revision.working else { return Ok(None) };
+        let live = match revision.copy {
+            0 => Vec::new(),
+            number => self.of.copy_bytes(self.store, number)?,
+        };
+        former.read(&live).map(Some)
+    }
+
+    fn lookup(&self, working: Option<WorkingCopy>) -> FormerLookup<'_> {
+        let OpenHistory { store, of, blueprint, sanitizer, .. } = *self;
+        FormerLookup { lookup: store, of, working, blueprint, sanitizer }
     }
 
     /// Returns the values of a revision.
@@ -203,28 +212,30 @@ impl<'a> OpenHistory<'a> {
     /// # Errors
     /// `NOT_FOUND`.
     pub(crate) fn values(&self, number: u32) -> Result<Vec<Value>> {
-        self.values_of(self.revision(number)?.copy)
+        let revision = self.revision(number)?;
+        self.values_of(revision.copy, self.working_of(&revision)?)
     }
 
     fn answer(&self, number: u32, epoch: u64, compared: Option<Compared>) -> Result<RevisionAnswer> {
         let revision = self.revision(number)?;
         let (id, variant) = (self.of.id, self.of.variant);
         let mut meta = Meta { updated: revision.at, published: revision.published, ..self.meta.clone() };
-        meta.copies =
-            (revision.copy > 0).then_some(CopyVersion { variant, number: revision.copy }).into_iter().collect();
+        let working = self.working_of(&revision)?;
+        let has_copy = revision.copy > 0 || working.is_some();
+        meta.copies = has_copy.then_some(CopyVersion { variant, number: revision.copy }).into_iter().collect();
         let written = WrittenResource::live(id, Effect::Updated, meta, None);
         let selection = Selection::all();
         let (highlights, is_working, names) = (None, false, None);
         let presentation = Presentation { variant, fallback: None, selection, highlights, is_working, names };
-        let json =
-            written_answer(&self.lookup(), self.blueprint, epoch, &written, &presentation, Default::default())?.json;
+        let lookup = self.lookup(working.clone());
+        let json = written_answer(&lookup, self.blueprint, epoch, &written, &presentation, Default::default())?.json;
         let other = match compared {
             None => return Ok(RevisionAnswer { json, changes: None }),
             Some(Compared::Live) => self.live_values()?,
             Some(Compared::Working) => self.working_values()?,
             Some(Compared::Revision(other)) => self.values(other)?,
         };
-        let pairs = self.values_of(revision.copy)?.into_iter().zip(other);
+        let pairs = self.values_of(revision.copy, working)?.into_iter().zip(other);
         let changes = self.blueprint.fields.iter().zip(pairs).filter(|(_, (from, to))| from != to);
         let changes = changes.map(|(field, (from, to))| (field.slug.clone(), json!({ "from": from, "to": to })));
         Ok(RevisionAnswer { json, changes: Some(changes.collect()) })

@@ -81,7 +81,7 @@ pub(crate) fn written_answer(
         }
     }
     renderer.write(&mut json, *id, stamps, |variant| meta.shown(variant, presentation.is_working))?;
-    renderer.write_meta(&mut json, || Ok(Some(meta.clone())))?;
+    renderer.write_meta(&mut json, *id, || Ok(Some(meta.clone())))?;
     Ok(ResourceAnswer { json, tag: version.tag(epoch), sanitized, not_ready: written.not_ready.clone() })
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn write_hit(
     let renderer = Renderer { lookup, blueprint: &collection.blueprint, presentation, interrupt };
     renderer
         .write(out, ResourceId::from_u128(hit.id), hit.stamps, |variant| shown_versions(collection, hit, variant))?;
-    renderer.write_meta(out, || {
+    renderer.write_meta(out, ResourceId::from_u128(hit.id), || {
         let meta = lookup.meta(collection.blueprint.number, ResourceId::from_u128(hit.id))?;
         // If a later write is already in the store, its author is not the author of the shown values.
         Ok(meta.filter(|meta| meta.version == hit.stamps.version))
@@ -221,9 +221,15 @@ impl Renderer<'_> {
     }
 
     /// Adds the `meta` of the resource to its object, if it is selected.
-    fn write_meta(&self, out: &mut String, meta: impl FnOnce() -> Result<Option<Meta>>) -> Result<()> {
+    fn write_meta(&self, out: &mut String, id: ResourceId, meta: impl FnOnce() -> Result<Option<Meta>>) -> Result<()> {
         let Some(names) = &self.presentation.names else { return Ok(()) };
-        let meta = names.to_json(self.blueprint, meta()?.as_ref()).to_string();
+        let mut meta = meta()?;
+        if let Some(meta) = meta.as_mut().filter(|_| self.presentation.is_working)
+            && let Some(version) = meta.working_copy(self.presentation.variant)
+        {
+            meta.authors.updated_by = self.lookup.working(self.blueprint, id, version)?.updated_by();
+        }
+        let meta = names.to_json(self.blueprint, meta.as_ref()).to_string();
         // An object that was written above; `{}` if nothing is selected of it.
         out.pop();
         if !out.ends_with('{') {

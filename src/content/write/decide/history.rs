@@ -6,18 +6,24 @@ use std::collections::BTreeSet;
 use bindery_model::blueprint::HistorySettings;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
 
 use super::decider::{Decider, WrittenCopy};
 use crate::command::{Effect, WrittenResource};
-use crate::data::history::{HistoryOf, Revision, RevisionOp, RevisionRange};
+use crate::data::history::{HistoryOf, RevisionRange};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, Meta};
+use crate::data::revision::{FormerWorkingCopy, Revision, RevisionOp};
+use crate::data::working::WorkingCopy;
 
 /// The most revisions beyond `keep` that one write removes. The rest is left to the sweeper.
 const TRIMMED: u32 = 8;
 
 /// The most revisions whose records a request that removes a history removes itself.
 const FORGOTTEN: u32 = 2_000;
+
+/// The time from the first write of a revision in which writes of the same actor to the same working copy belong to it.
+const ONE_REVISION: Millis = 10 * 60 * 1_000;
 
 /// A write of a resource, as its history sees it.
 pub(super) struct NotedWrite<'a> {
@@ -26,42 +32,112 @@ pub(super) struct NotedWrite<'a> {
     /// The meta record afterwards, with the copies of `before`.
     pub(super) after: &'a Meta,
     pub(super) op: RevisionOp,
+    /// True for a write of all variants, such as a deletion.
+    pub(super) is_of_all: bool,
     /// The copies that are written.
     pub(super) copies: &'a [WrittenCopy],
+}
+
+/// A write of a working copy, as the history of its variant sees it.
+pub(super) struct NotedWorkingWrite<'a> {
+    pub(super) of: HistoryOf,
+    pub(super) before: &'a Meta,
+    pub(super) op: RevisionOp,
+    pub(super) working: &'a WorkingCopy,
+    /// The slugs of the fields that the write changed.
+    pub(super) fields: Vec<String>,
 }
 
 impl Decider<'_, '_> {
     /// Adds a revision for each copy that a write concerns: the written ones, and all of them if it publishes, unpublishes,
     /// deletes or restores the resource. The versions that it supersedes are kept.
     pub(super) fn note_revisions(&mut self, settings: HistorySettings, write: &NotedWrite<'_>) -> Result<()> {
-        let NotedWrite { before, after, op, copies, .. } = write;
+        let NotedWrite { before, after, is_of_all, copies, .. } = write;
         let mut variants: BTreeSet<u16> = copies.iter().map(|copy| copy.variant).collect();
-        let is_of_all = matches!(op, RevisionOp::Deleted) || before.published != after.published;
-        if is_of_all {
+        if *is_of_all || before.published != after.published {
             variants.extend(before.known_copies(self.blueprint).iter().map(|copy| copy.variant));
             variants.insert(self.blueprint.default_variant());
+            // A variant may have a working copy only.
+            for variant in self.blueprint.variant_numbers() {
+                let of = HistoryOf { blueprint: self.blueprint.number, id: write.id, variant };
+                if of.range(&*self.overlay)?.is_some_and(|range| range.first <= range.last) {
+                    variants.insert(variant);
+                }
+            }
         }
         let mut is_first = false;
         for variant in &variants {
             is_first |= self.note_revision(settings, write, *variant)?;
         }
         if is_first {
-            // The others begin as well, while the meta record still has the time and the author of their versions.
-            let others = before.known_copies(self.blueprint).into_iter().map(|copy| copy.variant);
-            let others = others.chain([self.blueprint.default_variant()]).filter(|variant| !variants.contains(variant));
-            for variant in others.collect::<BTreeSet<u16>>() {
-                let of = HistoryOf { blueprint: self.blueprint.number, id: write.id, variant };
-                if let (range, true) = self.begun_history(of, before)? {
-                    self.overlay.put(of.key(), range.encode());
-                }
+            self.begin_histories(write.id, before, &variants)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the histories of all variants but some, while the meta record still has the time and the author of their
+    /// versions.
+    fn begin_histories(&mut self, id: ResourceId, before: &Meta, without: &BTreeSet<u16>) -> Result<()> {
+        let others = before.known_copies(self.blueprint).into_iter().map(|copy| copy.variant);
+        let others = others.chain([self.blueprint.default_variant()]).filter(|variant| !without.contains(variant));
+        for variant in others.collect::<BTreeSet<u16>>() {
+            let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
+            if let (range, true) = self.begun_history(of, before)? {
+                self.overlay.put(of.key(), range.encode());
             }
         }
         Ok(())
     }
 
+    /// Adds a revision for a write of a working copy that changed something, or adds the write to the newest revision if that is
+    /// one of the same actor and the same working copy.
+    pub(super) fn note_working_revision(&mut self, write: NotedWorkingWrite<'_>) -> Result<()> {
+        let Some(settings) = self.blueprint.history.filter(|_| !write.fields.is_empty()) else { return Ok(()) };
+        let NotedWorkingWrite { of, before, op, working, mut fields } = write;
+        let (mut range, is_first) = self.begun_history(of, before)?;
+        let newest = of.revision(&*self.overlay, range.last)?;
+        let mut begun = self.overlay.now;
+        match newest.filter(|newest| op == RevisionOp::Edited && self.continues(newest, working)) {
+            Some(newest) => {
+                begun = newest.working.map_or(begun, |former| former.begun);
+                fields.extend(newest.fields.into_iter().filter(|slug| !fields.contains(slug)).collect::<Vec<_>>());
+            }
+            None => range.last += 1,
+        }
+        let live = before.copy(of.variant);
+        let stored = live.map(|live| self.overlay.get(&live.key(of.blueprint, of.id))).transpose()?.flatten();
+        let former = FormerWorkingCopy::new(begun, working, self.blueprint, &stored.unwrap_or_default())?;
+        let revision = Revision {
+            at: self.overlay.now,
+            by: self.overlay.actor.clone(),
+            op,
+            published: before.published,
+            copy: live.map_or(0, |live| live.number),
+            working: Some(former),
+            blueprint: self.blueprint.revision,
+            fields,
+        };
+        self.put_newest(of, range, settings, &revision)?;
+        if is_first {
+            self.begin_histories(of.id, before, &BTreeSet::from([of.variant]))?;
+        }
+        Ok(())
+    }
+
+    /// Returns whether a write of a working copy belongs to a revision.
+    fn continues(&self, revision: &Revision, working: &WorkingCopy) -> bool {
+        let is_of_this = |former: &FormerWorkingCopy| {
+            former.begun >= working.created && self.overlay.now.saturating_sub(former.begun) < ONE_REVISION
+        };
+        revision.op == RevisionOp::Edited
+            && revision.working.as_ref().is_some_and(is_of_this)
+            && revision.by == self.overlay.actor
+            && revision.blueprint == self.blueprint.revision
+    }
+
     /// Adds a revision of a variant. Returns whether its history began with it.
     fn note_revision(&mut self, settings: HistorySettings, write: &NotedWrite<'_>, variant: u16) -> Result<bool> {
-        let NotedWrite { id, before, after, op, copies } = *write;
+        let NotedWrite { id, before, after, op, copies, .. } = *write;
         let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
         let written = copies.iter().find(|copy| copy.variant == variant);
         let (mut range, is_first) = self.begun_history(of, before)?;
@@ -73,6 +149,7 @@ impl Decider<'_, '_> {
             op,
             published: after.published,
             copy: written.map_or(old.map_or(0, |old| old.number), |_| number),
+            working: None,
             blueprint: self.blueprint.revision,
             fields: Vec::new(),
         };
@@ -100,6 +177,18 @@ impl Decider<'_, '_> {
             }
         }
         range.last += 1;
+        self.put_newest(of, range, settings, &revision)?;
+        Ok(is_first)
+    }
+
+    /// Writes the newest revision of a history, and removes some of those that are too many.
+    fn put_newest(
+        &mut self,
+        of: HistoryOf,
+        mut range: RevisionRange,
+        settings: HistorySettings,
+        revision: &Revision,
+    ) -> Result<()> {
         self.overlay.put(of.revision_key(range.last), revision.encode());
         range.first = range.first.max((range.last + 1).saturating_sub(settings.keep.into()));
         let end = range.first;
@@ -107,7 +196,7 @@ impl Decider<'_, '_> {
             self.overlay.remove(key);
         }
         self.overlay.put(of.key(), range.encode());
-        Ok(is_first)
+        Ok(())
     }
 
     /// Returns the range of a history whose newest revision is the live version. Begins a history that does not exist, or is

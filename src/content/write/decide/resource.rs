@@ -19,11 +19,11 @@ use super::decider::{Decider, Edit, Relations, RequiredFieldRule, RestoredFrom, 
 use super::history::NotedWrite;
 use crate::command::{CopyDraft, Effect, Extent, Update, WrittenResource};
 use crate::data::changes::ChangeOp;
-use crate::data::history::RevisionOp;
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
+use crate::data::revision::RevisionOp;
 use crate::data::version::{EntityTag, IfMatch};
 use crate::data::visibility::is_public;
 
@@ -92,9 +92,8 @@ impl Decider<'_, '_> {
             Some(settings) => {
                 self.put_into_trash(id, &meta, settings, referrers)?;
                 if let Some(history) = self.blueprint.history {
-                    let (before, after) = (&meta, &meta);
-                    let op = RevisionOp::Deleted;
-                    self.note_revisions(history, &NotedWrite { id, before, after, op, copies: &[] })?;
+                    let (before, after, op, is_of_all) = (&meta, &meta, RevisionOp::Deleted, true);
+                    self.note_revisions(history, &NotedWrite { id, before, after, op, is_of_all, copies: &[] })?;
                 }
             }
             None => meta.copies.iter().for_each(|version| self.overlay.supersede(blueprint, id, *version)),
@@ -123,7 +122,8 @@ impl Decider<'_, '_> {
             _ => RevisionOp::Updated,
         };
         let Edit { id, after, copies, .. } = edit;
-        self.note_revisions(history, &NotedWrite { id: *id, before, after, op, copies })
+        let is_of_all = matches!(edit.restored, Some(RestoredFrom::Trash(_)));
+        self.note_revisions(history, &NotedWrite { id: *id, before, after, op, is_of_all, copies })
     }
 
     /// Records a change for the change feed. Without `before` the resource was created, without `after` it was deleted.

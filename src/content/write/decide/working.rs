@@ -16,13 +16,16 @@ use bindery_store::Key;
 use serde_json::{Map, Value};
 
 use super::decider::{Decider, Edit, RequiredFieldRule};
+use super::history::NotedWorkingWrite;
 use crate::command::{
     CopyDraft, Effect, Extent, PublicationMoment, Update, WorkingPublication, WrittenResource, WrittenValue,
 };
 use crate::data::changes::ChangeOp;
+use crate::data::history::HistoryOf;
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta};
 use crate::data::refusals::{is_planned, no_working_copy, working_copy_conflict};
+use crate::data::revision::RevisionOp;
 use crate::data::version::{EntityTag, IfMatch};
 use crate::data::working::{FailedSchedule, Schedule, WorkingCopy, not_ready_to_json};
 
@@ -77,9 +80,16 @@ impl Decider<'_, '_> {
         };
         let mut after = before.clone();
         if is_change {
-            let earliest = existing.map_or(Millis::MIN, |existing| existing.updated.saturating_add(1));
-            working.updated = self.overlay.now.max(earliest);
+            let earliest = existing.as_ref().map_or(Millis::MIN, |existing| existing.updated.saturating_add(1));
+            working.touch(self.overlay.now.max(earliest), self.overlay.actor.as_ref());
             working.failed = None;
+            self.note_working_revision(NotedWorkingWrite {
+                of: HistoryOf { blueprint: self.blueprint.number, id, variant },
+                before: &before,
+                op: if update.restores { RevisionOp::Restored } else { RevisionOp::Edited },
+                working: &working,
+                fields: working.differences(existing.as_ref(), self.blueprint, &live),
+            })?;
             self.put_working_copy(id, &mut after, variant, Some(working).filter(|working| !working.is_empty()))?;
             self.put_meta(id, &after, ChangeOp::Edited);
         }
