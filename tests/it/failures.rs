@@ -167,7 +167,7 @@ fn nearly_full_segment() -> tempfile::TempDir {
     temp
 }
 
-fn copy_folder(from: &Path, to: &Path) {
+pub(crate) fn copy_folder(from: &Path, to: &Path) {
     assert!(Command::new("cp").arg("-r").args([from, to]).status().unwrap().success());
 }
 

@@ -1,5 +1,6 @@
 //! Working copies (`API.md` 4.21).
 
+mod crashes;
 mod lifecycle;
 mod random;
 mod schedule;
