@@ -22,10 +22,8 @@ impl CopyKind {
     /// # Errors
     /// `INVALID_PARAMETER` for another value, or if the blueprint has no working copies.
     pub fn parse(params: &RawParams, blueprint: &Blueprint) -> Result<CopyKind, Error> {
-        match params.single("copy")? {
-            None | Some("live") => Ok(CopyKind::Live),
-            Some("working") if blueprint.working_copy => Ok(CopyKind::Working),
-            Some("working") => {
+        match CopyKind::parse_for_all(params)? {
+            CopyKind::Working if !blueprint.working_copy => {
                 let slug = &blueprint.slug;
                 let message = format!(
                     "`copy` is \"working\", but the blueprint `{slug}` has no working copies; set its `working_copy` to \
@@ -33,6 +31,18 @@ impl CopyKind {
                 );
                 Err(Error::new(Code::InvalidParameter, message))
             }
+            kind => Ok(kind),
+        }
+    }
+
+    /// Like [`CopyKind::parse`], for a request about all blueprints.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` for another value.
+    pub fn parse_for_all(params: &RawParams) -> Result<CopyKind, Error> {
+        match params.single("copy")? {
+            None | Some("live") => Ok(CopyKind::Live),
+            Some("working") => Ok(CopyKind::Working),
             Some(other) => {
                 let message = format!("`copy` is {}; it must be `live` or `working`, or left out", quote(other));
                 Err(Error::new(Code::InvalidParameter, message))

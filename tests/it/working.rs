@@ -3,6 +3,7 @@
 mod crashes;
 mod lifecycle;
 mod random;
+mod revisions;
 mod schedule;
 
 use serde_json::{Value, json};

@@ -10,6 +10,7 @@ use crate::options::Options;
 use crate::schema::VariantNumber;
 use crate::slots::SlotMap;
 use crate::version::Version;
+use crate::working::WorkingBase;
 
 /// The data that all searches of an index share.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct SearchContext {
     pub(crate) slots: Arc<SlotMap>,
     pub(crate) cache: QueryCache,
     working: Mutex<WorkingContexts>,
+    /// The tables from which the next version with working copies is made.
+    pub(crate) working_base: Mutex<Option<WorkingBase>>,
 }
 
 /// The contexts of searches that read working copies: their results differ from those of live copies.
@@ -37,7 +40,7 @@ impl SearchContext {
 
     fn of(version: u64, slots: Arc<SlotMap>, cache: QueryCache, options: Options) -> SearchContext {
         let working = Mutex::new(WorkingContexts { recorded: version, by_variant: BTreeMap::new() });
-        SearchContext { options, slots, cache, working }
+        SearchContext { options, slots, cache, working, working_base: Mutex::default() }
     }
 
     /// Returns the context of searches that read the working copies of a variant.

@@ -49,10 +49,10 @@ impl Snapshot {
     /// Returns the same resources with working copies in the place of live ones, in all variants. Their `updated` is that of the
     /// working copy of `variant`, where there is one.
     ///
-    /// Takes time in proportion to the number of working copies the first time, and next to none for the same version later.
+    /// The first time, it takes time in proportion to the number of working copies, later to what has changed since.
     pub fn working(&self, variant: VariantNumber) -> Snapshot {
         let live = self.live();
-        let version = live.working.of(live, variant);
+        let version = live.working.of(live, variant, &self.context.working_base);
         Snapshot { context: self.context.working(variant), version, live: Some(Arc::clone(live)) }
     }
 

@@ -2,6 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use parking_lot::Mutex;
+
+use super::WorkingVersions;
+use crate::run::NumberedRun;
+use crate::version::CopySet;
 use crate::*;
 
 const TITLE: ColumnId = 8;
@@ -86,6 +91,22 @@ fn queries(variant: u16) -> Vec<Query> {
     queries
 }
 
+/// Compares the tables of a snapshot with working copies with those of one that is made without an earlier one.
+fn assert_tables_are_those_of_a_new_version(snapshot: &Snapshot, variant: VariantNumber) {
+    let made = snapshot.working(variant).version;
+    let new = WorkingVersions::default().of(&snapshot.version, variant, &Mutex::default());
+    assert_eq!(made.rows.entries().collect::<Vec<_>>(), new.rows.entries().collect::<Vec<_>>());
+    for (made, new) in made.copy_sets.iter().zip(&new.copy_sets) {
+        let locations = |copies: &CopySet| copies.locations.entries().filter(|at| at.is_copy()).collect::<Vec<_>>();
+        assert_eq!(locations(made), locations(new));
+        let current = |copies: &CopySet| {
+            let of = |run: &NumberedRun| (run.number, run.live.to_bitmap().iter().collect::<Vec<_>>());
+            copies.runs.iter().map(of).collect::<Vec<_>>()
+        };
+        assert_eq!(current(made), current(new));
+    }
+}
+
 #[test]
 fn a_working_snapshot_is_like_an_index_with_the_working_copies_and_the_live_one_does_not_know_them() {
     for seed in 1..4 {
@@ -119,6 +140,11 @@ fn a_working_snapshot_is_like_an_index_with_the_working_copies_and_the_live_one_
                 }
             };
             index.apply(vec![op]);
+            if random.below(3) == 0 {
+                // Most are made of the one that was made before.
+                let variant = if random.below(4) == 0 { 2 } else { 1 };
+                assert_tables_are_those_of_a_new_version(&index.snapshot(), variant);
+            }
             if step % 40 != 39 {
                 continue;
             }

@@ -8,7 +8,7 @@ use bindery_content::Explanation;
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
-use bindery_query::{RawParams, has_ranked_fields, has_words, strict};
+use bindery_query::{CopyKind, RawParams, has_ranked_fields, has_words, strict};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -26,15 +26,19 @@ const DEFAULT: usize = 5;
 pub(crate) async fn search(call: Call) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
-    strict::check(&params, &["search", "q", "typos", "limit", "explain"])?;
+    strict::check(&params, &["search", "q", "typos", "limit", "copy", "explain"])?;
     let is_explained = params.flag("explain")?;
     if is_explained {
         call.access.require(&[Ability::Manage])?;
     }
+    let copies = CopyKind::parse_for_all(&params)?;
+    if copies == CopyKind::Working {
+        call.access.require(&[Ability::Preview])?;
+    }
     let asked = SearchParams::of(&params)?;
     let limit = limit(params.single("limit")?)?;
     let most = call.app.config.query_timeout;
-    let search = Search { asked, limit, is_explained };
+    let search = Search { asked, copies, limit, is_explained };
     match tokio::time::timeout(most, search.all(&call)).await {
         Ok(found) => found,
         Err(_) => Err(too_slow(most).into()),
@@ -49,6 +53,8 @@ fn limit(sent: Option<&str>) -> Result<usize> {
 /// The parsed request.
 struct Search {
     asked: SearchParams,
+    /// The copies that are searched in blueprints with working copies.
+    copies: CopyKind,
     limit: usize,
     is_explained: bool,
 }
@@ -86,13 +92,14 @@ impl Search {
             if !has_ranked_fields(&blueprint) {
                 continue;
             }
-            let view = match call.app.content.view(&call.access, &blueprint.slug) {
+            let query = self.query(&blueprint);
+            let view = match call.app.content.view_of(&call.access, &blueprint.slug, &query) {
                 Ok(view) => view,
                 // The blueprint was deleted after the list of blueprints was read.
                 Err(error) if error.code == Code::NotFound => continue,
                 Err(error) => return Err(error.into()),
             };
-            let page = view.list_in_time(&view.list_request(&self.query(&blueprint))?).await?;
+            let page = view.list_in_time(&view.list_request(&query)?).await?;
             how = match (how, page.explained) {
                 (Some(how), Some(next)) => Some(how.and(next)),
                 (how, next) => how.or(next),
@@ -116,12 +123,13 @@ impl Search {
 
     /// Returns the query of a blueprint's list. Only the fields that label a resource are selected.
     fn query(&self, blueprint: &Blueprint) -> String {
-        let Search { asked, limit, is_explained } = self;
+        let Search { asked, copies, limit, is_explained } = self;
         let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
         let title = blueprint.record_title.as_ref().filter(is_field);
         let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
         let fields = format!("id,type,published_at,updated_at,relationships{title}");
-        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}", asked.0)
+        let copy = if *copies == CopyKind::Working && blueprint.working_copy { "&copy=working" } else { "" };
+        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}{copy}", asked.0)
     }
 }
 

@@ -47,6 +47,31 @@ fn members_see_who_created_and_changed_a_resource() {
 }
 
 #[test]
+fn readers_of_working_copies_see_who_changed_those() {
+    let server = Server::start();
+    let fields = json!([{ "name": "Title", "type": "text" }]);
+    let body = json!({ "name": "Notes", "slug": "notes", "working_copy": true, "fields": fields });
+    server.post("/v2/blueprints", &body).expect(201);
+    let ada = member(&server, "ada", "editor");
+    let path = format!("/v2/resources/notes/{}", server.create("notes", json!({ "title": "a" })));
+    let edited = json!({ "attributes": { "title": "b" } });
+    let reply = ada.send("PATCH", &format!("{path}?copy=working"), Some(&edited)).expect(200);
+    let ada_is = json!({ "member": { "id": ada.member, "name": "ada" } });
+    let admin = json!({ "token": { "id": "admin", "name": "admin" } });
+    let list = "/v2/resources/notes?copy=working";
+    let read = |path: &str| ada.get(path).expect(200).data();
+    for (shown, by) in [
+        (reply.data(), &ada_is),
+        (read(&format!("{path}?copy=working")), &ada_is),
+        (read(list)[0].clone(), &ada_is),
+        (read(&path), &admin),
+        (read("/v2/resources/notes")[0].clone(), &admin),
+    ] {
+        assert_eq!((&shown["meta"]["created_by"], &shown["meta"]["updated_by"]), (&admin, by), "{shown}");
+    }
+}
+
+#[test]
 fn a_translation_is_outdated_from_a_change_of_its_source_until_it_is_written_again() {
     let server = Server::start();
     let variants = json!([{ "slug": "en", "default": true }, { "slug": "fr" }, { "slug": "de" }]);

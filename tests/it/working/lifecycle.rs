@@ -243,3 +243,25 @@ fn a_server_that_never_had_the_working_copies_answers_readers_in_the_same_way() 
 fn server_note(server: &Server, n: usize) -> String {
     server.create("notes", json!({ "title": format!("note {n}"), "rank": n, "body": "<p>the text</p>" }))
 }
+
+#[test]
+fn one_search_over_all_blueprints_finds_working_copies_where_there_are_any() {
+    let server = start();
+    server
+        .post("/v2/blueprints", &json!({ "name": "Plain", "slug": "plain", "fields": [field("title", "text")] }))
+        .expect(201);
+    let id = server.create("notes", json!({ "title": "before" }));
+    server.create("plain", json!({ "title": "after all" }));
+    edit(&server, &id, json!({ "title": "after" })).expect(200);
+    let found = |query: &str| {
+        let found = server.get(&format!("/v2/search?{query}")).expect(200).data();
+        found.as_array().unwrap().iter().map(|one| one["blueprint"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(found("search=after"), ["plain"]);
+    assert_eq!(found("search=after&copy=live"), ["plain"]);
+    assert_eq!(found("search=after&copy=working"), ["notes", "plain"]);
+    assert_eq!(found("q=before&copy=working"), Vec::<String>::new());
+    let viewer = server.token(&["view"]);
+    assert_eq!(server.as_token(&viewer).get("/v2/search?q=after&copy=working").outcome(), "403 FORBIDDEN");
+    assert_eq!(server.get("/v2/search?q=after&copy=both").outcome(), "422 INVALID_PARAMETER");
+}

@@ -1,0 +1,109 @@
+//! Revisions of working copies (`API.md` 4.22).
+
+use serde_json::{Value, json};
+
+use super::{edit, notes, path, publish, working};
+use crate::support::Server;
+
+fn start() -> Server {
+    let server = Server::start();
+    let mut blueprint = notes();
+    blueprint["history"] = json!({ "keep": 50, "days": 365 });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    server
+}
+
+/// Returns the revisions, newest first: number, operation and fields.
+fn revisions(server: &Server, id: &str) -> Vec<Value> {
+    let data = server.get(&format!("{}/history", path(id))).expect(200).data();
+    data.as_array().unwrap().iter().map(|one| json!([one["number"], one["op"], one["fields"]])).collect()
+}
+
+#[test]
+fn the_changes_of_one_actor_to_one_working_copy_are_one_revision() {
+    let server = start();
+    let other = server.token(&["view", "preview", "update"]);
+    let id = server.create("notes", json!({ "title": "one" }));
+    for title in ["two", "three", "three", "four"] {
+        edit(&server, &id, json!({ "title": title })).expect(200);
+    }
+    edit(&server, &id, json!({ "rank": 1 })).expect(200);
+    let created = json!([1, "created", ["title"]]);
+    assert_eq!(revisions(&server, &id), [json!([2, "edited", ["rank", "title"]]), created.clone()]);
+    let body = json!({ "attributes": { "rank": 2 } });
+    server.as_token(&other).send("PATCH", &format!("{}?copy=working", path(&id)), Some(&body)).expect(200);
+    edit(&server, &id, json!({ "rank": 3 })).expect(200);
+    let listed = server.get(&format!("{}/history", path(&id))).expect(200).data();
+    let shown: Vec<(&Value, &Value)> =
+        listed.as_array().unwrap().iter().map(|one| (&one["number"], &one["by"]["name"])).collect();
+    assert_eq!(
+        shown,
+        [
+            (&json!(4), &json!("admin")),
+            (&json!(3), &json!("test")),
+            (&json!(2), &json!("admin")),
+            (&json!(1), &json!("admin"))
+        ]
+    );
+    // Another working copy is another revision.
+    publish(&server, &id, &json!({})).expect(200);
+    edit(&server, &id, json!({ "rank": 4 })).expect(200);
+    server.delete(&format!("{}?copy=working", path(&id))).expect(204);
+    edit(&server, &id, json!({ "rank": 5 })).expect(200);
+    let newest: Vec<Value> = revisions(&server, &id).into_iter().take(3).collect();
+    assert_eq!(
+        newest,
+        [json!([7, "edited", ["rank"]]), json!([6, "edited", ["rank"]]), json!([5, "updated", ["title", "rank"]])]
+    );
+}
+
+#[test]
+fn what_was_published_over_or_discarded_comes_back_from_its_revision() {
+    let mut server = start();
+    let id = server.create("notes", json!({ "title": "one", "body": "<p>a</p>" }));
+    edit(&server, &id, json!({ "title": "discarded", "rank": 7 })).expect(200);
+    server.delete(&format!("{}?copy=working", path(&id))).expect(204);
+    server.patch(&path(&id), &json!({ "attributes": { "body": "<p>b</p>" } })).expect(200);
+    server.kill_and_restart();
+    let shown = server.get(&format!("{}/history/2?compare=live", path(&id))).expect(200).json();
+    let attributes = &shown["data"]["attributes"];
+    // The fields that were not changed in it are those of the live copy of that moment.
+    assert_eq!((&attributes["title"], &attributes["body"]), (&json!("discarded"), &json!("<p>a</p>")));
+    assert_eq!(shown["data"].get("working_copy"), None);
+    assert_eq!(
+        shown["changes"],
+        json!({
+            "title": { "from": "discarded", "to": "one" },
+            "body": { "from": "<p>a</p>", "to": "<p>b</p>" },
+            "rank": { "from": 7, "to": null }
+        })
+    );
+    let body = json!({ "fields": ["title", "rank"] });
+    server.post(&format!("{}/history/2/restore", path(&id)), &body).expect(200);
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], "one");
+    let copy = working(&server, &id);
+    assert_eq!((&copy["attributes"]["title"], &copy["attributes"]["rank"]), (&json!("discarded"), &json!(7)));
+    assert_eq!(revisions(&server, &id)[0], json!([4, "restored", ["title", "rank"]]));
+    server.delete(&format!("{}/history", path(&id))).expect(204);
+    assert_eq!(revisions(&server, &id).len(), 1);
+    assert_eq!(working(&server, &id)["attributes"]["title"], "discarded");
+}
+
+#[test]
+fn a_field_that_is_removed_does_not_come_back_from_a_working_copy() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one" }));
+    edit(&server, &id, json!({ "rank": 7, "title": "two" })).expect(200);
+    let mut blueprint = notes();
+    blueprint["history"] = json!({ "keep": 50, "days": 365 });
+    let fields = blueprint["fields"].as_array_mut().unwrap();
+    fields.retain(|field| field["slug"] != "rank");
+    server.put("/v2/blueprints/notes?force=true", &blueprint).expect(200);
+    let shown = server.get(&format!("{}/history/2", path(&id))).expect(200).data();
+    assert_eq!(shown["attributes"], json!({ "title": "two", "code": null, "body": null, "see": null }));
+    blueprint["fields"].as_array_mut().unwrap().push(super::field("rank", "number"));
+    server.put("/v2/blueprints/notes", &blueprint).expect(200);
+    let shown = server.get(&format!("{}/history/2", path(&id))).expect(200).data();
+    assert_eq!(shown["attributes"]["rank"], Value::Null);
+    assert_eq!(revisions(&server, &id)[0], json!([2, "edited", ["title"]]));
+}
