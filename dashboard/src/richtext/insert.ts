@@ -1,4 +1,5 @@
 // Inserts blocks and puts the cursor where somebody goes on typing.
+import { splitBlock } from 'prosemirror-commands';
 import { GapCursor } from 'prosemirror-gapcursor';
 import type { Node } from 'prosemirror-model';
 import { NodeSelection, Selection, TextSelection, type Command, type EditorState, type Transaction } from 'prosemirror-state';
@@ -40,13 +41,52 @@ export function insertBlock(transaction: Transaction, block: Node): Transaction 
 
 export const insertCommand = (block: Node): Command => (state, dispatch) => (dispatch?.(insertBlock(state.tr, block)), true);
 
-/** Typing on a selected video or divider goes behind it, instead of replacing it. */
+/** Typing on a selected picture, video or divider goes behind it, instead of replacing it. */
 export function typeBehind(state: EditorState, text: string): Transaction | null {
   const { selection } = state;
-  if (!(selection instanceof NodeSelection) || selection.node.isInline) return null;
+  if (!(selection instanceof NodeSelection)) return null;
+  if (selection.node.isInline) return state.tr.setSelection(TextSelection.create(state.doc, selection.to)).insertText(text).scrollIntoView();
   const transaction = state.tr.insert(selection.to, schema.nodes.paragraph!.create(null, schema.text(text)));
   return transaction.setSelection(TextSelection.create(transaction.doc, selection.to + 1 + text.length)).scrollIntoView();
 }
+
+const selectedPicture = ({ selection }: EditorState): NodeSelection | null => (selection instanceof NodeSelection && selection.node.isInline ? selection : null);
+
+/** Enter on a selected picture begins a paragraph behind it. */
+export const breakBehind: Command = (state, dispatch) => {
+  const picture = selectedPicture(state);
+  if (!picture) return false;
+  return splitBlock(state.apply(state.tr.setSelection(TextSelection.create(state.doc, picture.to))), dispatch && ((done) => {
+    const transaction = state.tr;
+    for (const step of done.steps) transaction.step(step);
+    dispatch(transaction.setSelection(Selection.near(transaction.doc.resolve(done.selection.from))).scrollIntoView());
+  }));
+};
+
+/** The arrow key on a selected picture goes behind it, where no text follows. */
+export const goBehindPicture: Command = (state, dispatch) => {
+  const picture = selectedPicture(state);
+  if (!picture || Selection.findFrom(state.doc.resolve(picture.$to.after()), 1)) return false;
+  dispatch?.(state.tr.setSelection(TextSelection.create(state.doc, picture.to)).scrollIntoView());
+  return true;
+};
+
+/**
+ * The arrow key leaves lists, quotes, code and tables at the edge of the text, all of them at once, and typing there makes a paragraph.
+ * Other keymaps would stop between a list and the end of its quote, or go to another cell of the same row.
+ */
+export const leaveAtEdge = (step: -1 | 1): Command => (state, dispatch, view) => {
+  const { $head, empty } = state.selection;
+  if (!empty || !(state.selection instanceof TextSelection) || $head.depth < 3 - Number($head.parent.type.spec.code ?? false)) return false;
+  if (!view?.endOfTextblock(step > 0 ? 'down' : 'up')) return false;
+  for (let depth = $head.depth - 1; depth >= 0; depth -= 1) {
+    const around = $head.node(depth);
+    // The cells beside one are not below it.
+    if (around.type !== schema.nodes.table_row && around.maybeChild($head.index(depth) + step)) return false;
+  }
+  dispatch?.(state.tr.setSelection(new GapCursor(state.doc.resolve(step > 0 ? $head.after(2) : $head.before(2)))).scrollIntoView());
+  return true;
+};
 
 /** Tab in a table: the next cell, and after the last one a new row. */
 export const nextCell: Command = (state, dispatch, view) => {

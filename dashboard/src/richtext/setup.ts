@@ -11,7 +11,8 @@ import { Plugin, Selection, TextSelection, type Command, type EditorState } from
 import { goToNextCell, tableEditing } from 'prosemirror-tables';
 import { Decoration, DecorationSet, type EditorView } from 'prosemirror-view';
 import { acrossChunks, chunks } from './chunks';
-import { insertBlock, nextCell, typeBehind } from './insert';
+import { codeToText, leaveCode, textAtStart } from './code';
+import { breakBehind, goBehindPicture, insertBlock, leaveAtEdge, nextCell, typeBehind } from './insert';
 import { listKeys, listRule } from './lists';
 import { linkBefore, markRules } from './marks';
 import { pasting } from './paste';
@@ -40,14 +41,22 @@ const edges: Record<string, Command> = Object.fromEntries(
     pair.flatMap((key, at) => [[key, toEdge(at === 0, false)], [`Shift-${key}`, toEdge(at === 0, true)]] as [string, Command][])),
 );
 
-const keys = (openLink: () => void) =>
-  keymap({
+/** Text in the place of another kind of block. */
+export const toParagraph = chainCommands(codeToText, setBlockType(node('paragraph')));
+
+/** The keys that move in a text. With `leaves`, Tab does not, so that it goes to the next input. */
+const keys = (openLink: () => void, leaves: () => boolean) => {
+  const unlessLeaving = (command: Command): Command => (state, dispatch, view) => !leaves() && command(state, dispatch, view);
+  return keymap({
     ...edges,
     'Mod-z': undo,
     'Shift-Mod-z': redo,
     'Mod-y': redo,
     ...listKeys,
-    Backspace: chainCommands(undoInputRule, listKeys.Backspace),
+    Enter: chainCommands(leaveCode, breakBehind, listKeys.Enter),
+    Backspace: chainCommands(undoInputRule, listKeys.Backspace, textAtStart),
+    ArrowDown: chainCommands(goBehindPicture, leaveAtEdge(1)),
+    ArrowUp: leaveAtEdge(-1),
     'Mod-b': toggleMark(mark('strong')),
     'Mod-i': toggleMark(mark('em')),
     'Mod-u': toggleMark(mark('u')),
@@ -56,11 +65,28 @@ const keys = (openLink: () => void) =>
     'Alt-k': () => (openLink(), true),
     'Shift-Enter': chainCommands(exitCode, breakLine),
     // Tab moves the focus out of the editor, except where it has a meaning of its own.
-    Tab: chainCommands(sinkListItem(node('list_item')), nextCell),
-    'Shift-Tab': chainCommands(liftListItem(node('list_item')), goToNextCell(-1)),
-    'Mod-Alt-0': setBlockType(node('paragraph')),
+    Tab: unlessLeaving(chainCommands(sinkListItem(node('list_item')), nextCell)),
+    'Shift-Tab': unlessLeaving(chainCommands(liftListItem(node('list_item')), goToNextCell(-1))),
+    'Mod-Alt-0': toParagraph,
     ...Object.fromEntries([1, 2, 3, 4].map((level) => [`Mod-Alt-${level}`, setBlockType(node('heading'), { level })])),
   });
+};
+
+/** After Escape, Tab moves the focus out of lists and tables, too, until another key is pressed. */
+function escaping(): { plugin: Plugin; escaped: () => boolean } {
+  let escaped = false;
+  const plugin = new Plugin({
+    props: {
+      handleKeyDown(_view, { key }) {
+        if (key === 'Escape') escaped = true;
+        else if (key !== 'Tab' && key !== 'Shift') escaped = false;
+        return false;
+      },
+      handleDOMEvents: { blur: () => void (escaped = false) },
+    },
+  });
+  return { plugin, escaped: () => escaped };
+}
 
 /** Keys that join blocks see no chunks. */
 const joining = Object.fromEntries(Object.entries(baseKeymap).map(([key, command]) => [key, /Backspace|Delete|-[hd]$/.test(key) ? acrossChunks(command) : command]));
@@ -124,20 +150,10 @@ const clickBelow = new Plugin({
   },
 });
 
-export const plugins = (openLink: () => void, hint: () => string): Plugin[] => [
-  typing,
-  rules,
-  keys(openLink),
-  keymap(joining),
-  chunks(),
-  history(),
-  dropCursor(),
-  clickBelow,
-  pasting,
-  gapCursor(),
-  tableEditing(),
-  placeholder(hint),
-];
+export function plugins(openLink: () => void, hint: () => string): Plugin[] {
+  const { plugin, escaped } = escaping();
+  return [plugin, typing, rules, keys(openLink, escaped), keymap(joining), chunks(), history(), dropCursor(), clickBelow, pasting, gapCursor(), tableEditing(), placeholder(hint)];
+}
 
 export function markActive(state: EditorState, type: MarkType): boolean {
   const { from, to, empty, $from } = state.selection;

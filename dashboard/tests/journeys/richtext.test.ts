@@ -260,6 +260,97 @@ const INSERTED: [string, string, Act[], string][] = [
 
 for (const [name, html, acts, expected] of INSERTED) test(`inserted: ${name}`, () => check(name, html, acts, expected));
 
+const CODE = '<p>a</p><pre><code class="language-c">int a;\nint b;</code></pre>';
+const CELLED = '<p>x</p><table><tbody><tr><td>a</td><td>b</td></tr></tbody></table>';
+const PICTURE = '<p>a</p><p><img src="/icon.svg" alt="A picture"></p>';
+const MIXED = '<p>a</p><ul><li>b</li></ul><p>c</p><ol><li>d<ul><li>e</li></ul></li></ol>';
+
+/** Selects from one text to another, as somebody does with Shift. */
+const over = (from: string, to: string): Act => async (page) => {
+  await caret(page, from, 'Home');
+  const box = (await prose(page).getByText(to, { exact: true }).last().boundingBox())!;
+  await page.keyboard.down('Shift');
+  await page.mouse.click(box.x + 4, box.y + box.height / 2);
+  await page.keyboard.up('Shift');
+  await told(page);
+};
+const pictureClicked: Act = async (page) => {
+  await prose(page).getByRole('img', { name: 'A picture' }).click();
+  await told(page);
+};
+
+/** Nobody is trapped in a block, wherever it is: each has several ways out. */
+const LEFT: [string, string, Act[], string][] = [
+  ['Enter twice ends a list of paragraphs', '<ul><li><p>one</p></li></ul>', [at('one'), keys('Enter', 'Enter'), typed('After')], '<ul><li><p>one</p></li></ul><p>After</p>'],
+  ['Enter twice ends a numbered list', '<ol><li>one</li></ol>', [at('one'), keys('Enter', 'Enter'), typed('After')], '<ol><li>one</li></ol><p>After</p>'],
+  ['Enter in an only empty item ends the list', '<ul><li></li></ul>', [(page) => prose(page).locator('li').click(), keys('Enter'), typed('After')], '<p>After</p>'],
+  ['Backspace at the beginning of an inner item takes it out by one level', NESTED, [at('last', 'Home'), keys('Backspace'), typed('>')], '<ul><li>one<ul><li>inner</li></ul></li><li>&gt;last</li></ul>'],
+  ['Enter three times ends code', CODE, [at('int a'), keys('Control+End', 'Enter', 'Enter', 'Enter'), typed('After')], `${CODE}<p>After</p>`],
+  ['Enter twice in code is an empty line', CODE, [at('int a'), keys('Control+End', 'Enter', 'Enter'), typed('c')], CODE.replace('int b;', 'int b;\n\nc')],
+  ['Shift-Enter ends code', CODE, [at('int a'), keys('Control+End', 'Shift+Enter'), typed('After')], `${CODE}<p>After</p>`],
+  ['the arrow key leaves code', CODE, [at('int a'), keys('Control+End', 'ArrowDown'), typed('After')], `${CODE}<p>After</p>`],
+  ['the arrow key leaves code at the beginning', '<pre>int a;</pre>', [at('int a'), keys('Home', 'ArrowUp'), typed('Top')], '<p>Top</p><pre>int a;</pre>'],
+  ['a click below leaves code', CODE, [clickBelow, typed('After')], `${CODE}<p>After</p>`],
+  ['Backspace at the beginning of empty code makes it a paragraph', '<pre></pre>', [(page) => prose(page).locator('pre').click(), keys('Backspace'), typed('a')], '<p>a</p>'],
+  ['Backspace at the beginning of code makes its lines text', CODE, [at('int a'), keys('Control+End'), keys('ArrowUp'), keys('Home'), keys('Backspace'), typed('>')], '<p>a</p><p>&gt;int a;<br>int b;</p>'],
+  ['the arrow key leaves a table', CELLED, [at('b'), keys('ArrowDown'), typed('After')], `${CELLED}<p>After</p>`],
+  ['the arrow key leaves a table from its first column', CELLED, [at('a'), keys('ArrowDown'), typed('After')], `${CELLED}<p>After</p>`],
+  ['the arrow key leaves a table at the beginning from its last column', TABLE, [at('b'), keys('ArrowUp'), typed('Top')], `<p>Top</p>${TABLE}`],
+  ['the arrow key leaves a table at the beginning', TABLE, [at('a'), keys('ArrowUp'), typed('Top')], `<p>Top</p>${TABLE}`],
+  ['a click below leaves a table', CELLED, [clickBelow, typed('After')], `${CELLED}<p>After</p>`],
+  ['the arrow key leaves a list in a table, and the table', '<table><tbody><tr><td><ul><li>one</li></ul></td></tr></tbody></table>', [at('one'), keys('ArrowDown', 'ArrowDown'), typed('After')], '<table><tbody><tr><td><ul><li>one</li></ul></td></tr></tbody></table><p>After</p>'],
+  ['the arrow key leaves a table with a caption', '<table><caption>Names</caption><tbody><tr><td>a</td></tr></tbody></table>', [at('a'), keys('ArrowDown'), typed('After')], '<table><caption>Names</caption><tbody><tr><td>a</td></tr></tbody></table><p>After</p>'],
+  ['the arrow key leaves a quote of a list', '<blockquote><ul><li>one</li></ul></blockquote>', [at('one'), keys('ArrowDown'), typed('After')], '<blockquote><ul><li>one</li></ul></blockquote><p>After</p>'],
+  ['the arrow key leaves a box', '<details open=""><summary>More</summary><p>Text</p></details>', [at('Text'), keys('ArrowDown'), typed('After')], '<details open=""><summary>More</summary><p>Text</p></details><p>After</p>'],
+  ['Enter behind a picture begins a paragraph', PICTURE, [pictureClicked, keys('ArrowRight', 'Enter'), typed('After')], `${PICTURE}<p>After</p>`],
+  ['Enter on a selected picture begins a paragraph behind it', PICTURE, [pictureClicked, keys('Enter'), typed('After')], `${PICTURE}<p>After</p>`],
+  ['the arrow key leaves a selected picture', PICTURE, [pictureClicked, keys('ArrowDown'), typed('After')], PICTURE.replace('"></p>', '">After</p>')],
+  ['typing on a selected picture goes behind it', PICTURE, [pictureClicked, typed('After')], PICTURE.replace('"></p>', '">After</p>')],
+  ['a click below a picture goes behind it', PICTURE, [clickBelow, typed('After')], PICTURE.replace('"></p>', '">After</p>')],
+  ['the arrow key leaves a video at the end', `<p>a</p>${VIDEO}`, [at('a'), keys('ArrowDown', 'ArrowDown'), typed('After')], `<p>a</p>${VIDEO}<p>After</p>`],
+  ['a click below leaves a video', `<p>a</p>${VIDEO}`, [clickBelow, typed('After')], `<p>a</p>${VIDEO}<p>After</p>`],
+  ['Enter after the arrow key makes a paragraph', LIST, [at('three'), keys('ArrowDown', 'Enter'), typed('After')], `${LIST}<p>After</p>`],
+  ['a click below leaves code in a short text, and Enter there makes a paragraph', CODE, [clickBelow, keys('Enter'), typed('After')], `${CODE}<p>After</p>`],
+  ['the list button on several items ends the list there', '<ul><li>one</li><li>two</li><li>three</li></ul>', [over('one', 'two'), button('Bulleted list')], '<p>one</p><p>two</p><ul><li>three</li></ul>'],
+  ['the list button on an inner item takes it out by one level', NESTED, [at('last'), button('Bulleted list'), typed('!')], '<ul><li>one<ul><li>inner</li></ul></li><li>last!</li></ul>'],
+  ['the list button makes one list of text and lists of the kind', MIXED, [over('a', 'c'), button('Bulleted list')], '<ul><li>a</li><li>b</li><li>c</li></ul><ol><li>d<ul><li>e</li></ul></li></ol>'],
+  ['the list button makes one list of text and lists of both kinds', MIXED, [at('a'), keys('Control+a'), button('Bulleted list')], '<ul><li>a</li><li>b</li><li>c</li><li>d<ul><li>e</li></ul></li></ul>'],
+  ['the quote button on text and a list, twice', '<p>a</p><ul><li>b</li></ul><p>c</p>', [at('a'), keys('Control+a'), button('Quote'), keys('Control+a'), button('Quote')], '<p>a</p><ul><li>b</li></ul><p>c</p>'],
+  ['a heading of a list item is text again', '<ul><li>one</li></ul>', [at('one'), keys('Control+Alt+2', 'Control+Alt+0'), typed('!')], '<ul><li><p>one!</p></li></ul>'],
+  ['Backspace at the beginning of a heading makes it text', '<h2>Title</h2>', [at('Title', 'Home'), keys('Backspace'), typed('>')], '<p>&gt;Title</p>'],
+];
+
+for (const [name, html, acts, expected] of LEFT) test(`left: ${name}`, () => check(name, html, acts, expected));
+
+test('Tab leaves the editor where it moves nothing, and after Escape everywhere', async () => {
+  const { page } = person;
+  const isFocused = (locator: Locator): Promise<boolean> => locator.evaluate((element) => element === document.activeElement);
+  const out: [string, string, string[], boolean][] = [
+    ['<p>text</p>', 'text', ['Tab'], true],
+    [LIST, 'one', ['Tab'], true],
+    [LIST, 'two', ['Tab'], false],
+    [LIST, 'two', ['Tab', 'Tab'], true],
+    [LIST, 'two', ['Escape', 'Tab'], true],
+    [LIST, 'two', ['Escape', 'ArrowRight', 'Tab'], false],
+    [TABLE, 'b', ['Tab'], false],
+    [TABLE, 'b', ['Escape', 'Tab'], true],
+    ['<pre>code</pre>', 'code', ['Tab'], true],
+    ['<blockquote>said</blockquote>', 'said', ['Tab'], true],
+  ];
+  for (const [html, text, pressed, leaves] of out) {
+    await load(page, html);
+    await caret(page, text);
+    await press(page, ...pressed);
+    assert.equal(await isFocused(prose(page)), !leaves, `${html} ${text} ${pressed.join(' ')}`);
+    // What follows is the button that undoes the change, or the next field.
+    if (leaves) assert.equal(await prose(page).evaluate((element) => Boolean(element.compareDocumentPosition(document.activeElement!) & Node.DOCUMENT_POSITION_FOLLOWING)), true, html);
+  }
+  await load(page, TABLE);
+  await caret(page, 'b');
+  await press(page, 'Escape', 'Shift+Tab');
+  assert.equal(await isFocused(prose(page)), false, 'backwards');
+});
+
 /** Pastes as another program puts it on the clipboard: a browser's own functions would clean it first. */
 const pasted = (html: string, plain = ''): Act => async (page) => {
   await prose(page).evaluate((element, [asHtml, asText]) => {
