@@ -1,19 +1,25 @@
 // Operations on many resources: in requests of 100, with progress, and a report of what failed.
-import { ApiError, get, send } from './api';
-import type { ListAnswer } from './types';
+import { ApiError, get, post, send } from './api';
+import { withEach } from './each';
+import type { ErrorBody, ListAnswer } from './types';
 import { chunks } from './values';
 
 export type BulkOperation = 'publish' | 'unpublish' | 'delete';
 
 export interface BulkReport {
   done: number;
-  failed: { id: string; message: string }[];
+  failed: { id: string; error: ErrorBody }[];
+  /** Had nothing to publish: the site shows the same. */
+  unchanged: string[];
 }
 
 interface BulkAnswer {
-  data: { failed?: { index: number; errors: { message: string } }[] };
+  data: { failed?: { index: number; errors: ErrorBody }[] };
   meta: Record<string, number>;
 }
+
+/** A published resource has no working copy in any language. */
+const hasNothingToPublish = ({ code, message }: { code: string; message: string }): boolean => code === 'NOT_FOUND' && message.endsWith('has no working copy');
 
 const REQUESTS: Record<BulkOperation, [string, string]> = {
   publish: ['POST', 'bulk-publish'],
@@ -25,17 +31,57 @@ const REQUESTS: Record<BulkOperation, [string, string]> = {
 export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publishedAt: string | null = null, working = false): Promise<BulkReport> {
   const [method, name] = REQUESTS[operation];
   const path = working && operation === 'publish' ? `${name}?copy=working` : name;
-  const report: BulkReport = { done: 0, failed: [] };
+  const report: BulkReport = { done: 0, failed: [], unchanged: [] };
   let handled = 0;
   for (const part of chunks(ids, 100)) {
     const { body } = await send<BulkAnswer>(method, `/v2/resources/${blueprint}/${path}`, { body: { ids: part, ...(publishedAt ? { published_at: publishedAt } : {}) } });
-    const failed = body.data.failed ?? [];
-    report.failed.push(...failed.map((one) => ({ id: part[one.index]!, message: one.errors.message })));
+    const failed = (body.data.failed ?? []).map((one) => ({ id: part[one.index]!, error: one.errors }));
+    report.failed.push(...failed.filter(({ error }) => !hasNothingToPublish(error)));
+    report.unchanged.push(...failed.filter(({ error }) => hasNothingToPublish(error)).map(({ id }) => id));
     report.done += part.length - failed.length;
     handled += part.length;
     progress(handled);
   }
   return report;
+}
+
+/** The API plans one publication a request. */
+export const MOST_PLANNED = 1000;
+
+export interface PlanReport extends BulkReport {
+  /** Resources whose working copies are published at the moment. */
+  planned: string[];
+  /** Drafts without working copies, which got the moment as their date. */
+  dated: string[];
+}
+
+const plan = (blueprint: string, id: string, at: string | null): Promise<unknown> => post(`/v2/resources/${blueprint}/${id}/publish`, { at });
+
+/** Plans the publication of working copies. `waits`: drafts wait for their date, so those without working copies get it. */
+export async function planBulk(blueprint: string, ids: string[], at: string, waits: boolean, progress: (done: number) => void): Promise<PlanReport> {
+  const published = await datesOf(blueprint, ids);
+  let handled = 0;
+  const errors = await withEach(ids, String, (id) => plan(blueprint, id, at).finally(() => progress((handled += 1))));
+  const report: PlanReport = { done: 0, failed: [], unchanged: [], planned: ids.filter((id) => !errors.has(id)), dated: [] };
+  const drafts: string[] = [];
+  for (const [id, error] of errors) {
+    if (!(error instanceof ApiError)) throw error;
+    if (!hasNothingToPublish(error)) report.failed.push({ id, error: { code: error.code, message: error.message, fields: error.messages } });
+    else if (published.has(id) || !waits) report.unchanged.push(id);
+    else drafts.push(id);
+  }
+  const rest = await runBulk(blueprint, 'publish', drafts, () => {}, at);
+  report.failed.push(...rest.failed);
+  report.dated = drafts.filter((id) => !rest.failed.some((one) => one.id === id));
+  report.done = report.planned.length + report.dated.length;
+  return report;
+}
+
+/** Returns how many stay planned. */
+export async function takeBackPlans(blueprint: string, { planned, dated }: PlanReport): Promise<number> {
+  const failed = await withEach(planned, String, (id) => plan(blueprint, id, null));
+  const rest = await runBulk(blueprint, 'unpublish', dated, () => {});
+  return failed.size + rest.failed.length;
 }
 
 /** When each of the published resources among these was published. */

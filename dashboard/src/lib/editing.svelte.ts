@@ -39,12 +39,16 @@ export interface SaveOptions {
   publishedAt?: string | null;
   /** Makes the working copy what the site shows, after what was changed here is saved in it. */
   publish?: 'unless changed' | 'anyway';
+  /** With `publish`: the moment in the future at which it is done. */
+  at?: string;
 }
 
 /** Fields that changed on the site since the working copy changed them, which its publication would replace. */
 export interface Overwriting {
   fields: Field[];
   live: Attributes;
+  /** The moment for which the publication was to be planned. */
+  at: string | undefined;
 }
 
 export class Editing {
@@ -117,6 +121,11 @@ export class Editing {
   /** There is a working copy: saved changes that the site does not show. */
   get edited(): boolean {
     return this.resource?.working_copy != null;
+  }
+
+  /** The moment at which the working copy is published, before which it cannot be changed. */
+  get planned(): string | null {
+    return this.resource?.working_copy?.publish_at ?? null;
   }
 
   private get ifUnchanged(): Record<string, string> {
@@ -300,8 +309,10 @@ export class Editing {
     this.kept = keepUnsaved(this.place, { changes: pick(this.values), base: pick(this.base), etag: this.etag, title: this.title, at: Date.now() });
   }
 
-  discard(): void {
+  /** The form shows what was saved. Answers what takes this back; what was typed since stays. */
+  discard(): () => void {
     handOver();
+    const discarded = this.changes;
     this.values = this.base;
     this.errors = {};
     this.restoredAt = null;
@@ -309,6 +320,13 @@ export class Editing {
     this.pending = null;
     if (this.gone) this.missing = true;
     this.keep();
+    return () => {
+      handOver();
+      if (this.gone) this.missing = false;
+      const untouched = Object.entries(discarded).filter(([slug]) => same(this.values[slug] ?? null, this.base[slug] ?? null));
+      this.values = { ...this.values, ...Object.fromEntries(untouched) };
+      this.keep();
+    };
   }
 
   /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
@@ -365,10 +383,11 @@ export class Editing {
     return send<ResourceAnswer>('POST', this.url(), { body, headers: { 'idempotency-key': this.attempt.key } });
   }
 
-  private async requestCopy({ publishedAt, publish }: SaveOptions): Promise<Answer<ResourceAnswer>> {
+  private async requestCopy({ publishedAt, publish, at }: SaveOptions): Promise<Answer<ResourceAnswer>> {
     const further = publishedAt !== undefined || publish !== undefined;
     let saved: Answer<ResourceAnswer> | null = null;
-    if (this.dirty || !further) {
+    // Without changes, too, this is answered with what is not ready to be published.
+    if (this.dirty || !further || at) {
       saved = await send<ResourceAnswer>('PATCH', this.url(`/${this.id}`, 'working'), { body: { attributes: this.changes }, headers: this.ifUnchanged });
       if (!further) return saved;
       // Stays saved, also if what follows fails.
@@ -377,17 +396,32 @@ export class Editing {
     }
     // Publishes nothing if the saved values are those of the site, or if somebody else has published them.
     const nothing = publish && !this.edited && this.resource?.published_at != null;
-    if (publish && !nothing) await send('POST', this.url(`/${this.id}/publish`), { body: this.publication(publish), headers: this.ifUnchanged });
+    if (at && publish) this.refuseToPlan(saved?.body.meta?.not_ready ?? {}, publish === 'anyway');
+    if (publish && !nothing) await send('POST', this.url(`/${this.id}/publish`), { body: this.publication(publish, at), headers: this.ifUnchanged });
     // Writes nothing but the date, and the tag of a working copy is not that of the live one.
     if (publishedAt !== undefined) await send('PATCH', this.url(`/${this.id}`), { body: { published_at: publishedAt } });
     const found = await this.read();
     return { ...found, body: { ...found.body, meta: saved?.body.meta?.sanitized ? { sanitized: saved.body.meta.sanitized } : {} } };
   }
 
+  /** The server checks a plan when its moment comes. What would fail now is said now, as if it were published. */
+  private refuseToPlan(notReady: Record<string, string>, force: boolean): void {
+    const refuse = (status: number, code: string, fields: Record<string, string[]>): never => {
+      throw new ApiError(status, { code, message: '', fields });
+    };
+    if (Object.keys(notReady).length > 0) refuse(422, 'VALIDATION_FAILED', Object.fromEntries(Object.entries(notReady).map(([slug, message]) => [slug, [message]])));
+    const conflicts = this.resource?.working_copy?.conflicts ?? [];
+    if (conflicts.length > 0 && !force) refuse(409, 'CONFLICT', Object.fromEntries(conflicts.map((slug) => [slug, ['']])));
+  }
+
   /** Only the language that is open: the others may not be ready. */
-  private publication(publish: 'unless changed' | 'anyway') {
+  private publication(publish: 'unless changed' | 'anyway', at?: string) {
+    return { ...this.openVariant, ...(publish === 'anyway' ? { force: true } : {}), ...(at ? { at } : {}) };
+  }
+
+  private get openVariant(): { variants?: string[] } {
     const variant = this.variant ?? this.blueprint.variants.find((one) => one.default)?.slug;
-    return { ...(variant && this.edited ? { variants: [variant] } : {}), ...(publish === 'anyway' ? { force: true } : {}) };
+    return variant && this.edited ? { variants: [variant] } : {};
   }
 
   private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
@@ -419,7 +453,7 @@ export class Editing {
       return false;
     }
     if (error instanceof ApiError && error.status === 412) return this.differ(options);
-    if (error instanceof ApiError && error.status === 409 && options.publish && (await this.wouldOverwrite(error))) return false;
+    if (error instanceof ApiError && error.status === 409 && options.publish && (await this.wouldOverwrite(error, options.at))) return false;
     if (error instanceof ApiError && error.status === 422) {
       this.errors = error.fields;
       this.savedOnly = options.publish !== undefined && !this.dirty;
@@ -433,12 +467,12 @@ export class Editing {
   }
 
   /** The site shows newer values of fields that would be published. True if they could be read, to be shown. */
-  private async wouldOverwrite(error: ApiError): Promise<boolean> {
+  private async wouldOverwrite(error: ApiError, at: string | undefined): Promise<boolean> {
     const fields = this.blueprint.fields.filter(({ slug }) => error.messages[slug]);
     if (fields.length === 0) return false;
-    const answer = await send<ResourceAnswer>('GET', this.url(`/${this.id}`)).catch(() => null);
-    if (answer) this.overwriting = { fields, live: answer.body.data.attributes };
-    return answer !== null;
+    const live = await this.live().catch(() => null);
+    if (live) this.overwriting = { fields, live, at };
+    return live !== null;
   }
 
   /** Somebody saved another version: it is compared, and if it touched nothing of this copy, the save goes on. */
@@ -553,8 +587,14 @@ export class Editing {
 
   /** The working copy is not published at its time, and can be changed again. */
   async takeBackPlan(): Promise<void> {
-    await send('POST', this.url(`/${this.id}/publish`), { body: { at: null } });
+    await send('POST', this.url(`/${this.id}/publish`), { body: { ...this.openVariant, at: null } });
     await this.look();
+    refresh();
+  }
+
+  /** What the site shows of this copy. */
+  async live(): Promise<Attributes> {
+    return (await send<ResourceAnswer>('GET', this.url(`/${this.id}`))).body.data.attributes;
   }
 
   async remove(): Promise<void> {

@@ -1,7 +1,8 @@
 // What the server says is wrong with a value, in the words of the dashboard. The server's messages are fixed (a snapshot in its
 // tests compares them), so they are recognised by how they begin. One that is not known here is shown as the server wrote it.
 import { number } from './format';
-import { t, type Key } from './i18n.svelte';
+import { locale, t, type Key } from './i18n.svelte';
+import type { Blueprint, ErrorBody } from './types';
 
 const QUOTED = '`([^`]*)`';
 /** The parts in brackets are `{a}` and `{b}` of the text. */
@@ -48,6 +49,7 @@ const KNOWN: [RegExp, Key][] = [
   [/^`\w+` must be among ([A-Z]{3}(?:, [A-Z]{3})*)/, 'fault.among'],
   [/^`currencies` must have at least one/, 'fault.empty'],
   [/^`values` must have at least one value/, 'fault.values'],
+  [/^was changed in the live copy too/, 'fault.live'],
   [/^must be true or false/, 'fault.boolean'],
   [/^must name (?:a resource|resources) of the blueprint/, 'fault.gone'],
   [/^there is no member with the id/, 'fault.member'],
@@ -75,6 +77,13 @@ export function faultText(message: string): string {
 /** All messages of a rejected body, each under its field. */
 export const faultTexts = (fields: Record<string, string[]>): Record<string, string[]> =>
   Object.fromEntries(Object.entries(fields).map(([slug, messages]) => [slug, [...new Set(messages.map(faultText))]]));
+
+/** Why one resource was refused: each field by its name, if it is about fields. */
+export function whyRefused(blueprint: Blueprint, { code, message, fields = {} }: ErrorBody): string {
+  const named = blueprint.fields.filter(({ slug }) => fields[slug]).map(({ slug, name }) => `${name}: ${faultText(fields[slug]![0] ?? '')}`);
+  if (named.length > 0) return named.join('; ');
+  return (locale.language === 'en' ? message : codeText(code)) || message;
+}
 
 /** What a code of the server means to somebody who cannot change the request. */
 const CODES: Record<string, Key> = {

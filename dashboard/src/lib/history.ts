@@ -41,10 +41,21 @@ interface Answer {
   changes?: Record<string, { from: Json; to: Json }>;
 }
 
+export interface Numbered {
+  number: number;
+  /** The version that this one changed. */
+  before: number;
+}
+
+/** The version that one changed: what the site shows does not follow from drafts. Numbers of revisions have no gaps. */
+export function beforeOf({ number, op }: Revision, known: Revision[]): number {
+  const earlier = known.filter((one) => one.number < number && (op === 'edited' || one.op !== 'edited'));
+  return earlier.length > 0 ? Math.max(...earlier.map((one) => one.number)) : number - 1;
+}
+
 /** One version, with what differs from another one. */
-export async function openRevision(editing: Editing, number: number, comparison: Comparison): Promise<OpenRevision> {
-  // Numbers of revisions have no gaps.
-  const compare = { now: 'live', before: String(number - 1), whole: null }[comparison];
+export async function openRevision(editing: Editing, { number, before }: Numbered, comparison: Comparison): Promise<OpenRevision> {
+  const compare = { now: editing.usesCopy ? 'working' : 'live', before: String(before), whole: null }[comparison];
   const { data, changes = {} } = await get<Answer>(url(editing, `/${number}`, compare ? { compare } : {}));
   const found = editing.blueprint.fields.flatMap((field): FieldChange[] => {
     const one = changes[field.slug];

@@ -26,6 +26,8 @@ export interface ListState {
 export const DEFAULT_SORT = '-updated_at';
 export const PER_PAGE = 25;
 export const SYSTEM_COLUMNS = ['published_at', 'created_at', 'updated_at', 'id'] as const;
+/** What conditions can be about, besides fields. */
+export const SYSTEM_NAMES = ['published', ...SYSTEM_COLUMNS] as const;
 
 const ARRAYS: FieldType[] = ['multi-enum', 'references'];
 const ORDERED: FieldType[] = ['number', 'money', 'duration', 'date', 'datetime', 'text', 'slug'];
@@ -44,6 +46,16 @@ export function operatorsOf(type: FieldType | 'system-date' | 'published' | 'id'
   if (ORDERED.includes(type)) operators.push('gt', 'gte', 'lt', 'lte', 'between');
   if (type === 'enum') operators.unshift(...operators.splice(2, 2));
   return [...operators, 'null'];
+}
+
+/** What is edited and not published, of working copies only. A field of that name comes first, as at the server. */
+export const EDITED = 'working_copy';
+export const filtersEdited = (blueprint: Blueprint): boolean => (blueprint.working_copy ?? false) && !blueprint.fields.some((field) => field.slug === EDITED);
+
+/** The conditions that a table of the site cannot have are left out. */
+export function withoutEdited(groups: Condition[][]): Condition[][] {
+  if (!groups.some((group) => group.some((one) => one.field === EDITED))) return groups;
+  return groups.map((group) => group.filter((one) => one.field !== EDITED)).filter((group) => group.length > 0);
 }
 
 const FILTER = /^filter(?:\[\$or\]\[(\d+)\])?\[([^\]$]+)\](?:\[([a-z_]+)\])?$/;

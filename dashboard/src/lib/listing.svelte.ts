@@ -3,7 +3,7 @@
 import { aborted } from './api';
 import { fieldOf, hasCopies, titleField } from './blueprints.svelte';
 import { forget, page as fetchPage, peek, prefetch } from './pages';
-import { formatList, parseList, requestOf, usualColumns, type ListState } from './list';
+import { filtersEdited, formatList, parseList, requestOf, usualColumns, withoutEdited, type ListState } from './list';
 import { route } from './router.svelte';
 import { explain } from './toasts.svelte';
 import { askTitles, remember, rememberIncluded } from './titles.svelte';
@@ -30,7 +30,8 @@ export class Listing {
 
   /** An address or a view may be older than the blueprint's setting, or come from somebody with other rights. */
   private allowed(state: ListState): ListState {
-    return { ...state, working: state.working && hasCopies(this.blueprint) };
+    const working = state.working && hasCopies(this.blueprint);
+    return { ...state, working, groups: working || !filtersEdited(this.blueprint) ? state.groups : withoutEdited(state.groups) };
   }
 
   get title() {

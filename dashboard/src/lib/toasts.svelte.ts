@@ -22,9 +22,18 @@ class Toasts {
   private readonly timers = new Map<number, ReturnType<typeof setTimeout>>();
 
   show(text: string, tone: Toast['tone'] = 'good', action?: Toast['action']): void {
-    const toast: Toast = { id: next++, text, tone, action };
+    this.add({ id: next++, text, tone, action });
+  }
+
+  /** A message that goes with what it is about: returns what `close` takes. */
+  offer(text: string, action: Toast['action']): number {
+    return this.add({ id: next++, text, tone: 'plain', action });
+  }
+
+  private add(toast: Toast): number {
     this.list = [...this.list.slice(-3), toast];
     this.release(toast);
+    return toast.id;
   }
 
   /** Shows what is being done until it is done. */

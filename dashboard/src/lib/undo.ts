@@ -1,5 +1,5 @@
 // Says what was done, with a button that takes it back. It must not know any component.
-import { publishAgain } from './bulk';
+import { publishAgain, takeBackPlans, type PlanReport } from './bulk';
 import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
 import { href, route } from './router.svelte';
@@ -34,6 +34,22 @@ async function bringBack(items: Waiting[]): Promise<void> {
 export function sayUnpublished(blueprint: string, dates: Map<string, string>, said: string): void {
   if (dates.size === 0) return toasts.show(said);
   toasts.show(said, 'good', { label: t('undo'), run: () => void republish(blueprint, dates) });
+}
+
+/** Publications were planned. Undo takes the plans back. */
+export function sayPlanned(blueprint: string, report: PlanReport, when: string): void {
+  toasts.show(t('bulk.done.planned', { count: report.done, when }), 'good', { label: t('undo'), run: () => void unplan(blueprint, report) });
+}
+
+async function unplan(blueprint: string, report: PlanReport): Promise<void> {
+  try {
+    const failed = await takeBackPlans(blueprint, report);
+    refresh();
+    if (failed > 0) toasts.show(t('undo.plan.partly', { done: report.done - failed, failed }), 'bad');
+    else toasts.show(t('undo.plan', { count: report.done }));
+  } catch (error) {
+    showError(error);
+  }
 }
 
 async function republish(blueprint: string, dates: Map<string, string>): Promise<void> {

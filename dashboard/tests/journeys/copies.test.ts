@@ -1,59 +1,10 @@
 // A published entry is changed without the site seeing it, and published when it is ready: working copies, with the keyboard.
-import axe from 'axe-core';
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
-import { api, choose, closeBrowser, create, field, open, press, read, settled, signedIn, toast, URL_BASE } from '../browser';
+import { api, choose, closeBrowser, create, field, open, press, read, signedIn, toast } from '../browser';
+import { DATE, input, isSound, makeCopied, siteOf, status, working } from '../copies';
 
 after(closeBrowser);
-
-const DATE = '2020-02-03T04:05:06.000+00:00';
-const FIELDS = [
-  { name: 'Text', slug: 'text', type: 'text', required: true },
-  { name: 'Summary', slug: 'summary', type: 'text' },
-];
-
-async function makeCopied(slug: string, more: Record<string, unknown> = {}): Promise<void> {
-  const answer = await api('POST', '/v2/blueprints', { name: slug, slug, record_title: 'text', working_copy: true, fields: FIELDS, ...more });
-  assert.equal(answer.status, 201, JSON.stringify(answer.body));
-}
-
-/** What a site is answered, which sees published entries only. */
-async function siteOf(blueprint: string): Promise<(id: string) => Promise<Record<string, unknown>>> {
-  const token = await api<{ data: { secret: string } }>('POST', '/v2/tokens', { name: `site of ${blueprint}`, abilities: ['view'] });
-  assert.equal(token.status, 201, JSON.stringify(token.body));
-  return async (id) => {
-    const answer = await fetch(`${URL_BASE}/v2/resources/${blueprint}/${id}`, { headers: { authorization: `Bearer ${token.body.data.secret}` } });
-    assert.equal(answer.status, 200);
-    return ((await answer.json()) as { data: { attributes: Record<string, unknown> } }).data.attributes;
-  };
-}
-
-interface Copied {
-  published_at: string | null;
-  attributes: Record<string, unknown>;
-  working_copy: { publish_at: string | null } | null;
-}
-const working = async (blueprint: string, id: string, query = ''): Promise<Copied> => (await api<{ data: Copied }>('GET', `/v2/resources/${blueprint}/${id}?copy=working${query}`)).body.data;
-
-/** Nothing for axe to say, and nothing that scrolls sideways on a narrow screen. */
-async function isSound(page: Page, name: string): Promise<void> {
-  await settled(page);
-  if (process.env.COPIES_SHOTS) await page.screenshot({ path: `${process.env.COPIES_SHOTS}/${name}.png` });
-  // The content security policy lets nothing be added to the page but by the debugger.
-  await page.evaluate(axe.source);
-  const { violations } = await page.evaluate(async () => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false, resultTypes: ['violations'] }));
-  assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes[0]?.html.slice(0, 160)}`), [], name);
-  const before = page.viewportSize()!;
-  await page.setViewportSize({ width: 360, height: 740 });
-  await settled(page);
-  if (process.env.COPIES_SHOTS) await page.screenshot({ path: `${process.env.COPIES_SHOTS}/${name}-360.png` });
-  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true, `${name} scrolls sideways`);
-  await page.setViewportSize(before);
-}
-
-const input = (page: Page, slug: string) => field(page, slug).getByRole('textbox');
-const status = (page: Page, text: string) => page.locator('.top .badge').getByText(text, { exact: true }).waitFor();
 
 test('a published entry is corrected without changing the site, and published', async () => {
   await makeCopied('copied');
@@ -258,7 +209,7 @@ test('an earlier version comes back into the draft, and Undo brings the draft ba
   const { page, context, troubles } = await signedIn('Hana', 'editor');
   await open(page, `/content/remembered/${id}`);
   await status(page, 'Published · edited');
-  await page.locator('.revision').nth(1).press('Enter');
+  await page.locator('.revision').last().press('Enter');
   await page.getByRole('dialog').locator('ins', { hasText: 'new' }).waitFor();
   await press(page, 'Restore this version');
   await page.locator('.toast', { hasText: /^\s*The earlier version is back\.(?! Your site)/ }).waitFor();
@@ -288,11 +239,12 @@ test('a table shows the site or what is being worked on, and publishes it', asyn
   assert.doesNotMatch(await row('Second').innerText(), /edited/);
   await isSound(page, 'table');
 
-  await row('First, corrected').getByRole('checkbox').press('Space');
-  await press(page, 'Publish');
+  await page.getByLabel('Select all rows').press('Space');
+  await press(page, 'Publish changes');
   await page.getByRole('dialog').waitFor();
   await press(page, 'Publish');
   await toast(page, '1 entry published.');
+  await toast(page, '1 entry had no changes to publish.');
   await row('First, corrected').getByText('Published', { exact: true }).waitFor();
   assert.equal((await site(ids[0]!)).text, 'First, corrected');
   await page.goBack();
