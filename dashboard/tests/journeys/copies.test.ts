@@ -267,7 +267,7 @@ test('a table shows the site or what is being worked on, and publishes it', asyn
 
   // Where there are no working copies, there is nothing to choose, whatever the address says.
   const other = await signedIn('Una', 'editor');
-  await open(other.page, '/content/articles?copy=working');
+  await open(other.page, '/content/authors?copy=working');
   await other.page.locator('tbody a.title').first().waitFor();
   assert.equal(await other.page.getByRole('button', { name: 'Working', exact: true }).count(), 0);
   await other.context.close();

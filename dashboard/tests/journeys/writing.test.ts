@@ -61,7 +61,7 @@ test('an editor writes, illustrates, translates and publishes an article, and fi
   await page.getByText('Not translated').first().waitFor();
   await field(page, 'title').getByRole('textbox').fill('Ein Buch von Hand binden');
   await field(page, 'slug').getByRole('textbox').fill('ein-buch-von-hand-binden');
-  await page.getByRole('button', { name: 'Save changes' }).click();
+  await page.getByRole('button', { name: 'Publish changes' }).click();
   await toast(page, 'Your site shows it now');
 
   const english = (await read('articles', id)).attributes;
@@ -263,7 +263,7 @@ async function relate(page: import('playwright-core').Page, slug: string): Promi
 async function assertFault(page: import('playwright-core').Page, slug: string): Promise<void> {
   const row = field(page, slug);
   assert.ok((await row.locator('.fault li').allInnerTexts()).join('').trim().length > 5, `${slug} has no message`);
-  assert.ok((await row.locator(`[aria-describedby="field-${slug}-error"]`).count()) > 0, `${slug} is not described by its message`);
+  assert.ok((await row.locator(`[aria-describedby~="field-${slug}-error"]`).count()) > 0, `${slug} is not described by its message`);
   assert.ok((await row.locator('[aria-invalid=true], .invalid').count()) > 0, `${slug} is not marked as invalid`);
 }
 
