@@ -145,7 +145,7 @@ export function htmlDifferences(from: string, to: string): string | null {
   if (!runs) return null;
   let [html, removed] = ['', ''];
   const flush = (): void => {
-    const text = html.endsWith('>') ? removed.replace(/^(<br>)+/, '') : removed;
+    const text = html === '' || html.endsWith('>') ? removed.replace(/^(<br>)+/, '') : removed;
     if (text.replaceAll('<br>', '').trim()) html += `<del>${text}</del>`;
     removed = '';
   };
@@ -169,7 +169,7 @@ export function htmlDifferences(from: string, to: string): string | null {
 }
 
 /** The elements and texts at the top of HTML. */
-function blocksOf(html: string): string[] {
+export function blocksOf(html: string): string[] {
   const blocks: string[] = [];
   let [depth, block] = [0, ''];
   for (const [whole, close, name] of html.matchAll(TAGS_OR_TEXT)) {

@@ -53,14 +53,12 @@ export function beforeOf({ number, op }: Revision, known: Revision[]): number {
   return earlier.length > 0 ? Math.max(...earlier.map((one) => one.number)) : number - 1;
 }
 
-/** One version, with what differs from another one. */
+/** One version, with what it changed if that is asked for. What the entry says now is known without asking. */
 export async function openRevision(editing: Editing, { number, before }: Numbered, comparison: Comparison): Promise<OpenRevision> {
-  const compare = { now: editing.usesCopy ? 'working' : 'live', before: String(before), whole: null }[comparison];
-  const { data, changes = {} } = await get<Answer>(url(editing, `/${number}`, compare ? { compare } : {}));
+  const { data, changes = {} } = await get<Answer>(url(editing, `/${number}`, comparison === 'before' ? { compare: String(before) } : {}));
   const found = editing.blueprint.fields.flatMap((field): FieldChange[] => {
     const one = changes[field.slug];
-    if (!one) return [];
-    return [comparison === 'now' ? { field, older: one.from, newer: one.to } : { field, older: one.to, newer: one.from }];
+    return one ? [{ field, older: one.to, newer: one.from }] : [];
   });
   return { values: data.attributes, changes: found };
 }

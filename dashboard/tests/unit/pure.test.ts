@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
 import { htmlDifferences, shortened, textDifferences } from '../../src/lib/differences';
+import { passagesOf } from '../../src/lib/passages';
 import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { locale } from '../../src/lib/i18n.svelte';
@@ -321,4 +322,23 @@ test('texts that have nothing in common are not compared for long', () => {
   const start = Date.now();
   assert.equal(textDifferences(from!, to!), null);
   assert.ok(Date.now() - start < 3000);
+});
+
+test('paragraphs that differ are brought back one by one', () => {
+  const rich = { slug: 'rich', type: 'rich-text' } as Field;
+  const older = '<p>One</p>\n<p>Two</p>\n<h2>Three</h2>\n<p>Four</p>';
+  const newer = '<p>One!</p>\n<p>Two</p>\n<p>Four</p>\n<p>Five</p>';
+  const passages = passagesOf(rich, older, newer);
+  assert.deepEqual(passages.map((one) => [one.older.trim(), one.newer.trim()]), [['<p>One</p>', '<p>One!</p>'], ['<h2>Three</h2>', ''], ['', '<p>Five</p>']]);
+  assert.equal(passages[0]!.broughtBack, newer.replace('One!', 'One'));
+  assert.equal(passages[1]!.broughtBack, newer.replace('\n<p>Four', '\n<h2>Three</h2>\n<p>Four'));
+  assert.equal(passages[2]!.broughtBack, newer.replace('\n<p>Five</p>', ''));
+  // Neighbours that both changed are two passages.
+  assert.equal(passagesOf(rich, '<p>a</p><p>b</p>', '<p>c</p><p>d</p>').length, 2);
+  // A single one is the whole difference, and only texts have passages.
+  assert.deepEqual(passagesOf(rich, '<p>a</p><p>b</p>', '<p>a</p><p>c</p>'), []);
+  assert.deepEqual(passagesOf(rich, null, newer), []);
+  assert.deepEqual(passagesOf({ slug: 'choices', type: 'multi-enum' } as Field, ['a'], ['b']), []);
+  const lines = passagesOf({ slug: 'text', type: 'text' } as Field, 'a\nb\nc', 'x\nb\ny');
+  assert.deepEqual(lines.map((one) => one.broughtBack), ['a\nb\ny', 'x\nb\nc']);
 });
