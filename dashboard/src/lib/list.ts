@@ -52,6 +52,10 @@ export function operatorsOf(type: FieldType | 'system-date' | 'published' | 'id'
 export const EDITED = 'working_copy';
 export const filtersEdited = (blueprint: Blueprint): boolean => (blueprint.working_copy ?? false) && !blueprint.fields.some((field) => field.slug === EDITED);
 
+/** The buttons of the toolbar stand for these conditions: published, drafts, edited. */
+export const isStatus = (blueprint: Blueprint, { field, op, value }: Condition): boolean =>
+  (field === 'published_at' && op === 'null') || (field === EDITED && op === 'eq' && value === 'true' && filtersEdited(blueprint));
+
 /** The conditions that a table of the site cannot have are left out. */
 export function withoutEdited(groups: Condition[][]): Condition[][] {
   if (!groups.some((group) => group.some((one) => one.field === EDITED))) return groups;

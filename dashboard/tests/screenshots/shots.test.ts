@@ -46,7 +46,7 @@ async function someMistakes(page: Page, id: string): Promise<void> {
   const article = `/v2/resources/articles/${id}`;
   const { data } = (await (await page.request.get(article)).json()) as { data: { attributes: { title: string; body: string; reading_minutes: number } } };
   const { title, body, reading_minutes } = data.attributes;
-  const first = body.replace(/\bthe\b/, 'each and every').replace('</p>', ' A sentence that was cut later.</p>');
+  const first = body.replace(/\bthe\b/, 'each and every').replace('</p>', ' A sentence that was cut later.</p>').replace(/(<\/p>[^]*?)<\/p>/, '$1 So was this one.</p>');
   await write(page, 'PATCH', article, { attributes: { title: title.replace(/^\S+/, 'A first draft of'), body: first, reading_minutes: reading_minutes + 3 } });
   await write(page, 'PATCH', article, { attributes: { title, reading_minutes } });
   await write(page, 'PATCH', article, { attributes: { body } });
@@ -56,9 +56,35 @@ async function someMistakes(page: Page, id: string): Promise<void> {
 
 /** A correction of the published article that the site does not show yet. */
 async function someDraft(page: Page, id: string): Promise<void> {
-  const blueprint = (await (await page.request.get('/v2/blueprints/articles')).json()) as { data: object };
-  await write(page, 'PUT', '/v2/blueprints/articles', { ...blueprint.data, working_copy: true });
-  await write(page, 'PATCH', `/v2/resources/articles/${id}?copy=working`, { attributes: { title: 'DISPLAYBIND, corrected' } });
+  const article = `/v2/resources/articles/${id}?copy=working`;
+  const { data } = (await (await page.request.get(article)).json()) as { data: { attributes: { body: string } } };
+  await write(page, 'PATCH', article, { attributes: { title: 'DISPLAYBIND, corrected', body: data.attributes.body.replace('</p>', ' It is a hint, not a promise.</p>') } });
+  const others = (await (await page.request.get('/v2/resources/articles?per_page=3&sort=title&fields=id,attributes.title')).json()) as { data: { id: string; attributes: { title: string } }[] };
+  for (const { id: other, attributes } of others.data) await write(page, 'PATCH', `/v2/resources/articles/${other}?copy=working`, { attributes: { title: `${attributes.title}, corrected` } });
+  await write(page, 'POST', `/v2/resources/articles/${others.data[0]!.id}/publish`, { at: new Date(Date.now() + 86_400_000).toISOString() });
+}
+
+/** From the draft to the site: what differs, when it is published, and what else is edited. */
+async function ofDrafts(page: Page, id: string): Promise<void> {
+  const shoot = (name: string): Promise<Buffer> => page.waitForTimeout(900).then(() => page.screenshot({ path: path.join(folder, `dashboard-${name}.png`) }));
+  await open(page, `/content/articles/${id}`);
+  await page.locator('.prose').waitFor();
+  await shoot('working-copy');
+  const choose = async (name: string): Promise<void> => {
+    await page.getByRole('button', { name: 'More', exact: true }).click();
+    await page.getByRole('button', { name }).click();
+  };
+  await choose('Compare with the site…');
+  await page.locator('dialog ins').first().waitFor();
+  await shoot('compare');
+  await page.keyboard.press('Escape');
+  await choose('Publish changes at a moment…');
+  await page.locator('dialog').getByText(/^Your site shows the changes/).waitFor();
+  await shoot('plan');
+  await page.keyboard.press('Escape');
+  await open(page, '/content/articles?copy=working&filter[working_copy][eq]=true');
+  await page.locator('tbody .badge').first().waitFor();
+  await shoot('edited');
 }
 
 const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
@@ -116,10 +142,7 @@ test('a picture of every screen', async () => {
   await person.page.locator('.entry').first().waitFor();
   await person.page.screenshot({ path: path.join(folder, 'dashboard-trash.png') });
   await someDraft(person.page, id);
-  await open(person.page, `/content/articles/${id}`);
-  await person.page.locator('.prose').waitFor();
-  await person.page.waitForTimeout(900);
-  await person.page.screenshot({ path: path.join(folder, 'dashboard-working-copy.png') });
+  await ofDrafts(person.page, id);
   const phone = await signedIn('Ada', 'owner', { width: 360, height: 740 });
   await open(phone.page, `/content/articles/${id}`);
   await phone.page.locator('.prose').waitFor();
