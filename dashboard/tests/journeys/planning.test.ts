@@ -112,6 +112,11 @@ test('a publication that failed at its moment says why, in the entry and in the 
   await open(page, '/content/planned-failed?copy=working');
   await page.locator('tbody').getByText('Publication failed').waitFor();
   await isSound(page, 'failed-table');
+  await open(page, '/');
+  const edited = page.locator('section', { has: page.getByRole('heading', { name: 'Edited, not published' }) });
+  await edited.getByRole('link', { name: /Twelve.*Publication failed/ }).waitFor();
+  await isSound(page, 'home');
+  await page.goBack();
   await page.getByRole('link', { name: 'Twelve' }).press('Enter');
   await page.getByText(/^These changes were to be published .* Text: was changed on your site meanwhile/).waitFor();
   await status(page, 'Publication failed');
