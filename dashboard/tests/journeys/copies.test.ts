@@ -181,6 +181,10 @@ test('drafts are written in place, unpublishing keeps a working copy, and each l
   await toast(page, 'Published. Your site shows it now.');
   assert.equal((await site(id)).text, 'Aside');
   assert.notEqual((await working('phases', id, '&variant=de')).working_copy, null);
+  const languages = page.locator('aside section', { has: page.getByRole('heading', { name: 'Languages' }) });
+  await page.reload();
+  await languages.getByRole('button', { name: /Deutsch.*Edited/ }).waitFor();
+  assert.equal(await languages.getByText('Edited').count(), 1, 'the main language is published');
   await page.getByLabel('Language').first().selectOption('de');
   await status(page, 'Published · edited');
   assert.equal(await input(page, 'text').inputValue(), 'Beiseite');

@@ -175,7 +175,7 @@ test('a screen needs few requests', async () => {
     ['home', '/', 2 + Math.min(24, blueprints + 8)],
     ['table, the next page, no titles of relations', '/content/articles?columns=title,author', 4],
     ['table with counts', '/content/articles?filter[kind][eq]=article', 6],
-    ['editor: entry, languages, uses, neighbors, titles, history', `/content/articles/${article}`, 2 + 6],
+    ['editor: entry, languages on the site and edited, uses, neighbors, titles, history', `/content/articles/${article}`, 2 + 7],
   ];
   for (const [name, address, limit] of most) {
     const seen = await requestsOf(page, () => open(page, address));
