@@ -1,5 +1,5 @@
 // Says what was done, with a button that takes it back. It must not know any component.
-import { publishAgain, takeBackPlans, type PlanReport } from './bulk';
+import { publishAgain, runBulk, takeBackPlans, type PlanReport } from './bulk';
 import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
 import { href, route } from './router.svelte';
@@ -47,6 +47,25 @@ async function unplan(blueprint: string, report: PlanReport): Promise<void> {
     refresh();
     if (failed > 0) toasts.show(t('undo.plan.partly', { done: report.done - failed, failed }), 'bad');
     else toasts.show(t('undo.plan', { count: report.done }));
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Resources were published. Those that were drafts become drafts again, and the others get the dates back that they had. */
+export function sayPublished(blueprint: string, ids: string[], before: Map<string, string>): void {
+  toasts.show(t('bulk.done.publish', { count: ids.length }), 'good', { label: t('undo'), run: () => void unpublish(blueprint, ids, before) });
+}
+
+async function unpublish(blueprint: string, ids: string[], before: Map<string, string>): Promise<void> {
+  try {
+    const changed = new Set(ids);
+    const dates = new Map([...before].filter(([id]) => changed.has(id)));
+    const drafts = ids.filter((id) => !dates.has(id));
+    const failed = (await publishAgain(blueprint, dates)) + (await runBulk(blueprint, 'unpublish', drafts, () => {})).failed.length;
+    refresh();
+    if (failed > 0) toasts.show(t('undo.unpublish.partly', { done: ids.length - failed, failed }), 'bad');
+    else toasts.show(t('undo.unpublish', { count: ids.length }));
   } catch (error) {
     showError(error);
   }

@@ -188,6 +188,18 @@ test('a table finds what is edited and not published, and publishes the changes 
   await page.getByRole('button', { name: 'Clear', exact: false }).first().press('Enter');
   await total('3 entries');
 
+  // The table of the site publishes drafts only, and says so.
+  await page.getByRole('button', { name: 'Site', exact: true }).press('Enter');
+  await page.getByRole('link', { name: 'Edited', exact: true }).waitFor();
+  for (const text of ['Edited', 'Untouched']) await page.getByRole('checkbox', { name: `Select ${text}`, exact: true }).press('Space');
+  await press(page, 'Publish');
+  await dialog(page).getByText('Changes that are not published yet stay drafts.', { exact: false }).waitFor();
+  await press(page, 'Publish');
+  await toast(page, '2 entries were published already.');
+  assert.equal(await page.locator('.toast', { hasText: 'published.' }).count(), 0);
+  assert.notEqual((await working('bulk-planned', ids[0]!)).working_copy, null);
+  await page.getByRole('button', { name: 'Working', exact: true }).press('Enter');
+
   await page.getByLabel('Select all rows').press('Space');
   await press(page, 'Publish changes');
   await dialog(page).getByLabel('Date and time').fill(LATER);

@@ -240,6 +240,9 @@ test('several entries are published at a date, and the words say what happens', 
     await page.locator('dialog').getByRole('button', { name: scheduled ? 'Schedule' : 'Publish', exact: true }).click();
     await toast(page, '2 entries published');
     for (const id of ids) assert.equal((await read(slug, id)).published_at?.slice(0, 7), '2099-05');
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+    await toast(page, '2 entries are as they were before.');
+    assert.deepEqual(await Promise.all(ids.map(async (id) => (await read(slug, id)).published_at)), [null, '2024-01-01T00:00:00.000+00:00']);
     await context.close();
   }
 });
