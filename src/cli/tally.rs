@@ -18,6 +18,8 @@ use super::rejects::Rejects;
 const MAX_PRINTED: usize = 5;
 /// The number of messages that a check prints, which writes no such file.
 const MAX_PRINTED_OF_CHECK: usize = 100;
+/// The number of fields of an item whose errors are printed.
+const MAX_FIELDS: usize = 5;
 
 /// Phrases in the server's messages, and their equivalents for cells.
 const IN_CELLS: [(&str, &str); 2] = [
@@ -76,8 +78,7 @@ impl Tally {
     /// Notes the items that are sent, and counts the broken rows.
     pub(super) fn add(&mut self, batch: Batch) {
         for BrokenRow { origin, message } in batch.broken {
-            let message = json!({ "message": message });
-            self.reject(&origin, &[], message);
+            self.reject(&origin, &[], &message, &json!({ "message": message }));
         }
         for (line, origin) in lines(&batch.lines).zip(batch.origins) {
             self.are_known = self.are_known
@@ -104,22 +105,24 @@ impl Tally {
     pub(super) fn fail(&mut self, index: u64, error: &Value) {
         let unknown = || (Origin { place: index + 1, row: None }, Box::default());
         let (origin, line) = self.pending.remove(&index).unwrap_or_else(unknown);
-        let mut error = error.clone();
-        if let (Some(_), Value::String(message)) = (&origin.row, &mut error["message"]) {
-            *message = in_cells(message);
+        let message = reasons(error);
+        if origin.row.is_none() {
+            return self.reject(&origin, &line, &message, error);
         }
-        self.reject(&origin, &line, error);
+        let mut error = error.clone();
+        let message = in_cells(&message);
+        error["message"] = Value::String(message.clone());
+        self.reject(&origin, &line, &message, &error);
     }
 
-    fn reject(&mut self, origin: &Origin, line: &[u8], error: Value) {
+    fn reject(&mut self, origin: &Origin, line: &[u8], message: &str, error: &Value) {
         self.failed += 1;
-        let message = error["message"].as_str().unwrap_or_default();
         let most = if self.rejects.is_some() { MAX_PRINTED } else { MAX_PRINTED_OF_CHECK };
         if self.messages.len() < most {
             self.messages.push(placed(self.unit, origin.place, message));
         }
         if let Some(rejects) = &mut self.rejects {
-            rejects.add(line, origin.row.as_deref(), &error);
+            rejects.add(line, origin.row.as_deref(), error);
         }
     }
 
@@ -219,6 +222,25 @@ impl Tally {
             },
         }
     }
+}
+
+/// Returns the message of an error. One about several fields only names them; here each follows with what is wrong with it.
+fn reasons(error: &Value) -> String {
+    let message = error["message"].as_str().unwrap_or_default();
+    let Some(fields) = error["fields"].as_object().filter(|fields| fields.len() > 1) else {
+        return message.to_owned();
+    };
+    let begin = message.split_once(": ").map_or(message, |(begin, _)| begin);
+    let reasons: Vec<String> = fields
+        .iter()
+        .take(MAX_FIELDS)
+        .map(|(slug, texts)| format!("`{slug}` {}", texts[0].as_str().unwrap_or_default()))
+        .collect();
+    let more = match fields.len() - reasons.len() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    format!("{begin}: {}{more}", reasons.join("; "))
 }
 
 /// Rewrites a message about a value in terms of cells.

@@ -106,6 +106,29 @@ fn a_table_becomes_resources_and_a_second_import_updates_them() {
 }
 
 #[test]
+fn an_import_prints_what_is_wrong_with_each_of_several_fields() {
+    let server = Server::start();
+    products(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let items = [
+        ("p.csv", "sku,stock,price\na1,many,much\n", "must be an amount with a currency"),
+        (
+            "p.ndjson",
+            "{\"attributes\":{\"sku\":\"a1\",\"stock\":\"many\",\"price\":5}}\n",
+            "must be an object with the keys",
+        ),
+    ];
+    for (file, text, price) in items {
+        std::fs::write(folder.path().join(file), text).unwrap();
+        let imported = fails(&run_in(folder.path(), &server, &["import", "products", file], ""));
+        let (_, reasons) = imported.split_once("2 fields are not valid: `stock` must be a number").unwrap();
+        assert!(reasons.contains(&format!("; `price` {price}")), "{imported}");
+    }
+    let rejected = std::fs::read_to_string(folder.path().join("p.csv.rejected.csv")).unwrap();
+    assert!(rejected.contains("`stock` must be a number"), "{rejected}");
+}
+
+#[test]
 fn what_export_writes_as_csv_or_json_can_be_imported() {
     let server = Server::start();
     products(&server);
