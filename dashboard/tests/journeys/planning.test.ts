@@ -101,15 +101,15 @@ test('what is not ready or would replace newer values is not planned without a w
 });
 
 test('a publication that failed at its moment says why, in the entry and in the table', async () => {
-  await makeCopied('planned-failed');
-  const site = await siteOf('planned-failed');
-  const id = await create('planned-failed', { text: 'Ten' }, DATE);
-  await edit('planned-failed', id, { text: 'Twelve' });
-  await api('POST', `/v2/resources/planned-failed/${id}/publish`, { at: new Date(Date.now() + 1500).toISOString() });
-  await api('PATCH', `/v2/resources/planned-failed/${id}`, { attributes: { text: 'Eleven' } });
-  await until(async () => (await working('planned-failed', id)).working_copy?.publish_failed !== undefined);
+  await makeCopied('a-failed');
+  const site = await siteOf('a-failed');
+  const id = await create('a-failed', { text: 'Ten' }, DATE);
+  await edit('a-failed', id, { text: 'Twelve' });
+  await api('POST', `/v2/resources/a-failed/${id}/publish`, { at: new Date(Date.now() + 1500).toISOString() });
+  await api('PATCH', `/v2/resources/a-failed/${id}`, { attributes: { text: 'Eleven' } });
+  await until(async () => (await working('a-failed', id)).working_copy?.publish_failed !== undefined);
   const { page, context, troubles } = await signedIn('Una', 'editor');
-  await open(page, '/content/planned-failed?copy=working');
+  await open(page, '/content/a-failed?copy=working');
   await page.locator('tbody').getByText('Publication failed').waitFor();
   await isSound(page, 'failed-table');
   await open(page, '/');

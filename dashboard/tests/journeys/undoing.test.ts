@@ -253,7 +253,7 @@ test('earlier versions are compared by words, and fields or all of it come back'
   await page.getByText('Not saved yet').first().waitFor();
   assert.equal((await read('past-notes', id)).attributes.text, 'The new house');
   await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await toast(page, 'Saved.');
   assert.deepEqual((await read('past-notes', id)).attributes, { text: 'The old house', body: '<p>It stands on a hill.</p><p>Nobody lives there.</p>', count: 7 });
 
   // The dialog shows the changes of one version, and the whole version.
