@@ -126,7 +126,11 @@ fn lists_of_working_copies_are_over_exactly_their_values() {
         ids.push(server.create("notes", json!({ "title": title, "rank": rank, "code": title })));
     }
     server.patch(&format!("{}?variant=de", path(&ids[3])), &json!({ "attributes": { "title": "Dattel" } })).expect(200);
+    // The order by dates needs different ones.
+    let pause = || std::thread::sleep(std::time::Duration::from_millis(2));
+    pause();
     edit(&server, &ids[0], json!({ "title": "zebra apple", "rank": 30 })).expect(200);
+    pause();
     edit(&server, &ids[2], json!({ "rank": null, "see": ids[0] })).expect(200);
     let of_german = json!({ "attributes": { "title": "Ananas" } });
     server.patch(&format!("{}?copy=working&variant=de", path(&ids[3])), &of_german).expect(200);

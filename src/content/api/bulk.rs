@@ -58,7 +58,7 @@ impl ResourceWriter {
             self.copy.require_live("do this")?;
         }
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
-        let published = bulk::check_body(operation, &parsed)?;
+        let published = bulk::check_body(operation, &self.collection.blueprint, self.copy, &parsed)?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish(), copy_kind: self.copy };
         let prepare =
             move |preparation: Preparation<'_>, body: serde_json::Value| bulk::items(preparation, terms, body);

@@ -11,7 +11,7 @@ use crate::command::{Extent, Item, Publication, Update};
 use crate::data::refusals::no_resource;
 use crate::data::version::IfMatch;
 use crate::prepare::body::{self, Preparation, UpdateTerms, kind_of, object, unknown_keys};
-use crate::prepare::working;
+use crate::prepare::working::PublicationTerms;
 
 /// The maximum number of items in a request.
 const MAX_ITEMS: usize = 100;
@@ -72,14 +72,26 @@ impl Operation {
     }
 }
 
+/// The keys of a bulk publication of working copies.
+const PUBLICATION_KEYS: [&str; 5] = ["ids", "variants", "published_at", "at", "force"];
+
 /// Checks the request as a whole: its keys and its number of items. Returns how publication dates change.
 ///
 /// # Errors
 /// `VALIDATION_FAILED`, `BULK_LIMIT_EXCEEDED`.
-pub(crate) fn check_body(operation: Operation, body: &Value) -> Result<Publication> {
+pub(crate) fn check_body(
+    operation: Operation,
+    blueprint: &Blueprint,
+    copy_kind: CopyKind,
+    body: &Value,
+) -> Result<Publication> {
     let object = object(body)?;
     let key = operation.items_key();
-    let mut errors = unknown_keys(object, operation.known_keys(), &[]);
+    let is_of_working_copies = operation == Operation::Publish && copy_kind == CopyKind::Working;
+    let mut errors = match is_of_working_copies {
+        true => PublicationTerms::read(blueprint, object, &PUBLICATION_KEYS).1,
+        false => unknown_keys(object, operation.known_keys(), &[]),
+    };
     match object.get(key) {
         Some(Value::Array(items)) if (1..=MAX_ITEMS).contains(&items.len()) => {}
         Some(Value::Array(items)) => {
@@ -93,6 +105,7 @@ pub(crate) fn check_body(operation: Operation, body: &Value) -> Result<Publicati
         }
     }
     let published = match operation {
+        Operation::Publish if is_of_working_copies => Publication::Keep,
         Operation::Publish => publish_date(object, &mut errors),
         Operation::Unpublish => Publication::Draft,
         Operation::Create | Operation::Update | Operation::Delete => Publication::Keep,
@@ -130,7 +143,21 @@ pub(crate) struct BulkTerms {
 /// Prepares the items of a body that [`check_body`] has accepted.
 pub(crate) fn items(preparation: Preparation<'_>, terms: BulkTerms, mut body: Value) -> Vec<Item> {
     let Value::Array(entries) = body[terms.operation.items_key()].take() else { return Vec::new() };
+    if terms.operation == Operation::Publish && terms.copy_kind == CopyKind::Working {
+        return publications_of_working_copies(preparation.blueprint, entries, &body);
+    }
     entries.into_iter().map(|entry| prepare_item(preparation, terms, entry)).collect()
+}
+
+fn publications_of_working_copies(blueprint: &Blueprint, ids: Vec<Value>, body: &Value) -> Vec<Item> {
+    // Read again: the blueprint may have changed since the request was checked.
+    let read = object(body).map(|body| PublicationTerms::read(blueprint, body, &PUBLICATION_KEYS));
+    let terms = read.and_then(|(terms, errors)| match errors.is_empty() {
+        true => Ok(terms),
+        false => Err(Error::validation(errors)),
+    });
+    let publication = |id: Value| Ok(terms.clone()?.publication_of(read_id(blueprint, &id)?, IfMatch::Any, None));
+    ids.into_iter().map(|id| publication(id).unwrap_or_else(Item::Refused)).collect()
 }
 
 fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) -> Item {
@@ -143,9 +170,6 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) ->
         Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, &entry).map(|id| {
             let (published, may_publish) = (terms.published, terms.may_publish);
             let (copy, refusal, errors) = (None, None, FieldErrors::new());
-            if terms.copy_kind == CopyKind::Working {
-                return working::publish_all(id, published);
-            }
             let (if_match, restores, copy_kind) = (IfMatch::Any, false, CopyKind::Live);
             let update = Update { id, copy, published, may_publish, if_match, restores, copy_kind, refusal, errors };
             Item::Update(Box::new(update))

@@ -1,59 +1,69 @@
-//! Reads the body of a publication of working copies (`API.md` 4.21). Must not know which working copies there are.
+//! Reads the body of a publication of working copies (`API.md` 4.21), of one resource or of several. Must not know which working copies there are.
 
 use bindery_model::blueprint::Blueprint;
-use bindery_model::error::{Error, FieldErrors, Result};
+use bindery_model::error::{Error, FieldErrors};
 use bindery_model::id::ResourceId;
 use bindery_model::sent::quote;
 use bindery_model::time::Millis;
 use serde_json::{Map, Value};
 
-use crate::command::{Item, Publication, PublicationMoment, WorkingPublication};
+use crate::command::{Item, PublicationMoment, WorkingPublication};
 use crate::data::version::IfMatch;
 use crate::prepare::body::{self, kind_of};
 
-/// Returns the publication of all working copies of a resource, as a bulk request asks for it.
-pub(crate) fn publish_all(id: ResourceId, published: Publication) -> Item {
-    let published = if let Publication::At(date) = published { Some(date) } else { None };
-    let (variants, moment, force) = (None, PublicationMoment::Now, false);
-    let (if_match, refusal) = (IfMatch::Any, None);
-    let publication = WorkingPublication { id, variants, moment, published, force, if_match, refusal };
-    Item::PublishWorkingCopies(Box::new(publication))
+const KEYS: [&str; 4] = ["variants", "published_at", "at", "force"];
+
+/// What a body says of a publication, apart from the resource.
+#[derive(Clone)]
+pub(crate) struct PublicationTerms {
+    variants: Option<Vec<u16>>,
+    moment: PublicationMoment,
+    published: Option<Millis>,
+    force: bool,
+}
+
+impl PublicationTerms {
+    /// All working copies, now.
+    const ALL_NOW: PublicationTerms =
+        PublicationTerms { variants: None, moment: PublicationMoment::Now, published: None, force: false };
+
+    /// Reads them, and what is wrong with them. `keys` are the keys that the body may have.
+    pub(crate) fn read(blueprint: &Blueprint, body: &Map<String, Value>, keys: &[&str]) -> (Self, FieldErrors) {
+        let mut errors = body::unknown_keys(body, keys, &[]);
+        let variants = variants(blueprint, body.get("variants"), &mut errors);
+        let published = date(body, "published_at", &mut errors);
+        let moment = match body.get("at") {
+            None => PublicationMoment::Now,
+            Some(Value::Null) => PublicationMoment::Never,
+            Some(_) => date(body, "at", &mut errors).map_or(PublicationMoment::Now, PublicationMoment::At),
+        };
+        let force = match body.get("force") {
+            None => false,
+            Some(Value::Bool(force)) => *force,
+            Some(other) => {
+                errors.push(("force".to_owned(), vec![format!("must be true or false; it is {}", kind_of(other))]));
+                false
+            }
+        };
+        (PublicationTerms { variants, moment, published, force }, errors)
+    }
+
+    /// Returns the publication of a resource under these terms.
+    pub(crate) fn publication_of(&self, id: ResourceId, if_match: IfMatch, refusal: Option<Error>) -> Item {
+        let PublicationTerms { variants, moment, published, force } = self.clone();
+        let publication = WorkingPublication { id, variants, moment, published, force, if_match, refusal };
+        Item::PublishWorkingCopies(Box::new(publication))
+    }
 }
 
 /// Prepares the publication that a body describes. Its errors are reported only if the resource exists.
 pub(crate) fn publication(blueprint: &Blueprint, id: ResourceId, if_match: IfMatch, body: Value) -> Item {
-    let mut publication = WorkingPublication {
-        id,
-        variants: None,
-        moment: PublicationMoment::Now,
-        published: None,
-        force: false,
-        if_match,
-        refusal: None,
+    let read = body::into_object(body).map(|body| PublicationTerms::read(blueprint, &body, &KEYS));
+    let (terms, refusal) = match read {
+        Ok((terms, errors)) => (terms, (!errors.is_empty()).then(|| Error::validation(errors))),
+        Err(error) => (PublicationTerms::ALL_NOW, Some(error)),
     };
-    publication.refusal = read(blueprint, &mut publication, body).err();
-    Item::PublishWorkingCopies(Box::new(publication))
-}
-
-fn read(blueprint: &Blueprint, publication: &mut WorkingPublication, body: Value) -> Result<()> {
-    let body = body::into_object(body)?;
-    let mut errors = body::unknown_keys(&body, &["variants", "published_at", "at", "force"], &[]);
-    publication.variants = variants(blueprint, body.get("variants"), &mut errors);
-    publication.published = date(&body, "published_at", &mut errors);
-    publication.moment = match body.get("at") {
-        None => PublicationMoment::Now,
-        Some(Value::Null) => PublicationMoment::Never,
-        Some(_) => date(&body, "at", &mut errors).map_or(PublicationMoment::Now, PublicationMoment::At),
-    };
-    publication.force = match body.get("force") {
-        None => false,
-        Some(Value::Bool(force)) => *force,
-        Some(other) => {
-            errors.push(("force".to_owned(), vec![format!("must be true or false; it is {}", kind_of(other))]));
-            false
-        }
-    };
-    if errors.is_empty() { Ok(()) } else { Err(Error::validation(errors)) }
+    terms.publication_of(id, if_match, refusal)
 }
 
 /// Reads a date; `None` if it is left out.

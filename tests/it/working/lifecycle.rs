@@ -161,6 +161,30 @@ fn bulk_requests_write_and_publish_working_copies() {
     assert_eq!(reply.data()["published"][0]["id"], json!(ids[0]));
     assert_eq!(reply.data()["failed"][0]["errors"]["code"], "NOT_FOUND");
     assert_eq!(server.find(&format!("notes/{}", ids[0]))["attributes"]["title"], "b");
+    // Each is planned, and taken back, like one of them.
+    for id in &ids {
+        edit(&server, id, json!({ "rank": 9 })).expect(200);
+    }
+    server.patch(&path(&ids[2]), &json!({ "attributes": { "rank": 8 } })).expect(200);
+    let bulk = |body: Value| {
+        let reply = server.post("/v2/resources/notes/bulk-publish?copy=working", &body);
+        (reply.status, reply.json()["data"]["failed"].as_array().map(Vec::len))
+    };
+    assert_eq!(bulk(json!({ "ids": ids, "at": "2126-01-01T00:00:00Z" })), (200, Some(0)));
+    assert_eq!(working(&server, &ids[1])["working_copy"]["publish_at"], "2126-01-01T00:00:00.000+00:00");
+    assert_eq!(bulk(json!({ "ids": ids })), (207, Some(3)));
+    assert_eq!(bulk(json!({ "ids": ids, "at": null })), (200, Some(0)));
+    assert_eq!(bulk(json!({ "ids": ids, "variants": ["de"] })), (207, Some(3)));
+    assert_eq!(bulk(json!({ "ids": ids, "variants": null })), (207, Some(1)));
+    assert_eq!(bulk(json!({ "ids": [ids[2]], "force": true })), (200, Some(0)));
+    for body in [json!({ "force": 1 }), json!({ "at": "soon" }), json!({ "variants": ["fr"] }), json!({ "when": 1 })] {
+        let mut body = body;
+        body["ids"] = json!(ids);
+        let reply = server.post("/v2/resources/notes/bulk-publish?copy=working", &body);
+        assert_eq!(reply.outcome(), "422 VALIDATION_FAILED", "{body}");
+    }
+    let body = json!({ "ids": ids, "at": "2126-01-01T00:00:00Z" });
+    assert_eq!(server.post("/v2/resources/notes/bulk-publish", &body).outcome(), "422 VALIDATION_FAILED");
     for (method, url) in [("POST", "bulk-unpublish"), ("DELETE", "bulk")] {
         let reply =
             server.send(method, &format!("/v2/resources/notes/{url}?copy=working"), Some(&json!({ "ids": ids })));

@@ -144,18 +144,22 @@ fn writes() -> Schemas {
     let sanitized = json!({ "type": "object", "additionalProperties": removed });
     let meta = options([("sanitized", reference("Sanitized")), ("not_ready", map_of(text()))]);
     let written = also(object([("data", reference("Resource"))]), [("meta", meta)]);
-    let publication = options([
-        ("variants", json!({ "type": ["array", "null"], "items": { "type": "string" } })),
-        ("published_at", time()),
-        ("at", maybe_time()),
-        ("force", flag()),
-    ]);
     vec![
         ("ResourceCreate", create),
         ("ResourceChange", change),
         ("ResourceWritten", written),
         ("Sanitized", sanitized),
-        ("WorkingPublication", publication),
+        ("WorkingPublication", options(publication())),
+    ]
+}
+
+/// The keys of a publication of working copies.
+fn publication() -> [(&'static str, Value); 4] {
+    [
+        ("variants", json!({ "type": ["array", "null"], "items": { "type": "string" } })),
+        ("published_at", time()),
+        ("at", maybe_time()),
+        ("force", flag()),
     ]
 }
 
@@ -229,7 +233,7 @@ fn bulk() -> Schemas {
         ("BulkCreate", object([("resources", up_to_100(reference("ResourceCreate")))])),
         ("BulkChange", object([("updates", up_to_100(change))])),
         ("BulkIds", object([("ids", ids())])),
-        ("BulkPublish", also(object([("ids", ids())]), [("published_at", time())])),
+        ("BulkPublish", also(object([("ids", ids())]), publication())),
         ("BulkAnswer", object([("data", data), ("meta", meta)])),
     ]
 }
