@@ -260,7 +260,10 @@ export interface BulkIds {
 
 export interface BulkPublish {
   ids: string[];
+  variants?: string[] | null;
   published_at?: string;
+  at?: string | null;
+  force?: boolean;
 }
 
 export interface BulkAnswer {

@@ -1,6 +1,5 @@
 // Operations on many resources: in requests of 100, with progress, and a report of what failed.
-import { ApiError, get, post, send } from './api';
-import { withEach } from './each';
+import { ApiError, get, send } from './api';
 import type { ErrorBody, ListAnswer } from './types';
 import { chunks } from './values';
 
@@ -27,14 +26,20 @@ const REQUESTS: Record<BulkOperation, [string, string]> = {
   delete: ['DELETE', 'bulk'],
 };
 
+/** Of a publication: the date that the resources get, or the moment at which it happens. */
+interface Publication {
+  published_at?: string;
+  at?: string | null;
+}
+
 /** With `working`, publishing is about working copies; the other operations know none. */
-export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publishedAt: string | null = null, working = false): Promise<BulkReport> {
+export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publication: Publication = {}, working = false): Promise<BulkReport> {
   const [method, name] = REQUESTS[operation];
   const path = working && operation === 'publish' ? `${name}?copy=working` : name;
   const report: BulkReport = { done: 0, failed: [], unchanged: [] };
   let handled = 0;
   for (const part of chunks(ids, 100)) {
-    const { body } = await send<BulkAnswer>(method, `/v2/resources/${blueprint}/${path}`, { body: { ids: part, ...(publishedAt ? { published_at: publishedAt } : {}) } });
+    const { body } = await send<BulkAnswer>(method, `/v2/resources/${blueprint}/${path}`, { body: { ids: part, ...publication } });
     const failed = (body.data.failed ?? []).map((one) => ({ id: part[one.index]!, error: one.errors }));
     report.failed.push(...failed.filter(({ error }) => !hasNothingToPublish(error)));
     report.unchanged.push(...failed.filter(({ error }) => hasNothingToPublish(error)).map(({ id }) => id));
@@ -45,9 +50,6 @@ export async function runBulk(blueprint: string, operation: BulkOperation, ids: 
   return report;
 }
 
-/** The API plans one publication a request. */
-export const MOST_PLANNED = 1000;
-
 export interface PlanReport extends BulkReport {
   /** Resources whose working copies are published at the moment. */
   planned: string[];
@@ -55,33 +57,26 @@ export interface PlanReport extends BulkReport {
   dated: string[];
 }
 
-const plan = (blueprint: string, id: string, at: string | null): Promise<unknown> => post(`/v2/resources/${blueprint}/${id}/publish`, { at });
-
 /** Plans the publication of working copies. `waits`: drafts wait for their date, so those without working copies get it. */
 export async function planBulk(blueprint: string, ids: string[], at: string, waits: boolean, progress: (done: number) => void): Promise<PlanReport> {
   const published = await datesOf(blueprint, ids);
-  let handled = 0;
-  const errors = await withEach(ids, String, (id) => plan(blueprint, id, at).finally(() => progress((handled += 1))));
-  const report: PlanReport = { done: 0, failed: [], unchanged: [], planned: ids.filter((id) => !errors.has(id)), dated: [] };
-  const drafts: string[] = [];
-  for (const [id, error] of errors) {
-    if (!(error instanceof ApiError)) throw error;
-    if (!hasNothingToPublish(error)) report.failed.push({ id, error: { code: error.code, message: error.message, fields: error.messages } });
-    else if (published.has(id) || !waits) report.unchanged.push(id);
-    else drafts.push(id);
-  }
-  const rest = await runBulk(blueprint, 'publish', drafts, () => {}, at);
-  report.failed.push(...rest.failed);
-  report.dated = drafts.filter((id) => !rest.failed.some((one) => one.id === id));
-  report.done = report.planned.length + report.dated.length;
-  return report;
+  const { failed, unchanged } = await runBulk(blueprint, 'publish', ids, progress, { at }, true);
+  const drafts = unchanged.filter((id) => waits && !published.has(id));
+  const rest = await runBulk(blueprint, 'publish', drafts, () => {}, { published_at: at });
+  const without = (left: string[], all: string[]): string[] => {
+    const rest = new Set(left);
+    return all.filter((id) => !rest.has(id));
+  };
+  const planned = without([...failed.map(({ id }) => id), ...unchanged], ids);
+  const dated = without(rest.failed.map(({ id }) => id), drafts);
+  return { done: planned.length + dated.length, failed: [...failed, ...rest.failed], unchanged: without(drafts, unchanged), planned, dated };
 }
 
 /** Returns how many stay planned. */
 export async function takeBackPlans(blueprint: string, { planned, dated }: PlanReport): Promise<number> {
-  const failed = await withEach(planned, String, (id) => plan(blueprint, id, null));
+  const stay = await runBulk(blueprint, 'publish', planned, () => {}, { at: null }, true);
   const rest = await runBulk(blueprint, 'unpublish', dated, () => {});
-  return failed.size + rest.failed.length;
+  return stay.failed.length + stay.unchanged.length + rest.failed.length;
 }
 
 /** When each of the published resources among these was published. */
