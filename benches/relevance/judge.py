@@ -2,8 +2,10 @@
 """Judges ranked search (`q`) on real articles in six languages, beside SQLite's FTS5 and PostgreSQL's full text search.
 
 Each question is made from an article that a reader could be looking for; that article, or one with the same title, is the
-right answer. Questions that more than three titles would answer are left out. Four kinds of questions: a title with a typo, half
-a title, two of its words, and a rare word of the body with a word of the title. Prints the mean reciprocal rank and how often the
+right answer. Questions that more than three titles would answer are left out. The kinds of questions: a title with a typo, half
+a title, two of its words, a rare word of the body with a word of the title, another form of a word, a part of a compound or of a
+name in camel case, a part of a name with dots, colons or apostrophes, the words in another order, the title without accents, and a
+whole sentence. Prints the mean reciprocal rank and how often the
 right answer is the first, or among the first ten.
 
     python3 benches/relevance/judge.py --data DIR --binary target/release/bindery
@@ -28,13 +30,25 @@ import sqlite3
 import subprocess
 import tempfile
 import time
+import unicodedata
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter, defaultdict
 
 LANGUAGES = {"cpp": ["en", "de", "fr", "ja", "ru", "zh-CN"], "mdn": ["en", "de"]}
-KINDS = ["typo", "half a title", "two words", "a word of the body"]
+KINDS = ["typo", "half a title", "two words", "a word of the body", "another form", "part of a compound", "part of a name",
+         "another order", "without accents", "a sentence"]
+# What a title's word may end with, and what another form of it may end with instead.
+ENDINGS = {"en": ["", "s", "es", "ing", "ed", "er", "ers"], "de": ["", "e", "en", "n", "s", "es", "er", "ern"],
+           "fr": ["", "s", "e", "es", "er", "ant"],
+           "ru": ["", "\u0430", "\u0443", "\u044b", "\u0438", "\u0435", "\u043e\u0439", "\u043e\u043c", "\u043e\u0432", "\u0430\u043c\u0438", "\u044f", "\u044e", "\u0435\u0439"]}
+SENTENCES = {"en": "how do I use the {} in my program", "de": "wie verwende ich {} in meinem Programm",
+             "fr": "comment utiliser {} dans mon programme",
+             "ru": "\u043a\u0430\u043a \u0438\u0441\u043f\u043e\u043b\u044c\u0437\u043e\u0432\u0430\u0442\u044c {} \u0432 \u043c\u043e\u0435\u0439 \u043f\u0440\u043e\u0433\u0440\u0430\u043c\u043c\u0435",
+             "ja": "{}\u306e\u4f7f\u3044\u65b9\u3092\u6559\u3048\u3066\u304f\u3060\u3055\u3044", "zh-CN": "\u5982\u4f55\u5728\u6211\u7684\u7a0b\u5e8f\u4e2d\u4f7f\u7528{}"}
+JOINT = re.compile(r"\w+(?:[.:'\u2019]\w+)+")
+HUMP = re.compile(r"[A-Z]?[a-z]{3,}")
 WITHOUT_SPACES = {"ja", "zh-CN"}
 # What the server takes unless a blueprint says otherwise.
 WEIGHTS = {"title": 4, "description": 2, "body": 1}
@@ -62,8 +76,8 @@ def quoted(text):
 class Server:
     """The server on an empty folder."""
 
-    def __init__(self, binary, folder):
-        self.base = None
+    def __init__(self, binary, folder, parameters):
+        self.base, self.parameters = None, parameters
         environment = dict(os.environ, BINDERY_ADMIN_TOKEN=TOKEN)
         command = [binary, "serve", "--data", folder, "--listen", "127.0.0.1:0", "--log-filter", "warn"]
         self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
@@ -100,7 +114,7 @@ class Server:
 
     def search(self, slug, language, words):
         query = urllib.parse.urlencode({"q": words, "variant": language, "per_page": 10, "fields": "attributes.title"})
-        answer = json.loads(self.ask("GET", f"/v2/resources/{slug}?{query}"))
+        answer = json.loads(self.ask("GET", f"/v2/resources/{slug}?{query}&{self.parameters}"))
         return [item["attributes"]["title"] for item in answer["data"]]
 
 
@@ -292,6 +306,35 @@ def misspelled(word, chance):
     return swapped if swapped != word else word[:at] + word[at + 1:]
 
 
+def other_form(word, language, vocabulary, chance):
+    """A word of the articles with the same beginning and another ending."""
+    endings = ENDINGS.get(language, [])
+    stems = [word[:len(word) - len(end)] for end in endings if word.endswith(end) and len(word) - len(end) >= 4]
+    forms = sorted({stem + end for stem in stems[-1:] for end in endings} & vocabulary - {word})
+    return chance.choice(forms) if forms else None
+
+
+def part_of_compound(word, language, vocabulary):
+    """A part of a name in camel case, or in German of a compound whose parts are words of the articles."""
+    humps = HUMP.findall(word)
+    if len(humps) > 1 and "".join(humps) in word:
+        return max(humps, key=len).lower()
+    if language != "de" or not word.isalpha():
+        return None
+    lower = word.lower()
+    for at in range(len(lower) - 4, 3, -1):
+        first, rest = lower[:at], lower[at:]
+        if rest in vocabulary and any(first.endswith(link) and first[:len(first) - len(link)] in vocabulary
+                                      for link in ("", "s", "es", "n", "en") if len(first) - len(link) >= 4):
+            return rest
+    return None
+
+
+def plain(text):
+    """A text without accents."""
+    return "".join(char for char in unicodedata.normalize("NFD", text) if not unicodedata.combining(char))
+
+
 def question(kind, language, title, body, frequency, chance):
     """What a reader types; None if the article does not suit this kind."""
     if language in WITHOUT_SPACES:
@@ -299,17 +342,47 @@ def question(kind, language, title, body, frequency, chance):
         text = max(runs, key=len, default="")
         if len(text) < 6:
             return None
-        if kind == "typo":
-            return None
         if kind == "half a title":
             return text[:max(3, len(text) // 2)]
         if kind == "two words":
             return f"{text[:3]} {text[-3:]}"
+        if kind == "another order":
+            return f"{text[len(text) // 2:]} {text[:len(text) // 2]}"
+        if kind == "a sentence":
+            return SENTENCES[language].format(text)
+        if kind != "a word of the body":
+            return None
         rare = [word for word in set(re.findall(r"[\u30a0-\u30ff\u4e00-\u9fff]{4,6}", body)) if 1 <= frequency[word] <= 3]
         return f"{min(rare)} {text[:3]}" if rare else None
+    if kind == "part of a name":
+        parts = [part for name in JOINT.findall(title) for part in WORD.findall(name) if len(part) >= 4 and not part.isdigit()]
+        return chance.choice(parts) if parts else None
     words = [word for word in WORD.findall(title) if len(word) >= 4 and not word.isdigit()]
+    if kind == "part of a compound":
+        parts = [(word, part_of_compound(word, language, frequency.keys())) for word in words]
+        parts = [(word, part) for word, part in parts if part]
+        if not parts:
+            return None
+        word, part = chance.choice(parts)
+        others = [other for other in words if other != word]
+        return f"{part} {chance.choice(others)}" if others else part
+    if len(words) < 2:
+        return None
+    if kind == "another form":
+        forms = [(word, other_form(word.lower(), language, frequency.keys(), chance)) for word in words]
+        forms = [(word, form) for word, form in forms if form and form not in title.lower()]
+        if not forms:
+            return None
+        word, form = chance.choice(forms)
+        return f"{form} {chance.choice([other for other in words if other != word] or [''])}".strip()
+    if kind == "without accents":
+        return plain(title) if plain(title) != title and language != "ru" else None
+    if kind == "a sentence":
+        return SENTENCES[language].format(" ".join(words[:3]))
     if len(words) < 3:
         return None
+    if kind == "another order":
+        return " ".join(reversed(words[:4]))
     if kind == "typo":
         longest = max(words, key=len)
         if len(longest) < 6:
@@ -326,7 +399,13 @@ def question(kind, language, title, body, frequency, chance):
 def is_vague(kind, asked, titles):
     """Whether more than three titles have all of a question's words."""
     words = asked.lower().split()
-    return kind in ("half a title", "two words") and sum(all(word in title for word in words) for title in titles) > 3
+    if kind == "a sentence":
+        return False
+    if kind == "another form":
+        # Every form of the first word counts.
+        words[0] = words[0][:max(4, len(words[0]) - 3)]
+    is_short = kind not in ("typo", "a word of the body", "without accents")
+    return is_short and sum(all(word in title for word in words) for title in titles) > 3
 
 
 def questions(slug, articles, count, chance):
@@ -338,8 +417,9 @@ def questions(slug, articles, count, chance):
         for copy in copies:
             frequency.update(set(pattern.findall(text_of(copy["body"] or "").lower())))
         titles = {copy["title"].lower() for copy in copies}
-        shuffled = chance.sample(copies, len(copies))
         for kind in KINDS:
+            # Each kind is asked about other articles, but not every article suits every kind.
+            shuffled = chance.sample(copies, len(copies))
             made = 0
             while made < count and shuffled:
                 copy = shuffled.pop()
@@ -347,8 +427,6 @@ def questions(slug, articles, count, chance):
                 if asked and not is_vague(kind, asked, titles):
                     made += 1
                     yield slug, language, kind, asked, copy["title"]
-                elif kind == "typo" and language in WITHOUT_SPACES:
-                    break
 
 
 def judge(engine, asked):
@@ -376,19 +454,21 @@ def main():
     options.add_argument("--articles", type=int, default=3000, help="how many of each file")
     options.add_argument("--each", type=int, default=5, help="questions of each kind in each language")
     options.add_argument("--seed", type=int, default=7, help="which questions")
+    options.add_argument("--parameters", default="", help="more parameters of Bindery's questions, such as q_mode=exact")
+    options.add_argument("--only-bindery", action="store_true", help="ask Bindery only")
     options.add_argument("--misses", action="store_true", help="print the questions whose first answer is not the right one")
     options = options.parse_args()
     corpus = {slug: read(f"{options.data}/articles-{slug}.ndjson.zst", options.articles) for slug in LANGUAGES}
     chance = random.Random(options.seed)
     asked = [made for slug, articles in corpus.items() for made in questions(slug, articles, options.each, chance)]
-    programs = Postgres.find()
-    if programs is None:
+    programs = None if options.only_bindery else Postgres.find()
+    if programs is None and not options.only_bindery:
         print("PostgreSQL is skipped: there is no initdb in PATH or /usr/lib/postgresql/*/bin\n")
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
-        server = Server(options.binary, f"{folder}/data")
+        server = Server(options.binary, f"{folder}/data", options.parameters)
         stack.callback(server.process.wait)
         stack.callback(server.process.terminate)
-        stores = {"Bindery": server, "SQLite FTS5": Sqlite()}
+        stores = {"Bindery": server} if options.only_bindery else {"Bindery": server, "SQLite FTS5": Sqlite()}
         engines = dict(stores)
         if programs:
             postgres = stores["PostgreSQL"] = Postgres(programs)

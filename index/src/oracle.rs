@@ -67,8 +67,8 @@ impl Oracle {
 
     /// Returns the ids of all matching resources, in order.
     pub fn search(&self, query: &Query) -> Vec<u128> {
-        let mut ids: Vec<u128> =
-            self.resources.keys().copied().filter(|id| self.holds(*id, query, &query.filter)).collect();
+        let filter = self.with_words_found(query.variant, &query.filter);
+        let mut ids: Vec<u128> = self.resources.keys().copied().filter(|id| self.holds(*id, query, &filter)).collect();
         let variant = self.schema.variants.iter().find(|variant| variant.number == query.variant);
         let collation = Collation::of(variant.and_then(|variant| variant.locale.as_deref()));
         ids.sort_by(|left, right| self.compare(&collation, query, *left, *right));
@@ -98,7 +98,7 @@ impl Oracle {
                 self.date(id, *column).is_some_and(|date| in_range(range, |to| date.cmp(to)))
             }
             Filter::Draft => self.resources[&id].stamps.published.is_none(),
-            Filter::Words(text) => words::has_words(text, &self.searched_texts(id, query.variant, text)),
+            Filter::Words(_) => unreachable!("text queries were replaced by what they find"),
             Filter::Column(column, predicate) => match self.value(id, query.variant, *column) {
                 None => *predicate == Predicate::Null,
                 Some((kind, value)) => matches(kind, value, predicate),
@@ -106,13 +106,31 @@ impl Oracle {
         }
     }
 
-    /// Returns the distance of a resource from a text query; the least is best.
-    pub fn distance_from(&self, id: u128, variant: VariantNumber, text: &TextQuery) -> usize {
-        words::distance_from(text, &self.searched_texts(id, variant, text))
+    /// Returns the resources that a text query finds, each with its distance from it; the least is best.
+    pub fn distances_from(&self, variant: VariantNumber, text: &TextQuery) -> BTreeMap<u128, u64> {
+        let texts =
+            |id: &u128| text.fields.iter().filter_map(|field| self.searched_text(*id, variant, field)).collect();
+        let resources = self.resources.keys().map(|id| (*id, texts(id))).collect();
+        // A word of the index is one of a copy that is searched, also where the fallback is not read.
+        let variants = |field: &TextField| [Some(variant), field.fallback].into_iter().flatten().collect::<Vec<_>>();
+        let copies =
+            text.fields.iter().flat_map(|field| variants(field).into_iter().map(|variant| (variant, field.column)));
+        let words = copies
+            .flat_map(|(variant, column)| self.resources.keys().filter_map(move |id| self.value(*id, variant, column)));
+        let words = words.filter(|(kind, _)| kind.is_ranked()).map(|(_, value)| text_form(value)).collect();
+        words::distances(text, &resources, &words)
     }
 
-    fn searched_texts(&self, id: u128, variant: VariantNumber, text: &TextQuery) -> Vec<String> {
-        text.fields.iter().filter_map(|field| self.searched_text(id, variant, field)).collect()
+    /// Replaces text queries by the ids of what they find.
+    fn with_words_found(&self, variant: VariantNumber, filter: &Filter) -> Filter {
+        let all = |filters: &[Filter]| filters.iter().map(|filter| self.with_words_found(variant, filter)).collect();
+        match filter {
+            Filter::Words(text) => Filter::Ids(self.distances_from(variant, text).into_keys().collect()),
+            Filter::And(filters) => Filter::And(all(filters)),
+            Filter::Or(filters) => Filter::Or(all(filters)),
+            Filter::Not(filter) => Filter::Not(Box::new(self.with_words_found(variant, filter))),
+            other => other.clone(),
+        }
     }
 
     /// Returns the text of a field as ranked search reads it.

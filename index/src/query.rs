@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::bitmap::Bitmap;
 use crate::ids::IdSet;
 use crate::schema::{ColumnId, Stamps, VariantNumber};
+use crate::search::WordsFound;
 use crate::text_query::TextQuery;
 
 /// A query: a filter, an order, and the variant that they read.
@@ -61,7 +62,7 @@ impl Query {
 
 impl Filter {
     /// Returns the first text query that every match must meet.
-    fn text_query(&self) -> Option<&Arc<TextQuery>> {
+    pub(crate) fn text_query(&self) -> Option<&Arc<TextQuery>> {
         match self {
             Filter::Words(query) => Some(query),
             Filter::And(filters) => filters.iter().find_map(Filter::text_query),
@@ -286,4 +287,6 @@ pub struct Hits {
     pub total: u64,
     /// The resources of the page.
     pub hits: Vec<Hit>,
+    /// The words of the text query that the matches have, if the query has one and a page of numbers was asked for.
+    pub words: Option<WordsFound>,
 }

@@ -12,7 +12,7 @@ use crate::live_set::LiveSet;
 use crate::predicate::PreparedPredicate;
 use crate::rank_bitmap::RankBitmap;
 use crate::schema::{Column, ColumnId, VariantNumber};
-use crate::text_query::WantedToken;
+use crate::text_query::{Closeness, WantedToken};
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
 use live_lengths::{LengthSteps, LiveLengths};
@@ -76,6 +76,15 @@ impl NumberedRun {
     /// collected.
     pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         self.lengths.of(column, &self.live, || self.run.length_steps(column))
+    }
+
+    /// Returns whether a current document has a token in a column.
+    pub(crate) fn has_token(&self, column: ColumnId, token: &str, interrupt: &Interrupt<'_>) -> Result<bool, Error> {
+        let is_live = |document| self.live.contains(document);
+        match &self.run {
+            Run::Memory(run) => run.has_token(column, token, is_live, interrupt),
+            Run::Disk(run) => run.has_token(column, token, is_live, interrupt),
+        }
     }
 }
 
@@ -255,6 +264,41 @@ impl Run {
                 grouped(run.find_tokens(column, wanted, interrupt)?, documents, joined_from, TokenPostings::Disk)
             }
         })
+    }
+
+    /// Returns these tokens of a column, all with this closeness.
+    pub(crate) fn find_equal(
+        &self,
+        column: ColumnId,
+        tokens: &[String],
+        closeness: Closeness,
+        joined_from: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<RunTokens>, Error> {
+        let documents = self.len();
+        Ok(match self {
+            Run::Memory(run) => {
+                let found = run.find_equal(column, tokens, closeness, interrupt)?;
+                grouped(found, documents, joined_from, TokenPostings::Memory)
+            }
+            Run::Disk(run) => {
+                let found = run.find_equal(column, tokens, closeness, interrupt)?;
+                grouped(found, documents, joined_from, TokenPostings::Disk)
+            }
+        })
+    }
+
+    /// Returns the words of a column that are longer than a word and begin or end with it.
+    pub(crate) fn tokens_around(
+        &self,
+        column: ColumnId,
+        word: &str,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<Box<str>>, Error> {
+        match self {
+            Run::Memory(run) => run.tokens_around(column, word, interrupt),
+            Run::Disk(run) => run.tokens_around(column, word, interrupt),
+        }
     }
 
     /// Returns the documents that have one of the tokens, which must be of this run.

@@ -3,14 +3,17 @@
 
 pub use aggregates::Aggregates;
 pub(crate) use context::SearchContext;
+pub use coverage::WordsFound;
 pub(crate) use query_cache::{Caches, QueryCache};
 pub use result_set::ResultSet;
 pub use snapshot::{Snapshot, Stream};
 
 mod aggregates;
 mod changed_slots;
+mod compounds;
 mod context;
 mod cost;
+mod coverage;
 mod dated;
 mod documents;
 mod estimate;

@@ -1,21 +1,28 @@
 //! The query of a ranked search: the words of a query string, and the test of whether a token satisfies them. It does
 //! not know how texts are stored.
 //!
-//! Every word must be found in some field. A match with fewer typos, or of a whole word, is closer.
+//! Every word must be found in some field. A match with fewer typos, or of a whole word, is closer. An [`Expansion`] also
+//! finds parts of names, forms of a word and compounds, and resources that lack some of the words.
 
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-use crate::error::Error;
-use crate::interrupt::Interrupt;
 use crate::pieces::{Class, class};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::tokens::{TokenKind, each_raw_token, each_token};
+use crate::tokens::{TokenKind, each_token};
+pub(crate) use closeness::Closeness;
 use distance::Distance;
+pub(crate) use expansion::Alternatives;
+pub use expansion::Expansion;
+pub(crate) use scan::TokenScan;
 
+pub(crate) mod closeness;
 mod distance;
+mod expansion;
+mod marks;
 mod parse;
+mod scan;
 #[cfg(test)]
 mod tests;
 
@@ -41,8 +48,24 @@ pub struct TextField {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Words {
     pub(crate) required: Vec<Requirement>,
+    /// For each of `required`, the words in the query string.
+    pub(crate) asked: Vec<AskedWord>,
     /// The excluded rows of tokens, which no field may contain.
     pub(crate) excluded: Vec<Vec<WantedToken>>,
+    /// True if words are also found in other ways than as they stand.
+    pub(crate) is_expanded: bool,
+}
+
+/// The part of the query string that a requirement comes from.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct AskedWord {
+    /// Its position in the query string, in bytes.
+    pub(crate) range: Range<usize>,
+    pub(crate) text: String,
+    /// True if resources without it may be found, too.
+    pub(crate) can_go: bool,
+    /// True if a resource without it lacks nothing.
+    pub(crate) is_stop_word: bool,
 }
 
 /// A requirement that some field must meet.
@@ -60,6 +83,8 @@ pub(crate) struct WantedToken {
     /// The number of typos that are forgiven.
     pub(crate) typos: usize,
     pub(crate) rest: Rest,
+    /// The other ways in which the word is found; `None` for a word that is wanted as it stands.
+    pub(crate) alternatives: Option<Box<Alternatives>>,
 }
 
 /// The text that may follow the wanted text in a token.
@@ -71,10 +96,6 @@ pub(crate) enum Rest {
     /// The second character of a pair, which is not part of the wanted text.
     OfPair,
 }
-
-/// The closeness of a token: twice the number of typos, plus one if the token continues after the wanted text. 0 is
-/// best.
-pub(crate) type Closeness = u8;
 
 /// A match in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -110,58 +131,41 @@ impl Words {
 
     /// Removes duplicates of words. Each would take as long as the first, and find the same.
     pub fn merge_equal(&mut self) {
-        keep_first(&mut self.required);
-        keep_first(&mut self.excluded);
-    }
-
-    /// Returns the matches in a text that is not folded, by position. Matches of different words may overlap.
-    ///
-    /// # Errors
-    /// [`Error::Interrupted`].
-    pub fn marks(&self, text: &str, interrupt: &Interrupt<'_>) -> Result<Vec<Mark>, Error> {
-        interrupt.check()?;
-        let mut tokens = Vec::new();
-        each_raw_token(text, |token| tokens.push(token));
-        let mut marks = Vec::new();
-        for (word, required) in self.required.iter().enumerate() {
-            match required {
-                Requirement::Token(wanted) => {
-                    let mut measure = wanted.measure();
-                    for token in &tokens {
-                        interrupt.step()?;
-                        if measure.closeness(token.text.as_bytes()).is_some() {
-                            marks.push(Mark { range: wanted.shown(token.kind, &token.range, text), word });
-                        }
-                    }
-                }
-                Requirement::Row(row) => {
-                    for found in tokens.windows(row.len()) {
-                        interrupt.step()?;
-                        if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {
-                            marks.extend(row.iter().zip(found).map(|(wanted, token)| Mark {
-                                range: wanted.shown(token.kind, &token.range, text),
-                                word,
-                            }));
-                        }
-                    }
-                }
+        let mut asked = std::mem::take(&mut self.asked).into_iter();
+        for required in std::mem::take(&mut self.required) {
+            let Some(asked) = asked.next() else { break };
+            if !self.required.contains(&required) {
+                self.required.push(required);
+                self.asked.push(asked);
             }
         }
-        marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
-        Ok(marks)
-    }
-}
-
-fn keep_first<T: PartialEq>(items: &mut Vec<T>) {
-    for item in std::mem::take(items) {
-        if !items.contains(&item) {
-            items.push(item);
+        for row in std::mem::take(&mut self.excluded) {
+            if !self.excluded.contains(&row) {
+                self.excluded.push(row);
+            }
         }
+    }
+
+    /// Returns whether they are found in other ways than as they stand; see [`Expansion`].
+    pub fn is_expanded(&self) -> bool {
+        self.is_expanded
+    }
+
+    /// Returns whether resources that lack some of the words may be found.
+    pub fn lets_go(&self) -> bool {
+        let lacked = self.required.iter().zip(&self.asked).filter(|(_, asked)| asked.can_go);
+        self.asked.len() > 1 && self.asked.iter().any(|asked| asked.can_go)
+            || lacked.into_iter().any(|(required, _)| matches!(required, Requirement::Row(_)))
     }
 }
 
 impl WantedToken {
-    /// Returns the closeness of a token; `None` if it does not match.
+    /// Creates a token that is wanted as it stands.
+    pub(crate) fn exact(text: String) -> WantedToken {
+        WantedToken { text, typos: 0, rest: Rest::Nothing, alternatives: None }
+    }
+
+    /// Returns the closeness of a token; `None` if it does not match as it stands.
     pub(crate) fn closeness(&self, token: &str) -> Option<Closeness> {
         self.measure().closeness(token.as_bytes())
     }
@@ -178,7 +182,7 @@ impl WantedToken {
 
     /// Returns whether matching tokens may differ in closeness.
     pub(crate) fn has_degrees(&self) -> bool {
-        self.typos > 0 || self.rest == Rest::Word
+        self.typos > 0 || self.rest == Rest::Word || self.alternatives.is_some()
     }
 
     /// Returns the text with which every matching token begins.
@@ -216,16 +220,16 @@ impl Measure<'_> {
         let rest = self.wanted.rest;
         let Some(distance) = &mut self.distance else {
             return match (token.strip_prefix(self.wanted.text.as_bytes())?, rest) {
-                ([], _) | (_, Rest::OfPair) => Some(0),
-                (_, Rest::Word) => Some(1),
+                ([], _) | (_, Rest::OfPair) => Some(closeness::WHOLE),
+                (_, Rest::Word) => Some(closeness::BEGUN),
                 (_, Rest::Nothing) => None,
             };
         };
         let found = distance.to(token)?;
-        let whole = found.whole.map(|typos| 2 * typos);
-        let begun = found.begun.filter(|_| rest == Rest::Word).map(|typos| 2 * typos + 1);
-        // The conversion cannot fail, because there are at most 2 typos.
-        whole.into_iter().chain(begun).min().and_then(|closeness| Closeness::try_from(closeness).ok())
+        let whole = found.whole.map(|typos| closeness::with_typos(closeness::WHOLE, typos));
+        let begun = found.begun.filter(|_| rest == Rest::Word);
+        let begun = begun.map(|typos| closeness::with_typos(closeness::BEGUN, typos));
+        whole.into_iter().chain(begun).min()
     }
 
     /// Returns the number of bytes that the last token and its followers have in common, if no token that begins with

@@ -59,12 +59,17 @@ pub(crate) fn each_token<'a>(folded: &'a str, mut emit: impl FnMut(Token<'a>)) {
 /// Emits the tokens that an unfolded text would have if it were folded, in order.
 pub(crate) fn each_raw_token<'a>(raw: &'a str, mut emit: impl FnMut(Token<'a>)) {
     each_piece(raw, |kind, range| {
-        let text = match fold(&raw[range.clone()]) {
-            Cow::Borrowed(folded) => without_diacritics(folded),
-            Cow::Owned(folded) => Cow::Owned(without_diacritics(&folded).into_owned()),
-        };
+        let text = token_form(&raw[range.clone()]);
         emit(Token { text, range, kind });
     });
+}
+
+/// Returns the form in which a word that is not folded is compared.
+pub(crate) fn token_form(word: &str) -> Cow<'_, str> {
+    match fold(word) {
+        Cow::Borrowed(folded) => without_diacritics(folded),
+        Cow::Owned(folded) => Cow::Owned(without_diacritics(&folded).into_owned()),
+    }
 }
 
 /// Emits the kinds and positions of the tokens.

@@ -201,6 +201,17 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Emits the texts of texts, markup and lists, folded and as they are.
+    pub(crate) fn each_text(&self, mut emit: impl FnMut(&str, &str)) {
+        match self {
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => emit(&text.folded.get(), &text.whole()),
+            ValueRef::List(list) => {
+                unframed(list.folded).zip(list.elements()).for_each(|(folded, raw)| emit(folded, raw))
+            }
+            ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
+        }
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         matches!(self, ValueRef::Null)
     }

@@ -16,6 +16,8 @@ pub use definition::{Definition, FieldDefinition, RelationDefinition, VariantDef
 pub use difference::{Difference, DifferenceOp};
 pub use field::{CURRENCIES, Choices, DurationUnit, Field, FieldType, OnDelete, Relation};
 pub use slug::slug_from_name;
-pub use types::{Blueprint, BlueprintKind, HistorySettings, SearchSettings, Seo, TrashSettings, Variant};
+pub use types::{
+    Blueprint, BlueprintKind, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings, Variant,
+};
 
 pub(crate) use field::MAX_CHOICE_CHARACTERS;

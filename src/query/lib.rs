@@ -43,7 +43,7 @@ pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
 pub use select::{ResourceKey, Selection};
-pub use words::{Highlights, has_ranked_fields, has_words};
+pub use words::{Highlights, WordParams, has_ranked_fields, has_words};
 
 /// A query: which resources match, and their order.
 #[derive(Debug, Clone, PartialEq)]
@@ -65,6 +65,8 @@ pub struct ListParams {
     pub fallback: Option<u16>,
     /// The requested excerpts of texts around the matches.
     pub highlights: Option<Arc<Highlights>>,
+    /// True if words of `q` are found in other ways than as they stand.
+    pub is_expanded: bool,
     /// The requested page.
     pub page: Page,
     /// The start of the page in a walk with cursors: the cursor as it was sent, empty at the beginning.
@@ -146,11 +148,13 @@ impl AsRef<Query> for ExportParams {
 }
 
 /// The parameters that select and order resources, on every endpoint of a blueprint that has them.
-const CHOOSING: [&str; 12] = [
+const CHOOSING: [&str; 14] = [
     strict::FILTERS,
     "search",
     "q",
     "typos",
+    "q_mode",
+    "q_match",
     "sort",
     "fields",
     "exclude",
@@ -182,12 +186,13 @@ impl ListParams {
         let asked = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
-        let ScopedQuery { query, fallback, .. } = asked;
+        let ScopedQuery { query, fallback, words, .. } = asked;
+        let is_expanded = words.is_some_and(|words| words.words().is_expanded());
         if cursor.is_some() && query.sort.contains(&words::BY_RELEVANCE) {
             let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
             return Err(Error::new(Code::InvalidParameter, message));
         }
-        Ok(ListParams { page, cursor, selection, fallback, highlights, query, aggregation, expansion })
+        Ok(ListParams { page, cursor, selection, fallback, highlights, is_expanded, query, aggregation, expansion })
     }
 }
 
@@ -202,9 +207,10 @@ impl ListParams {
         slugs
     }
 
-    /// Returns whether the list is ordered by relevance.
+    /// Returns whether the list depends on words in drafts: it is ordered by relevance, or it has words that are found in other
+    /// ways than as they stand.
     pub fn is_ranked(&self) -> bool {
-        self.query.sort.contains(&words::BY_RELEVANCE)
+        self.query.sort.contains(&words::BY_RELEVANCE) || self.is_expanded
     }
 }
 

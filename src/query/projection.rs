@@ -5,8 +5,11 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Column, ColumnId, Kind, Schema, Value, Variant, WORKING_UPDATED, exact_hash, working_variant};
-use bindery_model::blueprint::{Blueprint, Field, FieldType};
+use bindery_index::{
+    Column, ColumnId, Kind, Language, Schema, Value, Variant, VariantNumber, WORKING_UPDATED, exact_hash,
+    working_variant,
+};
+use bindery_model::blueprint::{Blueprint, Field, FieldType, SearchLanguage};
 use bindery_model::time::parse_instant;
 use bindery_model::value::ADDRESS_PARTS;
 use bindery_sanitize::text_content;
@@ -100,12 +103,25 @@ pub fn ranked_columns(blueprint: &Blueprint) -> Vec<(ColumnId, f32)> {
     };
     let weight = |field: &Field| match &blueprint.search {
         None => Some(by_default(field)),
+        Some(settings) if settings.fields.is_empty() => Some(by_default(field)),
         Some(settings) => {
             settings.fields.iter().find(|(slug, _)| *slug == field.slug).map(|(_, weight)| *weight as f32)
         }
     };
     let searchable = blueprint.fields.iter().filter(|field| has_prose(field));
     searchable.filter_map(|field| Some((column_of(field), weight(field)?))).collect()
+}
+
+/// Returns the language of the texts of a variant, for ranked search; `None` if they have none.
+pub fn language_of(blueprint: &Blueprint, variant: VariantNumber) -> Option<Language> {
+    match blueprint.search.as_ref().map_or(&SearchLanguage::OfVariant, |search| &search.language) {
+        SearchLanguage::None => None,
+        SearchLanguage::Code(code) => Language::of_tag(code),
+        SearchLanguage::OfVariant => {
+            let variant = blueprint.variants.iter().find(|known| known.number == variant)?;
+            Language::of_tag(&variant.slug)
+        }
+    }
 }
 
 /// Returns whether a field holds text that people read and search.

@@ -1,8 +1,8 @@
-//! `q`, `typos` and `highlight`: ranked search (`API.md` 4.6.15 to 4.6.17). Must not know how words are found.
+//! `q`, `q_mode`, `q_match`, `typos` and `highlight`: ranked search (`API.md` 4.6.15 to 4.6.17). Must not know how words are found.
 
 use std::sync::Arc;
 
-use bindery_index::{SortBy, SortKey, TextField, TextQuery, Words};
+use bindery_index::{Expansion, SortBy, SortKey, TextField, TextQuery, Words};
 use bindery_model::blueprint::{Blueprint, Field};
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
@@ -12,7 +12,7 @@ use super::message::quoted_list;
 use super::nearest::with_nearest;
 use super::raw::RawParams;
 use super::strict::ignored;
-use crate::projection::{has_prose, ranked_columns};
+use crate::projection::{has_prose, language_of, ranked_columns};
 
 /// The most words in `q`. Each is looked up in every field.
 const MAX_WORDS: usize = 100;
@@ -51,14 +51,17 @@ pub(super) fn parse(
     copies: Copies,
     is_strict: bool,
 ) -> Result<Option<Arc<TextQuery>>, Error> {
-    let typos = params.given_flag("typos")?;
+    let how = WordParams::parse(params)?;
     let Some(q) = params.single("q")? else {
-        return match typos {
-            Some(_) if is_strict => Err(ignored("typos", "there is no `q`")),
+        return match how.first_given() {
+            Some(name) if is_strict => Err(ignored(name, "there is no `q`")),
             _ => Ok(None),
         };
     };
-    let mut words = Words::parse(q, typos.unwrap_or(true));
+    if is_strict && how.mode == Some(Mode::Exact) && how.matching.is_some() {
+        return Err(ignored("q_match", "`q_mode=exact` asks for all words"));
+    }
+    let mut words = how.words(q, blueprint, copies);
     if words.len() > MAX_WORDS {
         let message = format!("`q` has {} words; it must have at most {MAX_WORDS}", words.len());
         return Err(Error::new(Code::InvalidParameter, message));
@@ -78,6 +81,73 @@ pub(super) fn parse(
             Ok(Some(Arc::new(TextQuery::new(words, columns.into_iter().map(field).collect()))))
         }
     }
+}
+
+/// The ways in which words are found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Also by parts of names, forms of a word and compounds.
+    Broad,
+    /// As they stand, with typos and beginnings.
+    Exact,
+}
+
+/// The words that a resource must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Matching {
+    /// All, or if few resources have all, some.
+    Any,
+    All,
+}
+
+/// The parameters that say how words are found.
+pub struct WordParams {
+    typos: Option<bool>,
+    mode: Option<Mode>,
+    matching: Option<Matching>,
+}
+
+impl WordParams {
+    /// The names of the parameters.
+    pub const NAMES: [&str; 3] = ["typos", "q_mode", "q_match"];
+
+    /// Reads the parameters.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub fn parse(params: &RawParams) -> Result<WordParams, Error> {
+        Ok(WordParams {
+            typos: params.given_flag("typos")?,
+            mode: choice(params, "q_mode", [("broad", Mode::Broad), ("exact", Mode::Exact)])?,
+            matching: choice(params, "q_match", [("any", Matching::Any), ("all", Matching::All)])?,
+        })
+    }
+
+    fn first_given(&self) -> Option<&'static str> {
+        let given = [self.typos.is_some(), self.mode.is_some(), self.matching.is_some()];
+        WordParams::NAMES.into_iter().zip(given).find_map(|(name, is_given)| is_given.then_some(name))
+    }
+
+    fn words(&self, q: &str, blueprint: &Blueprint, copies: Copies) -> Words {
+        let typos = self.typos.unwrap_or(true);
+        if self.mode == Some(Mode::Exact) {
+            return Words::parse(q, typos);
+        }
+        let expansion = Expansion {
+            language: language_of(blueprint, copies.variant),
+            lets_go: self.matching != Some(Matching::All),
+            stop_words: blueprint.search.as_ref().map(|search| search.stop_words.clone()).unwrap_or_default(),
+        };
+        Words::parse_expanded(q, typos, &expansion)
+    }
+}
+
+fn choice<T>(params: &RawParams, name: &str, choices: [(&str, T); 2]) -> Result<Option<T>, Error> {
+    let Some(sent) = params.single(name)? else { return Ok(None) };
+    let [one, other] = [choices[0].0, choices[1].0];
+    let found = choices.into_iter().find(|(choice, _)| *choice == sent).map(|(_, value)| value);
+    let message = || format!("`{name}` is {}; it must be `{one}` or `{other}`, or left out", quote(sent));
+    found.map(Some).ok_or_else(|| Error::new(Code::InvalidParameter, message()))
 }
 
 /// Returns the fields that `highlight` names, with the words of `q`.

@@ -10,6 +10,7 @@ mod analytics;
 mod backup;
 mod blueprints;
 mod bounds;
+mod broad;
 mod browser;
 mod bulk;
 mod cache_tags;

@@ -12,12 +12,13 @@ use super::*;
 use crate::ids::IdSet;
 use crate::index::{Index, ReplacedRun};
 use crate::interrupt::Interrupt;
+use crate::language::Language;
 use crate::options::Options;
 use crate::query::SortKey;
 use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
-use crate::text_query::{TextField, TextQuery, Words};
+use crate::text_query::{Expansion, TextField, TextQuery, Words};
 
 mod aggregates;
 mod relevance;
@@ -104,6 +105,12 @@ fn texts() -> impl Strategy<Value = String> {
         "a b",
         "  ",
         "kernel",
+        "getInt32",
+        "DataView.getInt32 l'Int",
+        "Ordnung Gewerbe",
+        "Gewerbeordnungen, Gewerbeordnung",
+        "U.S.A. HTMLElement",
+        "int kernel ordnung",
         "Kernels",
         "a kenrel, b",
         "internationalization",
@@ -282,6 +289,7 @@ fn text_queries() -> impl Strategy<Value = TextQuery> {
         3 => texts(),
         3 => proptest::sample::select(vec![
             "kernel", "kern", "kernle", "krenel", "internationalisation", "intrnationalzation", "internatoinal", "unicode",
+            "getInt32", "getint", "int32", "int_32", "d'int", "ordnung", "ordnungen", "gewerbe", "gewerbeordnung", "USA",
             "日", "本", "日本語", "語の", "バーの本", "ー", "a b", "b a", "ab",
         ])
         .prop_map(str::to_owned),
@@ -295,10 +303,25 @@ fn text_queries() -> impl Strategy<Value = TextQuery> {
     });
     let field = (columns(), proptest::option::weighted(0.3, 1u16..4), 1u8..4);
     let field = field.prop_map(|(column, fallback, weight)| TextField { column, fallback, weight: f32::from(weight) });
-    (vec(part, 0..3), any::<bool>(), any::<bool>(), vec(field, 0..4)).prop_map(|(parts, ends, typos, fields)| {
+    let asked = (vec(part, 0..4), any::<bool>(), any::<bool>());
+    (asked, vec(field, 0..4), expansions()).prop_map(|((parts, ends, typos), fields, expansion)| {
         let query = parts.join(" ") + if ends { " " } else { "" };
-        TextQuery::new(Words::parse(&query, typos), fields)
+        let words = match expansion {
+            None => Words::parse(&query, typos),
+            Some(expansion) => Words::parse_expanded(&query, typos, &expansion),
+        };
+        TextQuery::new(words, fields)
     })
+}
+
+fn expansions() -> impl Strategy<Value = Option<Expansion>> {
+    let language = proptest::option::of(proptest::sample::select(vec!["de", "en", "ru"]));
+    let expansion = (language, any::<bool>(), any::<bool>()).prop_map(|(language, lets_go, has_stop_word)| Expansion {
+        language: language.and_then(Language::of_tag),
+        lets_go,
+        stop_words: has_stop_word.then(|| "Kernel".to_owned()).into_iter().collect(),
+    });
+    proptest::option::weighted(0.7, expansion)
 }
 
 fn sorts() -> impl Strategy<Value = Vec<SortKey>> {

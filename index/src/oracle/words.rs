@@ -1,5 +1,7 @@
-//! Finds the words of a text query in texts, in the slow and obvious way. It shares the parsing of query strings and
-//! the folding with the engine, and nothing else.
+//! Finds the words of a text query in texts, in the slow and obvious way. It shares the parsing of query strings, the
+//! folding and the test for forms of a word with the engine, and nothing else.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
@@ -7,44 +9,140 @@ use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::text::fold;
-use crate::text_query::{Requirement, Rest, TextQuery, WantedToken, Words};
+use crate::text_query::{Alternatives, Requirement, Rest, TextQuery, WantedToken, Words};
 
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// Returns whether a resource matches the query. `texts` are those of the query's fields, not folded.
-pub(super) fn has_words(query: &TextQuery, texts: &[String]) -> bool {
-    let texts: Vec<Vec<String>> = texts.iter().map(|text| tokens(text)).collect();
-    let has_row = |row: &[WantedToken]| {
-        texts.iter().any(|tokens| {
-            tokens.windows(row.len()).any(|found| found.iter().zip(row).all(|(token, wanted)| is_wanted(token, wanted)))
+/// The tokens of a text.
+struct NaiveText {
+    tokens: Vec<String>,
+    /// The rows of parts of its names.
+    rows: Vec<String>,
+}
+
+/// A resource, by the texts of its fields.
+type Texts = Vec<NaiveText>;
+
+/// Returns the resources that match the query, each with its distance from it. `resources` have the texts of the query's fields,
+/// and `words` those that have words of the index, all not folded.
+pub(super) fn distances(
+    query: &TextQuery,
+    resources: &BTreeMap<u128, Vec<String>>,
+    words: &Vec<String>,
+) -> BTreeMap<u128, u64> {
+    let naive = |text: &String| NaiveText { tokens: tokens(text), rows: rows(text) };
+    let resources: BTreeMap<u128, Texts> =
+        resources.iter().map(|(id, texts)| (*id, texts.iter().map(naive).collect())).collect();
+    let known: BTreeSet<String> = words.iter().flat_map(|text| tokens(text)).collect();
+    let Words { required, asked, excluded, .. } = query.words();
+    let ways = |id: &u128| -> Vec<Option<u64>> {
+        required.iter().map(|required| way(required, &resources[id], &known)).collect()
+    };
+    let allowed: Vec<u128> = resources
+        .iter()
+        .filter(|(_, texts)| !excluded.iter().any(|row| has_row(texts, row)))
+        .map(|(id, _)| *id)
+        .collect();
+    let complete: Vec<u128> = allowed.iter().copied().filter(|id| !ways(id).contains(&None)).collect();
+    // Of text without spaces, each pair of characters counts as a word.
+    let pairs: Vec<&WantedToken> = required
+        .iter()
+        .zip(asked)
+        .filter(|(_, asked)| asked.can_go)
+        .flat_map(|(required, _)| match required {
+            Requirement::Row(row) => &row[..],
+            Requirement::Token(_) => &[],
         })
+        .take(30)
+        .collect();
+    let can_lack = asked.iter().any(|asked| asked.can_go);
+    if complete.len() >= 10 || (asked.len() < 2 && pairs.is_empty()) || !can_lack {
+        return complete.into_iter().map(|id| (id, ways(&id).into_iter().flatten().sum())).collect();
+    }
+    // Whether a resource has each word, and each pair.
+    let had = |id: &u128| -> Vec<bool> {
+        let has = |pair: &&WantedToken| has_row(&resources[id], std::slice::from_ref(*pair));
+        ways(id).iter().map(Option::is_some).chain(pairs.iter().map(has)).collect()
     };
-    let has = |required: &Requirement| match required {
-        Requirement::Token(wanted) => texts.iter().flatten().any(|token| is_wanted(token, wanted)),
-        Requirement::Row(row) => has_row(row),
+    let costs: Vec<u64> = (0..asked.len() + pairs.len())
+        .map(|number| {
+            let having = resources.keys().filter(|id| had(id)[number]).count();
+            let is_common = having >= 10 && having * 5 > resources.len();
+            let counts = asked.get(number).is_none_or(|asked| asked.can_go && !asked.is_stop_word);
+            match counts && !is_common && having > 0 {
+                true => 1 + (8.0 * ((resources.len() + 1) as f64 / (having + 1) as f64).log2()) as u64,
+                false => 0,
+            }
+        })
+        .collect();
+    let is_found = |had: &[bool]| {
+        let has = |number: usize| had[number];
+        let numbers = || 0..asked.len();
+        let firm: Vec<usize> = numbers().filter(|&number| !asked[number].can_go).collect();
+        match firm.is_empty() {
+            false => firm.into_iter().all(has),
+            true if costs.iter().any(|cost| *cost > 0) => {
+                (0..costs.len()).any(|number| costs[number] > 0 && has(number))
+            }
+            true => (0..costs.len()).any(has),
+        }
     };
-    let Words { required, excluded } = query.words();
-    required.iter().all(has) && !excluded.iter().any(|row| has_row(row))
+    let mut found = BTreeMap::new();
+    for id in allowed {
+        let had = had(&id);
+        if is_found(&had) {
+            let lacked = had.iter().zip(&costs).filter(|(has, _)| !**has).map(|(_, cost)| cost).sum::<u64>();
+            found.insert(id, (lacked << 18) + ways(&id).into_iter().flatten().sum::<u64>());
+        }
+    }
+    found
 }
 
-fn is_wanted(token: &str, wanted: &WantedToken) -> bool {
-    closeness(token, wanted).is_some()
+fn has_row(texts: &Texts, row: &[WantedToken]) -> bool {
+    let is_wanted = |(token, wanted): (&String, &WantedToken)| as_it_stands(token, wanted).is_some();
+    texts.iter().any(|text| text.tokens.windows(row.len()).any(|found| found.iter().zip(row).all(is_wanted)))
 }
 
-/// Returns the distance of a matching resource: for each word, twice the typos of its closest form, plus one if that
-/// form continues after the word.
-pub(super) fn distance_from(query: &TextQuery, texts: &[String]) -> usize {
-    let tokens: Vec<String> = texts.iter().flat_map(|text| tokens(text)).collect();
-    let closest = |required: &Requirement| match required {
-        Requirement::Token(wanted) => tokens.iter().filter_map(|token| closeness(token, wanted)).min().unwrap_or(0),
-        Requirement::Row(_) => 0,
+/// Returns how closely texts meet a requirement; `None` if they do not.
+fn way(required: &Requirement, texts: &Texts, known: &BTreeSet<String>) -> Option<u64> {
+    match required {
+        Requirement::Row(row) => has_row(texts, row).then_some(0),
+        Requirement::Token(wanted) => closeness(wanted, texts, known),
+    }
+}
+
+/// Returns the closeness of the closest match of a word.
+fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> Option<u64> {
+    let tokens: Vec<&String> = texts.iter().flat_map(|text| &text.tokens).collect();
+    let rows: Vec<&String> = texts.iter().flat_map(|text| &text.rows).collect();
+    let mut ways: Vec<u64> = tokens.iter().filter_map(|token| as_it_stands(token, wanted)).collect();
+    let Some(Alternatives { parts, joined, forms, has_compounds }) = wanted.alternatives.as_deref() else {
+        return ways.into_iter().min();
     };
-    query.words().required.iter().map(closest).sum()
+    let has = |text: &String| tokens.contains(&text) || rows.contains(&text);
+    ways.extend((rows.contains(&&wanted.text) || joined.as_ref().is_some_and(has)).then_some(1));
+    ways.extend((!parts.is_empty() && parts.iter().all(|part| has(&part.text))).then_some(2));
+    if let Some(forms) = forms {
+        ways.extend(tokens.iter().any(|token| forms.has(token)).then_some(3));
+        ways.extend(rows.iter().any(|row| forms.has(row)).then_some(4));
+    }
+    ways.extend((*has_compounds && tokens.iter().any(|token| is_compound(token, &wanted.text, known))).then_some(5));
+    let is_begun = wanted.rest == Rest::Word && rows.iter().any(|row| row.starts_with(&wanted.text));
+    ways.extend(is_begun.then_some(7));
+    ways.into_iter().min()
 }
 
-fn closeness(token: &str, wanted: &WantedToken) -> Option<usize> {
-    let WantedToken { text, typos, rest } = wanted;
+fn is_compound(token: &str, word: &str, known: &BTreeSet<String>) -> bool {
+    let links = ["", "s", "es", "n", "en", "er", "e"];
+    known.iter().filter(|other| other.chars().count() > 1).any(|other| {
+        links.iter().any(|link| token == format!("{word}{link}{other}") || token == format!("{other}{link}{word}"))
+    })
+}
+
+/// Returns the closeness of a token to a word without its alternatives.
+fn as_it_stands(token: &str, wanted: &WantedToken) -> Option<u64> {
+    let WantedToken { text, typos, rest, .. } = wanted;
     let (text, token): (Vec<char>, Vec<char>) = (text.chars().collect(), token.chars().collect());
     let beginnings = match rest {
         Rest::Nothing => token.len()..=token.len(),
@@ -52,14 +150,81 @@ fn closeness(token: &str, wanted: &WantedToken) -> Option<usize> {
     };
     let of_beginning = |end: usize| {
         let beginning = &token[..end];
-        let is_begun = usize::from(*rest == Rest::Word && end < token.len());
+        let begun = if *rest == Rest::Word && end < token.len() { 6 } else { 0 };
         if *beginning == text[..] {
-            return Some(is_begun);
+            return Some(begun);
         }
         let distance = distance(&text, beginning);
-        (*typos > 0 && beginning.first() == text.first() && distance <= *typos).then_some(2 * distance + is_begun)
+        let is_close = *typos > 0 && beginning.first() == text.first() && distance <= *typos;
+        is_close.then_some(1_024 * distance as u64 + begun)
     };
     beginnings.filter_map(of_beginning).min()
+}
+
+/// Returns the rows of parts of the names in a text.
+fn rows(text: &str) -> Vec<String> {
+    let mut rows = Vec::new();
+    for word in text.split(is_unspaced).flat_map(|part| part.unicode_words()) {
+        let parts = parts(word);
+        if !(2..=8).contains(&parts.len()) {
+            continue;
+        }
+        let parts: Vec<String> = parts.iter().map(|part| without_diacritics(&fold(part))).collect();
+        for first in 0..parts.len() {
+            for end in first + 1..=parts.len().min(first + 4) {
+                let row = parts[first..end].concat();
+                if row.chars().count() > 1 && row != without_diacritics(&fold(word)) {
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Cuts a word of letters, digits and separators into the parts of a name.
+fn parts(word: &str) -> Vec<String> {
+    // The characters, each with the marks behind it.
+    let mut chars: Vec<(char, String)> = Vec::new();
+    for char in word.chars() {
+        match (GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)), chars.last_mut()) {
+            (true, None) => {}
+            (true, Some((_, text))) => text.push(char),
+            (false, _) => chars.push((char, char.to_string())),
+        }
+    }
+    let mut parts = vec![String::new()];
+    for (at, (char, text)) in chars.iter().enumerate() {
+        let is =
+            |at: Option<usize>, test: fn(char) -> bool| at.and_then(|at| chars.get(at)).is_some_and(|of| test(of.0));
+        let before = at.checked_sub(1);
+        if !char.is_alphanumeric() {
+            let last = chars[..at].iter().rev().find(|of| of.0.is_alphanumeric());
+            let next = chars[at..].iter().find(|of| of.0.is_alphanumeric());
+            let is_digit = |of: Option<&(char, String)>| of.is_some_and(|of| !of.0.is_alphabetic());
+            match is_digit(last) && is_digit(next) {
+                true => parts.last_mut().expect("a part").push_str(text),
+                false => parts.push(String::new()),
+            }
+            continue;
+        }
+        let is_hump = char.is_uppercase() && is(before, char::is_lowercase);
+        let is_number = match char.is_alphabetic() {
+            true => is(before, |char| char.is_numeric() && !char.is_alphabetic()),
+            false => is(before, char::is_alphabetic),
+        };
+        // The last letter of an acronym begins the next word.
+        let ends_acronym = char.is_uppercase()
+            && is(before, char::is_uppercase)
+            && is(Some(at + 1), char::is_lowercase)
+            && is(Some(at + 2), char::is_lowercase);
+        if is_hump || is_number || ends_acronym {
+            parts.push(String::new());
+        }
+        parts.last_mut().expect("a part").push_str(text);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
 }
 
 /// Returns the number of typos between two words, by a full table.

@@ -6,8 +6,8 @@
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use self::tokens::MemoryTokens;
 pub(crate) use self::tokens::{BlockPostings, BlockSteps, MemoryToken};
+use self::tokens::{MemoryTokens, TokenBlocks};
 use super::orders::{KeyKind, MemoryOrders, RankRange, RunOrder};
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
@@ -16,8 +16,8 @@ use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, Kind, Value};
 use crate::text::{fold, head};
-use crate::text_query::WantedToken;
-use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed, unframed};
+use crate::text_query::{Closeness, WantedToken};
+use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed};
 
 mod tokens;
 
@@ -256,12 +256,46 @@ impl MemoryRun {
         wanted: &WantedToken,
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<MemoryToken>, Error> {
-        let text = |document: u32, read: &mut dyn FnMut(&str)| match self.document(document).value(column) {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => read(&text.folded.get()),
-            ValueRef::List(list) => unframed(list.folded).for_each(read),
-            ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
-        };
-        self.tokens.find(column, self.len(), &text, wanted, interrupt)
+        self.blocks(column, interrupt)?.find(wanted, interrupt)
+    }
+
+    /// Returns these tokens of a column, all with this closeness.
+    pub(super) fn find_equal(
+        &self,
+        column: ColumnId,
+        tokens: &[String],
+        closeness: Closeness,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<MemoryToken>, Error> {
+        self.blocks(column, interrupt)?.find_equal(tokens, closeness, interrupt)
+    }
+
+    /// Returns the words of a column that are longer than a word and begin or end with it.
+    pub(super) fn tokens_around(
+        &self,
+        column: ColumnId,
+        word: &str,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<Box<str>>, Error> {
+        self.blocks(column, interrupt)?.around(word, interrupt)
+    }
+
+    /// Returns whether a document that satisfies `is_live` has a token in a column.
+    pub(super) fn has_token(
+        &self,
+        column: ColumnId,
+        token: &str,
+        is_live: impl Fn(u32) -> bool,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<bool, Error> {
+        Ok(self.blocks(column, interrupt)?.has_token(token, is_live))
+    }
+
+    /// Collects the tokens of a column.
+    fn blocks(&self, column: ColumnId, interrupt: &Interrupt<'_>) -> Result<TokenBlocks, Error> {
+        let text =
+            |document: u32, read: &mut dyn FnMut(&str, &str)| self.document(document).value(column).each_text(read);
+        self.tokens.blocks(column, self.len(), &text, interrupt)
     }
 
     /// Returns the lengths of the texts of a column whose tokens were collected.

@@ -1,6 +1,7 @@
 //! Ranked search: orders the matches of a text query. It knows no filters.
 //!
-//! The order: the fewest typos, then whole words before words that continue, then BM25 with the weights of the fields,
+//! The order: what lacks the least of the words, the fewest typos, then the closeness of the words (whole words, parts of names,
+//! forms, compounds, words that continue), then BM25 with the weights of the fields,
 //! then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
@@ -22,8 +23,11 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
-use crate::text_query::Closeness;
+use crate::text_query::closeness::{Closeness, PARTS};
 
+/// The distance of a slot that lacks a word, for each unit of the word's cost: more than a hundred words with typos sum up to.
+/// With the greatest costs of a hundred words and their pairs of characters, the sum fits into 32 bits.
+const LACKED: u32 = 1 << 18;
 /// The number of times that fields of less weight are added.
 const LEADING_FIELDS: usize = 2;
 
@@ -50,7 +54,7 @@ struct NearestSlots {
     /// The slots of which only the best are on the page. They are all equally far, unless all matches are requested.
     farthest: Bitmap,
     /// The distance of each slot from the query, by slot; `None` if all are equally far.
-    distances: Option<Vec<u16>>,
+    distances: Option<Vec<u32>>,
 }
 
 /// The scores of these slots.
@@ -112,7 +116,7 @@ impl<'a> TextSearch<'a> {
         weights.pop();
         for least in weights.into_iter().take(LEADING_FIELDS) {
             let leads = |found: &&TokensInRun<'_>| self.fields[found.field].of.weight >= least;
-            let mut leading = self.slots_of(self.required.iter().flat_map(|token| &token.found).filter(leads))?;
+            let mut leading = self.slots_of(self.required.iter().flat_map(FoundToken::all_found).filter(leads))?;
             leading.intersect(farthest);
             let some = leading.count();
             if some > all / thresholds.leading_share {
@@ -150,6 +154,13 @@ impl<'a> TextSearch<'a> {
                     *by_closeness.entry(closeness).or_default() += most;
                 }
             }
+            for found in token.parts.iter().flat_map(|part| equal_parts(&part.found)) {
+                let field = &self.fields[found[0].field];
+                if weights(field.of.weight) && self.candidates_at(token, PARTS, slots)?.is_some() {
+                    let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
+                    *by_closeness.entry(PARTS).or_default() += most;
+                }
+            }
             sum += by_closeness.into_values().fold(0.0, f32::max);
         }
         // Sums of floats have rounding errors, which are smaller than this.
@@ -177,23 +188,28 @@ impl<'a> TextSearch<'a> {
                 .filter(|class| class.closeness > 0)
                 .for_each(|class| far.union(&class.slots));
         }
+        let lacked = self.lacked_words()?;
+        for word in &lacked {
+            let mut lacking = slots.clone();
+            lacking.subtract(&word.having);
+            far.union(&lacking);
+        }
         let mut nearest = slots.clone();
         nearest.subtract(&far);
         if far.is_empty() || nearest.count() >= count {
             return Ok(NearestSlots { closer: Bitmap::default(), farthest: nearest, distances: None });
         }
         // At most one word of a query may continue, so the sum orders by typos first.
-        let mut distances = vec![0u16; self.version.slot_count as usize];
+        let mut distances = vec![0u32; self.version.slot_count as usize];
+        for word in lacked {
+            let mut lacking = slots.clone();
+            lacking.subtract(&word.having);
+            add_distance(&mut distances, &lacking, LACKED.saturating_mul(word.cost), self.interrupt)?;
+        }
         for class in loose().filter_map(|token| token.slots.get()).flatten().filter(|class| class.closeness > 0) {
             let mut here = class.slots.clone();
             here.intersect(slots);
-            here.each(
-                || self.interrupt.check(),
-                |slot| {
-                    let sum = &mut distances[slot as usize];
-                    *sum = sum.saturating_add(u16::from(class.closeness));
-                },
-            )?;
+            add_distance(&mut distances, &here, class.closeness.into(), self.interrupt)?;
         }
         let mut counts = BTreeMap::new();
         slots.each(|| self.interrupt.check(), |slot| *counts.entry(distances[slot as usize]).or_insert(0usize) += 1)?;
@@ -222,8 +238,10 @@ impl<'a> TextSearch<'a> {
         of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
         scores: &mut [f32],
     ) -> Result<(), Error> {
-        for found in equal_parts(&token.found) {
-            let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
+        let parts = token.parts.iter().flat_map(|part| equal_parts(&part.found)).map(|found| (PARTS, found));
+        let whole = equal_parts(&token.found).map(|found| (found[0].tokens.closeness, found));
+        for (closeness, found) in whole.chain(parts) {
+            let field = &self.fields[found[0].field];
             let Some(within) = self.candidates_at(token, closeness, candidates.members())? else { continue };
             let weight = field.bm25(found, self.interrupt)?;
             for TokensInRun { is_fallback, run: NumberedRun { run, live, number, .. }, tokens, .. } in found {
@@ -260,6 +278,15 @@ impl<'a> TextSearch<'a> {
         let class = classes.iter().find(|class| class.closeness == closeness);
         Ok(class.filter(|class| class.slots.meets(candidates)).map(|class| SlotScope::Some(&class.slots)))
     }
+}
+
+/// Adds to the distances of some slots.
+fn add_distance(distances: &mut [u32], slots: &Bitmap, more: u32, interrupt: &Interrupt<'_>) -> Result<(), Error> {
+    let check = || interrupt.check();
+    slots.each(check, |slot| {
+        let sum = &mut distances[slot as usize];
+        *sum = sum.saturating_add(more);
+    })
 }
 
 /// Groups the matches of a token by field and closeness.

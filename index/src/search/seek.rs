@@ -52,7 +52,7 @@ impl Snapshot {
         let total = matches.count(&self.version);
         let slots = self.slots_behind(&sorter, &matches, total, position, limit);
         let hits = slots.map(|slots| slots.into_iter().map(|slot| self.version.hit(slot)).collect());
-        self.sound(hits.map(|hits| Hits { total: total as u64, hits }))
+        self.sound(hits.map(|hits| Hits { total: total as u64, hits, words: None }))
     }
 
     fn slots_behind(

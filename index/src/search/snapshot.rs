@@ -112,7 +112,11 @@ impl Snapshot {
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        self.sound(self.page_of_matches(self.matches_of(found), query, None, offset, limit, interrupt))
+        self.sound(
+            self.text_search(query, interrupt).and_then(|search| {
+                self.page_of_matches(self.matches_of(found), query, search, offset, limit, interrupt)
+            }),
+        )
     }
 
     fn page_of_matches(
@@ -125,6 +129,8 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
         let total = matches.count(&self.version);
+        let search_of_words = search.as_ref().filter(|search| search.query.words().is_expanded());
+        let words = search_of_words.map(|search| search.words_found(&matches.to_bitmap(&self.version))).transpose()?;
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
@@ -134,17 +140,27 @@ impl Snapshot {
             }
             _ => Vec::new(),
         };
-        Ok(Hits { total: total as u64, hits })
+        Ok(Hits { total: total as u64, hits, words })
     }
 
-    /// Returns the matches of a query, and the text search that ranks them, if it orders by relevance.
+    /// Returns the text search of a query, if it has one, with its tokens looked up.
+    fn text_search<'a>(
+        &'a self,
+        query: &'a Query,
+        interrupt: &'a Interrupt<'a>,
+    ) -> Result<Option<TextSearch<'a>>, Error> {
+        let text = query.filter.text_query().filter(|text| query.ranks_by().is_some() || text.words().is_expanded());
+        text.map(|text| self.evaluator(query.variant, interrupt).text_search(text)).transpose()
+    }
+
+    /// Returns the matches of a query, and its text search, if it has one.
     fn select<'a>(
         &'a self,
         query: &'a Query,
         interrupt: &'a Interrupt<'a>,
     ) -> Result<(Matches, Option<TextSearch<'a>>), Error> {
         let evaluator = self.evaluator(query.variant, interrupt);
-        let Some(text) = query.ranks_by() else { return Ok((evaluator.select(&query.filter)?, None)) };
+        let Some(text) = query.filter.text_query() else { return Ok((evaluator.select(&query.filter)?, None)) };
         let (search, having) = evaluator.text_matches(text)?;
         let having = MatchSet(Arc::new(having));
         Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))

@@ -4,13 +4,15 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use super::context::SearchContext;
+use super::coverage::Coverage;
 use super::query_cache::RunResult;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::text_query::{Closeness, Requirement, RowTester, TextField, TextQuery, WantedToken};
+use crate::text_query::closeness::{COMPOUND, Closeness, PARTS};
+use crate::text_query::{Requirement, RowTester, TextField, TextQuery, WantedToken};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
@@ -18,11 +20,13 @@ use crate::version::{CopySet, Version};
 pub(super) struct TextSearch<'a> {
     pub(super) version: &'a Version,
     pub(super) context: &'a SearchContext,
-    query: &'a TextQuery,
+    pub(super) query: &'a TextQuery,
     pub(super) interrupt: &'a Interrupt<'a>,
     pub(super) fields: Vec<SearchedField<'a>>,
     /// The tokens of all required words and rows, one after the other.
     pub(super) required: Vec<FoundToken<'a>>,
+    /// The matches, once computed.
+    pub(super) coverage: OnceCell<Coverage>,
 }
 
 /// The source of a field's values.
@@ -46,6 +50,8 @@ pub(super) struct FoundToken<'a> {
     pub(super) wanted: &'a WantedToken,
     /// The matches by field and, within a field, by closeness.
     pub(super) found: Vec<TokensInRun<'a>>,
+    /// The parts of a name, which are found anywhere in a resource.
+    pub(super) parts: Vec<FoundToken<'a>>,
     /// The slots that have it, once computed. Not kept for tokens that are searched in one field only.
     pub(super) slots: OnceCell<Vec<ClosenessGroup>>,
 }
@@ -89,7 +95,8 @@ impl<'a> TextSearch<'a> {
         for &of in &query.fields {
             fields.push(SearchedField::new(version, variant, of, &nulls)?);
         }
-        let mut search = TextSearch { version, context, query, interrupt, fields, required: Vec::new() };
+        let coverage = OnceCell::new();
+        let mut search = TextSearch { version, context, query, interrupt, fields, required: Vec::new(), coverage };
         for wanted in query.words.required.iter().flat_map(Requirement::tokens) {
             let found = search.find(wanted)?;
             search.required.push(found);
@@ -97,75 +104,106 @@ impl<'a> TextSearch<'a> {
         Ok(search)
     }
 
-    /// Returns the slots that have everything required, and nothing excluded.
+    /// Returns the slots that match.
     pub(super) fn matches(&self) -> Result<Bitmap, Error> {
+        Ok(self.coverage()?.found.clone())
+    }
+
+    /// Returns the requirements, each with its tokens.
+    pub(super) fn requirements(&self) -> impl Iterator<Item = (&'a Requirement, &[FoundToken<'a>])> {
         let mut tokens = &self.required[..];
-        let mut required = Vec::with_capacity(self.query.words.required.len());
-        for each in &self.query.words.required {
+        self.query.words.required.iter().map(move |each| {
             let (of_this, rest) = tokens.split_at(each.tokens().len());
             tokens = rest;
-            required.push((each, of_this));
+            (each, of_this)
+        })
+    }
+
+    /// Returns the slots of `within` that meet a requirement, and maybe others.
+    pub(super) fn slots_of_requirement(
+        &self,
+        required: &Requirement,
+        tokens: &[FoundToken<'a>],
+        within: Option<&Bitmap>,
+    ) -> Result<Bitmap, Error> {
+        match required {
+            Requirement::Token(_) => self.slots_of_token(&tokens[0]),
+            Requirement::Row(row) => self.slots_of_row(row, tokens, within),
         }
-        // Rows come last, because their texts must be read, and then fewer candidates are left.
-        required.sort_by_key(|(each, _)| matches!(each, Requirement::Row(_)));
-        let mut matches: Option<Bitmap> = None;
-        for (each, of_this) in required {
-            let found = match each {
-                Requirement::Token(_) => self.slots_of_token(&of_this[0])?,
-                Requirement::Row(row) => self.slots_of_row(row, of_this, matches.as_ref())?,
-            };
-            matches = Some(match matches {
-                None => found,
-                Some(mut matches) => {
-                    matches.intersect(&found);
-                    matches
-                }
-            });
-        }
-        let mut matches = matches.unwrap_or_else(|| self.version.live_slots.to_bitmap());
+    }
+
+    /// Removes the slots that have something excluded.
+    pub(super) fn subtract_excluded(&self, slots: &mut Bitmap) -> Result<(), Error> {
         for row in &self.query.words.excluded {
             let mut of_row = Vec::with_capacity(row.len());
             for wanted in row {
                 of_row.push(self.find(wanted)?);
             }
-            matches.subtract(&match &of_row[..] {
+            let excluded = match &of_row[..] {
                 [only] => self.slots_of_token(only)?,
-                of_row => self.slots_of_row(row, of_row, Some(&matches))?,
-            });
+                of_row => self.slots_of_row(row, of_row, Some(slots))?,
+            };
+            slots.subtract(&excluded);
         }
-        Ok(matches)
+        Ok(())
     }
 
     /// Finds a wanted token in all fields and runs.
     fn find(&self, wanted: &'a WantedToken) -> Result<FoundToken<'a>, Error> {
         let mut found = Vec::new();
-        for (field, of) in self.fields.iter().enumerate() {
-            for (copies, is_fallback) in of.copies() {
-                for run in copies.runs.iter() {
-                    let tokens = self.find_in(run, of.of.column, wanted)?;
-                    found.extend(tokens.iter().cloned().map(|tokens| TokensInRun {
-                        field,
-                        is_fallback,
-                        run,
-                        tokens,
-                        having: OnceCell::new(),
-                    }));
-                }
+        self.each_run(|field, is_fallback, run| {
+            let tokens = self.find_in(run, self.fields[field].of.column, wanted)?;
+            found.extend(tokens.iter().cloned().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
+            Ok(())
+        })?;
+        let (mut parts, mut compounds) = (Vec::new(), Vec::new());
+        if let Some(alternatives) = &wanted.alternatives {
+            for part in &alternatives.parts {
+                parts.push(self.find(part)?);
+            }
+            if alternatives.has_compounds {
+                compounds = self.compounds(&wanted.text)?;
             }
         }
+        if !compounds.is_empty() {
+            let joined_from = self.context.options.thresholds.joined_from;
+            self.each_run(|field, is_fallback, run| {
+                let tokens = run.run.find_equal(
+                    self.fields[field].of.column,
+                    &compounds,
+                    COMPOUND,
+                    joined_from,
+                    self.interrupt,
+                )?;
+                found.extend(tokens.into_iter().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
+                Ok(())
+            })?;
+        }
         found.sort_by_key(|found| (found.field, found.tokens.closeness));
-        Ok(FoundToken { wanted, found, slots: OnceCell::new() })
+        Ok(FoundToken { wanted, found, parts, slots: OnceCell::new() })
+    }
+
+    /// Emits each run of each field, with the number of the field and whether the run is of the fallback.
+    pub(super) fn each_run(
+        &self,
+        mut emit: impl FnMut(usize, bool, &'a NumberedRun) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        for (field, of) in self.fields.iter().enumerate() {
+            for (copies, is_fallback) in of.copies() {
+                copies.runs.iter().try_for_each(|run| emit(field, is_fallback, run))?;
+            }
+        }
+        Ok(())
     }
 
     /// Finds the tokens of a column in a run. The result is cached if many strings had to be compared.
     fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<Vec<RunTokens>>, Error> {
         let joined_from = self.context.options.thresholds.joined_from;
         let find = || run.run.find_tokens(column, wanted, joined_from, self.interrupt).map(Arc::new);
-        if matches!(run.run, Run::Memory(_)) || !wanted.is_loose() {
+        if matches!(run.run, Run::Memory(_)) || !wanted.is_scanned() {
             return find();
         }
-        let of = [&[wanted.typos as u8, wanted.rest as u8], wanted.text.as_bytes()].concat();
-        let key = self.context.cache.key_of_run::<Vec<RunTokens>>(run.number, column, &of);
+        let key = self.context.cache.key_of_run::<Vec<RunTokens>>(run.number, column, &wanted.scan_key());
         if let Some(kept) = self.context.cache.of_run(&key) {
             return Ok(kept);
         }
@@ -181,19 +219,39 @@ impl<'a> TextSearch<'a> {
             return Ok(known);
         }
         let mut closeness: Vec<Closeness> = token.found.iter().map(|found| found.tokens.closeness).collect();
+        closeness.extend((!token.parts.is_empty()).then_some(PARTS));
         closeness.sort_unstable();
         closeness.dedup();
         let mut classes: Vec<ClosenessGroup> = Vec::with_capacity(closeness.len());
         for closeness in closeness {
-            let mut slots = self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?;
+            let mut slots = match closeness {
+                PARTS => self.slots_of_parts(&token.parts)?,
+                _ => self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?,
+            };
             classes.iter().for_each(|closer| slots.subtract(&closer.slots));
             classes.push(ClosenessGroup { closeness, slots });
         }
         Ok(token.slots.get_or_init(|| classes))
     }
 
+    /// Returns the slots that have all parts of a name.
+    fn slots_of_parts(&self, parts: &[FoundToken<'a>]) -> Result<Bitmap, Error> {
+        let mut slots: Option<Bitmap> = None;
+        for part in parts {
+            let having = self.slots_of_token(part)?;
+            slots = Some(match slots {
+                None => having,
+                Some(mut slots) => {
+                    slots.intersect(&having);
+                    slots
+                }
+            });
+        }
+        Ok(slots.unwrap_or_default())
+    }
+
     /// Returns the slots that have a token.
-    fn slots_of_token(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
+    pub(super) fn slots_of_token(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
         self.equally_close(token)?.iter().for_each(|class| slots.union(&class.slots));
         Ok(slots)
@@ -262,7 +320,18 @@ impl Requirement {
     }
 }
 
-impl TokensInRun<'_> {
+impl<'a> FoundToken<'a> {
+    /// Returns the matches of the word and of its parts.
+    pub(super) fn all_found<'b>(&'b self) -> impl Iterator<Item = &'b TokensInRun<'a>> {
+        self.found.iter().chain(self.parts.iter().flat_map(|part| &part.found))
+    }
+}
+
+impl<'a> TokensInRun<'a> {
+    fn new(field: usize, is_fallback: bool, run: &'a NumberedRun, tokens: RunTokens) -> TokensInRun<'a> {
+        TokensInRun { field, is_fallback, run, tokens, having: OnceCell::new() }
+    }
+
     /// Returns the current documents of the run that have one of the tokens.
     fn documents(&self, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
         let mut documents = self.run.run.having(&self.tokens, interrupt)?;

@@ -8,34 +8,68 @@
 //! | `-windows`, `-"page cache"` | none of these |
 //! | `日本語` | these characters one after the other |
 
-use super::{Requirement, Rest, WantedToken, Words};
-use crate::tokens::{Token, TokenKind, each_raw_token};
+use super::{Alternatives, AskedWord, Expansion, Requirement, Rest, WantedToken, Words};
+use crate::tokens::{Token, TokenKind, each_raw_token, token_form};
 
 /// A part of a query string: its text, whether it is quoted, and whether it is excluded.
 struct Part<'a> {
     text: &'a str,
+    /// Its position in the query string.
+    at: usize,
     is_quoted: bool,
     is_excluded: bool,
 }
 
 impl Words {
-    /// Parses a query string. `typos` determines whether typos are allowed. Every string is valid; a string without
-    /// words has none.
+    /// Parses a query string into words that are wanted as they stand. `typos` determines whether typos are allowed. Every
+    /// string is valid; a string without words has none.
     pub fn parse(query: &str, typos: bool) -> Words {
-        let mut words = Words::default();
+        Parser::new(query, typos, None).parse()
+    }
+
+    /// Parses a query string into words that are also found in other ways. Quoted and excluded words are wanted as they
+    /// stand.
+    pub fn parse_expanded(query: &str, typos: bool, expansion: &Expansion) -> Words {
+        Parser::new(query, typos, Some(expansion)).parse()
+    }
+}
+
+struct Parser<'a> {
+    query: &'a str,
+    typos: bool,
+    expansion: Option<&'a Expansion>,
+    words: Words,
+    /// The number of words whose compounds may still be looked for.
+    compounds_left: usize,
+}
+
+/// The most words of a query whose compounds are looked for, since that compares all words of the index.
+const MAX_WITH_COMPOUNDS: usize = 8;
+
+impl<'a> Parser<'a> {
+    fn new(query: &'a str, typos: bool, expansion: Option<&'a Expansion>) -> Parser<'a> {
+        Parser { query, typos, expansion, words: Words::default(), compounds_left: MAX_WITH_COMPOUNDS }
+    }
+
+    fn parse(mut self) -> Words {
+        let query = self.query;
         let mut rest = query;
         // True if the last part may be an unfinished word.
         let mut is_open = false;
-        while let Some(part) = next_part(&mut rest) {
+        while let Some(part) = next_part(query, &mut rest) {
             is_open = false;
             match part {
-                Part { text, is_excluded: true, .. } => words.excluded.extend(row(text)),
-                Part { text, is_quoted: true, .. } => words.required.extend(row(text).map(Requirement::of)),
-                Part { text, .. } => {
-                    is_open = add_words(text, typos, &mut words.required);
+                Part { text, is_excluded: true, .. } => self.words.excluded.extend(row(text)),
+                Part { text, at, is_quoted: true, .. } => {
+                    if let Some(row) = row(text) {
+                        self.require(Requirement::of(row), at..at + text.len(), false);
+                    }
                 }
+                Part { text, at, .. } => is_open = self.add_words(text, at),
             }
         }
+        let mut words = self.words;
+        words.is_expanded = self.expansion.is_some();
         if is_open
             && !query.ends_with(char::is_whitespace)
             && let Some(Requirement::Token(last)) = words.required.last_mut()
@@ -44,6 +78,57 @@ impl Words {
             last.rest = Rest::Word;
         }
         words
+    }
+
+    fn require(&mut self, required: Requirement, range: std::ops::Range<usize>, can_go: bool) {
+        let text = self.query[range.clone()].to_owned();
+        let is_stop_word = match (&required, self.expansion) {
+            (Requirement::Token(wanted), Some(expansion)) => {
+                can_go && expansion.stop_words.iter().any(|word| *token_form(word) == *wanted.text)
+            }
+            _ => false,
+        };
+        self.words.asked.push(AskedWord { range, text, can_go, is_stop_word });
+        self.words.required.push(required);
+    }
+
+    /// Adds the words of an unquoted part. Returns whether the last one is a word that may be unfinished.
+    fn add_words(&mut self, text: &str, at: usize) -> bool {
+        let can_go = self.expansion.is_some_and(|expansion| expansion.lets_go);
+        let mut tokens = tokens(text);
+        let ends_with_word = tokens.last().is_some_and(|token| token.kind == TokenKind::Word);
+        while !tokens.is_empty() {
+            // Neighboring characters of text without spaces form one row.
+            let count = match tokens[0].kind {
+                TokenKind::Word => 1,
+                _ => 1 + tokens.iter().take_while(|token| token.kind == TokenKind::Pair).count(),
+            };
+            let unit: Vec<Token<'_>> = tokens.drain(..count.min(tokens.len())).collect();
+            let range = at + unit[0].range.start..at + unit[unit.len() - 1].range.end;
+            match &unit[..] {
+                [token @ Token { kind: TokenKind::Word, .. }] => {
+                    let wanted = self.wanted(token, &text[token.range.clone()]);
+                    self.require(Requirement::Token(wanted), range, can_go);
+                }
+                unit => {
+                    if let Some(row) = row_of(unit) {
+                        self.require(Requirement::of(row), range, can_go);
+                    }
+                }
+            }
+        }
+        ends_with_word
+    }
+
+    fn wanted(&mut self, token: &Token<'_>, raw: &str) -> WantedToken {
+        let typos = if self.typos { forgiven_typos(&token.text) } else { 0 };
+        let mut alternatives = self.expansion.map(|expansion| Alternatives::of(token, raw, expansion.language));
+        if let Some(alternatives) = &mut alternatives {
+            alternatives.has_compounds &= self.compounds_left > 0;
+            self.compounds_left -= usize::from(alternatives.has_compounds);
+        }
+        let alternatives = alternatives.map(Box::new);
+        WantedToken { text: token.text.clone().into_owned(), typos, rest: Rest::Nothing, alternatives }
     }
 }
 
@@ -61,7 +146,7 @@ impl Requirement {
 }
 
 /// Returns the next part, and advances `rest`. `None` at the end.
-fn next_part<'a>(rest: &mut &'a str) -> Option<Part<'a>> {
+fn next_part<'a>(query: &'a str, rest: &mut &'a str) -> Option<Part<'a>> {
     let mut text = rest.trim_start();
     if text.is_empty() {
         return None;
@@ -70,39 +155,19 @@ fn next_part<'a>(rest: &mut &'a str) -> Option<Part<'a>> {
     if is_excluded {
         text = &text[1..];
     }
+    let at = |text: &str| query.len() - text.len();
     if let Some(quoted) = text.strip_prefix('"') {
+        let at = at(quoted);
         // A quotation without a closing quote extends to the end of the string.
         let (text, after) = quoted.split_once('"').unwrap_or((quoted, ""));
         *rest = after;
-        return Some(Part { text, is_quoted: true, is_excluded });
+        return Some(Part { text, at, is_quoted: true, is_excluded });
     }
     let end = text.find(|char: char| char.is_whitespace() || char == '"').unwrap_or(text.len());
+    let at = at(text);
     let (text, after) = text.split_at(end);
     *rest = after;
-    Some(Part { text, is_quoted: false, is_excluded })
-}
-
-/// Adds the words of an unquoted part. Returns whether the last one is a word that may be unfinished.
-fn add_words(text: &str, typos: bool, required: &mut Vec<Requirement>) -> bool {
-    let mut tokens = tokens(text);
-    let ends_with_word = tokens.last().is_some_and(|token| token.kind == TokenKind::Word);
-    while !tokens.is_empty() {
-        // Neighboring characters of text without spaces form one row.
-        let count = match tokens[0].kind {
-            TokenKind::Word => 1,
-            _ => 1 + tokens.iter().take_while(|token| token.kind == TokenKind::Pair).count(),
-        };
-        let unit: Vec<Token<'_>> = tokens.drain(..count.min(tokens.len())).collect();
-        match &unit[..] {
-            [Token { kind: TokenKind::Word, text, .. }] => {
-                let typos = if typos { forgiven_typos(text) } else { 0 };
-                let text = text.clone().into_owned();
-                required.push(Requirement::Token(WantedToken { text, typos, rest: Rest::Nothing }));
-            }
-            unit => required.extend(row_of(unit).map(Requirement::of)),
-        }
-    }
-    ends_with_word
+    Some(Part { text, at, is_quoted: false, is_excluded })
 }
 
 /// Returns the number of allowed typos in a word: depends on its length in characters; none in numbers.
@@ -121,8 +186,7 @@ fn row(text: &str) -> Option<Vec<WantedToken>> {
 }
 
 fn row_of(tokens: &[Token<'_>]) -> Option<Vec<WantedToken>> {
-    let wanted =
-        |token: &Token<'_>| WantedToken { text: token.text.clone().into_owned(), typos: 0, rest: Rest::Nothing };
+    let wanted = |token: &Token<'_>| WantedToken::exact(token.text.clone().into_owned());
     let mut row: Vec<WantedToken> = tokens.iter().map(wanted).collect();
     // Other characters may follow the last one of text without spaces. If there is a character before it, it is in a
     // pair already.

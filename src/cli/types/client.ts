@@ -118,6 +118,10 @@ export interface SelectOptions<S extends Slug> extends Shape<S> {
   search?: string | undefined;
   q?: string | undefined;
   typos?: boolean | undefined;
+  /** `exact`: words as they stand, without parts of names, forms of a word and compounds. */
+  q_mode?: "broad" | "exact" | undefined;
+  /** `all`: only resources with all words of `q`, however few there are. */
+  q_match?: "any" | "all" | undefined;
   sort?: Names<SortName<S>> | undefined;
   fallback_mode?: "all" | undefined;
   explain?: boolean | undefined;
@@ -160,6 +164,10 @@ export interface SearchOptions extends CallOptions {
   search?: string | undefined;
   q?: string | undefined;
   typos?: boolean | undefined;
+  /** `exact`: words as they stand, without parts of names, forms of a word and compounds. */
+  q_mode?: "broad" | "exact" | undefined;
+  /** `all`: only resources with all words of `q`, however few there are. */
+  q_match?: "any" | "all" | undefined;
   limit?: number | undefined;
   strict?: boolean | undefined;
 }
@@ -290,8 +298,16 @@ type Position<O> = [Given<O, "cursor">] extends [never]
 export type Page<S extends Slug, O = {}> = Tagged & Expanded<S, O> & {
   data: Selected<S, O>[];
   links: Position<O>["links"];
-  meta: { per_page: number; total: number } & Position<O>["meta"] & FacetsIn<O> & StatsIn<S, O> & Explained;
+  meta: { per_page: number; total: number } & Position<O>["meta"] & FacetsIn<O> & StatsIn<S, O> & WordsFound & Explained;
 };
+
+/** What is known of the words of `q`, on numbered pages without `q_mode: "exact"`. */
+export interface WordsFound {
+  /** How many of the resources have all words. */
+  matched_all?: number;
+  /** The words that some of the resources lack. */
+  ignored_words?: string[];
+}
 
 export type One<S extends Slug, O = {}> = Shown<S, Given<O, "fields">, Given<O, "exclude">> & Expanded<S, O> & Tagged;
 

@@ -32,8 +32,8 @@ pub struct ListPage {
     pub place: PagePosition,
     /// The number of resources that match.
     pub total: u64,
-    /// The keys `facets` and `stats` of `meta`, if they were asked for.
-    pub aggregates: Map<String, Value>,
+    /// The keys of `meta` beside those of the page: `facets` and `stats`, and what is known of the words of `q`.
+    pub meta: Map<String, Value>,
     /// The explanation of the search, if it was asked for.
     pub explained: Option<Explanation>,
 }
@@ -165,7 +165,11 @@ impl View {
 
 /// Returns the page of these resource objects, which are separated by commas.
 fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explanation>) -> ListPage {
-    let FoundPage { hits, next, included, aggregates } = found;
+    let FoundPage { hits, next, included, aggregates: mut meta } = found;
+    if let Some(words) = &hits.words {
+        meta.insert("matched_all".to_owned(), words.matched_all.into());
+        meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
+    }
     let place = match params.cursor {
         None => PagePosition::Numbered(params.page),
         Some(_) => PagePosition::Walk { per_page: params.page.per_page, next },
@@ -174,7 +178,7 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
     resources.insert(0, '[');
     resources.push(']');
     let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
-    ListPage { resources, ids, included, place, total: hits.total, aggregates, explained }
+    ListPage { resources, ids, included, place, total: hits.total, meta, explained }
 }
 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {

@@ -88,7 +88,7 @@ fn list_tags(view: &View, slug: &str, depends_on: &[String], page: &[ResourceId]
 
 /// Returns the body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
 fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
-    let ListPage { resources, included, place, total, aggregates, .. } = list;
+    let ListPage { resources, included, place, total, meta: more, .. } = list;
     let (links, mut meta) = match &place {
         PagePosition::Numbered(page) => {
             let (current, last) = (page.number, page.last(total));
@@ -101,7 +101,7 @@ fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: 
     };
     let Links { first, last, prev, next } = links;
     let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
-    for (key, value) in aggregates {
+    for (key, value) in more {
         meta[key] = value;
     }
     if let Some(Explanation { steps, .. }) = explained {

@@ -8,7 +8,7 @@ use bindery_content::Explanation;
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
-use bindery_query::{CopyKind, RawParams, has_ranked_fields, has_words, strict};
+use bindery_query::{CopyKind, RawParams, WordParams, has_ranked_fields, has_words, strict};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
@@ -26,7 +26,7 @@ const DEFAULT: usize = 5;
 pub(crate) async fn search(call: Call) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
-    strict::check(&params, &["search", "q", "typos", "limit", "copy", "explain"])?;
+    strict::check(&params, &[&["search", "q", "limit", "copy", "explain"][..], &WordParams::NAMES].concat())?;
     let is_explained = params.flag("explain")?;
     if is_explained {
         call.access.require(&[Ability::Manage])?;
@@ -65,7 +65,8 @@ struct SearchParams(String);
 impl SearchParams {
     fn of(params: &RawParams) -> Result<SearchParams> {
         let given = |name| Ok::<_, Error>(params.single(name)?.filter(|text| !text.is_empty()));
-        let (search, q, typos) = (given("search")?, given("q")?, params.given_flag("typos")?);
+        let (search, q) = (given("search")?, given("q")?);
+        WordParams::parse(params)?;
         let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
         if search.is_none() && q.is_none() {
             return Err(invalid("`search` or `q` is required: the text, or the words, to look for"));
@@ -74,8 +75,12 @@ impl SearchParams {
             return Err(invalid("`q` has no words; `search` finds any text"));
         }
         let parameter = |(name, text): (&str, &str)| format!("{name}={}", utf8_percent_encode(text, NON_ALPHANUMERIC));
-        let typos = typos.filter(|_| q.is_some()).map(|typos| if typos { "true" } else { "false" });
-        let given = [("search", search), ("q", q), ("typos", typos)];
+        let mut given = vec![("search", search), ("q", q)];
+        if q.is_some() {
+            for name in WordParams::NAMES {
+                given.push((name, params.single(name)?));
+            }
+        }
         let parameters: Vec<String> =
             given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
         Ok(SearchParams(parameters.join("&")))

@@ -26,7 +26,7 @@ pub struct Definition {
     pub variants: Vec<VariantDefinition>,
     /// The slugs of the fields that the dashboard's SEO checks read.
     pub seo: Option<Seo>,
-    /// The fields that ranked search searches.
+    /// The settings of ranked search.
     pub search: Option<SearchSettings>,
     /// True if a published resource can be changed in a working copy.
     pub working_copy: bool,

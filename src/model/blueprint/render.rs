@@ -5,7 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::definition::{Definition, FieldNumbers};
 use super::field::{Choices, Field, FieldType, OnDelete, Relation};
-use super::types::{Blueprint, BlueprintKind, HistorySettings, Seo, TrashSettings, Variant};
+use super::types::{
+    Blueprint, BlueprintKind, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings, Variant,
+};
 use crate::number;
 use crate::time::{Millis, format_millis};
 
@@ -36,8 +38,7 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
         json["scheduled"] = true.into();
     }
     if let Some(search) = &blueprint.search {
-        let weights = search.fields.iter().map(|(slug, weight)| (slug.clone(), number::canonical(*weight).into()));
-        json["search"] = json!({ "fields": weights.collect::<Map<String, Value>>() });
+        json["search"] = search_to_json(search);
     }
     if blueprint.working_copy {
         json["working_copy"] = true.into();
@@ -49,6 +50,24 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
         json["history"] = json!({ "keep": keep, "days": days });
     }
     json
+}
+
+fn search_to_json(search: &SearchSettings) -> Value {
+    let SearchSettings { fields, language, stop_words } = search;
+    let mut json = Map::new();
+    if !fields.is_empty() {
+        let weights = fields.iter().map(|(slug, weight)| (slug.clone(), number::canonical(*weight).into()));
+        json.insert("fields".to_owned(), Value::Object(weights.collect()));
+    }
+    match language {
+        SearchLanguage::OfVariant => None,
+        SearchLanguage::None => json.insert("language".to_owned(), Value::Null),
+        SearchLanguage::Code(code) => json.insert("language".to_owned(), code.as_str().into()),
+    };
+    if !stop_words.is_empty() {
+        json.insert("stop_words".to_owned(), stop_words.as_slice().into());
+    }
+    Value::Object(json)
 }
 
 /// Returns the stored form: JSON with a format version, the internal numbers, and the form that responses contain.

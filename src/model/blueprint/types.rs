@@ -37,7 +37,7 @@ pub struct Blueprint {
     pub variants: Vec<Variant>,
     /// The fields that the dashboard's SEO checks read.
     pub seo: Option<Seo>,
-    /// The fields that ranked search searches. `None` for the default fields.
+    /// The settings of ranked search. `None` for the defaults.
     pub search: Option<SearchSettings>,
     /// True if a published resource can be changed in a working copy.
     pub working_copy: bool,
@@ -91,11 +91,36 @@ pub struct Seo {
     pub slug: Option<String>,
 }
 
-/// The fields that ranked search searches, and their weights.
+/// The settings of ranked search.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SearchSettings {
-    /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0.
+    /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0. Empty for
+    /// the default fields.
     pub fields: Vec<(String, f64)>,
+    /// The language of the texts.
+    pub language: SearchLanguage,
+    /// Words that a resource need not have.
+    pub stop_words: Vec<String>,
+}
+
+/// The language of a blueprint's texts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum SearchLanguage {
+    /// That of each variant, if its slug is a language.
+    #[default]
+    OfVariant,
+    /// No language: words have no forms.
+    None,
+    /// This one, in every variant.
+    Code(String),
+}
+
+impl SearchLanguage {
+    /// The codes of the languages whose words have forms.
+    pub const CODES: [&str; 28] = [
+        "ar", "ca", "cs", "da", "de", "el", "en", "es", "et", "eu", "fi", "fr", "ga", "hu", "hy", "id", "it", "lt",
+        "nb", "nl", "nn", "no", "pl", "pt", "ro", "ru", "sv", "tr",
+    ];
 }
 
 /// The trash of a blueprint (`API.md` 4.23).

@@ -131,7 +131,7 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
             StringsOf::Tokens => {
                 let mut tokens = Tokens::default();
                 if self.is_ranked {
-                    self.each_text(|document, text| tokens.add(document, text));
+                    self.each_searched_text(|document, folded, raw| tokens.add(document, folded, raw));
                     self.lengths = tokens.take_lengths();
                 }
                 TermList::Tokens(tokens)
@@ -149,6 +149,13 @@ impl<'a, V: Iterator<Item = (u32, ValueRef<'a>)> + Clone> ColumnTerms<V> {
         let mut steps = vec![0; if self.lengths.is_empty() { return None } else { documents }];
         self.lengths.iter().for_each(|of| steps[of.document as usize] = of.step());
         Some(steps)
+    }
+
+    /// Emits the texts, folded and as they are. A document may have several.
+    fn each_searched_text(&self, mut add: impl FnMut(u32, &str, &str)) {
+        for (document, value) in self.values.clone() {
+            value.each_text(|folded, raw| add(document, folded, raw));
+        }
     }
 
     /// Emits the folded texts. A document may have several.

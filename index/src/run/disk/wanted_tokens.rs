@@ -4,10 +4,11 @@ use super::dictionary::{PickResult, StringsOf};
 use super::disk_run::DiskRun;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::names::MARK;
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
-use crate::text_query::WantedToken;
+use crate::text_query::{Closeness, WantedToken};
 
 /// A wanted token of a disk run, with its posting list.
 pub(crate) type ListedToken = TokenMatch<PostingList>;
@@ -21,20 +22,69 @@ impl DiskRun {
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<ListedToken>, Error> {
         interrupt.check()?;
-        if !wanted.is_loose() {
-            let list = self.dictionary.get(column, StringsOf::Tokens, wanted.text.as_bytes());
-            return Ok(list.map(|postings| TokenMatch { closeness: 0, postings }).into_iter().collect());
+        let mut found = Vec::new();
+        for scan in &mut wanted.scans() {
+            let from = scan.beginning().as_bytes().to_vec();
+            if let Some(closeness) = scan.only() {
+                let list = self.dictionary.get(column, StringsOf::Tokens, &from);
+                found.extend(list.map(|postings| TokenMatch { closeness, postings }));
+                continue;
+            }
+            let to = [&from[..], &[AFTER_ALL]].concat();
+            let pick = |token: &[u8]| match (scan.closeness(token), scan.hopeless()) {
+                (Some(closeness), _) => PickResult::Yes(closeness),
+                (None, Some(alike)) => PickResult::NoneBeginningSo(alike),
+                (None, None) => PickResult::No,
+            };
+            let picked = self.dictionary.pick(column, StringsOf::Tokens, &from..&to, interrupt, pick)?;
+            found.extend(picked.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }));
         }
-        let from = wanted.beginning().as_bytes();
-        let to = [from, &[AFTER_ALL]].concat();
-        let mut measure = wanted.measure();
-        let pick = |token: &[u8]| match (measure.closeness(token), measure.hopeless()) {
-            (Some(closeness), _) => PickResult::Yes(closeness),
-            (None, Some(alike)) => PickResult::NoneBeginningSo(alike),
-            (None, None) => PickResult::No,
-        };
-        let found = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, pick)?;
-        Ok(found.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }).collect())
+        Ok(found)
+    }
+
+    /// Returns these tokens of a column, all with this closeness.
+    pub(crate) fn find_equal(
+        &self,
+        column: ColumnId,
+        tokens: &[String],
+        closeness: Closeness,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<ListedToken>, Error> {
+        let mut found = Vec::new();
+        for token in tokens {
+            interrupt.step()?;
+            let list = self.dictionary.get(column, StringsOf::Tokens, token.as_bytes());
+            found.extend(list.map(|postings| TokenMatch { closeness, postings }));
+        }
+        Ok(found)
+    }
+
+    /// Returns the words of a column that are longer than a word and begin or end with it.
+    pub(crate) fn tokens_around(
+        &self,
+        column: ColumnId,
+        word: &str,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<Box<str>>, Error> {
+        let of = StringsOf::Tokens;
+        let around = self.dictionary.strings_around(column, of, word.as_bytes(), interrupt)?;
+        let words = around.into_iter().filter_map(|token| std::str::from_utf8(token).ok());
+        Ok(words.filter(|token| token.len() > word.len() && !token.starts_with(MARK)).map(Box::from).collect())
+    }
+
+    /// Returns whether a document that satisfies `is_live` has a token in a column.
+    pub(crate) fn has_token(
+        &self,
+        column: ColumnId,
+        token: &str,
+        is_live: impl Fn(u32) -> bool,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<bool, Error> {
+        interrupt.step()?;
+        match self.dictionary.get(column, StringsOf::Tokens, token.as_bytes()) {
+            Some(list) => self.lists().has_any(list, is_live),
+            None => Ok(false),
+        }
     }
 
     /// Returns the reader of its posting lists.

@@ -2,7 +2,7 @@
 //! tokens of documents appended since. It does not know how documents are stored.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,17 +11,18 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::names::{MARK, each_row};
 use crate::run::ranked::MAX_COUNT;
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
-use crate::text_query::WantedToken;
+use crate::text_query::{Closeness, TokenScan, WantedToken};
 use crate::tokens::each_token;
 
 /// A wanted token of a memory run, with its documents.
 pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
 
-/// Emits the folded texts of a document.
-type ReadText<'a> = dyn Fn(u32, &mut dyn FnMut(&str)) + 'a;
+/// Emits the texts of a document, folded and as they are.
+type ReadText<'a> = dyn Fn(u32, &mut dyn FnMut(&str, &str)) + 'a;
 
 /// The number of documents in a block, whose tokens are collected together. Once a block is full, its tokens do not
 /// change any more.
@@ -90,35 +91,19 @@ impl BlockSteps {
 }
 
 impl MemoryTokens {
-    /// Returns the wanted tokens of a column, of the documents below `documents`. `text` emits the folded texts of a
-    /// document.
-    pub(super) fn find(
-        &self,
-        column: ColumnId,
-        documents: u32,
-        text: &ReadText<'_>,
-        wanted: &WantedToken,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<MemoryToken>, Error> {
-        let mut found = Vec::new();
-        for block in self.blocks(column, documents, text, interrupt)? {
-            block.find(wanted, &mut found, interrupt)?;
-        }
-        Ok(found)
-    }
-
-    /// Returns the lengths of the texts of a column. [`MemoryTokens::find`] must have collected their tokens.
+    /// Returns the lengths of the texts of a column. [`MemoryTokens::blocks`] must have collected their tokens.
     pub(super) fn length_steps(&self, column: ColumnId) -> BlockSteps {
         BlockSteps { blocks: self.columns.lock().get(&column).cloned().unwrap_or_default() }
     }
 
-    fn blocks(
+    /// Returns the tokens of a column, of the documents below `documents`. `text` emits the texts of a document.
+    pub(super) fn blocks(
         &self,
         column: ColumnId,
         documents: u32,
         text: &ReadText<'_>,
         interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<Arc<TokenBlock>>, Error> {
+    ) -> Result<TokenBlocks, Error> {
         let mut columns = self.columns.lock();
         let blocks = columns.entry(column).or_default();
         let is_grown =
@@ -132,7 +117,65 @@ impl MemoryTokens {
             interrupt.check()?;
             blocks.push(Arc::new(TokenBlock::collect(start..documents.min(start + BLOCK), text)));
         }
-        Ok(blocks.clone())
+        Ok(TokenBlocks(blocks.clone()))
+    }
+}
+
+/// The tokens of a column.
+pub(super) struct TokenBlocks(Vec<Arc<TokenBlock>>);
+
+impl TokenBlocks {
+    /// Returns the wanted tokens.
+    pub(super) fn find(&self, wanted: &WantedToken, interrupt: &Interrupt<'_>) -> Result<Vec<MemoryToken>, Error> {
+        let mut found = Vec::new();
+        let mut scans = wanted.scans();
+        self.0.iter().try_for_each(|block| block.find(&mut scans, &mut found, interrupt))?;
+        Ok(found)
+    }
+
+    /// Returns these tokens, all with this closeness.
+    pub(super) fn find_equal(
+        &self,
+        tokens: &[String],
+        closeness: Closeness,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<MemoryToken>, Error> {
+        let mut found = Vec::new();
+        for block in &self.0 {
+            for token in tokens {
+                interrupt.step()?;
+                let postings = block.index_of(token).map(|index| block.postings_of(index));
+                found.extend(postings.map(|postings| TokenMatch { closeness, postings }));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the words that are longer than a word and begin or end with it.
+    pub(super) fn around(&self, word: &str, interrupt: &Interrupt<'_>) -> Result<Vec<Box<str>>, Error> {
+        let mut found = BTreeSet::new();
+        for block in &self.0 {
+            let first_word = block.partition_point(|token| token.starts_with(MARK));
+            for index in first_word..block.tokens.len() {
+                interrupt.step()?;
+                let token = block.token(index);
+                if token.len() > word.len() && (token.starts_with(word) || token.ends_with(word)) {
+                    found.insert(token);
+                }
+            }
+        }
+        Ok(found.into_iter().map(Box::from).collect())
+    }
+
+    /// Returns whether a document that satisfies `is_live` has a token.
+    pub(super) fn has_token(&self, token: &str, is_live: impl Fn(u32) -> bool) -> bool {
+        self.0.iter().any(|block| {
+            let mut is_found = false;
+            if let Some(index) = block.index_of(token) {
+                block.postings_of(index).each(|document, _| is_found |= is_live(document));
+            }
+            is_found
+        })
     }
 }
 
@@ -149,13 +192,17 @@ impl TokenBlock {
         let mut steps = Vec::with_capacity(documents.len());
         for (number, document) in (0u8..=255).zip(documents.clone()) {
             let mut length = 0u32;
-            text(document, &mut |folded| {
+            text(document, &mut |folded, raw| {
+                let mut add = |token: &str| {
+                    let start = all.len() as u32;
+                    all.push_str(token);
+                    occurrences.push(Occurrence { text: start..all.len() as u32, document: number });
+                };
                 each_token(folded, |token| {
                     length += 1;
-                    let start = all.len() as u32;
-                    all.push_str(&token.text);
-                    occurrences.push(Occurrence { text: start..all.len() as u32, document: number });
+                    add(&token.text);
                 });
+                each_row(raw, add);
             });
             steps.push(FieldNormReader::fieldnorm_to_id(length));
         }
@@ -178,26 +225,37 @@ impl TokenBlock {
 
     fn find(
         self: &Arc<TokenBlock>,
-        wanted: &WantedToken,
+        scans: &mut [TokenScan<'_>],
         found: &mut Vec<MemoryToken>,
         interrupt: &Interrupt<'_>,
     ) -> Result<(), Error> {
-        let beginning = wanted.beginning();
-        let first = self.partition_point(|token| token < beginning);
-        let mut measure = wanted.measure();
-        for index in first..self.tokens.len() {
-            interrupt.step()?;
-            let token = self.token(index);
-            if !token.starts_with(beginning) {
-                break;
-            }
-            if let Some(closeness) = measure.closeness(token.as_bytes()) {
-                let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].postings);
-                let postings = BlockPostings { block: Arc::clone(self), within: start..self.tokens[index].postings };
-                found.push(TokenMatch { closeness, postings });
+        for scan in scans {
+            let first = self.partition_point(|token| token < scan.beginning());
+            for index in first..self.tokens.len() {
+                interrupt.step()?;
+                let token = self.token(index);
+                if !token.starts_with(scan.beginning()) {
+                    break;
+                }
+                if let Some(closeness) = scan.closeness(token.as_bytes()) {
+                    found.push(TokenMatch { closeness, postings: self.postings_of(index) });
+                }
+                if scan.only().is_some() {
+                    break;
+                }
             }
         }
         Ok(())
+    }
+
+    fn postings_of(self: &Arc<TokenBlock>, index: usize) -> BlockPostings {
+        let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].postings);
+        BlockPostings { block: Arc::clone(self), within: start..self.tokens[index].postings }
+    }
+
+    fn index_of(&self, token: &str) -> Option<usize> {
+        let index = self.partition_point(|other| other < token);
+        (index < self.tokens.len() && self.token(index) == token).then_some(index)
     }
 
     fn token(&self, index: usize) -> &str {

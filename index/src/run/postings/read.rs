@@ -122,6 +122,25 @@ impl PostingLists {
         Ok(())
     }
 
+    /// Returns whether a document of the list satisfies `is_wanted`. Ends with the first block that has one.
+    pub(crate) fn has_any(&self, list: PostingList, is_wanted: impl Fn(u32) -> bool) -> Result<bool, Error> {
+        let mut reused = ReusedBlocks::default();
+        if list.documents < PACKED_FROM {
+            let mut is_found = false;
+            let each = self.each(list, &mut reused, |document, _| is_found |= is_wanted(document));
+            return each.map(|()| is_found).map_err(Error::io(self.file.path()));
+        }
+        let blocks = self.packed.blocks(list, &mut reused.0[usize::from(list.has_counts)]);
+        let blocks = blocks.map_err(Error::io(self.file.path()))?;
+        while !blocks.docs().is_empty() {
+            if blocks.docs().iter().any(|&document| is_wanted(document)) {
+                return Ok(true);
+            }
+            blocks.advance();
+        }
+        Ok(false)
+    }
+
     /// Adds the documents of the lists.
     pub(crate) fn union(
         &self,

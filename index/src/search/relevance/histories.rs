@@ -11,11 +11,12 @@ use tempfile::TempDir;
 use crate::index::Index;
 use crate::indexes::Indexes;
 use crate::interrupt::Interrupt;
+use crate::language::Language;
 use crate::options::Options;
 use crate::query::{Filter, Query, SortBy, SortKey};
 use crate::schema::{Column, Copy, IndexOp, Kind, Schema, Stamps, Value, Variant, VariantNumber};
 use crate::search::Snapshot;
-use crate::text_query::{TextField, TextQuery, Words};
+use crate::text_query::{Expansion, TextField, TextQuery, Words};
 
 const NAME: u32 = 1;
 const COLUMNS: [(u32, f32); 3] = [(1, 4.0), (2, 2.0), (3, 1.0)];
@@ -114,7 +115,21 @@ fn put(id: u8, texts: &Texts) -> IndexOp {
 }
 
 fn texts() -> impl Strategy<Value = Texts> {
-    let words = ["kernel", "kernels", "kernal", "server", "servers", "disk", "allocator", "memory", "記憶"];
+    let words = [
+        "kernel",
+        "kernels",
+        "kernal",
+        "server",
+        "servers",
+        "disk",
+        "allocator",
+        "memory",
+        "記憶",
+        "getDisk",
+        "disk.server",
+        "kernelserver",
+        "serversdisk",
+    ];
     let text = vec(prop::sample::select(words.to_vec()), 0..60).prop_map(|words| words.join(" "));
     let copy = prop::array::uniform3(prop::option::of(text));
     prop::array::uniform2(prop::option::weighted(0.8, copy))
@@ -132,14 +147,34 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn query() -> impl Strategy<Value = Query> {
-    let words = ["kernel", "kernle", "servers", "serv", "d", "disk", "alocator", "memory", "記憶", "\"memory disk\""];
+    let words = [
+        "kernel",
+        "kernle",
+        "servers",
+        "serv",
+        "d",
+        "disk",
+        "alocator",
+        "memory",
+        "記憶",
+        "\"memory disk\"",
+        "getDisk",
+        "server.disk",
+        "missing",
+    ];
     let words = vec(prop::sample::select(words.to_vec()), 1..4).prop_map(|words| words.join(" "));
     let end = prop::sample::select(vec!["", " "]);
-    (words, end, any::<bool>(), prop::sample::select(VARIANTS.to_vec())).prop_map(
-        |(words, end, falls_back, variant)| {
+    let expansion = Expansion { language: Language::of_tag("de"), lets_go: true, stop_words: Vec::new() };
+    let expansion = prop::option::weighted(0.7, Just(expansion));
+    (words, end, any::<bool>(), prop::sample::select(VARIANTS.to_vec()), expansion).prop_map(
+        |(words, end, falls_back, variant, expansion)| {
             let fallback = falls_back.then_some(VARIANTS[0]);
             let fields = COLUMNS.map(|(column, weight)| TextField { column, weight, fallback }).to_vec();
-            let words = Words::parse(&format!("{words}{end}"), true);
+            let words = format!("{words}{end}");
+            let words = match expansion {
+                None => Words::parse(&words, true),
+                Some(expansion) => Words::parse_expanded(&words, true, &expansion),
+            };
             Query {
                 variant,
                 filter: Filter::Words(TextQuery::new(words, fields).into()),

@@ -4,10 +4,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use crate::index::Index;
+use crate::language::Language;
 use crate::options::{Options, Thresholds};
 use crate::query::{Filter, Query, SortBy, SortKey};
 use crate::schema::{Column, Copy, IndexOp, Kind, Schema, Stamps, Value, Variant};
-use crate::text_query::{TextField, TextQuery, Words};
+use crate::text_query::{Expansion, TextField, TextQuery, Words};
 
 const TITLE: u32 = 1;
 const SUMMARY: u32 = 2;
@@ -15,8 +16,20 @@ const BODY: u32 = 3;
 
 /// Texts of few words, so that many articles have the same word, some of them often.
 fn text() -> impl Strategy<Value = String> {
-    vec(prop::sample::select(vec!["kernel", "kernels", "kernal", "server", "disk", "other"]), 0..12)
-        .prop_map(|words| words.join(" "))
+    vec(
+        prop::sample::select(vec![
+            "kernel",
+            "kernels",
+            "kernal",
+            "server",
+            "disk",
+            "other",
+            "getKernel",
+            "disk.server",
+        ]),
+        0..12,
+    )
+    .prop_map(|words| words.join(" "))
 }
 
 fn put(id: usize, texts: [&str; 3]) -> IndexOp {
@@ -33,7 +46,8 @@ proptest! {
     #[test]
     fn a_page_is_the_beginning_of_the_order_of_all(
         articles in vec((text(), text(), text()), 4..20),
-        words in prop::sample::select(vec!["kernel ", "kernel", "kernel server ", "kernle disk", "kernel -other server"]),
+        words in prop::sample::select(vec!["kernel ", "kernel", "kernel server ", "kernle disk", "kernel -other server", "getKernel missing "]),
+        is_expanded in any::<bool>(),
         weights in prop::sample::select(vec![[4.0, 2.0, 1.0], [1.5, 1.0, 1.5], [3.0, 3.0, 1.0], [1.0, 1.1, 1.2]]),
     ) {
         let columns = [TITLE, SUMMARY, BODY].map(|id| Column { id, kind: Kind::Prose }).to_vec();
@@ -42,9 +56,14 @@ proptest! {
         index.apply(articles.iter().enumerate().map(|(id, (title, summary, body))| put(id, [title, summary, body])).collect());
         let fields = [TITLE, SUMMARY, BODY].into_iter().zip(weights);
         let fields = fields.map(|(column, weight)| TextField { column, weight, fallback: None }).collect();
+        let expansion = Expansion { language: Language::of_tag("en"), lets_go: true, stop_words: Vec::new() };
+        let words = match is_expanded {
+            true => Words::parse_expanded(words, true, &expansion),
+            false => Words::parse(words, true),
+        };
         let query = Query {
             variant: 1,
-            filter: Filter::Words(TextQuery::new(Words::parse(words, true), fields).into()),
+            filter: Filter::Words(TextQuery::new(words, fields).into()),
             sort: vec![SortKey { by: SortBy::Relevance, descending: true }],
         };
         let page = |limit| index.snapshot().search(&query, 0, limit).unwrap().hits.into_iter().map(|hit| hit.id).collect::<Vec<_>>();

@@ -70,6 +70,24 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("search", at("query", "search", text(), "A text that one of the text fields contains.")),
         ("q", at("query", "q", text(), "Words to find, best matches first (API.md 4.6.15).")),
         ("typos", at("query", "typos", flag(), "Whether words with typos are found; the default is `true`.")),
+        (
+            "q_mode",
+            at(
+                "query",
+                "q_mode",
+                json!({ "type": "string", "enum": ["broad", "exact"] }),
+                "`exact`: words as they stand, with typos, but without parts of names, forms of a word and compounds.",
+            ),
+        ),
+        (
+            "q_match",
+            at(
+                "query",
+                "q_match",
+                json!({ "type": "string", "enum": ["any", "all"] }),
+                "`all`: only resources with all words, however few there are.",
+            ),
+        ),
         ("highlight", at("query", "highlight", text(), "Text fields to show with what was found in them marked.")),
         ("sort", at("query", "sort", text(), "Fields, separated by commas; `-` before one is descending.")),
         ("page", at("query", "page", number(1, u32::MAX.into()), "Which page; the default is 1.")),

@@ -1,7 +1,9 @@
 //! The schemas that do not depend on blueprints. Their shapes are defined in `API.md`.
 
 use bindery_model::ability::Ability;
-use bindery_model::blueprint::{BlueprintKind, DurationUnit, FieldType, HistorySettings, OnDelete, TrashSettings};
+use bindery_model::blueprint::{
+    BlueprintKind, DurationUnit, FieldType, HistorySettings, OnDelete, SearchLanguage, TrashSettings,
+};
 use serde_json::{Map, Value, json};
 
 use super::services::{server, sessions, webhooks};
@@ -63,6 +65,7 @@ fn resources() -> Schemas {
     let meta =
         also(object([("per_page", page()), ("total", count())]), [("current_page", page()), ("last_page", page())]);
     let meta = also(meta, aggregates());
+    let meta = also(meta, [("matched_all", count()), ("ignored_words", list_of(text()))]);
     let links =
         object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);
     let included = || [("included", reference("Included"))];
@@ -260,7 +263,12 @@ fn blueprints() -> Schemas {
     };
     let search = || {
         let weights = json!({ "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "exclusiveMinimum": 0, "maximum": 1000 } });
-        json!({ "type": ["object", "null"], "required": ["fields"], "properties": { "fields": weights } })
+        let language = json!({ "type": ["string", "null"], "enum": languages() });
+        let stop_words = json!({ "type": "array", "items": { "type": "string", "maxLength": 100 }, "maxItems": 1000 });
+        json!({
+            "type": ["object", "null"], "minProperties": 1,
+            "properties": { "fields": weights, "language": language, "stop_words": stop_words },
+        })
     };
     // Answers leave out settings that are off.
     let settings = |or: &str, numbers: &[(&str, u16)]| {
@@ -334,6 +342,11 @@ fn blueprints() -> Schemas {
         ("BlueprintPlan", plan),
         ("BlueprintAnswer", answer),
     ]
+}
+
+/// Returns the values of the setting `search.language`.
+fn languages() -> Vec<Value> {
+    SearchLanguage::CODES.map(Value::from).into_iter().chain([Value::Null]).collect()
 }
 
 /// The purposes for which the search engine settings of a blueprint name fields.

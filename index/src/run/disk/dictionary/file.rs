@@ -101,6 +101,20 @@ impl Dictionary {
         }
     }
 
+    /// Returns the strings of a column that begin or end with a text, each at least once.
+    pub(in crate::run::disk) fn strings_around(
+        &self,
+        column: ColumnId,
+        of: StringsOf,
+        text: &[u8],
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<&[u8]>, Error> {
+        match self.strings(column, of) {
+            Some(strings) => strings.around(text, interrupt),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the total length of the posting lists.
     pub(in crate::run::disk) fn postings(&self) -> u64 {
         let strings = self.columns.iter().flat_map(|column| column.strings.iter().flatten());

@@ -85,6 +85,15 @@ impl Strings {
         walk.get(index)
     }
 
+    /// Returns the strings that begin or end with a text, each at least once.
+    pub(super) fn around(&self, text: &[u8], interrupt: &Interrupt<'_>) -> Result<Vec<&[u8]>, Error> {
+        let start = self.partition_point(|string| string < text);
+        let end = self.partition_point(|string| string < text || string.starts_with(text));
+        let ending = self.containing(&[text, &[FRAME]].concat(), interrupt)?;
+        let string = |index: Index| self.group(index / GROUP).nth(index % GROUP);
+        Ok((start..end).chain(ending).filter_map(string).collect())
+    }
+
     /// Returns all strings with their posting lists.
     pub(super) fn cursor<'a>(&'a self, lists: &'a PostingLists) -> Cursor<'a> {
         let rest = self.bytes.all().get(1..).unwrap_or_default();

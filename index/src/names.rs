@@ -1,0 +1,252 @@
+//! Cuts names such as `getInt32`, `d'environnement` and `std.vector` into parts. It knows no columns and no queries.
+//!
+//! A name is a word (see `tokens.rs`) with a joint: an apostrophe, dot, colon, underscore or the like with a letter on at
+//! least one side, a lowercase letter before an uppercase one, or a letter beside a digit. Its parts stand between the joints.
+//! A text has each *row* of neighboring parts, joined: of `getInt32` these are `get`, `getint`, `int`, `int32` and `32`.
+//! So a part, or several in a row, are found by one look-up.
+//!
+//! Rows are tokens of their own kind: they begin with [`MARK`], which no word has. The definition of a row is part of the
+//! format of the index.
+
+use std::ops::Range;
+
+use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
+use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
+
+use crate::tokens::{TokenKind, each_raw_token, token_form};
+
+/// The first character of a row, which no word has.
+pub(crate) const MARK: char = '\u{1}';
+/// A word with more parts is no name, but a number or a hash in hexadecimal digits.
+const MAX_PARTS: usize = 8;
+/// The most parts of a row.
+const MAX_ROW: usize = 4;
+
+/// The parts of a name, folded.
+pub(crate) struct Name {
+    parts: Vec<String>,
+}
+
+/// Emits the rows of the names in a text that is not folded, each after [`MARK`].
+pub(crate) fn each_row(raw: &str, mut emit: impl FnMut(&str)) {
+    let mut row = String::new();
+    for chunk in raw.split_ascii_whitespace().filter(|chunk| has_joint(chunk)) {
+        each_raw_token(chunk, |token| {
+            if let Some(name) = Name::of(&chunk[token.range.clone()], token.kind) {
+                name.each_row(&token.text, &mut row, &mut emit);
+            }
+        });
+    }
+}
+
+impl Name {
+    /// Cuts a word that is not folded. `None` if it is no name.
+    pub(crate) fn of(word: &str, kind: TokenKind) -> Option<Name> {
+        if kind != TokenKind::Word || !has_joint(word) {
+            return None;
+        }
+        let ranges = part_ranges(word);
+        let parts = || ranges.iter().map(|range| token_form(&word[range.clone()]).into_owned()).collect();
+        (2..=MAX_PARTS).contains(&ranges.len()).then(|| Name { parts: parts() })
+    }
+
+    /// Returns the parts that a question for the name asks for: those with more than one character.
+    pub(crate) fn asked_parts(&self) -> impl Iterator<Item = &str> {
+        self.parts.iter().map(String::as_str).filter(|part| !is_short(part))
+    }
+
+    /// Returns all parts joined, if there is a row that long.
+    pub(crate) fn joined(&self) -> Option<String> {
+        (self.parts.len() <= MAX_ROW).then(|| self.parts.concat())
+    }
+
+    fn each_row(&self, whole: &str, row: &mut String, emit: &mut impl FnMut(&str)) {
+        for first in 0..self.parts.len() {
+            row.clear();
+            row.push(MARK);
+            for part in self.parts[first..].iter().take(MAX_ROW) {
+                row.push_str(part);
+                let text = &row[MARK.len_utf8()..];
+                // Nobody asks for a row of one character, and the whole word is a token anyway.
+                if !is_short(text) && text != whole {
+                    emit(row);
+                }
+            }
+        }
+    }
+}
+
+/// Emits the positions of the rows of a word that satisfy `is_wanted`, each passed to it after [`MARK`].
+pub(crate) fn rows_where(word: &str, kind: TokenKind, mut is_wanted: impl FnMut(&str) -> bool) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let Some(name) = Name::of(word, kind) else { return found };
+    let ranges = part_ranges(word);
+    for first in 0..ranges.len() {
+        let mut row = MARK.to_string();
+        for last in first..ranges.len().min(first + MAX_ROW) {
+            row.push_str(&name.parts[last]);
+            if !is_short(&row[MARK.len_utf8()..]) && is_wanted(&row) {
+                found.push(ranges[first].start..ranges[last].end);
+            }
+        }
+    }
+    found
+}
+
+fn is_short(text: &str) -> bool {
+    text.chars().nth(1).is_none()
+}
+
+/// The class of a character in a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NameClass {
+    Lower,
+    Upper,
+    /// A letter without case.
+    Letter,
+    Digit,
+    /// Belongs to the character before it.
+    Mark,
+    Other,
+}
+
+const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+
+impl NameClass {
+    fn of(char: char) -> NameClass {
+        match char {
+            'a'..='z' => NameClass::Lower,
+            'A'..='Z' => NameClass::Upper,
+            '0'..='9' => NameClass::Digit,
+            '\0'..='\u{7f}' => NameClass::Other,
+            char if GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)) => NameClass::Mark,
+            char if char.is_lowercase() => NameClass::Lower,
+            char if char.is_uppercase() => NameClass::Upper,
+            char if char.is_alphabetic() => NameClass::Letter,
+            char if char.is_numeric() => NameClass::Digit,
+            _ => NameClass::Other,
+        }
+    }
+
+    fn is_letter(self) -> bool {
+        matches!(self, NameClass::Lower | NameClass::Upper | NameClass::Letter)
+    }
+
+    /// Returns whether a part ends between two neighboring characters.
+    fn ends_before(self, next: NameClass) -> bool {
+        (self == NameClass::Lower && next == NameClass::Upper)
+            || (self.is_letter() && next == NameClass::Digit)
+            || (self == NameClass::Digit && next.is_letter())
+    }
+}
+
+/// Returns whether a text can have a name. Most words have no joint, and need not be cut.
+fn has_joint(text: &str) -> bool {
+    let mut before = NameClass::Other;
+    // The class before characters that are no letters or digits.
+    let mut beyond = NameClass::Other;
+    let mut capitals = 0;
+    for char in text.chars() {
+        let class = NameClass::of(char);
+        match class {
+            NameClass::Mark => continue,
+            NameClass::Other => {
+                if before != NameClass::Other {
+                    beyond = before;
+                }
+                capitals = 0;
+            }
+            _ => {
+                let is_behind_joint = before == NameClass::Other
+                    && (beyond.is_letter() || (beyond == NameClass::Digit && class.is_letter()));
+                let ends_acronym = class == NameClass::Lower && capitals > 1;
+                if is_behind_joint || before.ends_before(class) || ends_acronym {
+                    return true;
+                }
+                capitals = if class == NameClass::Upper { capitals + 1 } else { 0 };
+            }
+        }
+        before = class;
+    }
+    false
+}
+
+/// Returns the parts of a word.
+fn part_ranges(word: &str) -> Vec<Range<usize>> {
+    let chars = word.char_indices().map(|(at, char)| (at, NameClass::of(char)));
+    let chars: Vec<(usize, NameClass)> = chars.filter(|(_, class)| *class != NameClass::Mark).collect();
+    let class = |index: usize| chars.get(index).map_or(NameClass::Other, |(_, class)| *class);
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    // The beginning of the current part.
+    let mut start = None;
+    let mut before = NameClass::Other;
+    // The number of the last uppercase letters in a row.
+    let mut capitals = 0;
+    for (index, &(at, here)) in chars.iter().enumerate() {
+        if here == NameClass::Other {
+            // Separators between digits belong to the number.
+            let next = chars[index..].iter().map(|(_, class)| *class).find(|class| *class != NameClass::Other);
+            if before != NameClass::Digit || next != Some(NameClass::Digit) {
+                ranges.extend(start.take().map(|start| start..at));
+                before = NameClass::Other;
+            }
+            capitals = 0;
+            continue;
+        }
+        // Of `HTMLElement` the parts are `HTML` and `Element`, but `GPUs` has one.
+        let ends_acronym = here == NameClass::Lower && capitals > 1 && class(index + 1) == NameClass::Lower;
+        if ends_acronym {
+            let (last_capital, _) = chars[index - 1];
+            ranges.extend(start.replace(last_capital).map(|start| start..last_capital));
+        } else if before.ends_before(here) {
+            ranges.extend(start.replace(at).map(|start| start..at));
+        }
+        start.get_or_insert(at);
+        capitals = if here == NameClass::Upper { capitals + 1 } else { 0 };
+        before = here;
+    }
+    ranges.extend(start.map(|start| start..word.len()));
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &str) -> Vec<String> {
+        let mut rows = Vec::new();
+        each_row(text, |row| rows.push(row[1..].to_owned()));
+        rows
+    }
+
+    #[test]
+    fn names_are_cut_at_joints() {
+        for (text, parts) in [
+            ("getInt32", &["get", "Int", "32"][..]),
+            ("HTMLElement", &["HTML", "Element"]),
+            ("GPUs", &["GPUs"]),
+            ("Compiler", &["Compiler"]),
+            ("d\u{2019}environnement", &["d", "environnement"]),
+            ("Zc:rvalueCast", &["Zc", "rvalue", "Cast"]),
+            ("_snake_case_", &["snake", "case"]),
+            ("3.14", &["3.14"]),
+            ("v2.0", &["v", "2.0"]),
+            ("U.S.A", &["U", "S", "A"]),
+            ("\u{44f}\u{41c}\u{430}", &["\u{44f}", "\u{41c}\u{430}"]),
+            ("e\u{301}A", &["e\u{301}", "A"]),
+        ] {
+            let found: Vec<&str> = part_ranges(text).into_iter().map(|range| &text[range]).collect();
+            assert_eq!(found, parts, "{text:?}");
+            assert!(parts.len() < 2 || has_joint(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_neighboring_parts_but_not_the_whole_word() {
+        assert_eq!(rows("Call getInt32, then."), ["get", "getint", "int", "int32", "32"]);
+        assert_eq!(rows("l'\u{c9}t\u{e9} U.S.A. (GPUs) 3.14"), ["lete", "ete", "us", "usa", "sa"]);
+        assert_eq!(rows("plain words, a-b x/y"), [""; 0]);
+        // A hash in hexadecimal digits is no name.
+        assert_eq!(rows("a1b2c3d4e5"), [""; 0]);
+    }
+}

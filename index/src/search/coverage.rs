@@ -1,0 +1,195 @@
+//! Decides which resources have enough of the words of a text query. It does not know their order.
+//!
+//! If few resources have all words, those that lack some follow, unless the words are quoted. Whether few have all is decided
+//! for the whole index, before filters: so a page, its total and its facets see the same resources.
+
+use super::text_search::TextSearch;
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::text_query::Requirement;
+
+/// With fewer resources that have all words, those that lack some are found as well.
+const FEW: usize = 10;
+/// A word that more than one in this many resources have need not be had.
+const COMMON_SHARE: usize = 5;
+/// A word is never common if fewer resources than this have it.
+const COMMON_FROM: usize = 10;
+/// The cost of lacking a word is this for each time that it is twice as rare, plus 1.
+const COST_OF_HALF: f64 = 8.0;
+/// The greatest cost of lacking a word, before 1 is added: that of one that one in 32,768 resources has.
+const MAX_COST: f64 = 120.0;
+/// The most pairs of characters that count as words.
+const MAX_PAIRS: usize = 30;
+
+/// The resources that match a text query.
+pub(super) struct Coverage {
+    pub(super) found: Bitmap,
+    /// Set if resources that lack some words are found.
+    pub(super) incomplete: Option<Incomplete>,
+}
+
+/// The resources with all words, and the words that others lack.
+pub(super) struct Incomplete {
+    complete: Bitmap,
+    pub(super) words: Vec<LackedWord>,
+}
+
+/// A word that a match may lack.
+pub(super) struct LackedWord {
+    /// Its number among the required words; `None` for a pair of characters of one of them.
+    number: Option<usize>,
+    /// The resources that have it.
+    pub(super) having: Bitmap,
+    /// The cost of lacking it: more for a rarer word, 0 for a common one.
+    pub(super) cost: u32,
+}
+
+/// The words of a text query that the resources of a list have and lack.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WordsFound {
+    /// The number of resources of the list that have all words.
+    pub matched_all: u64,
+    /// The words, as they were asked for, that some resources of the list lack.
+    pub ignored: Vec<String>,
+}
+
+impl<'a> TextSearch<'a> {
+    /// Returns the matches.
+    pub(super) fn coverage(&self) -> Result<&Coverage, Error> {
+        if let Some(known) = self.coverage.get() {
+            return Ok(known);
+        }
+        let coverage = self.cover()?;
+        Ok(self.coverage.get_or_init(|| coverage))
+    }
+
+    fn cover(&self) -> Result<Coverage, Error> {
+        let mut complete = self.having_all()?.unwrap_or_else(|| self.version.live_slots.to_bitmap());
+        self.subtract_excluded(&mut complete)?;
+        if !self.query.words.lets_go() || complete.count() >= FEW {
+            return Ok(Coverage { found: complete, incomplete: None });
+        }
+        let words = self.words_that_can_go()?;
+        let mut found = match self.having_where(|number| !self.can_go(number))? {
+            // Quoted words are never lacked, so what has them has something that was asked for.
+            Some(firm) => firm,
+            None => {
+                let counts = |word: &&LackedWord| word.cost > 0;
+                let any_counts = words.iter().any(|word| word.cost > 0);
+                let mut any = Bitmap::with_room(self.version.slot_count as usize);
+                words.iter().filter(|word| !any_counts || counts(word)).for_each(|word| any.union(&word.having));
+                any
+            }
+        };
+        self.subtract_excluded(&mut found)?;
+        found.union(&complete);
+        Ok(Coverage { found, incomplete: Some(Incomplete { complete, words }) })
+    }
+
+    fn can_go(&self, number: usize) -> bool {
+        self.query.words.asked.get(number).is_some_and(|asked| asked.can_go)
+    }
+
+    /// Returns the slots that have everything required; `None` if nothing is.
+    fn having_all(&self) -> Result<Option<Bitmap>, Error> {
+        self.having_where(|_| true)
+    }
+
+    /// Returns the slots that have everything required whose number satisfies `is_wanted`; `None` if there is nothing.
+    fn having_where(&self, is_wanted: impl Fn(usize) -> bool) -> Result<Option<Bitmap>, Error> {
+        let numbered = self.requirements().enumerate();
+        let mut required: Vec<_> = numbered.filter(|(number, _)| is_wanted(*number)).map(|(_, each)| each).collect();
+        // Rows come last, because their texts must be read, and then fewer candidates are left.
+        required.sort_by_key(|(each, _)| matches!(each, Requirement::Row(_)));
+        let mut having: Option<Bitmap> = None;
+        for (each, tokens) in required {
+            let found = self.slots_of_requirement(each, tokens, having.as_ref())?;
+            having = Some(match having {
+                None => found,
+                Some(mut having) => {
+                    having.intersect(&found);
+                    having
+                }
+            });
+        }
+        Ok(having)
+    }
+
+    fn words_that_can_go(&self) -> Result<Vec<LackedWord>, Error> {
+        let mut words = Vec::new();
+        let mut pairs_left = MAX_PAIRS;
+        for (number, (required, tokens)) in self.requirements().enumerate().filter(|(number, _)| self.can_go(*number)) {
+            self.interrupt.check()?;
+            let having = self.slots_of_requirement(required, tokens, None)?;
+            let cost = match self.query.words.asked[number].is_stop_word {
+                true => 0,
+                false => cost_of_lacking(having.count(), self.version.total),
+            };
+            words.push(LackedWord { number: Some(number), having, cost });
+            // Text without spaces may have several words. So of such text, each pair of characters counts as a word.
+            let pairs = if matches!(required, Requirement::Row(_)) { tokens } else { &[] };
+            for pair in pairs.iter().take(pairs_left) {
+                pairs_left -= 1;
+                let having = self.slots_of_token(pair)?;
+                let cost = cost_of_lacking(having.count(), self.version.total);
+                words.push(LackedWord { number: None, having, cost });
+            }
+        }
+        Ok(words)
+    }
+
+    /// Returns the words that matches may lack at a cost.
+    pub(super) fn lacked_words(&self) -> Result<Vec<&LackedWord>, Error> {
+        if !self.query.words.lets_go() {
+            return Ok(Vec::new());
+        }
+        let words = self.coverage()?.incomplete.iter().flat_map(|incomplete| &incomplete.words);
+        Ok(words.filter(|word| word.cost > 0).collect())
+    }
+
+    /// Returns which words the resources of a list have. `list` holds some of the matches.
+    pub(super) fn words_found(&self, list: &Bitmap) -> Result<WordsFound, Error> {
+        let incomplete = if self.query.words.lets_go() { self.coverage()?.incomplete.as_ref() } else { None };
+        let Some(Incomplete { complete, words }) = incomplete else {
+            return Ok(WordsFound { matched_all: list.count() as u64, ignored: Vec::new() });
+        };
+        let mut matched_all = list.clone();
+        matched_all.intersect(complete);
+        let is_lacked = |word: &&LackedWord| {
+            let mut lacking = list.clone();
+            lacking.subtract(&word.having);
+            !lacking.is_empty()
+        };
+        let text = |word: &LackedWord| Some(self.query.words.asked[word.number?].text.clone());
+        Ok(WordsFound {
+            matched_all: matched_all.count() as u64,
+            ignored: words.iter().filter(|word| word.number.is_some()).filter(is_lacked).filter_map(text).collect(),
+        })
+    }
+}
+
+/// Returns the cost of lacking a word that `having` of `total` resources have.
+fn cost_of_lacking(having: usize, total: usize) -> u32 {
+    let is_common = having >= COMMON_FROM && having.saturating_mul(COMMON_SHARE) > total;
+    // A word that no resource has distinguishes none.
+    if is_common || having == 0 {
+        return 0;
+    }
+    let rarity = ((total.max(having) + 1) as f64 / (having + 1) as f64).log2();
+    1 + (rarity * COST_OF_HALF).min(MAX_COST) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rarer_a_word_the_more_it_costs_to_lack_it() {
+        assert_eq!(cost_of_lacking(300, 1_000), 0);
+        assert_eq!(cost_of_lacking(200, 1_000), 19);
+        assert_eq!(cost_of_lacking(1, 1_000), 72);
+        assert_eq!(cost_of_lacking(0, 1_000), 0);
+        // A few resources are too few to say that a word is common.
+        assert_eq!(cost_of_lacking(3, 3), 1);
+    }
+}

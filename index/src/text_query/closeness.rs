@@ -1,0 +1,29 @@
+//! The closeness of a match: the ways in which a word is found, the best first. Fewer typos are always closer.
+
+/// The closeness of a match; 0 is best. The closeness of several words is the sum.
+pub(crate) type Closeness = u16;
+
+/// The word as it was asked for.
+pub(crate) const WHOLE: Closeness = 0;
+/// A part of a name, or several in a row.
+pub(crate) const PART: Closeness = 1;
+/// All parts of the name that was asked for, not in a row.
+pub(crate) const PARTS: Closeness = 2;
+/// A word with the same stem.
+pub(crate) const FORM: Closeness = 3;
+/// A part of a name with the same stem.
+pub(crate) const FORM_OF_PART: Closeness = 4;
+/// A compound of the word and another.
+pub(crate) const COMPOUND: Closeness = 5;
+/// A word that continues after what was asked for.
+pub(crate) const BEGUN: Closeness = 6;
+/// A part of a name that continues.
+pub(crate) const BEGUN_PART: Closeness = 7;
+
+/// The closeness of a typo. It is more than a hundred words without typos can sum up to.
+const TYPO: Closeness = 1_024;
+
+/// Returns the closeness of a match with typos, of which there are at most 2.
+pub(crate) fn with_typos(closeness: Closeness, typos: usize) -> Closeness {
+    TYPO.saturating_mul(typos.min(2) as Closeness) + closeness
+}

@@ -1,0 +1,104 @@
+//! Finds the words of a query in a text that is shown.
+
+use std::ops::Range;
+
+use super::{Alternatives, Mark, Measure, Requirement, WantedToken, Words};
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::names::{MARK, rows_where};
+use crate::tokens::{Token, each_raw_token};
+
+impl Words {
+    /// Returns the matches in a text that is not folded, by position. Matches of different words may overlap.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`].
+    pub fn marks(&self, text: &str, interrupt: &Interrupt<'_>) -> Result<Vec<Mark>, Error> {
+        interrupt.check()?;
+        let mut tokens = Vec::new();
+        each_raw_token(text, |token| tokens.push(token));
+        let mut marks = Vec::new();
+        for (word, required) in self.required.iter().enumerate() {
+            match required {
+                Requirement::Token(wanted) => {
+                    let mut finder = MarkFinder::new(wanted);
+                    for token in &tokens {
+                        interrupt.step()?;
+                        let found = finder.find(token, text);
+                        marks.extend(found.into_iter().map(|range| Mark { range, word }));
+                    }
+                }
+                Requirement::Row(row) => {
+                    for found in tokens.windows(row.len()) {
+                        interrupt.step()?;
+                        if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {
+                            marks.extend(row.iter().zip(found).map(|(wanted, token)| Mark {
+                                range: wanted.shown(token.kind, &token.range, text),
+                                word,
+                            }));
+                        }
+                    }
+                }
+            }
+        }
+        marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
+        Ok(marks)
+    }
+}
+
+/// Finds a word, its forms and compounds, and the parts of names that it is found by.
+pub(super) struct MarkFinder<'a> {
+    wanted: &'a WantedToken,
+    measure: Measure<'a>,
+    /// The rows of parts that it is found by, each after [`MARK`].
+    rows: Vec<String>,
+}
+
+impl<'a> MarkFinder<'a> {
+    pub(super) fn new(wanted: &'a WantedToken) -> MarkFinder<'a> {
+        let texts = wanted.alternatives.iter().flat_map(|alternatives| {
+            let parts = alternatives.parts.iter().map(|part| part.text.as_str());
+            [wanted.text.as_str()].into_iter().chain(alternatives.joined.as_deref()).chain(parts)
+        });
+        let rows = texts.map(|text| format!("{MARK}{text}")).collect();
+        MarkFinder { wanted, measure: wanted.measure(), rows }
+    }
+
+    /// Returns the parts of a token that match.
+    pub(super) fn find(&mut self, token: &Token<'_>, text: &str) -> Vec<Range<usize>> {
+        if self.measure.closeness(token.text.as_bytes()).is_some() {
+            return vec![self.wanted.shown(token.kind, &token.range, text)];
+        }
+        let Some(alternatives) = &self.wanted.alternatives else { return Vec::new() };
+        let Alternatives { joined, forms, parts, has_compounds } = &**alternatives;
+        let is_whole = joined.as_deref() == Some(&*token.text)
+            || parts.iter().any(|part| part.text == token.text)
+            || forms.as_ref().is_some_and(|forms| forms.has(&token.text));
+        if is_whole {
+            return vec![token.range.clone()];
+        }
+        if *has_compounds && let Some(range) = within_compound(token, &self.wanted.text) {
+            return vec![range];
+        }
+        let raw = &text[token.range.clone()];
+        let is_wanted = |row: &str| {
+            let is_form = || forms.as_ref().is_some_and(|forms| forms.has(row.strip_prefix(MARK).unwrap_or(row)));
+            self.rows.iter().any(|wanted| wanted == row) || is_form()
+        };
+        let found = rows_where(raw, token.kind, is_wanted);
+        found.into_iter().map(|range| token.range.start + range.start..token.range.start + range.end).collect()
+    }
+}
+
+/// Returns the position of a word at the beginning or end of a longer token. `None` if the token has another length than the
+/// text that it comes from.
+fn within_compound(token: &Token<'_>, word: &str) -> Option<Range<usize>> {
+    let Range { start, end } = token.range;
+    if token.text.len() != end - start || token.text.len() == word.len() {
+        return None;
+    }
+    if token.text.starts_with(word) {
+        return Some(start..start + word.len());
+    }
+    token.text.ends_with(word).then(|| end - word.len()..end)
+}

@@ -1,0 +1,240 @@
+//! Ranked search beyond the words as they stand (`API.md` 4.6.16): parts of names, forms of a word, compounds, and resources
+//! that lack some of the words. The oracle of the index checks that `q` finds the right resources.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Failures, Reply, Server};
+
+const LIST: &str = "/v2/resources/articles";
+
+/// Articles in English and German.
+fn articles() -> Server {
+    let server = Server::start();
+    let variants = json!([{ "name": "en", "slug": "en", "default": true }, { "name": "de", "slug": "de" }]);
+    let fields = json!([field("title", "text"), field("body", "rich-text")]);
+    let blueprint = json!({ "name": "Articles", "slug": "articles", "record_title": "title", "variants": variants,
+        "fields": fields });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    server
+}
+
+fn field(slug: &str, kind: &str) -> Value {
+    json!({ "name": slug, "slug": slug, "type": kind })
+}
+
+fn add(server: &Server, titles: &[&str]) {
+    titles.iter().for_each(|title| drop(server.create("articles", json!({ "title": title, "body": "" }))));
+}
+
+fn add_german(server: &Server, titles: &[&str]) {
+    for title in titles {
+        let id = server.create("articles", json!({ "title": "", "body": "" }));
+        let german = json!({ "attributes": { "title": title, "body": "" } });
+        server.patch(&format!("{LIST}/{id}?variant=de"), &german).expect(200);
+    }
+}
+
+fn ask(client: &Client<'_>, query: &str) -> Reply {
+    let encoded = query.replace(' ', "+").replace('"', "%22").replace('\u{fc}', "%C3%BC");
+    client.get(&format!("{LIST}?{encoded}")).expect(200)
+}
+
+/// Returns the titles of the results, in order, joined.
+fn titles(client: &Client<'_>, query: &str) -> String {
+    let reply = ask(client, query);
+    let title = |item: &Value| item["attributes"]["title"].as_str().unwrap().to_owned();
+    reply.data().as_array().unwrap().iter().map(title).collect::<Vec<_>>().join("; ")
+}
+
+#[test]
+fn parts_of_names_are_found_after_whole_words() {
+    let server = articles();
+    add(&server, &["Int 32, get it", "DataView.getInt32()", "getInt32", "l'environnement", "U.S.A.", "/Zc:rvalueCast"]);
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (query, expected) in [
+        ("q=getInt32 ", "getInt32; DataView.getInt32(); Int 32, get it"),
+        ("q=getint32 ", "getInt32; DataView.getInt32()"),
+        ("q=int32 ", "getInt32; DataView.getInt32(); Int 32, get it"),
+        ("q=dataview ", "DataView.getInt32()"),
+        ("q=environnement ", "l'environnement"),
+        ("q=environ", "l'environnement"),
+        ("q=d'environnement ", "l'environnement"),
+        ("q=usa ", "U.S.A."),
+        ("q=rvalueCast ", "/Zc:rvalueCast"),
+        ("q=cast ", "/Zc:rvalueCast"),
+        ("q=\"int32\"", ""),
+        ("q=rvalue -cast ", "/Zc:rvalueCast"),
+        ("q=getInt32 &q_mode=exact", "getInt32"),
+        ("q=environnement &q_mode=exact", ""),
+    ] {
+        failures.check_eq(query, titles(&all, query).as_str(), expected);
+    }
+    failures.assert_none();
+    let shown = ask(&all, "q=int32 &highlight=title&sort=title").data();
+    let shown: Vec<&str> =
+        shown.as_array().unwrap().iter().filter_map(|item| item["highlights"]["title"].as_str()).collect();
+    let expected =
+        ["DataView.get<mark>Int32</mark>()", "get<mark>Int32</mark>", "<mark>Int</mark> <mark>32</mark>, get it"];
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn forms_of_a_word_follow_the_language_of_the_variant() {
+    let server = articles();
+    add(&server, &["A compiler", "All compilers", "A compilre"]);
+    add_german(&server, &["Die Ordnung", "Ordnungen"]);
+    let all = server.as_token(server.secret());
+    assert_eq!(titles(&all, "q=compilers "), "All compilers; A compiler; A compilre");
+    assert_eq!(titles(&all, "q=compilers &typos=false"), "All compilers; A compiler");
+    assert_eq!(titles(&all, "q=compilers &typos=false&q_mode=exact"), "All compilers");
+    assert_eq!(titles(&all, "q=ordnungen &typos=false&variant=de"), "Ordnungen; Die Ordnung");
+    let shown = ask(&all, "q=compilers &typos=false&highlight=title&sort=title").data();
+    assert_eq!(shown[0]["highlights"]["title"], "A <mark>compiler</mark>");
+    let mut blueprint = server.get("/v2/blueprints/articles").expect(200).data();
+    for (language, expected) in
+        [(json!(null), "Ordnungen"), (json!("en"), "Ordnungen"), (json!("de"), "Ordnungen; Die Ordnung")]
+    {
+        blueprint["search"] = json!({ "language": language });
+        let changed = server.put("/v2/blueprints/articles", &blueprint).expect(200).data();
+        assert_eq!(changed["search"], json!({ "language": language }));
+        assert_eq!(titles(&all, "q=ordnungen &typos=false&variant=de"), expected, "{language}");
+    }
+    let mut failures = Failures::default();
+    for (search, path) in [
+        (json!({ "language": "xx" }), "search.language"),
+        (json!({ "language": 1 }), "search.language"),
+        (json!({ "stop_words": "the" }), "search.stop_words"),
+        (json!({ "stop_words": ["the", "two words"] }), "search.stop_words.1"),
+        (json!({ "stop_words": vec!["a"; 1_001] }), "search.stop_words"),
+        (json!({}), "search.fields"),
+    ] {
+        blueprint["search"] = search.clone();
+        let keys = server.put("/v2/blueprints/articles", &blueprint).expect(422).error_keys();
+        failures.check_eq(&search.to_string(), keys.join(",").as_str(), path);
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn compounds_are_found_if_their_other_part_is_a_word() {
+    let server = articles();
+    add_german(&server, &["Gewerbeordnung", "Das Gewerbe", "Ordnungsamt", "Ein Amt", "Unordnung", "Die Ordnung"]);
+    let all = server.as_token(server.secret());
+    let found = |query: &str| {
+        let mut found: Vec<String> = titles(&all, query).split("; ").map(str::to_owned).collect();
+        found.sort();
+        found.join("; ")
+    };
+    assert_eq!(found("variant=de&typos=false&q=ordnung "), "Die Ordnung; Gewerbeordnung; Ordnungsamt");
+    assert!(titles(&all, "variant=de&typos=false&q=ordnung ").starts_with("Die Ordnung"));
+    assert_eq!(found("variant=de&typos=false&q=gewerbe "), "Das Gewerbe; Gewerbeordnung");
+    assert_eq!(found("variant=de&typos=false&q=amt "), "Ein Amt");
+    assert_eq!(found("variant=de&typos=false&q_mode=exact&q=ordnung "), "Die Ordnung");
+    // Once no resource has the other word, it is no compound.
+    let amt = ask(&all, "variant=de&q=\"amt\"").data()[0]["id"].as_str().unwrap().to_owned();
+    server.delete(&format!("{LIST}/{amt}")).expect(204);
+    assert_eq!(found("variant=de&typos=false&q=ordnung "), "Die Ordnung; Gewerbeordnung");
+}
+
+#[test]
+fn resources_that_lack_a_word_follow_if_few_have_all() {
+    let server = articles();
+    add(&server, &["the alpha beta", "the beta", "the alpha", "the gamma alpha"]);
+    (0..20).for_each(|_| add(&server, &["the"]));
+    let all = server.as_token(server.secret());
+    let meta = |query: &str| ask(&all, query).json()["meta"].clone();
+    // `beta` is rarer than `alpha`, so what lacks it comes later. Nobody misses `the`.
+    assert_eq!(titles(&all, "q=the alpha beta "), "the alpha beta; the beta; the alpha; the gamma alpha");
+    let found = meta("q=the alpha beta ");
+    assert_eq!((&found["total"], &found["matched_all"]), (&json!(4), &json!(1)));
+    assert_eq!(found["ignored_words"], json!(["alpha", "beta"]));
+    assert_eq!(titles(&all, "q=the beta alpha &q_match=all"), "the alpha beta");
+    let found = meta("q=the beta &sort=title");
+    assert_eq!((&found["total"], &found["ignored_words"]), (&json!(2), &json!([])));
+    // With enough resources, nothing is let go.
+    assert_eq!(meta("q=the the ")["total"], 24);
+    // Quoted words are never let go.
+    assert_eq!(titles(&all, "q=\"gamma alpha\" beta "), "the gamma alpha");
+    assert_eq!(titles(&all, "q=alpha beta -gamma &sort=title"), "the alpha; the alpha beta; the beta");
+    let exact = meta("q=alpha beta &q_mode=exact");
+    assert_eq!((&exact["total"], exact.get("matched_all"), exact.get("ignored_words")), (&json!(1), None, None));
+    // The same resources are counted by facets, walked with cursors and exported.
+    assert_eq!(meta("q=alpha beta &sort=title&cursor=")["total"], 4);
+    let lines = all.get(&format!("{LIST}/export?format=ndjson&q=alpha+beta+")).expect(200).text;
+    assert_eq!(lines.lines().count(), 4);
+    let mut failures = Failures::default();
+    for (query, expected) in [
+        ("q=a&q_mode=all", "`q_mode` is `all`; it must be `broad` or `exact`, or left out"),
+        ("q=a&q_match=", "`q_match` is ``; it must be `any` or `all`, or left out"),
+        ("strict=true&q_mode=exact", "`q_mode` has no effect: there is no `q`"),
+        ("strict=true&q=a&q_mode=exact&q_match=all", "`q_match` has no effect: `q_mode=exact` asks for all words"),
+    ] {
+        failures.check_eq(query, all.get(&format!("{LIST}?{query}")).expect(422).message().as_str(), expected);
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn stop_words_are_not_missed() {
+    let server = articles();
+    add(&server, &["alpha in body", "only alpha", "only how"]);
+    let all = server.as_token(server.secret());
+    assert_eq!(titles(&all, "q=how alpha "), "only how; only alpha; alpha in body");
+    let mut blueprint = server.get("/v2/blueprints/articles").expect(200).data();
+    blueprint["search"] = json!({ "stop_words": ["How"] });
+    server.put("/v2/blueprints/articles", &blueprint).expect(200);
+    assert_eq!(titles(&all, "q=how alpha "), "only alpha; alpha in body");
+    assert_eq!(titles(&all, "q=how "), "only how");
+}
+
+/// An answer depends on drafts that a token does not see, if these decide whether something is a compound or few.
+#[test]
+fn a_list_and_its_tag_change_with_drafts_also_if_it_is_sorted() {
+    let server = articles();
+    let viewer = server.token(&["view"]);
+    let viewer = server.as_token(&viewer);
+    let publish = |title: &str| {
+        let body = json!({ "attributes": { "title": title }, "published_at": "2020-01-01" });
+        server.post(LIST, &body).expect(201);
+    };
+    publish("alpha");
+    publish("beta");
+    let path = format!("{LIST}?q=alpha+beta+&sort=title");
+    let before = viewer.get(&path).expect(200);
+    assert_eq!(before.json()["meta"]["total"], 2);
+    (0..10).for_each(|_| add(&server, &["alpha beta"]));
+    let tag = before.header("etag").unwrap().to_owned();
+    let after = viewer.raw("GET", &path, &[("if-none-match", &tag)], b"");
+    assert_eq!(after.status, 200);
+    assert_eq!(after.json()["meta"]["total"], 0);
+}
+
+#[test]
+fn hostile_questions_are_cheap() {
+    let server = articles();
+    let text = "alpha betaGamma gamma.delta x_y_z \u{e9}t\u{e9} ".repeat(40);
+    (0..40).for_each(|_| add(&server, &[&text]));
+    let all = server.as_token(server.secret());
+    let marks = "a\u{301}\u{301}\u{301}".repeat(500);
+    for q in [
+        "a".repeat(10_000),
+        "aB".repeat(5_000),
+        "a.b_c:d'".repeat(1_000),
+        ".:'_-".repeat(1_000),
+        "\u{301}".repeat(3_000),
+        marks,
+        (0..99).map(|n| format!("alphaBeta{n}")).collect::<Vec<_>>().join(" "),
+        "e".to_owned(),
+    ] {
+        let started = Instant::now();
+        for variant in ["en", "de"] {
+            let encoded: String = q.bytes().map(|byte| format!("%{byte:02X}")).collect();
+            let reply = all.get(&format!("{LIST}?variant={variant}&q={encoded}"));
+            assert_eq!(reply.status, 200, "{}", reply.text);
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}: {:.40}", started.elapsed(), q);
+    }
+}
