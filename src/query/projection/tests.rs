@@ -134,3 +134,8 @@ fn values_become_values_of_their_columns() {
         assert_eq!(projected, expected, "{slug} {value}");
     }
 }
+
+#[test]
+fn the_languages_of_the_setting_are_those_of_the_index() {
+    assert_eq!(Language::codes().collect::<Vec<_>>(), SearchLanguage::CODES);
+}
