@@ -288,6 +288,19 @@ impl Run {
         })
     }
 
+    /// Returns the tokens of a column that a wanted one finds with typos, each with their number.
+    pub(crate) fn similar_tokens(
+        &self,
+        column: ColumnId,
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(usize, String)>, Error> {
+        match self {
+            Run::Memory(run) => run.similar_tokens(column, wanted, interrupt),
+            Run::Disk(run) => run.similar_tokens(column, wanted, interrupt),
+        }
+    }
+
     /// Returns the words of a column that are longer than a word and begin or end with it.
     pub(crate) fn tokens_around(
         &self,

@@ -21,6 +21,8 @@ mod evaluate;
 mod facet;
 mod key_column;
 mod matches;
+mod meant;
+mod nearness;
 mod order;
 mod page;
 mod predicate_key;

@@ -16,6 +16,7 @@ use distance::Distance;
 pub(crate) use expansion::Alternatives;
 pub use expansion::Expansion;
 pub(crate) use scan::TokenScan;
+pub(crate) use similar::{changed_beginnings, similar_to};
 
 pub(crate) mod closeness;
 mod distance;
@@ -23,6 +24,7 @@ mod expansion;
 mod marks;
 mod parse;
 mod scan;
+mod similar;
 #[cfg(test)]
 mod tests;
 
@@ -54,6 +56,8 @@ pub struct Words {
     pub(crate) excluded: Vec<Vec<WantedToken>>,
     /// True if words are also found in other ways than as they stand.
     pub(crate) is_expanded: bool,
+    /// The query string.
+    pub(crate) source: String,
 }
 
 /// The part of the query string that a requirement comes from.
@@ -62,6 +66,7 @@ pub(crate) struct AskedWord {
     /// Its position in the query string, in bytes.
     pub(crate) range: Range<usize>,
     pub(crate) text: String,
+    pub(crate) is_quoted: bool,
     /// True if resources without it may be found, too.
     pub(crate) can_go: bool,
     /// True if a resource without it lacks nothing.

@@ -28,6 +28,10 @@ fn add(server: &Server, titles: &[&str]) {
     titles.iter().for_each(|title| drop(server.create("articles", json!({ "title": title, "body": "" }))));
 }
 
+fn draft(server: &Server, title: &str) {
+    server.post(LIST, &json!({ "attributes": { "title": title } })).expect(201);
+}
+
 fn add_german(server: &Server, titles: &[&str]) {
     for title in titles {
         let id = server.create("articles", json!({ "title": "", "body": "" }));
@@ -190,6 +194,46 @@ fn stop_words_are_not_missed() {
     assert_eq!(titles(&all, "q=how "), "only how");
 }
 
+#[test]
+fn a_similar_question_that_finds_more_is_suggested() {
+    let server = articles();
+    add(&server, &["kernel panic", "kernel", "disk kernel"]);
+    let all = server.as_token(server.secret());
+    let viewer = server.token(&["view"]);
+    let viewer = server.as_token(&viewer);
+    let meant = |client: &Client<'_>, query: &str| ask(client, query).json()["meta"]["did_you_mean"].clone();
+    for (query, expected) in [
+        ("q=cernel ", json!("kernel ")),
+        ("q=ekrnel panic", json!("kernel panic")),
+        ("q=dusk -panic", json!("disk -panic")),
+        ("q=kernle ", json!(null)),
+        ("q=kernle &typos=false", json!("kernel ")),
+        ("q=kernel ", json!(null)),
+        ("q=kern", json!(null)),
+        ("q=\"cernel\"", json!(null)),
+        ("q=xyzzy", json!(null)),
+        ("q=cernel &filter[title]=nothing", json!(null)),
+    ] {
+        assert_eq!(meant(&all, query), expected, "{query}");
+    }
+    // Nothing is told about words of drafts.
+    draft(&server, "secret");
+    assert_eq!(meant(&all, "q=zecret "), json!("secret "));
+    assert_eq!(meant(&viewer, "q=zecret "), json!(null));
+    assert_eq!(meant(&viewer, "q=cernel "), json!("kernel "));
+}
+
+#[test]
+fn titles_with_the_words_in_a_row_come_first() {
+    let server = articles();
+    add(&server, &["beta alpha gamma", "alpha x beta y", "x alpha beta y", "alpha beta", "beta of alpha"]);
+    let all = server.as_token(server.secret());
+    let found = titles(&all, "q=alpha beta ");
+    assert!(found.starts_with("alpha beta; x alpha beta y; "), "{found}");
+    assert_eq!(titles(&all, "q=x "), "x alpha beta y; alpha x beta y");
+    assert_ne!(titles(&all, "q=alpha beta &q_mode=exact"), found);
+}
+
 /// An answer depends on drafts that a token does not see, if these decide whether something is a compound or few.
 #[test]
 fn a_list_and_its_tag_change_with_drafts_also_if_it_is_sorted() {
@@ -205,7 +249,7 @@ fn a_list_and_its_tag_change_with_drafts_also_if_it_is_sorted() {
     let path = format!("{LIST}?q=alpha+beta+&sort=title");
     let before = viewer.get(&path).expect(200);
     assert_eq!(before.json()["meta"]["total"], 2);
-    (0..10).for_each(|_| add(&server, &["alpha beta"]));
+    (0..10).for_each(|_| draft(&server, "alpha beta"));
     let tag = before.header("etag").unwrap().to_owned();
     let after = viewer.raw("GET", &path, &[("if-none-match", &tag)], b"");
     assert_eq!(after.status, 200);

@@ -270,6 +270,16 @@ impl MemoryRun {
         self.blocks(column, interrupt)?.find_equal(tokens, closeness, interrupt)
     }
 
+    /// Returns the tokens of a column that a wanted one finds with typos, each with their number.
+    pub(super) fn similar_tokens(
+        &self,
+        column: ColumnId,
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(usize, String)>, Error> {
+        self.blocks(column, interrupt)?.similar(wanted, interrupt)
+    }
+
     /// Returns the words of a column that are longer than a word and begin or end with it.
     pub(super) fn tokens_around(
         &self,

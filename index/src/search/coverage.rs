@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::text_query::Requirement;
 
 /// With fewer resources that have all words, those that lack some are found as well.
-const FEW: usize = 10;
+pub(super) const FEW: usize = 10;
 /// A word that more than one in this many resources have need not be had.
 const COMMON_SHARE: usize = 5;
 /// A word is never common if fewer resources than this have it.
@@ -51,6 +51,8 @@ pub struct WordsFound {
     pub matched_all: u64,
     /// The words, as they were asked for, that some resources of the list lack.
     pub ignored: Vec<String>,
+    /// A question that finds more, if few have all words of this one.
+    pub did_you_mean: Option<String>,
 }
 
 impl<'a> TextSearch<'a> {
@@ -147,11 +149,24 @@ impl<'a> TextSearch<'a> {
         Ok(words.filter(|word| word.cost > 0).collect())
     }
 
-    /// Returns which words the resources of a list have. `list` holds some of the matches.
-    pub(super) fn words_found(&self, list: &Bitmap) -> Result<WordsFound, Error> {
+    /// Returns which words the resources of a list have. `list` holds those of the matches that the filters of the request allow,
+    /// and `all` returns all resources that they allow.
+    pub(super) fn words_found(
+        &self,
+        list: &Bitmap,
+        all: impl FnOnce() -> Result<Bitmap, Error>,
+    ) -> Result<WordsFound, Error> {
+        let mut words = self.words_had(list)?;
+        if words.matched_all < FEW as u64 {
+            words.did_you_mean = self.meant(words.matched_all as usize, &all()?)?;
+        }
+        Ok(words)
+    }
+
+    fn words_had(&self, list: &Bitmap) -> Result<WordsFound, Error> {
         let incomplete = if self.query.words.lets_go() { self.coverage()?.incomplete.as_ref() } else { None };
         let Some(Incomplete { complete, words }) = incomplete else {
-            return Ok(WordsFound { matched_all: list.count() as u64, ignored: Vec::new() });
+            return Ok(WordsFound { matched_all: list.count() as u64, ..WordsFound::default() });
         };
         let mut matched_all = list.clone();
         matched_all.intersect(complete);
@@ -164,6 +179,7 @@ impl<'a> TextSearch<'a> {
         Ok(WordsFound {
             matched_all: matched_all.count() as u64,
             ignored: words.iter().filter(|word| word.number.is_some()).filter(is_lacked).filter_map(text).collect(),
+            did_you_mean: None,
         })
     }
 }

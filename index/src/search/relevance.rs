@@ -1,8 +1,8 @@
 //! Ranked search: orders the matches of a text query. It knows no filters.
 //!
 //! The order: what lacks the least of the words, the fewest typos, then the closeness of the words (whole words, parts of names,
-//! forms, compounds, words that continue), then BM25 with the weights of the fields,
-//! then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
+//! forms, compounds, words that continue), then BM25 with the weights of the fields, times the nearness of the words in titles, then
+//! the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
 //! `servers` adds nothing.
@@ -76,7 +76,9 @@ impl<'a> TextSearch<'a> {
                 self.scored(all)?
             }
         };
-        let key = |slot: u32, score: f32| {
+        let mut nearness = self.nearness()?;
+        let mut key = |slot: u32, score: f32| {
+            let score = score * nearness.as_mut().map_or(1.0, |nearness| nearness.of(self, slot));
             let distance = nearest.distances.as_ref().map_or(0, |distances| distances[slot as usize]);
             // The bits of non-negative floats are ordered as the floats are.
             u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())

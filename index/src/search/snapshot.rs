@@ -11,6 +11,7 @@ use super::matches::Matches;
 use super::order::Sorter;
 use super::page::{OrderedSlots, ordered};
 use super::text_search::TextSearch;
+use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::ids::{self, IdSet};
 use crate::interrupt::Interrupt;
@@ -130,7 +131,13 @@ impl Snapshot {
     ) -> Result<Hits, Error> {
         let total = matches.count(&self.version);
         let search_of_words = search.as_ref().filter(|search| search.query.words().is_expanded());
-        let words = search_of_words.map(|search| search.words_found(&matches.to_bitmap(&self.version))).transpose()?;
+        let words = match search_of_words {
+            None => None,
+            Some(search) => {
+                let all = || self.allowed(query, interrupt);
+                Some(search.words_found(&matches.to_bitmap(&self.version), all)?)
+            }
+        };
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
@@ -141,6 +148,15 @@ impl Snapshot {
             _ => Vec::new(),
         };
         Ok(Hits { total: total as u64, hits, words })
+    }
+
+    /// Returns the resources that a query would find without its text query.
+    fn allowed(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+        let filter = match query.filter.text_query() {
+            Some(text) => query.filter.with_found(text, &MatchSet(Arc::new(self.version.live_slots.to_bitmap()))),
+            None => query.filter.clone(),
+        };
+        Ok(self.evaluator(query.variant, interrupt).select(&filter)?.to_bitmap(&self.version))
     }
 
     /// Returns the text search of a query, if it has one, with its tokens looked up.

@@ -166,21 +166,23 @@ impl<'a> TextSearch<'a> {
             }
         }
         if !compounds.is_empty() {
-            let joined_from = self.context.options.thresholds.joined_from;
-            self.each_run(|field, is_fallback, run| {
-                let tokens = run.run.find_equal(
-                    self.fields[field].of.column,
-                    &compounds,
-                    COMPOUND,
-                    joined_from,
-                    self.interrupt,
-                )?;
-                found.extend(tokens.into_iter().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
-                Ok(())
-            })?;
+            found.extend(self.find_equal(&compounds, COMPOUND)?);
         }
         found.sort_by_key(|found| (found.field, found.tokens.closeness));
         Ok(FoundToken { wanted, found, parts, slots: OnceCell::new() })
+    }
+
+    /// Finds these tokens in all fields and runs, all with this closeness.
+    pub(super) fn find_equal(&self, tokens: &[String], closeness: Closeness) -> Result<Vec<TokensInRun<'a>>, Error> {
+        let joined_from = self.context.options.thresholds.joined_from;
+        let mut all = Vec::new();
+        self.each_run(|field, is_fallback, run| {
+            let column = self.fields[field].of.column;
+            let found = run.run.find_equal(column, tokens, closeness, joined_from, self.interrupt)?;
+            all.extend(found.into_iter().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
+            Ok(())
+        })?;
+        Ok(all)
     }
 
     /// Emits each run of each field, with the number of the field and whether the run is of the fallback.
@@ -381,11 +383,23 @@ impl<'a> SearchedField<'a> {
         self.own.map(|own| (own, false)).into_iter().chain(fallback)
     }
 
+    /// Returns the beginning of the text of a slot, not folded; `None` if it has none.
+    pub(super) fn head(&self, slot: u32) -> Option<&'a str> {
+        match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head),
+            _ => None,
+        }
+    }
+
+    /// Returns the copies that have the value of a slot.
+    fn copies_of(&self, slot: u32) -> Option<&'a CopySet> {
+        let is_null = |fallback: &&Fallback<'_>| fallback.nulls.contains(slot);
+        self.fallback.as_ref().filter(is_null).map(|fallback| fallback.copies).or(self.own)
+    }
+
     /// Reads the folded text of a slot.
     fn with_text(&self, slot: u32, read: impl FnOnce(&str) -> bool) -> bool {
-        let is_null = |fallback: &&Fallback<'_>| fallback.nulls.contains(slot);
-        let copies = self.fallback.as_ref().filter(is_null).map(|fallback| fallback.copies).or(self.own);
-        match copies.map(|copies| copies.value(slot, self.of.column)) {
+        match self.copies_of(slot).map(|copies| copies.value(slot, self.of.column)) {
             Some(ValueRef::Text(text) | ValueRef::Markup { text, .. }) => read(&text.folded.get()),
             _ => false,
         }

@@ -23,6 +23,11 @@ pub(crate) const BEGUN_PART: Closeness = 7;
 /// The closeness of a typo. It is more than a hundred words without typos can sum up to.
 const TYPO: Closeness = 1_024;
 
+/// Returns the number of typos of a match.
+pub(crate) fn typos_of(closeness: Closeness) -> usize {
+    (closeness / TYPO).into()
+}
+
 /// Returns the closeness of a match with typos, of which there are at most 2.
 pub(crate) fn with_typos(closeness: Closeness, typos: usize) -> Closeness {
     TYPO.saturating_mul(typos.min(2) as Closeness) + closeness

@@ -8,6 +8,8 @@
 //! | `-windows`, `-"page cache"` | none of these |
 //! | `日本語` | these characters one after the other |
 
+use std::ops::Range;
+
 use super::{Alternatives, AskedWord, Expansion, Requirement, Rest, WantedToken, Words};
 use crate::tokens::{Token, TokenKind, each_raw_token, token_form};
 
@@ -62,7 +64,7 @@ impl<'a> Parser<'a> {
                 Part { text, is_excluded: true, .. } => self.words.excluded.extend(row(text)),
                 Part { text, at, is_quoted: true, .. } => {
                     if let Some(row) = row(text) {
-                        self.require(Requirement::of(row), at..at + text.len(), false);
+                        self.require(Requirement::of(row), at..at + text.len(), true);
                     }
                 }
                 Part { text, at, .. } => is_open = self.add_words(text, at),
@@ -70,6 +72,7 @@ impl<'a> Parser<'a> {
         }
         let mut words = self.words;
         words.is_expanded = self.expansion.is_some();
+        words.source = query.to_owned();
         if is_open
             && !query.ends_with(char::is_whitespace)
             && let Some(Requirement::Token(last)) = words.required.last_mut()
@@ -80,7 +83,8 @@ impl<'a> Parser<'a> {
         words
     }
 
-    fn require(&mut self, required: Requirement, range: std::ops::Range<usize>, can_go: bool) {
+    fn require(&mut self, required: Requirement, range: Range<usize>, is_quoted: bool) {
+        let can_go = !is_quoted && self.expansion.is_some_and(|expansion| expansion.lets_go);
         let text = self.query[range.clone()].to_owned();
         let is_stop_word = match (&required, self.expansion) {
             (Requirement::Token(wanted), Some(expansion)) => {
@@ -88,13 +92,12 @@ impl<'a> Parser<'a> {
             }
             _ => false,
         };
-        self.words.asked.push(AskedWord { range, text, can_go, is_stop_word });
+        self.words.asked.push(AskedWord { range, text, is_quoted, can_go, is_stop_word });
         self.words.required.push(required);
     }
 
     /// Adds the words of an unquoted part. Returns whether the last one is a word that may be unfinished.
     fn add_words(&mut self, text: &str, at: usize) -> bool {
-        let can_go = self.expansion.is_some_and(|expansion| expansion.lets_go);
         let mut tokens = tokens(text);
         let ends_with_word = tokens.last().is_some_and(|token| token.kind == TokenKind::Word);
         while !tokens.is_empty() {
@@ -108,11 +111,11 @@ impl<'a> Parser<'a> {
             match &unit[..] {
                 [token @ Token { kind: TokenKind::Word, .. }] => {
                     let wanted = self.wanted(token, &text[token.range.clone()]);
-                    self.require(Requirement::Token(wanted), range, can_go);
+                    self.require(Requirement::Token(wanted), range, false);
                 }
                 unit => {
                     if let Some(row) = row_of(unit) {
-                        self.require(Requirement::of(row), range, can_go);
+                        self.require(Requirement::of(row), range, false);
                     }
                 }
             }

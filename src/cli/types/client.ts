@@ -307,6 +307,8 @@ export interface WordsFound {
   matched_all?: number;
   /** The words that some of the resources lack. */
   ignored_words?: string[];
+  /** A `q` with similar words that finds more, if few resources have all words. */
+  did_you_mean?: string | null;
 }
 
 export type One<S extends Slug, O = {}> = Shown<S, Given<O, "fields">, Given<O, "exclude">> & Expanded<S, O> & Tagged;

@@ -169,6 +169,7 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
     if let Some(words) = &hits.words {
         meta.insert("matched_all".to_owned(), words.matched_all.into());
         meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
+        meta.insert("did_you_mean".to_owned(), words.did_you_mean.clone().into());
     }
     let place = match params.cursor {
         None => PagePosition::Numbered(params.page),

@@ -8,6 +8,7 @@ use crate::names::MARK;
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
+use crate::text_query::closeness::typos_of;
 use crate::text_query::{Closeness, WantedToken};
 
 /// A wanted token of a disk run, with its posting list.
@@ -57,6 +58,26 @@ impl DiskRun {
             found.extend(list.map(|postings| TokenMatch { closeness, postings }));
         }
         Ok(found)
+    }
+
+    /// Returns the tokens of a column that a wanted one finds with typos, each with their number.
+    pub(crate) fn similar_tokens(
+        &self,
+        column: ColumnId,
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(usize, String)>, Error> {
+        let from = wanted.beginning().as_bytes();
+        let to = [from, &[AFTER_ALL]].concat();
+        let mut measure = wanted.measure();
+        let pick = |token: &[u8]| match (measure.closeness(token), measure.hopeless()) {
+            (Some(closeness), _) => PickResult::Yes((typos_of(closeness), token.to_vec())),
+            (None, Some(alike)) => PickResult::NoneBeginningSo(alike),
+            (None, None) => PickResult::No,
+        };
+        let picked = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, pick)?;
+        let token = |((typos, token), _)| Some((typos, String::from_utf8(token).ok()?));
+        Ok(picked.into_iter().filter_map(token).collect())
     }
 
     /// Returns the words of a column that are longer than a word and begin or end with it.

@@ -15,6 +15,7 @@ use crate::names::{MARK, each_row};
 use crate::run::ranked::MAX_COUNT;
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
+use crate::text_query::closeness::typos_of;
 use crate::text_query::{Closeness, TokenScan, WantedToken};
 use crate::tokens::each_token;
 
@@ -146,6 +147,25 @@ impl TokenBlocks {
                 interrupt.step()?;
                 let postings = block.index_of(token).map(|index| block.postings_of(index));
                 found.extend(postings.map(|postings| TokenMatch { closeness, postings }));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the tokens that a wanted one finds with typos, each with their number.
+    pub(super) fn similar(
+        &self,
+        wanted: &WantedToken,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(usize, String)>, Error> {
+        let mut found = Vec::new();
+        let mut measure = wanted.measure();
+        for block in &self.0 {
+            let first = block.partition_point(|token| token < wanted.beginning());
+            let tokens = (first..block.tokens.len()).map(|index| block.token(index));
+            for token in tokens.take_while(|token| token.starts_with(wanted.beginning())) {
+                interrupt.step()?;
+                found.extend(measure.closeness(token.as_bytes()).map(|found| (typos_of(found), token.to_owned())));
             }
         }
         Ok(found)

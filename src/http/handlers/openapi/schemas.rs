@@ -65,7 +65,8 @@ fn resources() -> Schemas {
     let meta =
         also(object([("per_page", page()), ("total", count())]), [("current_page", page()), ("last_page", page())]);
     let meta = also(meta, aggregates());
-    let meta = also(meta, [("matched_all", count()), ("ignored_words", list_of(text()))]);
+    let meta =
+        also(meta, [("matched_all", count()), ("ignored_words", list_of(text())), ("did_you_mean", maybe("string"))]);
     let links =
         object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);
     let included = || [("included", reference("Included"))];

@@ -22,12 +22,14 @@ const MAX_WEIGHT: f64 = 1_000.0;
 pub(super) fn read(value: Option<Value>, reader: &mut BodyReader) -> Option<SearchSettings> {
     let value = value.filter(|value| !value.is_null())?;
     let mut object = reader.object(value, "search")?;
+    let needs_no_fields = ["language", "stop_words"].iter().any(|key| object.contains_key(*key));
     let language = language(object.shift_remove("language"), reader);
     let stop_words = stop_words(object.shift_remove("stop_words"), reader);
     let fields = object.shift_remove("fields");
     reader.unknown_keys("search", &object, &KEYS);
-    if fields.is_none() && (language != SearchLanguage::OfVariant || !stop_words.is_empty()) {
-        return Some(SearchSettings { fields: Vec::new(), language, stop_words });
+    if fields.is_none() && needs_no_fields {
+        let settings = SearchSettings { fields: Vec::new(), language, stop_words };
+        return (settings != SearchSettings::default()).then_some(settings);
     }
     let fields: Map<String, Value> = reader.object(fields.unwrap_or(Value::Null), "search.fields")?;
     if fields.is_empty() {

@@ -1,0 +1,127 @@
+//! Scores titles that have the words next to each other, in order, or that are the question. It knows no filters.
+//!
+//! A title is a field with the greatest weight. Only resources that have all words in a title are read, if there are not too many in
+//! the whole index, and only the beginnings of their titles. So the factor of a resource does not depend on filters or pages.
+
+use super::text_search::{FoundToken, TextSearch};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::text_query::{Measure, WantedToken};
+use crate::tokens::each_raw_token;
+
+/// With more resources that have all words in a title, none of them is read.
+const MAX_READ: usize = 1_000;
+/// The most words of the question that are looked for.
+const MAX_WORDS: usize = 12;
+/// Words are near each other if at most this many words are from one to the other.
+const NEAR: usize = 3;
+/// All words in a row multiply the score by one more than this.
+const IN_A_ROW: f32 = 0.5;
+/// The share of [`IN_A_ROW`] for words that are near each other and in order.
+const NEARBY_SHARE: f32 = 0.5;
+/// A title that has the words and nothing else adds this.
+const IS_QUESTION: f32 = 0.5;
+
+/// Computes the factors of scores.
+pub(super) struct Nearness<'a> {
+    /// The fields that are titles.
+    titles: Vec<usize>,
+    /// The slots that have all words in a title.
+    slots: Bitmap,
+    question: Question<'a>,
+}
+
+/// Finds the words of a question in titles.
+struct Question<'a> {
+    words: Vec<(&'a WantedToken, Measure<'a>)>,
+    /// The number of words, also of those that are not looked for.
+    count: usize,
+}
+
+impl<'a> TextSearch<'a> {
+    /// Returns the factors of scores; `None` if all are 1.
+    pub(super) fn nearness(&self) -> Result<Option<Nearness<'a>>, Error> {
+        if !self.query.words.is_expanded || self.required.is_empty() {
+            return Ok(None);
+        }
+        let weights = || self.fields.iter().map(|field| field.of.weight);
+        let greatest = weights().fold(0.0, f32::max);
+        let titles: Vec<usize> =
+            weights().enumerate().filter(|(_, weight)| *weight >= greatest).map(|of| of.0).collect();
+        let mut slots = Bitmap::default();
+        for &title in &titles {
+            slots.union(&self.having_all_in(title)?);
+        }
+        if slots.is_empty() || slots.count() > MAX_READ {
+            return Ok(None);
+        }
+        let words = self.required.iter().take(MAX_WORDS);
+        let words = words.map(|token| (token.wanted, token.wanted.measure())).collect();
+        Ok(Some(Nearness { titles, slots, question: Question { words, count: self.required.len() } }))
+    }
+
+    /// Returns the slots that have all words in a field.
+    fn having_all_in(&self, field: usize) -> Result<Bitmap, Error> {
+        let mut slots: Option<Bitmap> = None;
+        for token in &self.required {
+            let having = self.slots_of(FoundToken::all_found(token).filter(|found| found.field == field))?;
+            slots = Some(match slots {
+                None => having,
+                Some(mut slots) => {
+                    slots.intersect(&having);
+                    slots
+                }
+            });
+            if slots.as_ref().is_some_and(Bitmap::is_empty) {
+                break;
+            }
+        }
+        Ok(slots.unwrap_or_default())
+    }
+}
+
+impl Nearness<'_> {
+    /// Returns the factor for the score of a slot.
+    pub(super) fn of(&mut self, search: &TextSearch<'_>, slot: u32) -> f32 {
+        if !self.slots.contains(slot) {
+            return 1.0;
+        }
+        let titles = self.titles.iter().filter_map(|title| search.fields[*title].head(slot));
+        titles.map(|title| self.question.nearness(title)).fold(1.0, f32::max)
+    }
+}
+
+impl Question<'_> {
+    fn nearness(&mut self, title: &str) -> f32 {
+        let mut tokens = Vec::new();
+        each_raw_token(title, |token| tokens.push(token.text));
+        let is_question = tokens.len() == self.count
+            && self.count == self.words.len()
+            && self.words.iter().zip(&tokens).all(|((wanted, _), token)| wanted.text == **token);
+        let mut places = Vec::with_capacity(self.words.len());
+        for (wanted, measure) in &mut self.words {
+            let mut is_wanted = |token: &str| {
+                let forms = wanted.alternatives.as_ref().and_then(|alternatives| alternatives.forms.as_ref());
+                measure.closeness(token.as_bytes()).is_some() || forms.is_some_and(|forms| forms.has(token))
+            };
+            let found = tokens.iter().enumerate().filter(|(_, token)| is_wanted(token)).map(|(place, _)| place);
+            places.push(found.collect::<Vec<usize>>());
+        }
+        let pairs: f32 = places.windows(2).map(|pair| nearness_of_pair(&pair[0], &pair[1])).sum();
+        let in_a_row = match places.len() {
+            0 | 1 => 0.0,
+            count => pairs / (count - 1) as f32,
+        };
+        1.0 + IN_A_ROW * in_a_row + if is_question { IS_QUESTION } else { 0.0 }
+    }
+}
+
+/// Returns 1 for words of which one directly follows the other, less if they are near each other, and 0 otherwise.
+fn nearness_of_pair(first: &[usize], second: &[usize]) -> f32 {
+    let distances = first.iter().flat_map(|one| second.iter().filter_map(move |other| other.checked_sub(*one)));
+    match distances.filter(|distance| *distance > 0).min() {
+        Some(1) => 1.0,
+        Some(distance) if distance <= NEAR => NEARBY_SHARE,
+        _ => 0.0,
+    }
+}
