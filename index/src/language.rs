@@ -42,6 +42,45 @@ const LANGUAGES: [(&str, Algorithm); 28] = [
     ("tr", Algorithm::Turkish),
 ];
 
+/// Words that questions have and answers need not have, in the form of tokens. Only frequent words without a meaning of their own.
+const STOP_WORDS: [(Algorithm, &str); 11] = [
+    (
+        Algorithm::Danish,
+        "af at de den der det du en er et fra har hvad hvor hvordan i jeg kan med min mit og om pa til vi",
+    ),
+    (Algorithm::Dutch, "aan de den dit een en er het hoe ik in is kan met mijn naar of om op te van voor waar wat wij"),
+    (
+        Algorithm::English,
+        "a an and are as at be by can do does for from how i if in is it me my of on or our should that the this to was what when where which who why will with you your",
+    ),
+    (
+        Algorithm::French,
+        "a ai au aux avec ce ces comment dans de des du elle en est et il je la le les ma mes mon ne nous ou par pas pour pourquoi puis quand que quel quelle qui sa ses son sur un une vous votre",
+    ),
+    (
+        Algorithm::German,
+        "am an auf aus bei bin das dem den der des die du ein eine einem einen einer eines er es fur ich im in ist kann man mein meine meinem meinen meiner mir mit nach oder sie sind um und uns unser von vom wann warum was welche welcher wer wie wir wo zu zum zur",
+    ),
+    (
+        Algorithm::Italian,
+        "a al alla che chi come con da dal del della di dove e gli i il in io la le lo ma mi mia mio nel nella o per perche quale quando si su un una",
+    ),
+    (Algorithm::Norwegian, "av de den det du en er et fra har hva hvor hvordan i jeg kan med min mitt og om pa til vi"),
+    (
+        Algorithm::Portuguese,
+        "a ao as como com da das de do dos e em eu mas me meu minha na nas no nos o onde os ou para por porque quais qual quando que se um uma",
+    ),
+    (
+        Algorithm::Russian,
+        "в во где для до его ее и из или как какая какие какои когда кто ли мне мои моем моеи моего моя мы на не о об от по почему при с со у что это я",
+    ),
+    (
+        Algorithm::Spanish,
+        "a al como con cual cuando de del donde e el en es la las lo los me mi mis o para por porque que se si su un una y yo",
+    ),
+    (Algorithm::Swedish, "av de den det du en ett fran har hur i jag kan med min mitt och om pa till vad var vi"),
+];
+
 /// Between the parts of a compound may be one of these.
 const LINKS: [&str; 7] = ["", "s", "es", "n", "en", "er", "e"];
 /// The least number of characters of the word that is left of a compound.
@@ -74,6 +113,12 @@ impl Language {
             _ => Cow::Borrowed(token),
         };
         Stemmer::new(self.0).stem(&token).into_owned()
+    }
+
+    /// Returns whether a token is a frequent word of the language without a meaning of its own.
+    pub(crate) fn is_stop_word(self, token: &str) -> bool {
+        let words = STOP_WORDS.iter().find(|(algorithm, _)| *algorithm == self.0).map_or("", |(_, words)| words);
+        words.split(' ').any(|word| word == token)
     }
 
     /// Returns whether words of the language are joined without a space.
@@ -172,6 +217,7 @@ pub(crate) fn each_rest<'a>(token: &'a str, word: &str, mut emit: impl FnMut(&'a
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokens::token_form;
 
     fn language(tag: &str) -> Language {
         Language::of_tag(tag).expect("a language")
@@ -184,8 +230,8 @@ mod tests {
             ("en", "city", &["cities", "city"], &["citizen"]),
             ("en-GB", "hope", &["hoping", "hoped"], &["hop"]),
             ("de", "ordnungen", &["ordnung", "ordnungs"], &["ordner"]),
-            ("de", "haus", &["hauser", "hauses"], &["hausen1"]),
-            ("fr", "fonctions", &["fonction"], &["fonctionner"]),
+            ("de", "haus", &["hauser", "hauses"], &["hafen"]),
+            ("fr", "fonctions", &["fonction"], &["fontaine"]),
             (
                 "ru",
                 "\u{43d}\u{43e}\u{432}\u{44b}\u{438}",
@@ -199,6 +245,14 @@ mod tests {
         }
         assert_eq!(Forms::of(language("en"), "x86"), None);
         assert_eq!(Language::of_tag("zh-CN"), None);
+    }
+
+    #[test]
+    fn stop_words_are_tokens() {
+        for word in STOP_WORDS.iter().flat_map(|(_, words)| words.split(' ')) {
+            assert_eq!(token_form(word), word);
+        }
+        assert!(language("de").is_stop_word("wie") && !language("en").is_stop_word("use"));
     }
 
     #[test]

@@ -69,7 +69,10 @@ pub(super) fn distances(
         .map(|number| {
             let having = resources.keys().filter(|id| had(id)[number]).count();
             let is_common = having >= 10 && having * 5 > resources.len();
-            let counts = asked.get(number).is_none_or(|asked| asked.can_go && !asked.is_stop_word);
+            let counts = match asked.get(number) {
+                Some(asked) => asked.can_go && !asked.is_stop_word,
+                None => !pairs[number - asked.len()].text.chars().any(|char| ('\u{3041}'..='\u{309f}').contains(&char)),
+            };
             match counts && !is_common && having > 0 {
                 true => 1 + (8.0 * ((resources.len() + 1) as f64 / (having + 1) as f64).log2()) as u64,
                 false => 0,

@@ -133,7 +133,11 @@ impl<'a> TextSearch<'a> {
             for pair in pairs.iter().take(pairs_left) {
                 pairs_left -= 1;
                 let having = self.slots_of_token(pair)?;
-                let cost = cost_of_lacking(having.count(), self.version.total);
+                let cost = match pair.wanted.text.chars().any(is_hiragana) {
+                    // Japanese writes endings and words without a meaning of their own so.
+                    true => 0,
+                    false => cost_of_lacking(having.count(), self.version.total),
+                };
                 words.push(LackedWord { number: None, having, cost });
             }
         }
@@ -182,6 +186,10 @@ impl<'a> TextSearch<'a> {
             did_you_mean: None,
         })
     }
+}
+
+fn is_hiragana(char: char) -> bool {
+    ('\u{3041}'..='\u{309f}').contains(&char)
 }
 
 /// Returns the cost of lacking a word that `having` of `total` resources have.

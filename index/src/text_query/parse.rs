@@ -88,7 +88,8 @@ impl<'a> Parser<'a> {
         let text = self.query[range.clone()].to_owned();
         let is_stop_word = match (&required, self.expansion) {
             (Requirement::Token(wanted), Some(expansion)) => {
-                can_go && expansion.stop_words.iter().any(|word| *token_form(word) == *wanted.text)
+                let is_of_language = expansion.language.is_some_and(|language| language.is_stop_word(&wanted.text));
+                can_go && (is_of_language || expansion.stop_words.iter().any(|word| *token_form(word) == *wanted.text))
             }
             _ => false,
         };
