@@ -1,4 +1,4 @@
-//! Power cuts: no acknowledged write is lost. A disk forgets the writes that were not flushed. Its images, taken at
+//! Power cuts: no acknowledged write is lost, and a publication, a deletion or a restoration is whole or not at all. A disk forgets the writes that were not flushed. Its images, taken at
 //! random moments under load, must start with all writes that were acknowledged before.
 //!
 //! The test needs root, FUSE and loop devices. Otherwise it prints that it is skipped. `power::two_hundred_cuts` is the
@@ -6,7 +6,7 @@
 
 mod disk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -175,15 +175,15 @@ fn take_cuts(
 }
 
 fn define(server: &Server) {
-    server.blueprint(
-        "notes",
-        json!([{ "name": "Value", "slug": "value", "type": "number" },
-        { "name": "Text", "slug": "text", "type": "text" },
-        { "name": "Key", "slug": "key", "type": "text", "unique": true }]),
-    );
+    let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
+    let fields =
+        json!([field("value", "number"), field("text", "text"), { "name": "key", "type": "text", "unique": true }]);
+    let body = json!({ "name": "Notes", "slug": "notes", "fields": fields, "working_copy": true,
+        "history": { "keep": 4, "days": 365 }, "trash": { "days": 30 } });
+    server.post("/v2/blueprints", &body).expect(201);
 }
 
-/// Creates, changes and deletes resources until it is told to stop. The texts are long and do not compress, so that
+/// Creates, changes, publishes, deletes and restores resources until it is told to stop. The texts are long and do not compress, so that
 /// checkpoints and merges happen, too.
 fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed: u64) {
     let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
@@ -212,12 +212,25 @@ fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed:
             mine.swap_remove(index);
             known(&|known| known.deletion_sent = true);
             server.send("DELETE", &path, None).expect(204);
-            known(&|known| known.deletion_acknowledged = true);
+            match next() % 2 {
+                0 => known(&|known| known.deletion_acknowledged = true),
+                _ => {
+                    server.post(&format!("/v2/trash/{id}/restore"), &json!({})).expect(200);
+                    // From now on it may be there or in the trash at the moment of a cut.
+                    mine.push(id);
+                }
+            }
         } else {
             let value = ledger.lock().unwrap()[&id].sent + 1;
             known(&|known| known.sent = value);
             let body = json!({ "attributes": { "value": value, "text": text, "key": key } });
-            server.send("PATCH", &path, Some(&body)).expect(200);
+            match next() % 2 {
+                0 => drop(server.patch(&path, &body).expect(200)),
+                _ => {
+                    server.patch(&format!("{path}?copy=working"), &body).expect(200);
+                    server.post(&format!("{path}/publish"), &json!({})).expect(200);
+                }
+            }
             known(&|known| known.acknowledged = value);
         }
     }
@@ -229,6 +242,7 @@ fn check(cut: &Cut, system: &str) {
     let data = mounted.path.join("data");
     let mut server = Server::start_in(&data, &[]);
     let listed = values(&server);
+    let waiting = trashed(&server);
     for (id, before) in &cut.before {
         let after = &cut.after[id];
         let value = listed.get(id).copied();
@@ -239,12 +253,42 @@ fn check(cut: &Cut, system: &str) {
         assert!(is_explained, "{} ({system}): {id} has {value:?}: {before:?}, {after:?}", cut.policy);
         let path = format!("/v2/resources/notes/{id}");
         assert_eq!(server.get(&path).status == 200, value.is_some(), "get and list agree on {id}");
+        assert_eq!(waiting.contains(id), value.is_none(), "{id} is there or in the trash");
+        if value.is_some() {
+            check_history(&server, &path);
+        }
     }
     server.create("notes", json!({ "value": 1, "text": "written behind the cut" }));
     server.terminate();
     // Among other things, this verifies that each unique value is claimed by its resource.
     let ran = run(&["verify"], &data);
     assert_eq!(ran.code, Some(0), "{} ({system}): {}", cut.policy, ran.text);
+}
+
+/// Reads every revision. The newest one that is not one of the working copy has the live value.
+fn check_history(server: &Server, path: &str) {
+    let revisions = server.get(&format!("{path}/history")).expect(200).data();
+    let revisions = revisions.as_array().unwrap();
+    for revision in revisions {
+        server.get(&format!("{path}/history/{}", revision["number"])).expect(200);
+    }
+    if let Some(live) = revisions.iter().find(|revision| revision["op"] != "edited") {
+        let compared = server.get(&format!("{path}/history/{}?compare=live", live["number"])).expect(200).json();
+        assert_eq!(compared["changes"], json!({}), "{path}: {revisions:?}");
+    }
+}
+
+/// Returns the ids in the trash.
+fn trashed(server: &Server) -> BTreeSet<String> {
+    let mut ids = BTreeSet::new();
+    for page in 1.. {
+        let reply = server.get(&format!("/v2/trash?per_page=100&page={page}")).expect(200).json();
+        ids.extend(reply["data"].as_array().unwrap().iter().map(|entry| entry["id"].as_str().unwrap().to_owned()));
+        if reply["links"]["next"] == Value::Null {
+            return ids;
+        }
+    }
+    unreachable!("there is a last page")
 }
 
 /// Returns the value of each resource, from the index.

@@ -19,12 +19,12 @@ use bindery_store::Key;
 use serde_json::Value;
 
 use crate::data::lookup::Lookup;
-use crate::data::packing::{pack, unpack};
+use crate::data::packing::{pack, take, unpack};
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::data::revision::Revision;
 use crate::data::working::WorkingCopy;
 
-pub(crate) const FORMAT: u8 = 1;
+const FORMAT: u8 = 1;
 /// A version is stored without a dictionary if this many versions before it were stored with one.
 const KEYFRAME_EVERY: u8 = 15;
 
@@ -261,12 +261,6 @@ fn no_longer_kept() -> Error {
 
 fn damaged() -> Error {
     Error::internal("a record of a history that this version cannot read")
-}
-
-pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
-    let (head, tail) = bytes.split_first_chunk::<N>()?;
-    *bytes = tail;
-    Some(*head)
 }
 
 #[cfg(test)]

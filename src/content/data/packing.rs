@@ -1,5 +1,5 @@
-//! Compresses stored values that resemble others: with another value as the dictionary, a value takes little where the two
-//! differ little.
+//! Compresses stored values that resemble others, and takes them apart: with another value as the dictionary, a value takes
+//! little where the two differ little.
 
 use bindery_model::error::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};
@@ -41,6 +41,13 @@ pub(crate) fn unpack(packed: &[u8], dictionary: Option<&[u8]>) -> Result<Vec<u8>
     let bytes = decompressor.decompress(frame, length).map_err(Error::internal)?;
     // An empty frame is no error of the library.
     if bytes.len() == length { Ok(bytes) } else { Err(damaged()) }
+}
+
+/// Takes the first bytes of a stored value; `None` if it has fewer.
+pub(crate) fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
+    let (head, tail) = bytes.split_first_chunk::<N>()?;
+    *bytes = tail;
+    Some(*head)
 }
 
 #[cfg(test)]

@@ -6,11 +6,12 @@ use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 
-use crate::data::history::{FORMAT, take};
 use crate::data::lookup::Lookup;
-use crate::data::packing::{pack, unpack};
+use crate::data::packing::{pack, take, unpack};
 use crate::data::records::{Copy, Meta};
 use crate::data::working::WorkingCopy;
+
+const FORMAT: u8 = 1;
 
 /// Marks, in the byte of the operation, a revision that has a working copy.
 const HAS_WORKING: u8 = 0x80;
