@@ -12,7 +12,7 @@ use crate::live_set::LiveSet;
 use crate::predicate::PreparedPredicate;
 use crate::rank_bitmap::RankBitmap;
 use crate::schema::{Column, ColumnId, VariantNumber};
-use crate::text_query::{Closeness, WantedToken};
+use crate::text_query::{Closeness, TokenScan, WantedToken};
 use crate::value::ValueRef;
 pub(crate) use disk::{DiskRun, MergeInput};
 use live_lengths::{LengthSteps, LiveLengths};
@@ -251,17 +251,17 @@ impl Run {
     pub(crate) fn find_tokens(
         &self,
         column: ColumnId,
-        wanted: &WantedToken,
+        scans: &mut [TokenScan<'_>],
         joined_from: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<RunTokens>, Error> {
         let documents = self.len();
         Ok(match self {
             Run::Memory(run) => {
-                grouped(run.find_tokens(column, wanted, interrupt)?, documents, joined_from, TokenPostings::Memory)
+                grouped(run.find_tokens(column, scans, interrupt)?, documents, joined_from, TokenPostings::Memory)
             }
             Run::Disk(run) => {
-                grouped(run.find_tokens(column, wanted, interrupt)?, documents, joined_from, TokenPostings::Disk)
+                grouped(run.find_tokens(column, scans, interrupt)?, documents, joined_from, TokenPostings::Disk)
             }
         })
     }

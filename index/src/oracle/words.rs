@@ -128,11 +128,11 @@ fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> O
     ways.extend((!parts.is_empty() && parts.iter().all(|part| has(&part.text))).then_some(2));
     if let Some(forms) = forms {
         ways.extend(tokens.iter().any(|token| forms.has(token)).then_some(3));
-        ways.extend(rows.iter().any(|row| forms.has(row)).then_some(4));
+        ways.extend(rows.iter().any(|row| forms.has(row)).then_some(3));
     }
     ways.extend((*has_compounds && tokens.iter().any(|token| is_compound(token, &wanted.text, known))).then_some(5));
     let is_begun = wanted.rest == Rest::Word && rows.iter().any(|row| row.starts_with(&wanted.text));
-    ways.extend(is_begun.then_some(7));
+    ways.extend(is_begun.then_some(6));
     ways.into_iter().min()
 }
 

@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, Kind, Value};
 use crate::text::{fold, head};
-use crate::text_query::{Closeness, WantedToken};
+use crate::text_query::{Closeness, TokenScan, WantedToken};
 use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed};
 
 mod tokens;
@@ -253,10 +253,10 @@ impl MemoryRun {
     pub(super) fn find_tokens(
         &self,
         column: ColumnId,
-        wanted: &WantedToken,
+        scans: &mut [TokenScan<'_>],
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<MemoryToken>, Error> {
-        self.blocks(column, interrupt)?.find(wanted, interrupt)
+        self.blocks(column, interrupt)?.find(scans, interrupt)
     }
 
     /// Returns these tokens of a column, all with this closeness.

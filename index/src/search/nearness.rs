@@ -31,6 +31,9 @@ pub(super) struct Nearness<'a> {
     question: Question<'a>,
 }
 
+/// A longer title, in lengths of the word, is not compared with a question of one word.
+const MAX_OF_ONE: usize = 4;
+
 /// Finds the words of a question in titles.
 struct Question<'a> {
     words: Vec<(&'a WantedToken, Measure<'a>)>,
@@ -93,6 +96,12 @@ impl Nearness<'_> {
 
 impl Question<'_> {
     fn nearness(&mut self, title: &str) -> f32 {
+        // One word has no neighbors, so only a title counts that is this word, perhaps between punctuation.
+        if let [(wanted, _)] = &self.words[..]
+            && title.len() > MAX_OF_ONE * wanted.text.len()
+        {
+            return 1.0;
+        }
         let mut tokens = Vec::new();
         each_raw_token(title, |token| tokens.push(token.text));
         let is_question = tokens.len() == self.count

@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::text_query::closeness::{COMPOUND, Closeness, PARTS};
-use crate::text_query::{Requirement, RowTester, TextField, TextQuery, WantedToken};
+use crate::text_query::{Requirement, RowTester, TextField, TextQuery, TokenScan, WantedToken};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
@@ -151,8 +151,9 @@ impl<'a> TextSearch<'a> {
     /// Finds a wanted token in all fields and runs.
     fn find(&self, wanted: &'a WantedToken) -> Result<FoundToken<'a>, Error> {
         let mut found = Vec::new();
+        let mut scans = wanted.scans();
         self.each_run(|field, is_fallback, run| {
-            let tokens = self.find_in(run, self.fields[field].of.column, wanted)?;
+            let tokens = self.find_in(run, self.fields[field].of.column, wanted, &mut scans)?;
             found.extend(tokens.iter().cloned().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
             Ok(())
         })?;
@@ -199,9 +200,15 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Finds the tokens of a column in a run. The result is cached if many strings had to be compared.
-    fn find_in(&self, run: &NumberedRun, column: ColumnId, wanted: &WantedToken) -> Result<Arc<Vec<RunTokens>>, Error> {
+    fn find_in(
+        &self,
+        run: &NumberedRun,
+        column: ColumnId,
+        wanted: &WantedToken,
+        scans: &mut [TokenScan<'_>],
+    ) -> Result<Arc<Vec<RunTokens>>, Error> {
         let joined_from = self.context.options.thresholds.joined_from;
-        let find = || run.run.find_tokens(column, wanted, joined_from, self.interrupt).map(Arc::new);
+        let mut find = || run.run.find_tokens(column, scans, joined_from, self.interrupt).map(Arc::new);
         if matches!(run.run, Run::Memory(_)) || !wanted.is_scanned() {
             return find();
         }

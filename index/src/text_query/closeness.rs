@@ -9,16 +9,12 @@ pub(crate) const WHOLE: Closeness = 0;
 pub(crate) const PART: Closeness = 1;
 /// All parts of the name that was asked for, not in a row.
 pub(crate) const PARTS: Closeness = 2;
-/// A word with the same stem.
+/// A word, or a part of a name, with the same stem.
 pub(crate) const FORM: Closeness = 3;
-/// A part of a name with the same stem.
-pub(crate) const FORM_OF_PART: Closeness = 4;
 /// A compound of the word and another.
 pub(crate) const COMPOUND: Closeness = 5;
-/// A word that continues after what was asked for.
+/// A word, or a part of a name, that continues after what was asked for.
 pub(crate) const BEGUN: Closeness = 6;
-/// A part of a name that continues.
-pub(crate) const BEGUN_PART: Closeness = 7;
 
 /// The closeness of a typo. It is more than a hundred words without typos can sum up to.
 const TYPO: Closeness = 1_024;

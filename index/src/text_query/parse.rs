@@ -45,6 +45,8 @@ struct Parser<'a> {
     compounds_left: usize,
 }
 
+/// The least number of characters of a word that may continue and has forms.
+const MIN_OPEN_WITH_FORMS: usize = 5;
 /// The most words of a query whose compounds are looked for, since that compares all words of the index.
 const MAX_WITH_COMPOUNDS: usize = 8;
 
@@ -79,6 +81,12 @@ impl<'a> Parser<'a> {
             && last.rest == Rest::Nothing
         {
             last.rest = Rest::Word;
+            // A short word that is still typed is found as a beginning. Many words begin as its stem does.
+            if last.text.chars().count() < MIN_OPEN_WITH_FORMS
+                && let Some(alternatives) = &mut last.alternatives
+            {
+                alternatives.forms = None;
+            }
         }
         words
     }

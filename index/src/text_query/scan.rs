@@ -1,6 +1,9 @@
-//! The look-ups that find a word among sorted tokens. Each is a range of tokens and a test.
+//! The look-ups that find a word among sorted tokens. Each is a range of tokens that begin alike, and a test. There are as few as
+//! possible, since finding a range takes longer than testing what is in it.
 
-use super::closeness::{BEGUN_PART, Closeness, FORM, FORM_OF_PART, PART, WHOLE};
+use hashbrown::HashMap;
+
+use super::closeness::{BEGUN, Closeness, FORM, PART, WHOLE};
 use super::{Measure, Rest, WantedToken};
 use crate::language::Forms;
 use crate::names::MARK;
@@ -15,34 +18,92 @@ pub(crate) struct TokenScan<'a> {
 enum Test<'a> {
     /// It has nothing after the beginning.
     Equal(Closeness),
+    /// It is the word, perhaps with typos, or continues.
     Typed(Measure<'a>),
-    /// It is the beginning, or continues.
-    Begun,
-    Form(&'a Forms, Closeness),
+    /// It is the word, or continues, or is a form of it.
+    Similar(SimilarTest<'a>),
+}
+
+/// Tests tokens without typos.
+struct SimilarTest<'a> {
+    /// The token that is the word.
+    text: String,
+    /// The closeness of the word; `None` if another look-up finds it. A word must not be counted twice.
+    whole: Option<Closeness>,
+    /// True if the word may continue.
+    is_open: bool,
+    forms: Option<FormTest<'a>>,
+}
+
+/// Tests tokens for being forms of a word. Stemming takes long, and many runs and fields have the same tokens.
+struct FormTest<'a> {
+    forms: &'a Forms,
+    /// The results, by token.
+    known: HashMap<Box<[u8]>, bool>,
+}
+
+impl FormTest<'_> {
+    fn has(&mut self, token: &[u8]) -> bool {
+        if let Some(known) = self.known.get(token) {
+            return *known;
+        }
+        let text = std::str::from_utf8(token).unwrap_or_default();
+        let is_form = self.forms.has(text.strip_prefix(MARK).unwrap_or(text));
+        self.known.insert(token.into(), is_form);
+        is_form
+    }
+}
+
+impl SimilarTest<'_> {
+    fn closeness(&mut self, token: &[u8]) -> Option<Closeness> {
+        if token == self.text.as_bytes() {
+            return self.whole;
+        }
+        if self.forms.as_mut().is_some_and(|forms| forms.has(token)) {
+            return Some(FORM);
+        }
+        (self.is_open && token.starts_with(self.text.as_bytes())).then_some(BEGUN)
+    }
 }
 
 impl WantedToken {
     /// Returns the look-ups that find the word, without its parts and compounds.
     pub(crate) fn scans(&self) -> Vec<TokenScan<'_>> {
         let equal = |beginning: String, closeness| TokenScan { beginning, test: Test::Equal(closeness) };
-        let mut scans = vec![match self.is_loose() {
-            true => TokenScan { beginning: self.beginning().to_owned(), test: Test::Typed(self.measure()) },
-            false => equal(self.text.clone(), WHOLE),
-        }];
-        let Some(alternatives) = &self.alternatives else { return scans };
+        let typed = || TokenScan { beginning: self.beginning().to_owned(), test: Test::Typed(self.measure()) };
+        let Some(alternatives) = &self.alternatives else {
+            return vec![if self.is_loose() { typed() } else { equal(self.text.clone(), WHOLE) }];
+        };
         let marked = |text: &str| format!("{MARK}{text}");
-        scans.push(match self.rest {
-            Rest::Word => TokenScan { beginning: marked(&self.text), test: Test::Begun },
-            _ => equal(marked(&self.text), PART),
-        });
+        let forms = alternatives.forms.as_ref();
+        let mut scans = Vec::new();
+        match (self.typos > 0, forms) {
+            (false, _) => scans.push(self.similar(String::new(), Some(WHOLE), forms)),
+            (true, None) => scans.push(typed()),
+            (true, Some(_)) => scans.extend([typed(), self.similar(String::new(), None, forms)]),
+        }
+        scans.push(self.similar(MARK.to_string(), Some(PART), forms));
         if let Some(joined) = &alternatives.joined {
             scans.extend([equal(joined.clone(), PART), equal(marked(joined), PART)]);
         }
-        if let Some(forms) = &alternatives.forms {
-            let form = |beginning, closeness| TokenScan { beginning, test: Test::Form(forms, closeness) };
-            scans.extend([form(forms.beginning().to_owned(), FORM), form(marked(forms.beginning()), FORM_OF_PART)]);
-        }
         scans
+    }
+
+    /// Returns the look-up of the word without typos, and of its forms, among tokens that begin with `mark`.
+    fn similar<'a>(&self, mark: String, whole: Option<Closeness>, forms: Option<&'a Forms>) -> TokenScan<'a> {
+        let text = format!("{mark}{}", self.text);
+        let is_open = self.rest == Rest::Word && whole.is_some();
+        let Some(forms) = forms else {
+            let test = match is_open {
+                true => Test::Similar(SimilarTest { text: text.clone(), whole, is_open, forms: None }),
+                false => Test::Equal(whole.unwrap_or(WHOLE)),
+            };
+            return TokenScan { beginning: text, test };
+        };
+        // The word begins so, too.
+        let beginning = mark + forms.beginning();
+        let forms = Some(FormTest { forms, known: HashMap::new() });
+        TokenScan { beginning, test: Test::Similar(SimilarTest { text, whole, is_open, forms }) }
     }
 
     /// Returns whether finding it compares many tokens.
@@ -85,16 +146,16 @@ impl TokenScan<'_> {
 
     /// Returns the closeness of a token that begins with the beginning; `None` if it does not match.
     pub(crate) fn closeness(&mut self, token: &[u8]) -> Option<Closeness> {
-        let is_whole = token.len() == self.beginning.len();
         match &mut self.test {
-            Test::Equal(closeness) => is_whole.then_some(*closeness),
+            Test::Equal(closeness) => (token.len() == self.beginning.len()).then_some(*closeness),
             Test::Typed(measure) => measure.closeness(token),
-            Test::Begun => Some(if is_whole { PART } else { BEGUN_PART }),
-            Test::Form(forms, closeness) => {
-                let token = std::str::from_utf8(token).ok()?;
-                forms.has(token.strip_prefix(MARK).unwrap_or(token)).then_some(*closeness)
-            }
+            Test::Similar(test) => test.closeness(token),
         }
+    }
+
+    /// Returns whether tokens may be skipped that begin as [`TokenScan::hopeless`] says.
+    pub(crate) fn skips(&self) -> bool {
+        matches!(self.test, Test::Typed(_))
     }
 
     /// Returns the number of bytes that the last token and its followers have in common, if no token that begins with

@@ -9,7 +9,7 @@ use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
 use crate::text_query::closeness::typos_of;
-use crate::text_query::{Closeness, WantedToken};
+use crate::text_query::{Closeness, TokenScan, WantedToken};
 
 /// A wanted token of a disk run, with its posting list.
 pub(crate) type ListedToken = TokenMatch<PostingList>;
@@ -19,16 +19,22 @@ impl DiskRun {
     pub(crate) fn find_tokens(
         &self,
         column: ColumnId,
-        wanted: &WantedToken,
+        scans: &mut [TokenScan<'_>],
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<ListedToken>, Error> {
         interrupt.check()?;
         let mut found = Vec::new();
-        for scan in &mut wanted.scans() {
+        for scan in scans {
             let from = scan.beginning().as_bytes().to_vec();
             if let Some(closeness) = scan.only() {
                 let list = self.dictionary.get(column, StringsOf::Tokens, &from);
                 found.extend(list.map(|postings| TokenMatch { closeness, postings }));
+                continue;
+            }
+            if !scan.skips() {
+                let pick = |token: &[u8]| scan.closeness(token);
+                let picked = self.dictionary.pick_beginning(column, StringsOf::Tokens, &from, interrupt, pick)?;
+                found.extend(picked.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }));
                 continue;
             }
             let to = [&from[..], &[AFTER_ALL]].concat();

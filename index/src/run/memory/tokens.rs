@@ -127,10 +127,13 @@ pub(super) struct TokenBlocks(Vec<Arc<TokenBlock>>);
 
 impl TokenBlocks {
     /// Returns the wanted tokens.
-    pub(super) fn find(&self, wanted: &WantedToken, interrupt: &Interrupt<'_>) -> Result<Vec<MemoryToken>, Error> {
+    pub(super) fn find(
+        &self,
+        scans: &mut [TokenScan<'_>],
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<MemoryToken>, Error> {
         let mut found = Vec::new();
-        let mut scans = wanted.scans();
-        self.0.iter().try_for_each(|block| block.find(&mut scans, &mut found, interrupt))?;
+        self.0.iter().try_for_each(|block| block.find(scans, &mut found, interrupt))?;
         Ok(found)
     }
 

@@ -101,6 +101,21 @@ impl Dictionary {
         }
     }
 
+    /// Like [`Dictionary::pick`], for the strings that begin with a text.
+    pub(in crate::run::disk) fn pick_beginning<T>(
+        &self,
+        column: ColumnId,
+        of: StringsOf,
+        beginning: &[u8],
+        interrupt: &Interrupt<'_>,
+        pick: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<(T, PostingList)>, Error> {
+        match self.strings(column, of) {
+            Some(strings) => strings.pick_beginning(&self.lists, beginning, interrupt, pick),
+            None => Ok(Vec::new()),
+        }
+    }
+
     /// Returns the strings of a column that begin or end with a text, each at least once.
     pub(in crate::run::disk) fn strings_around(
         &self,

@@ -163,6 +163,37 @@ impl Strings {
         Ok(found)
     }
 
+    /// Like [`Strings::pick`], for the strings that begin with a text. Finds them by one search.
+    pub(super) fn pick_beginning<T>(
+        &self,
+        lists: &PostingLists,
+        beginning: &[u8],
+        interrupt: &Interrupt<'_>,
+        mut pick: impl FnMut(&[u8]) -> Option<T>,
+    ) -> Result<Vec<(T, PostingList)>, Error> {
+        let first = self.partition_point(|string| string < beginning);
+        let group = first / GROUP;
+        let mut rest = self.bytes.all().get(self.string_at(group)..).unwrap_or_default();
+        let mut walk = ListWalk { strings: self, lists, next: None };
+        let mut found = Vec::new();
+        for index in group * GROUP.. {
+            interrupt.step()?;
+            let Some(length) = memchr(FRAME, rest) else { break };
+            let string = &rest[..length];
+            rest = &rest[length + 1..];
+            if index < first {
+                continue;
+            }
+            if !string.starts_with(beginning) {
+                break;
+            }
+            if let Some(picked) = pick(string) {
+                found.extend(walk.get(index).map(|list| (picked, list)));
+            }
+        }
+        Ok(found)
+    }
+
     /// Returns the last group, from `group` on, whose first string begins with these bytes; `group` if there is none.
     fn last_group_beginning(&self, group: usize, beginning: &[u8]) -> usize {
         let begins_so = |group: usize| {
