@@ -124,7 +124,7 @@ fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> O
         return ways.into_iter().min();
     };
     let has = |text: &String| tokens.contains(&text) || rows.contains(&text);
-    ways.extend((rows.contains(&&wanted.text) || joined.as_ref().is_some_and(has)).then_some(1));
+    ways.extend((rows.contains(&&wanted.text) || joined.as_ref().is_some_and(has)).then_some(0));
     ways.extend((!parts.is_empty() && parts.iter().all(|part| has(&part.text))).then_some(2));
     if let Some(forms) = forms {
         ways.extend(tokens.iter().any(|token| forms.has(token)).then_some(3));

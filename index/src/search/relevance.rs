@@ -5,7 +5,7 @@
 //! the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
-//! `servers` adds nothing.
+//! `servers` adds nothing. Parts of names count half, also beside whole words.
 //!
 //! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
 //! count drafts as well, nor on the runs, since they count no outdated documents. So two servers with the same resources
@@ -23,11 +23,13 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
-use crate::text_query::closeness::{Closeness, PARTS};
+use crate::text_query::closeness::{Closeness, PART, PARTS, WHOLE, distance_of};
 
 /// The distance of a slot that lacks a word, for each unit of the word's cost: more than a hundred words with typos sum up to.
 /// With the greatest costs of a hundred words and their pairs of characters, the sum fits into 32 bits.
 const LACKED: u32 = 1 << 18;
+/// What a part of a name counts of a whole word.
+const PART_WEIGHT: f32 = 0.5;
 /// The number of times that fields of less weight are added.
 const LEADING_FIELDS: usize = 2;
 
@@ -154,6 +156,10 @@ impl<'a> TextSearch<'a> {
                     // The bound is reached by a short text that consists only of the token.
                     let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
                     *by_closeness.entry(closeness).or_default() += most;
+                    // Parts count beside whole words, too.
+                    if closeness == PART {
+                        *by_closeness.entry(WHOLE).or_default() += most;
+                    }
                 }
             }
             for found in token.parts.iter().flat_map(|part| equal_parts(&part.found)) {
@@ -187,7 +193,7 @@ impl<'a> TextSearch<'a> {
         for token in loose() {
             self.equally_close(token)?
                 .iter()
-                .filter(|class| class.closeness > 0)
+                .filter(|class| distance_of(class.closeness) > 0)
                 .for_each(|class| far.union(&class.slots));
         }
         let lacked = self.lacked_words()?;
@@ -208,10 +214,12 @@ impl<'a> TextSearch<'a> {
             lacking.subtract(&word.having);
             add_distance(&mut distances, &lacking, LACKED.saturating_mul(word.cost), self.interrupt)?;
         }
-        for class in loose().filter_map(|token| token.slots.get()).flatten().filter(|class| class.closeness > 0) {
+        for class in
+            loose().filter_map(|token| token.slots.get()).flatten().filter(|class| distance_of(class.closeness) > 0)
+        {
             let mut here = class.slots.clone();
             here.intersect(slots);
-            add_distance(&mut distances, &here, class.closeness.into(), self.interrupt)?;
+            add_distance(&mut distances, &here, distance_of(class.closeness), self.interrupt)?;
         }
         let mut counts = BTreeMap::new();
         slots.each(|| self.interrupt.check(), |slot| *counts.entry(distances[slot as usize]).or_insert(0usize) += 1)?;
@@ -244,7 +252,15 @@ impl<'a> TextSearch<'a> {
         let whole = equal_parts(&token.found).map(|found| (found[0].tokens.closeness, found));
         for (closeness, found) in whole.chain(parts) {
             let field = &self.fields[found[0].field];
-            let Some(within) = self.candidates_at(token, closeness, candidates.members())? else { continue };
+            let mut within = Vec::with_capacity(2);
+            within.extend(self.candidates_at(token, closeness, candidates.members())?);
+            if closeness == PART {
+                within.extend(self.candidates_at(token, WHOLE, candidates.members())?);
+            }
+            if within.is_empty() {
+                continue;
+            }
+            let of_part = if closeness == PART { PART_WEIGHT } else { 1.0 };
             let weight = field.bm25(found, self.interrupt)?;
             for TokensInRun { is_fallback, run: NumberedRun { run, live, number, .. }, tokens, .. } in found {
                 let steps = run.length_steps(field.of.column);
@@ -257,8 +273,9 @@ impl<'a> TextSearch<'a> {
                 run.each_counted(tokens, documents, self.interrupt, |document, count| {
                     let slot = run.slot(document);
                     let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));
-                    if let Some(rank) = candidates.rank(slot).filter(|_| is_in(within.bitmap()) && is_in(nulls)) {
-                        scores[rank] += field.of.weight * weight.score(steps.get(document), count);
+                    let is_within = || within.iter().any(|scope| is_in(scope.bitmap())) && is_in(nulls);
+                    if let Some(rank) = candidates.rank(slot).filter(|_| is_within()) {
+                        scores[rank] += of_part * field.of.weight * weight.score(steps.get(document), count);
                     }
                 })?;
             }

@@ -5,7 +5,8 @@ pub(crate) type Closeness = u16;
 
 /// The word as it was asked for.
 pub(crate) const WHOLE: Closeness = 0;
-/// A part of a name, or several in a row.
+/// A part of a name, or several in a row. It is as close as a whole word, but counts less in the score: otherwise a title with the
+/// name would come after every text that mentions the word.
 pub(crate) const PART: Closeness = 1;
 /// All parts of the name that was asked for, not in a row.
 pub(crate) const PARTS: Closeness = 2;
@@ -18,6 +19,11 @@ pub(crate) const BEGUN: Closeness = 6;
 
 /// The closeness of a typo. It is more than a hundred words without typos can sum up to.
 const TYPO: Closeness = 1_024;
+
+/// Returns what a match adds to the distance of a resource.
+pub(crate) fn distance_of(closeness: Closeness) -> u32 {
+    if closeness == PART { 0 } else { closeness.into() }
+}
 
 /// Returns the number of typos of a match.
 pub(crate) fn typos_of(closeness: Closeness) -> usize {

@@ -196,8 +196,10 @@ impl Strings {
 
     /// Returns the last group, from `group` on, whose first string begins with these bytes; `group` if there is none.
     fn last_group_beginning(&self, group: usize, beginning: &[u8]) -> usize {
+        // No string has a frame, so a shorter string differs.
         let begins_so = |group: usize| {
-            group < self.group_count() && self.group(group).next().is_some_and(|string| string.starts_with(beginning))
+            let start = self.string_at(group);
+            group < self.group_count() && self.bytes.get(start..start + beginning.len()) == Some(beginning)
         };
         let (mut last, mut step) = (group, 1);
         while begins_so(last + step) {
