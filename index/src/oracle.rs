@@ -117,7 +117,8 @@ impl Oracle {
             text.fields.iter().flat_map(|field| variants(field).into_iter().map(|variant| (variant, field.column)));
         let words = copies
             .flat_map(|(variant, column)| self.resources.keys().filter_map(move |id| self.value(*id, variant, column)));
-        let words = words.filter(|(kind, _)| kind.is_ranked()).map(|(_, value)| text_form(value)).collect();
+        let words = words.filter(|(kind, _)| kind.is_ranked()).map(|(_, value)| text_form(value));
+        let words: Vec<String> = words.collect();
         words::distances(text, &resources, &words)
     }
 

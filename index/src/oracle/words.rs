@@ -29,7 +29,7 @@ type Texts = Vec<NaiveText>;
 pub(super) fn distances(
     query: &TextQuery,
     resources: &BTreeMap<u128, Vec<String>>,
-    words: &Vec<String>,
+    words: &[String],
 ) -> BTreeMap<u128, u64> {
     let naive = |text: &String| NaiveText { tokens: tokens(text), rows: rows(text) };
     let resources: BTreeMap<u128, Texts> =

@@ -247,6 +247,12 @@ impl Strings {
         usize::try_from(u64::from_le_bytes(array(self.groups.get(start..start + 8)?))).ok()
     }
 
+    /// Returns the first string of a group.
+    fn first(&self, group: usize) -> Option<&[u8]> {
+        let bytes = self.bytes.get(self.string_at(group)..self.string_at(group + 1))?;
+        bytes.get(..memchr(FRAME, bytes)?)
+    }
+
     /// Returns the strings of a group; none if there is no such group.
     fn group(&self, group: usize) -> impl Iterator<Item = &[u8]> {
         let bytes = self.bytes.get(self.string_at(group)..self.string_at(group + 1)).unwrap_or_default();
@@ -258,7 +264,7 @@ impl Strings {
         let (mut low, mut high) = (0, self.group_count());
         while low < high {
             let middle = low + (high - low) / 2;
-            if self.group(middle).next().is_some_and(&is_before) { low = middle + 1 } else { high = middle }
+            if self.first(middle).is_some_and(&is_before) { low = middle + 1 } else { high = middle }
         }
         match low.checked_sub(1) {
             Some(group) => group * GROUP + self.group(group).take_while(|string| is_before(string)).count(),
