@@ -152,7 +152,7 @@ impl<'a> TextSearch<'a> {
             let mut by_closeness: BTreeMap<Closeness, f32> = BTreeMap::new();
             for found in equal_parts(&token.found) {
                 let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
-                if weights(field.of.weight) && self.candidates_at(token, closeness, slots)?.is_some() {
+                if weights(field.of.weight) && self.is_scored(token, closeness, slots)? {
                     // The bound is reached by a short text that consists only of the token.
                     let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
                     *by_closeness.entry(closeness).or_default() += most;
@@ -281,6 +281,12 @@ impl<'a> TextSearch<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Returns whether a match of this closeness counts in the score of a candidate.
+    fn is_scored(&self, token: &FoundToken<'a>, closeness: Closeness, candidates: &Bitmap) -> Result<bool, Error> {
+        let has = |closeness| Ok(self.candidates_at(token, closeness, candidates)?.is_some());
+        Ok(has(closeness)? || (closeness == PART && has(WHOLE)?))
     }
 
     /// Returns the candidates whose closest token has this closeness. `None` if there are none.
