@@ -263,3 +263,24 @@ fn a_history_comes_back_from_the_trash_and_goes_with_the_resource() {
         assert!(reply.status == 404 || reply.data()["attributes"]["title"] == "new", "{}", reply.text);
     }
 }
+
+#[test]
+fn a_variant_without_values_has_its_history_after_the_trash() {
+    let server = Server::start();
+    let mut definition = notes(50);
+    definition["trash"] = json!({ "days": 30 });
+    server.post("/v2/blueprints", &definition).expect(201);
+    let id = server.create("notes", json!({ "title": "one" }));
+    let german = format!("{}?variant=de", path(&id));
+    for title in [json!("zwei"), Value::Null] {
+        server.patch(&german, &json!({ "attributes": { "title": title } })).expect(200);
+    }
+    server.delete(&path(&id)).expect(204);
+    server.post(&format!("/v2/trash/{id}/restore"), &json!({})).expect(200);
+    let ops: Vec<String> = revisions(&server, &id, "?variant=de").into_iter().map(|(_, op, _)| op).collect();
+    assert_eq!(ops, ["restored", "deleted", "updated", "updated"]);
+    for (number, title) in [(1, json!("zwei")), (2, Value::Null), (3, Value::Null), (4, Value::Null)] {
+        let shown = revision(&server, &id, number, "?variant=de").expect(200).data();
+        assert_eq!(shown["attributes"]["title"], title, "{number}");
+    }
+}

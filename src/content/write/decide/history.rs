@@ -29,7 +29,7 @@ const ONE_REVISION: Millis = 10 * 60 * 1_000;
 pub(super) struct NotedWrite<'a> {
     pub(super) id: ResourceId,
     pub(super) before: &'a Meta,
-    /// The meta record afterwards, with the copies of `before`.
+    /// The meta record afterwards, with the copies that stay as they are.
     pub(super) after: &'a Meta,
     pub(super) op: RevisionOp,
     /// True for a write of all variants, such as a deletion.
@@ -148,33 +148,34 @@ impl Decider<'_, '_> {
             by: self.overlay.actor.clone(),
             op,
             published: after.published,
-            copy: written.map_or(old.map_or(0, |old| old.number), |_| number),
+            copy: written.map_or(after.copy(variant).map_or(0, |copy| copy.number), |_| number),
             working: None,
             blueprint: self.blueprint.revision,
             fields: Vec::new(),
         };
-        if let Some(written) = written {
-            let new = Copy { revision: self.blueprint.revision, attributes: written.attributes.as_str().into() };
-            revision.fields = self.changed_fields(id, before, variant, &new)?;
-            match old {
-                // The same transaction wrote it before: only its last version exists, so both writes are one revision.
-                Some(old) if old.number == number => {
-                    if let Some(earlier) = of.revision(&*self.overlay, range.last)? {
-                        let fields = earlier.fields.into_iter().filter(|slug| !revision.fields.contains(slug));
-                        let fields: Vec<String> = fields.collect();
-                        revision.fields.extend(fields);
-                        range.last -= 1;
-                    }
+        let new = written
+            .map(|written| Copy { revision: self.blueprint.revision, attributes: written.attributes.as_str().into() });
+        if let Some(new) = &new {
+            revision.fields = self.changed_fields(id, before, variant, new)?;
+        }
+        match old {
+            // The same transaction wrote it before: only its last version exists, so both writes are one revision.
+            Some(old) if new.is_some() && old.number == number => {
+                if let Some(earlier) = of.revision(&*self.overlay, range.last)? {
+                    let fields = earlier.fields.into_iter().filter(|slug| !revision.fields.contains(slug));
+                    let fields: Vec<String> = fields.collect();
+                    revision.fields.extend(fields);
+                    range.last -= 1;
                 }
-                Some(old) => {
-                    let bytes = self.overlay.get(&old.key(of.blueprint, id))?.unwrap_or_default();
-                    let new = new.encode();
-                    let successor = range.next_is_delta().then_some(new.as_slice());
-                    let (key, value) = of.former_copy(old, &bytes, number, successor)?;
-                    self.overlay.put(key, value);
-                }
-                None => {}
             }
+            // Written again, or without values and not written again when the resource comes back from the trash.
+            Some(old) if old.number != revision.copy => {
+                let bytes = self.overlay.get(&old.key(of.blueprint, id))?.unwrap_or_default();
+                let successor = new.map(|new| new.encode()).filter(|_| range.next_is_delta());
+                let (key, value) = of.former_copy(old, &bytes, number, successor.as_deref())?;
+                self.overlay.put(key, value);
+            }
+            _ => {}
         }
         range.last += 1;
         self.put_newest(of, range, settings, &revision)?;
