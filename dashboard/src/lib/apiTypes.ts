@@ -70,6 +70,9 @@ export interface ListMeta {
   last_page?: number;
   facets?: Record<string, Facet>;
   stats?: Record<string, Stats>;
+  matched_all?: number;
+  ignored_words?: string[];
+  did_you_mean?: string | null;
 }
 
 /** Only in answers to sessions. */
@@ -388,7 +391,9 @@ export interface BlueprintDefinition {
     slug?: string | null;
   } | null;
   search?: {
-    fields: Record<string, number>;
+    fields?: Record<string, number>;
+    language?: "ar" | "ca" | "cs" | "da" | "de" | "el" | "en" | "es" | "et" | "eu" | "fi" | "fr" | "ga" | "hu" | "hy" | "id" | "it" | "lt" | "nb" | "nl" | "nn" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | null;
+    stop_words?: string[];
   } | null;
   trash?: {
     days: number;
@@ -417,7 +422,9 @@ export interface Blueprint {
   scheduled?: true;
   working_copy?: true;
   search?: {
-    fields: Record<string, number>;
+    fields?: Record<string, number>;
+    language?: "ar" | "ca" | "cs" | "da" | "de" | "el" | "en" | "es" | "et" | "eu" | "fi" | "fr" | "ga" | "hu" | "hy" | "id" | "it" | "lt" | "nb" | "nl" | "nn" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | null;
+    stop_words?: string[];
   } | null;
   trash?: {
     days: number;

@@ -20,7 +20,7 @@ export interface BlueprintDraft {
   trash: { days: number } | null;
   history: { keep: number; days: number } | null;
   /** Is shown nowhere, and stays as it is. */
-  search: { fields: Record<string, number> } | null;
+  search: NonNullable<Blueprint['search']> | null;
   variants: Variant[];
   seo: Seo | null;
   fields: DraftField[];
@@ -68,12 +68,14 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
   }));
   const known = new Set(fields.map((field) => field.slug));
   const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
-  const searched = Object.entries(draft.search?.fields ?? {}).filter(([slug]) => known.has(slug));
+  const { fields: weights, ...words } = draft.search ?? {};
+  const searched = Object.entries(weights ?? {}).filter(([slug]) => known.has(slug));
+  const search = { ...words, ...(searched.length > 0 ? { fields: Object.fromEntries(searched) } : {}) };
   return {
     name: draft.name, ...(creating ? { ...(draft.slug ? { slug: draft.slug } : {}), kind: draft.kind } : {}),
     icon: draft.icon || null, record_title: draft.record_title && known.has(draft.record_title) ? draft.record_title : null,
     ...(draft.scheduled || !creating ? { scheduled: draft.scheduled } : {}), variants: draft.variants, seo, fields,
     ...(draft.workingCopy ? { working_copy: true } : {}), ...(draft.trash ? { trash: draft.trash } : {}), ...(draft.history ? { history: draft.history } : {}),
-    ...(searched.length > 0 ? { search: { fields: Object.fromEntries(searched) } } : {}),
+    ...(Object.keys(search).length > 0 ? { search } : {}),
   };
 }

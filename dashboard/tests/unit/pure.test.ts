@@ -180,11 +180,11 @@ test('a blueprint is sent without what the dashboard adds to it', () => {
 });
 
 test('a blueprint that is saved keeps what the form does not show', () => {
-  const stored = { ...draftOf(null), id: 'x', slug: 'posts', is_singular: false, is_readonly: false, created_at: '', updated_at: '', scheduled: undefined, trash: undefined, history: { keep: 9, days: 8 }, search: { fields: { title: 5, gone: 1 } } };
+  const stored = { ...draftOf(null), id: 'x', slug: 'posts', is_singular: false, is_readonly: false, created_at: '', updated_at: '', scheduled: undefined, trash: undefined, history: { keep: 9, days: 8 }, search: { fields: { title: 5, gone: 1 }, language: null, stop_words: ['the'] } };
   const draft = draftOf(stored as unknown as Parameters<typeof draftOf>[0]);
   draft.fields[0]!.slug = 'title';
   const body = bodyOf(draft, false);
-  assert.deepEqual([body.search, body.history, 'trash' in body], [{ fields: { title: 5 } }, { keep: 9, days: 8 }, false]);
+  assert.deepEqual([body.search, body.history, 'trash' in body], [{ fields: { title: 5 }, language: null, stop_words: ['the'] }, { keep: 9, days: 8 }, false]);
   draft.search = { fields: { gone: 1 } };
   assert.ok(!('search' in bodyOf(draft, false)), 'the field is gone');
 });
