@@ -65,7 +65,7 @@ pub(super) fn distances(
         let has = |pair: &&WantedToken| has_row(&resources[id], std::slice::from_ref(*pair));
         ways(id).iter().map(Option::is_some).chain(pairs.iter().map(has)).collect()
     };
-    let costs: Vec<u64> = (0..asked.len() + pairs.len())
+    let (costs, distances): (Vec<u64>, Vec<u64>) = (0..asked.len() + pairs.len())
         .map(|number| {
             let having = resources.keys().filter(|id| had(id)[number]).count();
             let is_common = having >= 10 && having * 5 > resources.len();
@@ -73,12 +73,16 @@ pub(super) fn distances(
                 Some(asked) => asked.can_go && !asked.is_stop_word,
                 None => !pairs[number - asked.len()].text.chars().any(|char| ('\u{3041}'..='\u{309f}').contains(&char)),
             };
-            match counts && !is_common && having > 0 {
-                true => 1 + (8.0 * ((resources.len() + 1) as f64 / (having + 1) as f64).log2()) as u64,
-                false => 0,
+            match counts && having > 0 {
+                true if is_common && number < asked.len() => (0, 2_055),
+                true if !is_common => {
+                    let cost = 1 + (8.0 * ((resources.len() + 1) as f64 / (having + 1) as f64).log2()) as u64;
+                    (cost, cost << 18)
+                }
+                _ => (0, 0),
             }
         })
-        .collect();
+        .unzip();
     let is_found = |had: &[bool]| {
         let has = |number: usize| had[number];
         let numbers = || 0..asked.len();
@@ -95,8 +99,9 @@ pub(super) fn distances(
     for id in allowed {
         let had = had(&id);
         if is_found(&had) {
-            let lacked = had.iter().zip(&costs).filter(|(has, _)| !**has).map(|(_, cost)| cost).sum::<u64>();
-            found.insert(id, (lacked << 18) + ways(&id).into_iter().flatten().sum::<u64>());
+            let lacked =
+                had.iter().zip(&distances).filter(|(has, _)| !**has).map(|(_, distance)| distance).sum::<u64>();
+            found.insert(id, lacked + ways(&id).into_iter().flatten().sum::<u64>());
         }
     }
     found

@@ -7,6 +7,7 @@ use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::Requirement;
+use crate::text_query::closeness::FARTHEST;
 
 /// With fewer resources that have all words, those that lack some are found as well.
 pub(super) const FEW: usize = 10;
@@ -18,6 +19,11 @@ const COMMON_FROM: usize = 10;
 const COST_OF_HALF: f64 = 8.0;
 /// The greatest cost of lacking a word, before 1 is added: that of one that one in 32,768 resources has.
 const MAX_COST: f64 = 120.0;
+/// The distance of a resource that lacks a unit of cost: more than a hundred words with typos, or a hundred common words that are
+/// lacked, sum up to. With the greatest costs of a hundred words and their pairs of characters, the sum fits into 32 bits.
+const LACKED: u32 = 1 << 18;
+/// The distance of a resource that lacks a common word: just behind those that have it with typos.
+const LACKED_COMMON: u32 = FARTHEST as u32 + 1;
 /// The most pairs of characters that count as words.
 const MAX_PAIRS: usize = 30;
 
@@ -41,7 +47,9 @@ pub(super) struct LackedWord {
     /// The resources that have it.
     pub(super) having: Bitmap,
     /// The cost of lacking it: more for a rarer word, 0 for a common one.
-    pub(super) cost: u32,
+    cost: u32,
+    /// The distance of a resource that lacks it.
+    pub(super) distance: u32,
 }
 
 /// The words of a text query that the resources of a list have and lack.
@@ -127,7 +135,12 @@ impl<'a> TextSearch<'a> {
                 true => 0,
                 false => cost_of_lacking(having.count(), self.version.total),
             };
-            words.push(LackedWord { number: Some(number), having, cost });
+            let distance = match cost {
+                0 if self.query.words.asked[number].is_stop_word || having.is_empty() => 0,
+                0 => LACKED_COMMON,
+                cost => LACKED.saturating_mul(cost),
+            };
+            words.push(LackedWord { number: Some(number), having, cost, distance });
             // Text without spaces may have several words. So of such text, each pair of characters counts as a word.
             let pairs = if matches!(required, Requirement::Row(_)) { tokens } else { &[] };
             for pair in pairs.iter().take(pairs_left) {
@@ -138,19 +151,20 @@ impl<'a> TextSearch<'a> {
                     true => 0,
                     false => cost_of_lacking(having.count(), self.version.total),
                 };
-                words.push(LackedWord { number: None, having, cost });
+                let distance = LACKED.saturating_mul(cost);
+                words.push(LackedWord { number: None, having, cost, distance });
             }
         }
         Ok(words)
     }
 
-    /// Returns the words that matches may lack at a cost.
+    /// Returns the words that put a match farther away if it lacks them.
     pub(super) fn lacked_words(&self) -> Result<Vec<&LackedWord>, Error> {
         if !self.query.words.lets_go() {
             return Ok(Vec::new());
         }
         let words = self.coverage()?.incomplete.iter().flat_map(|incomplete| &incomplete.words);
-        Ok(words.filter(|word| word.cost > 0).collect())
+        Ok(words.filter(|word| word.distance > 0).collect())
     }
 
     /// Returns which words the resources of a list have. `list` holds those of the matches that the filters of the request allow,

@@ -25,9 +25,6 @@ use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
 use crate::text_query::closeness::{Closeness, PART, PARTS, WHOLE, distance_of};
 
-/// The distance of a slot that lacks a word, for each unit of the word's cost: more than a hundred words with typos sum up to.
-/// With the greatest costs of a hundred words and their pairs of characters, the sum fits into 32 bits.
-const LACKED: u32 = 1 << 18;
 /// What a part of a name counts of a whole word.
 const PART_WEIGHT: f32 = 0.5;
 /// The number of times that fields of less weight are added.
@@ -212,7 +209,7 @@ impl<'a> TextSearch<'a> {
         for word in lacked {
             let mut lacking = slots.clone();
             lacking.subtract(&word.having);
-            add_distance(&mut distances, &lacking, LACKED.saturating_mul(word.cost), self.interrupt)?;
+            add_distance(&mut distances, &lacking, word.distance, self.interrupt)?;
         }
         for class in
             loose().filter_map(|token| token.slots.get()).flatten().filter(|class| distance_of(class.closeness) > 0)

@@ -20,6 +20,9 @@ pub(crate) const BEGUN: Closeness = 6;
 /// The closeness of a typo. It is more than a hundred words without typos can sum up to.
 const TYPO: Closeness = 1_024;
 
+/// The farthest match of a word.
+pub(crate) const FARTHEST: Closeness = 2 * TYPO + BEGUN;
+
 /// Returns what a match adds to the distance of a resource.
 pub(crate) fn distance_of(closeness: Closeness) -> u32 {
     if closeness == PART { 0 } else { closeness.into() }
