@@ -74,7 +74,10 @@ pub(super) fn distances(
                 None => !pairs[number - asked.len()].text.chars().any(|char| ('\u{3041}'..='\u{309f}').contains(&char)),
             };
             match counts && having > 0 {
-                true if is_common && number < asked.len() => (0, 2_055),
+                true if is_common => {
+                    let closest = resources.keys().filter_map(|id| *ways(id).get(number)?).min();
+                    (0, if closest.is_some_and(|closest| closest > 0) { 2_055 } else { 0 })
+                }
                 true if !is_common => {
                     let cost = 1 + (8.0 * ((resources.len() + 1) as f64 / (having + 1) as f64).log2()) as u64;
                     (cost, cost << 18)

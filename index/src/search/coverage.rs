@@ -3,11 +3,11 @@
 //! If few resources have all words, those that lack some follow, unless the words are quoted. Whether few have all is decided
 //! for the whole index, before filters: so a page, its total and its facets see the same resources.
 
-use super::text_search::TextSearch;
+use super::text_search::{FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::Requirement;
-use crate::text_query::closeness::FARTHEST;
+use crate::text_query::closeness::{FARTHEST, distance_of};
 
 /// With fewer resources that have all words, those that lack some are found as well.
 pub(super) const FEW: usize = 10;
@@ -22,7 +22,8 @@ const MAX_COST: f64 = 120.0;
 /// The distance of a resource that lacks a unit of cost: more than a hundred words with typos, or a hundred common words that are
 /// lacked, sum up to. With the greatest costs of a hundred words and their pairs of characters, the sum fits into 32 bits.
 const LACKED: u32 = 1 << 18;
-/// The distance of a resource that lacks a common word: just behind those that have it with typos.
+/// The distance of a resource that lacks a common word, if no resource has it as it stands: just behind those that have it with
+/// typos.
 const LACKED_COMMON: u32 = FARTHEST as u32 + 1;
 /// The most pairs of characters that count as words.
 const MAX_PAIRS: usize = 30;
@@ -136,8 +137,8 @@ impl<'a> TextSearch<'a> {
                 false => cost_of_lacking(having.count(), self.version.total),
             };
             let distance = match cost {
-                0 if self.query.words.asked[number].is_stop_word || having.is_empty() => 0,
-                0 => LACKED_COMMON,
+                // Common, or a stop word. If it is not there as it stands, those that have it in another way come first.
+                0 if !self.query.words.asked[number].is_stop_word && self.is_far(tokens)? => LACKED_COMMON,
                 cost => LACKED.saturating_mul(cost),
             };
             words.push(LackedWord { number: Some(number), having, cost, distance });
@@ -156,6 +157,13 @@ impl<'a> TextSearch<'a> {
             }
         }
         Ok(words)
+    }
+
+    /// Returns whether resources have a word only in ways that count as distance, such as with typos.
+    fn is_far(&self, tokens: &[FoundToken<'a>]) -> Result<bool, Error> {
+        let [token] = tokens else { return Ok(false) };
+        let closest = self.equally_close(token)?.iter().find(|class| !class.slots.is_empty());
+        Ok(closest.is_some_and(|class| distance_of(class.closeness) > 0))
     }
 
     /// Returns the words that put a match farther away if it lacks them.
