@@ -39,7 +39,7 @@ from collections import Counter, defaultdict
 LANGUAGES = {"cpp": ["en", "de", "fr", "ja", "ru", "zh-CN"], "mdn": ["en", "de"]}
 KINDS = ["typo", "half a title", "two words", "a word of the body", "another form", "part of a compound", "part of a name",
          "another order", "without accents", "a sentence"]
-# What a title's word may end with, and what another form of it may end with instead.
+# Endings of a title's word, and those of another form of it.
 ENDINGS = {"en": ["", "s", "es", "ing", "ed", "er", "ers"], "de": ["", "e", "en", "n", "s", "es", "er", "ern"],
            "fr": ["", "s", "e", "es", "er", "ant"],
            "ru": ["", "\u0430", "\u0443", "\u044b", "\u0438", "\u0435", "\u043e\u0439", "\u043e\u043c", "\u043e\u0432", "\u0430\u043c\u0438", "\u044f", "\u044e", "\u0435\u0439"]}

@@ -1,4 +1,4 @@
-// What the journeys of working copies share.
+// Shared by the journeys of working copies.
 import axe from 'axe-core';
 import assert from 'node:assert/strict';
 import type { Page } from 'playwright-core';
@@ -15,7 +15,7 @@ export async function makeCopied(slug: string, more: Record<string, unknown> = {
   assert.equal(answer.status, 201, JSON.stringify(answer.body));
 }
 
-/** What a site is answered, which sees published entries only. */
+/** The answer to a site, which sees published entries only. */
 export async function siteOf(blueprint: string): Promise<(id: string) => Promise<Record<string, unknown>>> {
   const token = await api<{ data: { secret: string } }>('POST', '/v2/tokens', { name: `site of ${blueprint}`, abilities: ['view'] });
   assert.equal(token.status, 201, JSON.stringify(token.body));

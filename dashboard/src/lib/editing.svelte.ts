@@ -592,7 +592,7 @@ export class Editing {
     refresh();
   }
 
-  /** What the site shows of this copy. */
+  /** The values that the site shows of this copy. */
   async live(): Promise<Attributes> {
     return (await send<ResourceAnswer>('GET', this.url(`/${this.id}`))).body.data.attributes;
   }

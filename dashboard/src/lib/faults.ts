@@ -78,7 +78,7 @@ export function faultText(message: string): string {
 export const faultTexts = (fields: Record<string, string[]>): Record<string, string[]> =>
   Object.fromEntries(Object.entries(fields).map(([slug, messages]) => [slug, [...new Set(messages.map(faultText))]]));
 
-/** Why one resource was refused: each field by its name, if it is about fields. */
+/** The reasons why one resource was refused: each field by its name, if it is about fields. */
 export function whyRefused(blueprint: Blueprint, { code, message, fields = {} }: ErrorBody): string {
   const named = blueprint.fields.filter(({ slug }) => fields[slug]).map(({ slug, name }) => `${name}: ${faultText(fields[slug]![0] ?? '')}`);
   if (named.length > 0) return named.join('; ');

@@ -26,7 +26,7 @@ export interface ListState {
 export const DEFAULT_SORT = '-updated_at';
 export const PER_PAGE = 25;
 export const SYSTEM_COLUMNS = ['published_at', 'created_at', 'updated_at', 'id'] as const;
-/** What conditions can be about, besides fields. */
+/** The subjects of conditions, besides fields. */
 export const SYSTEM_NAMES = ['published', ...SYSTEM_COLUMNS] as const;
 
 const ARRAYS: FieldType[] = ['multi-enum', 'references'];
@@ -48,7 +48,7 @@ export function operatorsOf(type: FieldType | 'system-date' | 'published' | 'id'
   return [...operators, 'null'];
 }
 
-/** What is edited and not published, of working copies only. A field of that name comes first, as at the server. */
+/** The state "edited and not published", of working copies only. A field of that name comes first, as at the server. */
 export const EDITED = 'working_copy';
 export const filtersEdited = (blueprint: Blueprint): boolean => (blueprint.working_copy ?? false) && !blueprint.fields.some((field) => field.slug === EDITED);
 

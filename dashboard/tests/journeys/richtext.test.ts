@@ -342,7 +342,7 @@ test('Tab leaves the editor where it moves nothing, and after Escape everywhere'
     await caret(page, text);
     await press(page, ...pressed);
     assert.equal(await isFocused(prose(page)), !leaves, `${html} ${text} ${pressed.join(' ')}`);
-    // What follows is the button that undoes the change, or the next field.
+    // Followed by the button that undoes the change, or by the next field.
     if (leaves) assert.equal(await prose(page).evaluate((element) => Boolean(element.compareDocumentPosition(document.activeElement!) & Node.DOCUMENT_POSITION_FOLLOWING)), true, html);
   }
   await load(page, TABLE);

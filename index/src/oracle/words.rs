@@ -60,7 +60,7 @@ pub(super) fn distances(
     if complete.len() >= 10 || (asked.len() < 2 && pairs.is_empty()) || !can_lack {
         return complete.into_iter().map(|id| (id, ways(&id).into_iter().flatten().sum())).collect();
     }
-    // Whether a resource has each word, and each pair.
+    // For each word and each pair: true if the resource has it.
     let had = |id: &u128| -> Vec<bool> {
         let has = |pair: &&WantedToken| has_row(&resources[id], std::slice::from_ref(*pair));
         ways(id).iter().map(Option::is_some).chain(pairs.iter().map(has)).collect()

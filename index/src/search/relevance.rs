@@ -25,7 +25,7 @@ use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
 use crate::text_query::closeness::{Closeness, PART, PARTS, WHOLE, distance_of};
 
-/// What a part of a name counts of a whole word.
+/// The share of a whole word that a part of a name counts.
 const PART_WEIGHT: f32 = 0.5;
 /// The number of times that fields of less weight are added.
 const LEADING_FIELDS: usize = 2;

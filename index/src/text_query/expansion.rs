@@ -10,7 +10,7 @@ use crate::tokens::Token;
 pub struct Expansion {
     /// The language of the texts, for forms of a word and compounds.
     pub language: Option<Language>,
-    /// Whether resources that lack some of the words are found if few have all.
+    /// True if resources that lack some of the words are found if few have all.
     pub lets_go: bool,
     /// Words that a resource need not have.
     pub stop_words: Vec<String>,

@@ -301,9 +301,9 @@ export type Page<S extends Slug, O = {}> = Tagged & Expanded<S, O> & {
   meta: { per_page: number; total: number } & Position<O>["meta"] & FacetsIn<O> & StatsIn<S, O> & WordsFound & Explained;
 };
 
-/** What is known of the words of `q`, on numbered pages without `q_mode: "exact"`. */
+/** The words of `q` that were found and ignored, on numbered pages without `q_mode: "exact"`. */
 export interface WordsFound {
-  /** How many of the resources have all words. */
+  /** The number of resources that have all words. */
   matched_all?: number;
   /** The words that some of the resources lack. */
   ignored_words?: string[];

@@ -1,4 +1,5 @@
-//! Reads the body of a publication of working copies (`API.md` 4.21), of one resource or of several. Must not know which working copies there are.
+//! Reads the body of a publication of working copies (`API.md` 4.21), of one resource or of several. Must not know which working
+//! copies there are.
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, FieldErrors};
@@ -13,7 +14,7 @@ use crate::prepare::body::{self, kind_of};
 
 const KEYS: [&str; 4] = ["variants", "published_at", "at", "force"];
 
-/// What a body says of a publication, apart from the resource.
+/// The terms of a publication in a body, apart from the resource.
 #[derive(Clone)]
 pub(crate) struct PublicationTerms {
     variants: Option<Vec<u16>>,

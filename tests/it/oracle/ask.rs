@@ -77,7 +77,7 @@ fn any_pairs(random: &mut Random, table: &Table) -> Pairs {
     let has_words = random.chance(15);
     if has_words {
         pairs.push(("q".to_owned(), words(random, table, requested)));
-        // What else is found is compared with a naive reading in the tests of the index.
+        // Everything else that is found is compared with a naive reading in the tests of the index.
         pairs.push(("q_mode".to_owned(), "exact".to_owned()));
         if random.chance(20) {
             pairs.push(("typos".to_owned(), random.text(&["true", "false"])));
