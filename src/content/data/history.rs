@@ -22,7 +22,7 @@ use crate::data::lookup::Lookup;
 use crate::data::packing::{pack, take, unpack};
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::data::revision::Revision;
-use crate::data::working::WorkingCopy;
+use crate::data::working::{WorkingCopy, values_of};
 
 const FORMAT: u8 = 1;
 /// A version is stored without a dictionary if this many versions before it were stored with one.
@@ -213,20 +213,14 @@ pub(crate) struct FormerLookup<'a> {
 impl FormerLookup<'_> {
     /// Returns the values of a version that differs from the present form of the blueprint or of the copy.
     fn revised(&self, copy: Option<Copy>) -> Result<Vec<Value>> {
-        let is_old = copy.as_ref().is_some_and(|copy| copy.revision < self.blueprint.shape);
-        let mut values = match copy {
-            Some(copy) => copy.values(self.blueprint)?,
-            None => vec![Value::Null; self.blueprint.fields.len()],
-        };
+        let mut values = values_of(copy, self.blueprint)?;
         if let Some(working) = &self.working {
             working.apply_to(self.blueprint, &mut values);
         }
-        if is_old || self.working.is_some() {
-            let options = value::Options { sanitizer: self.sanitizer, relations: value::Relations::Ids };
-            for (field, value) in self.blueprint.fields.iter().zip(&mut values) {
-                if value::check(field, value.clone(), options).is_err() {
-                    *value = Value::Null;
-                }
+        let options = value::Options { sanitizer: self.sanitizer, relations: value::Relations::Ids };
+        for (field, value) in self.blueprint.fields.iter().zip(&mut values) {
+            if value::check(field, value.clone(), options).is_err() {
+                *value = Value::Null;
             }
         }
         Ok(values)

@@ -243,7 +243,7 @@ impl ShownVersions {
 }
 
 /// Returns the values of a copy; nulls if it was never written.
-fn values_of(copy: Option<Copy>, blueprint: &Blueprint) -> Result<Vec<Value>> {
+pub(crate) fn values_of(copy: Option<Copy>, blueprint: &Blueprint) -> Result<Vec<Value>> {
     match copy {
         Some(copy) => copy.values(blueprint),
         None => Ok(vec![Value::Null; blueprint.fields.len()]),
