@@ -165,7 +165,7 @@ fn resources_that_lack_a_word_follow_if_few_have_all() {
     assert_eq!(titles(&all, "q=alpha beta -gamma &sort=title"), "the alpha; the alpha beta; the beta");
     let exact = meta("q=alpha beta &q_mode=exact");
     assert_eq!((&exact["total"], exact.get("matched_all"), exact.get("ignored_words")), (&json!(1), None, None));
-    // The same resources are counted by facets, walked with cursors and exported.
+    // Facets, cursors and exports have exactly the resources of the list.
     assert_eq!(meta("q=alpha beta &sort=title&cursor=")["total"], 4);
     let lines = all.get(&format!("{LIST}/export?format=ndjson&q=alpha+beta+")).expect(200).text;
     assert_eq!(lines.lines().count(), 4);

@@ -76,7 +76,7 @@ test('two tabs that change one draft lose nothing of each other', async () => {
   await toast(second, 'Draft saved.');
   assert.deepEqual((await working('tabbed-drafts', id)).attributes, { text: 'From the first tab', summary: 'From the second tab' });
 
-  // The same field: somebody chooses, and the text that was not chosen stands in the other tab.
+  // Both changed one field: somebody chooses, and the text that was not chosen stands in the other tab.
   await input(first, 'summary').fill('First again');
   await first.keyboard.press('Control+s');
   await first.getByRole('dialog').locator('del, ins, p').getByText('second', { exact: false }).first().waitFor();

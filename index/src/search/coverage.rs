@@ -1,7 +1,7 @@
 //! Decides which resources have enough of the words of a text query. It does not know their order.
 //!
-//! If few resources have all words, those that lack some follow, unless the words are quoted. Whether few have all is decided
-//! for the whole index, before filters: so a page, its total and its facets see the same resources.
+//! If few resources have all words, those that lack some follow, unless the words are quoted. The resources that have all are
+//! counted in the whole index, before filters: so a page, its total and its facets see the same resources.
 
 use super::text_search::{FoundToken, TextSearch};
 use crate::bitmap::Bitmap;

@@ -40,7 +40,7 @@ const REQUESTS: [(&str, Request); 9] = [
 struct Ids {
     /// A published resource with a history and a working copy of both variants.
     edited: String,
-    /// The same in the trash.
+    /// A resource in the trash, otherwise like `edited`.
     deleted: String,
 }
 

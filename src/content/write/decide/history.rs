@@ -159,7 +159,7 @@ impl Decider<'_, '_> {
             revision.fields = self.changed_fields(id, before, variant, new)?;
         }
         match old {
-            // The same transaction wrote it before: only its last version exists, so both writes are one revision.
+            // Written before in this transaction: only its last version exists, so both writes are one revision.
             Some(old) if new.is_some() && old.number == number => {
                 if let Some(earlier) = of.revision(&*self.overlay, range.last)? {
                     let fields = earlier.fields.into_iter().filter(|slug| !revision.fields.contains(slug));
