@@ -117,13 +117,19 @@ impl Upkeep {
         self.shared.status.poll_every(poll);
     }
 
+    /// Returns the id of the history that the node follows.
+    #[must_use]
+    pub fn history(&self) -> String {
+        self.shared.cluster.history.id.to_string()
+    }
+
     /// Returns the facts about the cluster.
     #[must_use]
     pub fn standing(&self) -> ClusterStanding {
         let Shared { cluster, settings_hash, .. } = &*self.shared;
         ClusterStanding {
             cluster: cluster.id.to_string(),
-            history: cluster.history.id.to_string(),
+            history: self.history(),
             settings_hash: settings_hash.clone(),
         }
     }

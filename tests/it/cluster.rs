@@ -85,10 +85,15 @@ impl Cluster {
 }
 
 #[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(30);
+fn until(what: &str, holds: impl FnMut() -> bool) {
+    until_within(30, what, holds);
+}
+
+#[track_caller]
+fn until_within(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
     while !holds() {
-        assert!(Instant::now() < deadline, "not within 30 seconds: {what}");
+        assert!(Instant::now() < deadline, "not within {seconds} seconds: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -298,9 +303,14 @@ fn a_cluster_is_restored_to_a_time_a_number_and_a_backup_while_its_nodes_run() {
         let printed = cluster.restore(to);
         assert!(printed.contains(&format!("in its history {history};")), "{printed}");
         for node in &nodes {
-            until("the node has begun again from the restored state", || {
+            // A node that stops gives running requests 30 seconds.
+            let began = Instant::now();
+            until_within(90, "the node has begun again from the restored state", || {
                 titles_if_ready(node).is_some_and(|found| found == expected)
             });
+            if began.elapsed() > Duration::from_secs(20) {
+                eprintln!("a node needed {:?} to begin again:\n{}", began.elapsed(), node.logged("", "").join("\n"));
+            }
         }
     };
     restore(&time, 2, &["one", "two"]);

@@ -63,6 +63,8 @@ pub struct NodeStatus {
     pub node: String,
     /// The address at which the other nodes reach it.
     pub address: String,
+    /// The id of the history of the cluster that it follows.
+    pub history: String,
     /// How far it is.
     pub standing: Standing,
     /// The time without the log after which it is not ready.
@@ -79,10 +81,11 @@ impl Content {
         let cluster = self.shared.cluster.as_ref()?;
         let leader = self.state().leader.clone();
         let node = cluster.upkeep.node().to_owned();
-        let (address, standing) = (cluster.upkeep.address().to_owned(), cluster.upkeep.status().get());
+        let (address, history) = (cluster.upkeep.address().to_owned(), cluster.upkeep.history());
+        let standing = cluster.upkeep.status().get();
         // A node that led before it was stopped may not know yet that another one leads now.
         let leads = standing.has_caught_up && leader.as_ref().is_some_and(|leader| leader.node == node);
-        Some(NodeStatus { node, address, standing, max_lag: cluster.max_lag, leader, leads })
+        Some(NodeStatus { node, address, history, standing, max_lag: cluster.max_lag, leader, leads })
     }
 
     /// Returns the regular work of the node; `None` for a single server.

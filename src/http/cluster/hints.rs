@@ -35,6 +35,9 @@ pub(crate) struct Hint {
     pub(crate) term: u64,
     /// The sequence number of the last group.
     pub(crate) seq: u64,
+    /// The history of the cluster that the node follows; empty from a node of an older version.
+    #[serde(default)]
+    pub(crate) history: String,
 }
 
 /// What a node has heard from the leader.
@@ -100,6 +103,11 @@ pub(crate) async fn receive(
     if let Some((upkeep, node)) = app.content.upkeep().zip(app.content.node())
         && hint.node != node.node
     {
+        if !hint.history.is_empty() && hint.history != node.history {
+            // One of the two histories has ended. If it is this node's, the next group is the seal.
+            upkeep.hint(node.standing.position.seq + 1);
+            return Ok(StatusCode::NO_CONTENT.into_response());
+        }
         let is_of_leader =
             node.leader.as_ref().is_none_or(|leader| leader.node == hint.node || hint.term > leader.term);
         match is_of_leader {

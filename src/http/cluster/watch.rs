@@ -284,8 +284,8 @@ impl Peer {
 }
 
 fn hint(node: &NodeStatus, term: u64) -> Vec<u8> {
-    let (name, address) = (node.node.clone(), node.address.clone());
-    let hint = Hint { node: name, address, term, seq: node.standing.position.seq };
+    let (name, address, history) = (node.node.clone(), node.address.clone(), node.history.clone());
+    let hint = Hint { node: name, address, term, seq: node.standing.position.seq, history };
     // A structure of texts and numbers is always JSON.
     serde_json::to_vec(&hint).unwrap_or_default()
 }
