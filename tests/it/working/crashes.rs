@@ -2,10 +2,13 @@
 //! whole or not at all: everything that can be read is as it was before it, or as it is after it.
 
 use std::collections::BTreeMap;
+use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
+use bindery_store::{Prefix, Store, StoreOptions};
 use serde_json::{Value, json};
 
 use super::{edit, notes, path, publish};
@@ -162,4 +165,84 @@ fn a_request_that_ends_with_the_process_is_whole_or_not_at_all() {
             });
         }
     });
+}
+
+/// The points of a transaction of the server itself.
+const POINTS_OF_SWEEP: [&str; 2] = ["log::sync", "apply::stored"];
+
+/// The transactions that are let through before the process ends.
+const STEPS_BEFORE: [usize; 3] = [0, 2, 6];
+
+/// What the store holds of the histories of `notes`, and of the blueprint that was deleted.
+fn left_to_sweep(folder: &Path) -> [usize; 4] {
+    let store = Store::open(&folder.join("store"), &StoreOptions::default()).unwrap();
+    [Prefix::Revisions(1), Prefix::FormerCopies(1), Prefix::Resources(2), Prefix::Copies(2)]
+        .map(|prefix| store.scan(prefix).count())
+}
+
+/// Waits until the server writes nothing more by itself, and stops it. Returns what can be read.
+fn swept(server: &mut Server, ids: &Ids) -> Answers {
+    let number = |server: &Server| server.get("/v2/status").expect(200).data()["number"].clone();
+    let mut last = number(server);
+    loop {
+        // Several times the pause between two steps.
+        std::thread::sleep(Duration::from_millis(700));
+        let now = number(server);
+        if now == last {
+            break;
+        }
+        last = now;
+    }
+    let found = everything(server, ids);
+    assert!(server.terminate().success());
+    found
+}
+
+#[test]
+fn a_sweep_that_ends_with_the_process_is_finished_by_the_next_start() {
+    let temp = tempfile::tempdir().unwrap();
+    let template = temp.path().join("data");
+    let mut server = Server::start_in(&template, &[]);
+    let ids = prepare(&server);
+    for number in 0..250 {
+        server.patch(&path(&ids.edited), &json!({ "attributes": { "title": format!("title {number}") } })).expect(200);
+    }
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    server.post("/v2/blueprints", &json!({ "name": "Gone", "slug": "gone", "fields": fields })).expect(201);
+    for part in 0..9 {
+        let items: Vec<Value> = (0..100).map(|n| json!({ "attributes": { "title": format!("{part} {n}") } })).collect();
+        server.post("/v2/resources/gone/bulk", &json!({ "resources": items })).expect(201);
+    }
+    let mut blueprint = server.get("/v2/blueprints/notes").expect(200).data();
+    blueprint["history"] = json!({ "keep": 1, "days": 365 });
+    server.put("/v2/blueprints/notes", &blueprint).expect(200);
+    server.delete("/v2/blueprints/gone?force=true").expect(204);
+    server.kill();
+
+    let folder = temp.path().join("whole");
+    copy_folder(&template, &folder);
+    let expected = swept(&mut Server::start_in(&folder, &[]), &ids);
+    let left = left_to_sweep(&folder);
+    assert_eq!(left[2..], [0, 0]);
+    assert!(left[0] < 10 && left[1] < 10, "{left:?}");
+    for point in POINTS_OF_SWEEP {
+        for n_steps in STEPS_BEFORE {
+            let folder = temp.path().join(format!("{}-{n_steps}", point.replace(':', "")));
+            copy_folder(&template, &folder);
+            let points = format!("{point}={n_steps}*off->return(kill)");
+            // It may end before it listens.
+            if let Ok(server) = catch_unwind(AssertUnwindSafe(|| Server::start_failing(&folder, &[], &points))) {
+                let deadline = Instant::now() + Duration::from_secs(20);
+                while TcpStream::connect(server.address().trim_start_matches("http://")).is_ok() {
+                    assert!(Instant::now() < deadline, "{points}: the process was not ended");
+                    std::thread::sleep(Duration::from_millis(20));
+                }
+            }
+            let found = swept(&mut Server::start_in(&folder, &[]), &ids);
+            assert_eq!(left_to_sweep(&folder), left, "{points}");
+            for (url, answer) in &expected {
+                assert_eq!(&found[url], answer, "{points}: {url}");
+            }
+        }
+    }
 }
