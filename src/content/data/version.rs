@@ -1,6 +1,7 @@
 //! Entity tags: the versions that they are made from, and the `If-Match` condition on them.
 //!
-//! A tag is a hash, so that it reveals neither the number of writes nor anything about resources that its reader may
+//! The tag of a page of a list is a hash of the page, so that it outlives the writes that do not change the page. All other
+//! tags are made from versions: such a tag is a hash, so that it reveals neither the number of writes nor anything about resources that its reader may
 //! not see. It includes the epoch of the content, which is random: without it, a reader could guess the few numbers in
 //! a tag and try them.
 
@@ -64,7 +65,7 @@ impl WorkingHash {
     }
 }
 
-/// The source of the entity tag of a list, beside the base URL of its links.
+/// Everything that a list depends on, beside its request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ListVersion {
     own: SeenVersion,
@@ -117,15 +118,6 @@ impl AnswerVersion {
     pub(crate) fn of_list(epoch: u64, version: ListVersion) -> AnswerVersion {
         AnswerVersion { epoch, answered: AnsweredVersion::List(version) }
     }
-
-    /// Returns the entity tag of the answer. The links of a list begin with `base_url`; a resource has none.
-    pub fn tag(&self, base_url: &str) -> EntityTag {
-        match self.answered {
-            AnsweredVersion::Resource(version, None) => version.tag(self.epoch),
-            AnsweredVersion::Resource(version, Some(related)) => version.tag_with(self.epoch, related),
-            AnsweredVersion::List(version) => version.tag(self.epoch, base_url),
-        }
-    }
 }
 
 impl EntityTag {
@@ -136,14 +128,25 @@ impl EntityTag {
         (text.len() == 2 * TAG_BYTES).then(|| EntityTag(tag.to_be_bytes()))
     }
 
-    fn of(epoch: u64, what: &str, numbers: &[u64], text: &str) -> EntityTag {
+    /// Returns the tag of a page of a list in this epoch: a hash of everything in it, and of what its reader sees. It stays
+    /// the same through all writes that do not change the page.
+    pub(crate) fn of_page(epoch: u64, sees: VersionVisibility, numbers: [u64; 3], texts: &[&str]) -> EntityTag {
+        let [first, second, third] = numbers;
+        EntityTag::of(epoch, "page", &[sees.number(), first, second, third], texts)
+    }
+
+    fn of(epoch: u64, what: &str, numbers: &[u64], texts: &[&str]) -> EntityTag {
         let mut hasher = blake3::Hasher::new_derive_key("Bindery entity tag");
         hasher.update(&epoch.to_le_bytes());
         hasher.update(what.as_bytes());
         for number in numbers {
             hasher.update(&number.to_le_bytes());
         }
-        hasher.update(text.as_bytes());
+        for text in texts {
+            // The length tells where one text ends and the next one begins.
+            hasher.update(&(text.len() as u64).to_le_bytes());
+            hasher.update(text.as_bytes());
+        }
         let mut tag = [0; TAG_BYTES];
         hasher.finalize_xof().fill(&mut tag);
         EntityTag(tag)
@@ -161,32 +164,38 @@ impl ResourceVersion {
     pub(crate) fn tag(self, epoch: u64) -> EntityTag {
         let ResourceVersion { id, resource, blueprint, working } = self;
         match working {
-            None => EntityTag::of(epoch, "resource", &[resource, blueprint], &id.to_string()),
+            None => EntityTag::of(epoch, "resource", &[resource, blueprint], &[&id.to_string()]),
             Some(WorkingHash(working)) => {
-                EntityTag::of(epoch, "working resource", &[resource, blueprint, working], &id.to_string())
+                EntityTag::of(epoch, "working resource", &[resource, blueprint, working], &[&id.to_string()])
             }
         }
     }
 
-    /// Returns the entity tag of an answer that also depends on related blueprints.
-    fn tag_with(self, epoch: u64, related: RelatedHash) -> EntityTag {
+    /// Returns the entity tag of an answer that also depends on the `related` blueprints, see [`ListVersion::new`].
+    pub(crate) fn tag_with(self, epoch: u64, related: impl ExactSizeIterator<Item = Option<SeenVersion>>) -> EntityTag {
+        let Some(related) = hash_of(related) else { return self.tag(epoch) };
         let ResourceVersion { id, resource, blueprint, working } = self;
         let [low, high] = halves(related);
         let mut numbers = vec![resource, blueprint, low, high];
         numbers.extend(working.map(|WorkingHash(working)| working));
-        EntityTag::of(epoch, "expanded resource", &numbers, &id.to_string())
+        EntityTag::of(epoch, "expanded resource", &numbers, &[&id.to_string()])
+    }
+}
+
+impl VersionVisibility {
+    fn number(self) -> u64 {
+        match self {
+            VersionVisibility::Published => 0,
+            VersionVisibility::Drafts => 1,
+            VersionVisibility::Nothing => 2,
+            VersionVisibility::Working => 3,
+        }
     }
 }
 
 impl SeenVersion {
     fn numbers(self) -> [u64; 3] {
-        let seen = match self.seen {
-            VersionVisibility::Published => 0,
-            VersionVisibility::Drafts => 1,
-            VersionVisibility::Nothing => 2,
-            VersionVisibility::Working => 3,
-        };
-        [self.blueprint.into(), self.changed, seen]
+        [self.blueprint.into(), self.changed, self.seen.number()]
     }
 }
 
@@ -199,15 +208,6 @@ impl ListVersion {
         related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
     ) -> ListVersion {
         ListVersion { own, day, related: hash_of(related) }
-    }
-
-    /// Returns the entity tag in this epoch. The links of the list begin with `base_url`.
-    fn tag(self, epoch: u64, base_url: &str) -> EntityTag {
-        let mut numbers = self.own.numbers().to_vec();
-        numbers.push(self.day.cast_unsigned());
-        let Some(related) = self.related else { return EntityTag::of(epoch, "list", &numbers, base_url) };
-        numbers.extend(halves(related));
-        EntityTag::of(epoch, "related list", &numbers, base_url)
     }
 }
 

@@ -11,6 +11,7 @@ use bindery_query::{ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
 
 use crate::data::documents::Documents;
+use crate::data::version::EntityTag;
 use crate::read::aggregate::aggregate;
 use crate::read::cursor::CursorKey;
 use crate::read::expand::IncludedResources;
@@ -96,6 +97,20 @@ impl ListRequest {
 }
 
 impl View {
+    /// Returns the entity tag of a page of a list of the blueprint. Its links begin with `base_url`; the rest of them is in
+    /// the request or follows from the page.
+    pub fn page_tag(&self, page: &ListPage, base_url: &str) -> EntityTag {
+        let sees = self.collection.seen_version(self.visibility).seen;
+        let (numbers, next) = match &page.place {
+            PagePosition::Numbered(numbered) => ([page.total, numbered.number, numbered.per_page], ""),
+            PagePosition::Walk { per_page, next } => ([page.total, 0, *per_page], next.as_deref().unwrap_or_default()),
+        };
+        let meta = serde_json::to_string(&page.meta).unwrap_or_default();
+        let included = page.included.as_deref().unwrap_or_default();
+        let texts = [page.resources.as_str(), included, &meta, next, base_url];
+        EntityTag::of_page(self.state.epoch, sees, numbers, &texts)
+    }
+
     /// Returns a page of the list, without a time limit.
     ///
     /// # Errors

@@ -16,7 +16,7 @@ use bindery_store::Store;
 use crate::data::documents::Documents;
 use crate::data::refusals::no_resource;
 use crate::data::state::{Collection, State};
-use crate::data::version::{AnswerVersion, ListVersion, SeenVersion};
+use crate::data::version::{AnswerVersion, EntityTag, ListVersion, SeenVersion};
 use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::read::authors::AuthorNames;
@@ -198,6 +198,12 @@ impl View {
     pub fn resource_version(&self, resource: &LocatedResource, depends_on: &[String]) -> AnswerVersion {
         let own = self.collection.version_of(&resource.0);
         AnswerVersion::of_resource(self.state.epoch, own, self.related_versions(depends_on))
+    }
+
+    /// Returns the entity tag of a resource with the resources of the blueprints `depends_on`. It changes with
+    /// [`View::resource_version`].
+    pub fn resource_tag(&self, resource: &LocatedResource, depends_on: &[String]) -> EntityTag {
+        self.collection.version_of(&resource.0).tag_with(self.state.epoch, self.related_versions(depends_on))
     }
 
     /// Reads the resource object as JSON text.

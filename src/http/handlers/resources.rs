@@ -53,30 +53,26 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
     if view.is_working() {
         // Few ask for working copies, so these answers are not kept either.
-        let version = view.list_version(&request.depends_on(), request.is_ranked());
-        let etag = etag(version.tag(&base));
-        if known.names(&etag) {
-            return Ok(not_modified(etag, vary));
-        }
         let list = view.list_in_time(&request).await?;
+        let etag = etag(view.page_tag(&list, &base));
         let body = Bytes::from(list_body(list, None, &url, &call.query));
-        return Ok(cacheable(etag, vary, body));
+        return Ok(if known.names(&etag) { not_modified(etag, vary) } else { cacheable(etag, vary, body) });
     }
     let depends_on: Arc<[String]> = request.depends_on().into();
     let is_ranked = request.is_ranked();
     let version = view.list_version(&depends_on, is_ranked);
-    let etag = etag(version.tag(&base));
-    if known.names(&etag) {
-        return Ok(not_modified(etag, vary));
-    }
     let make = async || {
         let list = view.list_in_time(&request).await?;
         let tags = call.app.config.cache_tags.then(|| list_tags(&view, &call.path, &depends_on, &list.ids)).flatten();
+        // The tag stays while the page does, also through writes that make the version another one.
+        let etag = etag(view.page_tag(&list, &base));
         let body = Bytes::from(list_body(list, None, &url, &call.query));
         Ok(CachedAnswer { version, depends_on, is_ranked, etag, vary, tags, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
-    Ok(call.app.answers.get_or_make(&key, version, make).await?.respond(false))
+    let answer = call.app.answers.get_or_make(&key, version, make).await?;
+    let is_known = known.names(&answer.etag);
+    Ok(answer.respond(is_known))
 }
 
 /// Returns the tags of a list: its blueprint, the other blueprints that it depends on, and the resources of the page.
@@ -125,7 +121,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     let resource = view.locate(id)?;
     let depends_on: Arc<[String]> = params.expansion.depends_on().into();
     let version = view.resource_version(&resource, &depends_on);
-    let etag = etag(version.tag(""));
+    let etag = etag(view.resource_tag(&resource, &depends_on));
     if call.access.is_session() {
         // The tag is only for `If-Match`. It is not compared with `If-None-Match`, because the name of an author may
         // have changed.

@@ -202,3 +202,31 @@ fn the_tag_of_a_list_changes_with_every_write_that_may_change_the_list() {
     // An invalid parameter never gets a 304.
     server.raw("GET", "/v2/resources/notes?page=0", &[("if-none-match", &last)], b"").expect(422);
 }
+
+#[test]
+fn the_tag_of_a_page_stays_through_writes_that_leave_the_page_as_it_is() {
+    let server = Server::start();
+    let ids = notes(&server, 3);
+    let patch = |id: &str, count: u32| {
+        server.patch(&format!("{LIST}/{id}"), &json!({ "attributes": { "count": count } })).expect(200);
+    };
+    ids.iter().zip([1, 1, 5]).for_each(|(id, count)| patch(id, count));
+    let ones = format!("{LIST}?filter[count]=1&sort=created_at&per_page=1");
+    let tag = || server.get(&ones).expect(200).header("etag").unwrap().to_owned();
+    let before = tag();
+    let is_known = |tag: &str| server.raw("GET", &ones, &[("if-none-match", tag)], b"").status == 304;
+    // What the filter leaves out, and what is on another page.
+    patch(&ids[2], 6);
+    assert!(is_known(&before));
+    patch(&ids[1], 1);
+    assert!(is_known(&before));
+    assert_eq!(tag(), before);
+    // The total.
+    patch(&ids[2], 1);
+    let more = tag();
+    assert_ne!(more, before);
+    assert!(!is_known(&before) && is_known(&more));
+    // The page.
+    server.patch(&format!("{LIST}/{}", ids[0]), &json!({ "attributes": { "count": 1, "title": "new" } })).expect(200);
+    assert!(!is_known(&more));
+}
