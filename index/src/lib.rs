@@ -134,5 +134,7 @@ pub use options::{Options, Thresholds};
 pub use query::*;
 pub use schema::*;
 pub use search::{Aggregates, ResultSet, Snapshot, Stream, WordsFound};
-pub use text_query::{Expansion, Mark, TextField, TextQuery, Words};
+pub use text_query::{
+    Boost, Curve, Expansion, Mark, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words, row_of_words,
+};
 pub use trace::{StepKind, Trace, TraceStep};

@@ -9,6 +9,7 @@ pub use result_set::ResultSet;
 pub use snapshot::{Snapshot, Stream};
 
 mod aggregates;
+mod boost;
 mod changed_slots;
 mod compounds;
 mod context;

@@ -2,21 +2,23 @@
 //! not know how texts are stored.
 //!
 //! Every word must be found in some field. A match with fewer typos, or of a whole word, is closer. An [`Expansion`] also
-//! finds parts of names, forms of a word and compounds, and resources that lack some of the words.
+//! finds parts of names, forms of a word, compounds and synonyms, and resources that lack some of the words.
 
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
 use crate::pieces::{Class, class};
+use crate::query::SortBy;
 use crate::schema::{ColumnId, VariantNumber};
 use crate::tokens::{TokenKind, each_token};
 pub(crate) use closeness::Closeness;
 use distance::Distance;
 pub(crate) use expansion::Alternatives;
-pub use expansion::Expansion;
+pub use expansion::{Expansion, Synonymous};
 pub(crate) use scan::TokenScan;
 pub(crate) use similar::{changed_beginnings, similar_to};
+pub use synonyms::{SynonymEntry, Synonyms, row_of_words};
 
 pub(crate) mod closeness;
 mod distance;
@@ -25,6 +27,7 @@ mod marks;
 mod parse;
 mod scan;
 mod similar;
+mod synonyms;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +36,51 @@ mod tests;
 pub struct TextQuery {
     pub(crate) fields: Vec<TextField>,
     pub(crate) words: Words,
+    /// The resources that are found in any case, by place.
+    pub(crate) pins: Vec<Pin>,
+    /// The factors of the scores.
+    pub(crate) boosts: Vec<Boost>,
+}
+
+/// A date or number of a resource that multiplies its score by one and the weighted value of a curve.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Boost {
+    /// The date or number, as a key of an order has it.
+    pub by: SortBy,
+    /// The value that it has.
+    pub curve: Curve,
+    /// The weight of the value.
+    pub weight: f64,
+}
+
+/// A value from a date or number. It is 0 for a resource that has none.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Curve {
+    /// 1 at the moment `now` and later, and half of it for each time that a date is so many days older.
+    Recency {
+        /// The moment in milliseconds.
+        now: i64,
+        /// The number of days.
+        half_life_days: f64,
+    },
+    /// The logarithm of a number and 1, at most 20; 0 for numbers below 0.
+    Logarithm,
+    /// 0 for numbers up to `from`, 1 for numbers from `to` on, and even between them.
+    Range {
+        /// The number with the value 0.
+        from: f64,
+        /// The number with the value 1.
+        to: f64,
+    },
+}
+
+/// A resource that a text query finds whatever its words are, with its place in the order by relevance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pin {
+    /// The id of the resource.
+    pub id: u128,
+    /// Its place, from 1.
+    pub position: u64,
 }
 
 /// A column that is searched. It must be of kind [`Kind::Prose`](crate::Kind::Prose) or [`Kind::Markup`](crate::Kind::Markup).
@@ -114,7 +162,21 @@ pub struct Mark {
 impl TextQuery {
     /// Creates a search for these words in these fields.
     pub fn new(words: Words, fields: Vec<TextField>) -> TextQuery {
-        TextQuery { fields, words }
+        TextQuery { fields, words, pins: Vec::new(), boosts: Vec::new() }
+    }
+
+    /// Makes dates and numbers count into the scores.
+    pub fn with_boosts(mut self, boosts: Vec<Boost>) -> TextQuery {
+        self.boosts = boosts;
+        self
+    }
+
+    /// Makes it find these resources, too. Each is at its place in the order by relevance, if there are enough others before it.
+    /// Of two with the same place, the first one comes first.
+    pub fn with_pins(mut self, mut pins: Vec<Pin>) -> TextQuery {
+        pins.sort_by_key(|pin| pin.position);
+        self.pins = pins;
+        self
     }
 
     /// Returns its words.

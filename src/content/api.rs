@@ -14,6 +14,7 @@ pub(crate) mod idempotency;
 pub(crate) mod import;
 pub(crate) mod members;
 pub(crate) mod resources;
+pub(crate) mod steering;
 pub(crate) mod tokens;
 pub(crate) mod trash;
 pub(crate) mod views;

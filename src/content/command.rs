@@ -81,6 +81,8 @@ pub(crate) enum Command {
     ChangeView(String, ViewPatch),
     /// Deletes the view of that id.
     DeleteView(String),
+    /// Creates, changes or deletes synonyms or a rule of ranked search.
+    Steer(SteeringCommand),
     /// Creates a webhook.
     CreateWebhook(WebhookPatch),
     /// Changes the webhook of that id.
@@ -97,6 +99,35 @@ pub(crate) enum Command {
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.
     Checkpoint,
+}
+
+/// The two things that steer ranked search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteeringKind {
+    /// Synonyms.
+    Synonym,
+    /// Rules.
+    Rule,
+}
+
+/// A command on synonyms or rules. The bodies are objects; what they hold is decided against the state.
+#[derive(Debug)]
+pub(crate) enum SteeringCommand {
+    /// Creates one from a body.
+    Create(SteeringKind, Map<String, Value>),
+    /// Changes one.
+    Change {
+        /// The kind.
+        kind: SteeringKind,
+        /// The id.
+        id: String,
+        /// The body.
+        body: Map<String, Value>,
+        /// True if keys that the body does not have get their defaults.
+        is_whole: bool,
+    },
+    /// Deletes the one of that id.
+    Delete(SteeringKind, String),
 }
 
 /// Writes of resources of one blueprint, decided one after another and applied together.
@@ -361,6 +392,8 @@ pub(crate) enum Outcome {
     Webhook(Webhook),
     /// The current view.
     View(Arc<SavedView>),
+    /// The current synonyms or rule, as they are answered.
+    Steering(Value),
     /// The session with its secret.
     SignedIn(Session, String),
     /// The invitation with its secret.

@@ -76,6 +76,7 @@ pub use api::tokens::IssuedToken;
 pub use api::views::OwnedView;
 pub use bindery_index::Options as IndexOptions;
 pub use bindery_replica::{NodeRecord, Standing, Upkeep, is_node};
+pub use command::SteeringKind;
 pub use data::changes::ChangeOp;
 pub use data::counters::{ContentFigures, ContentStatus};
 pub use data::durations::{BOUNDS as DURATION_BOUNDS, DurationFigures};

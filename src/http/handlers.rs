@@ -16,6 +16,7 @@ pub(crate) mod scrape;
 pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod status;
+pub(crate) mod steering;
 pub(crate) mod trash;
 pub(crate) mod views;
 pub(crate) mod webhooks;

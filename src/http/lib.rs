@@ -25,7 +25,7 @@ use axum::routing::{delete, get, patch, post, put};
 use self::error::Answer;
 use self::handlers::{
     administration as admin, backup, bulk, changes, dashboard, docs, history, import, openapi, resources, scrape,
-    search, sessions, status, trash, views, webhooks,
+    search, sessions, status, steering, trash, views, webhooks,
 };
 use self::request::head::takes_no_parameters;
 use self::route::{Route, into_router};
@@ -66,6 +66,14 @@ fn routes() -> Vec<Route> {
     let webhook = get(webhooks::find).patch(webhooks::change).delete(webhooks::delete);
     let session = get(sessions::find).post(sessions::sign_in).delete(sessions::sign_out);
     let invitation = get(sessions::find_invitation).post(sessions::accept_invitation);
+    let synonyms = get(steering::synonyms::find)
+        .put(steering::synonyms::replace)
+        .patch(steering::synonyms::change)
+        .delete(steering::synonyms::delete);
+    let rules = get(steering::rules::find)
+        .put(steering::rules::replace)
+        .patch(steering::rules::change)
+        .delete(steering::rules::delete);
     let probe = [Method::GET, Method::HEAD];
     let mut routes = vec![
         Route::new("/v2/resources/{blueprint}", get(resources::list).post(resources::create)),
@@ -109,6 +117,10 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/views", get(views::list).post(views::create)),
         Route::new("/v2/views/{id}", patch(views::change).delete(views::delete)),
         Route::new("/v2/search", get(search::search)),
+        Route::new("/v2/search/synonyms", get(steering::synonyms::list).post(steering::synonyms::create)),
+        Route::new("/v2/search/synonyms/{id}", synonyms),
+        Route::new("/v2/search/rules", get(steering::rules::list).post(steering::rules::create)),
+        Route::new("/v2/search/rules/{id}", rules),
         Route::new("/v2/status", get(status::find)),
         Route::new("/v2/cluster", get(status::cluster)),
         Route::new(cluster::hints::PATH, post(cluster::hints::receive)).open_to_all(&[Method::POST]),

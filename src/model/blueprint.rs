@@ -17,7 +17,8 @@ pub use difference::{Difference, DifferenceOp};
 pub use field::{CURRENCIES, Choices, DurationUnit, Field, FieldType, OnDelete, Relation};
 pub use slug::slug_from_name;
 pub use types::{
-    Blueprint, BlueprintKind, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings, Variant,
+    Blueprint, BlueprintKind, BoostSetting, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings,
+    Variant,
 };
 
 pub(crate) use field::MAX_CHOICE_CHARACTERS;

@@ -20,7 +20,7 @@ pub fn quote_all<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> St
 }
 
 /// Describes a JSON value: `` the string `x` ``, `` `1` ``, `an object`.
-pub(super) fn describe(value: &Value) -> String {
+pub fn describe(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),
         Value::Bool(value) => format!("`{value}`"),

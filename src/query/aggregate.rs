@@ -1,7 +1,7 @@
 //! `facets`, `facet_mode` and `stats`: the counts and sums over all matches (`API.md` 4.2.7). Must not know how they
 //! are computed.
 
-use bindery_index::{self as index, ColumnId, DateColumn, FacetBy, FallbackColumn, Period};
+use bindery_index::{ColumnId, DateColumn, FacetBy, FallbackColumn, Period};
 use bindery_model::blueprint::{Blueprint, FieldType};
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
@@ -91,9 +91,9 @@ impl Aggregation {
     }
 
     /// Adds a condition to the facets that have their own filter.
-    pub(super) fn restrict(&mut self, also: &index::Filter) {
+    pub(super) fn restrict(&mut self, also: &Filter) {
         for facet in &mut self.facets {
-            facet.filter = facet.filter.take().map(|filter| filter.and(also.clone()));
+            facet.filter = facet.filter.take().map(|filter| Filter::all(vec![filter, also.clone()]));
         }
     }
 }

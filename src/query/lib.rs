@@ -16,6 +16,7 @@ mod nearest;
 mod page;
 pub mod projection;
 mod raw;
+mod rule;
 mod select;
 mod sort;
 pub mod strict;
@@ -33,6 +34,7 @@ use bindery_model::error::{Code, Error};
 use bindery_model::time::Millis;
 
 use self::filter::{Scope, copies_of};
+use self::rule::Changes;
 
 pub use aggregate::{Aggregation, Facet, Stats};
 pub use changes::ChangeParams;
@@ -42,6 +44,7 @@ pub use filter::{BlueprintLookup, Copies, Fields, Filter, OPERATORS, Operand, Op
 pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
+pub use rule::{Rule, Steering};
 pub use select::{ResourceKey, Selection};
 pub use words::{Highlights, WordParams, has_ranked_fields, has_words};
 
@@ -67,6 +70,10 @@ pub struct ListParams {
     pub highlights: Option<Arc<Highlights>>,
     /// True if words of `q` are found in other ways than as they stand.
     pub is_expanded: bool,
+    /// The ids of the rules of ranked search that hold for it.
+    pub rules: Vec<String>,
+    /// The fields that count into its order.
+    pub boosts: Vec<String>,
     /// The requested page.
     pub page: Page,
     /// The start of the page in a walk with cursors: the cursor as it was sent, empty at the beginning.
@@ -178,21 +185,36 @@ impl ListParams {
         blueprint: &'a Blueprint,
         related: &'a BlueprintLookup<'a>,
         now: Millis,
+        steering: &Steering,
     ) -> Result<ListParams, Error> {
         let is_strict = strict::check(params, &[&["page", "per_page", "cursor"][..], &CHOOSING, &BESIDE].concat())?;
         let page = Page::parse(params)?;
         let cursor = cursor(params)?;
         let selection = Selection::parse(params, blueprint)?;
-        let asked = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
+        let asked = ScopedQuery::parse(params, blueprint, related, now, steering, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
-        let ScopedQuery { query, fallback, words, .. } = asked;
+        let ScopedQuery { query, fallback, words, changes, .. } = asked;
         let is_expanded = words.is_some_and(|words| words.words().is_expanded());
         if cursor.is_some() && query.sort.contains(&words::BY_RELEVANCE) {
             let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
             return Err(Error::new(Code::InvalidParameter, message));
         }
-        Ok(ListParams { page, cursor, selection, fallback, highlights, is_expanded, query, aggregation, expansion })
+        let rules = changes.rules;
+        let boosts = if query.sort.contains(&words::BY_RELEVANCE) { words::boosted(blueprint) } else { Vec::new() };
+        Ok(ListParams {
+            page,
+            cursor,
+            selection,
+            fallback,
+            highlights,
+            is_expanded,
+            rules,
+            boosts,
+            query,
+            aggregation,
+            expansion,
+        })
     }
 }
 
@@ -224,10 +246,12 @@ impl NeighborsParams {
         blueprint: &'a Blueprint,
         related: &'a BlueprintLookup<'a>,
         now: Millis,
+        steering: &Steering,
     ) -> Result<NeighborsParams, Error> {
         let is_strict = strict::check(params, &CHOOSING)?;
         let selection = Selection::parse(params, blueprint)?;
-        let ScopedQuery { query, fallback, .. } = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
+        let asked = ScopedQuery::parse(params, blueprint, related, now, steering, is_strict)?;
+        let ScopedQuery { query, fallback, .. } = asked;
         Ok(NeighborsParams { selection, fallback, query })
     }
 }
@@ -282,6 +306,7 @@ impl ExportParams {
         blueprint: &'a Blueprint,
         related: &'a BlueprintLookup<'a>,
         now: Millis,
+        steering: &Steering,
     ) -> Result<ExportParams, Error> {
         let is_strict =
             strict::check(params, &[&["format", "all_variants", "spreadsheet"][..], &CHOOSING, &BESIDE].concat())?;
@@ -293,7 +318,7 @@ impl ExportParams {
             return Err(Error::new(Code::InvalidParameter, message));
         }
         let selection = Selection::parse(params, blueprint)?;
-        let asked = ScopedQuery::parse(params, blueprint, related, now, is_strict)?;
+        let asked = ScopedQuery::parse(params, blueprint, related, now, steering, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
         if format == Format::Csv && highlights.is_some() {
@@ -343,6 +368,8 @@ struct ScopedQuery<'a> {
     fallback: Option<u16>,
     /// The text query of `q`.
     words: Option<Arc<TextQuery>>,
+    /// What the rules of ranked search change.
+    changes: Changes,
     scope: Scope<'a>,
 }
 
@@ -352,6 +379,7 @@ impl<'a> ScopedQuery<'a> {
         blueprint: &'a Blueprint,
         related: &'a BlueprintLookup<'a>,
         now: Millis,
+        steering: &Steering,
         is_strict: bool,
     ) -> Result<ScopedQuery<'a>, Error> {
         let fallback = variant::fallback(params, blueprint)?;
@@ -368,19 +396,26 @@ impl<'a> ScopedQuery<'a> {
         let scope = Scope { blueprint, related, variant, fallback: counting, copy, now, is_strict, path };
         let copies = copies_of(blueprint, variant, counting);
         let mut filter = filter::parse(params, &scope)?;
-        let words = words::parse(params, blueprint, copies, is_strict)?;
+        let words = words::parse(params, blueprint, copies, steering.synonyms.as_ref(), now, is_strict)?;
         let default = if words.is_some() { words::BY_RELEVANCE } else { sort::NEWEST_FIRST };
-        if let Some(words) = &words {
-            filter = filter.and(index::Filter::Words(Arc::clone(words)));
+        let sort = sort::parse(params, blueprint, copies.fallback, default)?;
+        let (mut steered, mut changes) = (None, Changes::default());
+        if let Some(words) = words {
+            changes = steering.changes(&words, params, &scope, sort.contains(&words::BY_RELEVANCE));
+            let words = Arc::new(words.with_pins(std::mem::take(&mut changes.pins)));
+            filter = Filter::all([vec![filter], changes.filters.clone()].concat());
+            filter = filter.and(index::Filter::Words(Arc::clone(&words)));
+            steered = Some(words);
         }
-        let query = Query { copies, filter, sort: sort::parse(params, blueprint, copies.fallback, default)? };
-        Ok(ScopedQuery { query, fallback, words, scope })
+        let query = Query { copies, filter, sort };
+        Ok(ScopedQuery { query, fallback, words: steered, changes, scope })
     }
 
     fn aggregation(&self, params: &RawParams) -> Result<Aggregation, Error> {
         let mut aggregation = Aggregation::parse(params, &self.scope, self.query.copies)?;
         if let Some(words) = &self.words {
-            aggregation.restrict(&index::Filter::Words(Arc::clone(words)));
+            let words = Filter::Own(index::Filter::Words(Arc::clone(words)));
+            aggregation.restrict(&Filter::all([self.changes.filters.clone(), vec![words]].concat()));
         }
         Ok(aggregation)
     }

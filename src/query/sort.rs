@@ -55,13 +55,18 @@ fn keys<'a>(sort: &'a str, blueprint: &Blueprint, fallback: Option<u16>) -> Resu
 
 fn key(entry: &str, sort: &str, blueprint: &Blueprint, fallback: Option<u16>) -> Result<SortKey, Error> {
     let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
-    let by = match name::resolve(blueprint, name) {
-        Some(Target::Id) => SortBy::Id,
-        Some(Target::Date(date)) => SortBy::Date(date),
-        Some(Target::Column(column)) => by_column(&column, fallback),
-        Some(Target::Published | Target::WorkingCopy) | None => return Err(unknown(name, sort, blueprint)),
-    };
+    let by = by(blueprint, name, fallback).ok_or_else(|| unknown(name, sort, blueprint))?;
     Ok(SortKey { by, descending })
+}
+
+/// Returns the values that a sortable name stands for; `None` if it is not sortable.
+pub(super) fn by(blueprint: &Blueprint, name: &str, fallback: Option<u16>) -> Option<SortBy> {
+    match name::resolve(blueprint, name)? {
+        Target::Id => Some(SortBy::Id),
+        Target::Date(date) => Some(SortBy::Date(date)),
+        Target::Column(column) => Some(by_column(&column, fallback)),
+        Target::Published | Target::WorkingCopy => None,
+    }
 }
 
 fn by_column(column: &ColumnRef, fallback: Option<u16>) -> SortBy {

@@ -122,17 +122,17 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
 }
 
 fn list_of(raw: &str) -> Result<ListParams, Error> {
-    ListParams::parse(&RawParams::parse(raw), &everything(), &|slug| related(slug), NOW)
+    ListParams::parse(&RawParams::parse(raw), &everything(), &|slug| related(slug), NOW, &Steering::default())
 }
 
 proptest! {
     #[test]
     fn parsing_never_panics(raw in "(filter|search|sort|fields|exclude|page|per_page|variant|strict=1|\\$or|\\$not|\\$some|author|author\\.name|0|\\]\\[|%|\\[|\\]|=|&|,|-|\\PC){0,24}") {
         let blueprint = everything();
-        let _ = ListParams::parse(&RawParams::parse(&raw), &blueprint, &|slug| related(slug), NOW);
+        let _ = ListParams::parse(&RawParams::parse(&raw), &blueprint, &|slug| related(slug), NOW, &Steering::default());
         let _ = GetParams::parse(&raw, &blueprint, &|slug| related(slug));
         let _ = WriteParams::parse(&raw, &blueprint);
-        let _ = ExportParams::parse(&RawParams::parse(&raw), Some(&raw), &blueprint, &|slug| related(slug), NOW);
+        let _ = ExportParams::parse(&RawParams::parse(&raw), Some(&raw), &blueprint, &|slug| related(slug), NOW, &Steering::default());
     }
 
     #[test]

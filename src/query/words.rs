@@ -2,20 +2,24 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Expansion, SortBy, SortKey, TextField, TextQuery, Words};
-use bindery_model::blueprint::{Blueprint, Field};
+use bindery_index::{Boost, Curve, Expansion, SortBy, SortKey, Synonymous, Synonyms, TextField, TextQuery, Words};
+use bindery_model::blueprint::{Blueprint, BoostSetting, Field};
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
+use bindery_model::time::Millis;
 
 use super::Copies;
 use super::message::quoted_list;
 use super::nearest::with_nearest;
 use super::raw::RawParams;
 use super::strict::ignored;
+use super::{slug_of, sort};
 use crate::projection::{has_prose, language_of, ranked_columns};
 
 /// The most words in `q`. Each is looked up in every field.
 const MAX_WORDS: usize = 100;
+/// An hour.
+const HOUR: Millis = 3_600_000;
 /// The most fields in `highlight`. Each is read for every resource of a page.
 const MAX_HIGHLIGHTS: usize = 10;
 
@@ -49,8 +53,10 @@ pub(super) fn parse(
     params: &RawParams,
     blueprint: &Blueprint,
     copies: Copies,
+    synonyms: Option<&Arc<Synonyms>>,
+    now: Millis,
     is_strict: bool,
-) -> Result<Option<Arc<TextQuery>>, Error> {
+) -> Result<Option<TextQuery>, Error> {
     let how = WordParams::parse(params)?;
     let Some(q) = params.single("q")? else {
         return match how.first_given() {
@@ -61,7 +67,7 @@ pub(super) fn parse(
     if is_strict && how.mode == Some(Mode::Exact) && how.matching.is_some() {
         return Err(ignored("q_match", "`q_mode=exact` asks for all words"));
     }
-    let mut words = how.words(q, blueprint, copies);
+    let mut words = how.words(q, blueprint, copies, synonyms);
     if words.len() > MAX_WORDS {
         let message = format!("`q` has {} words; it must have at most {MAX_WORDS}", words.len());
         return Err(Error::new(Code::InvalidParameter, message));
@@ -78,9 +84,32 @@ pub(super) fn parse(
         Some(_) => Ok(None),
         None => {
             let field = |(column, weight)| TextField { column, weight, fallback: copies.fallback };
-            Ok(Some(Arc::new(TextQuery::new(words, columns.into_iter().map(field).collect()))))
+            let query = TextQuery::new(words, columns.into_iter().map(field).collect());
+            Ok(Some(query.with_boosts(boosts(blueprint, copies.fallback, now))))
         }
     }
+}
+
+/// Returns the names of the fields that count into the order.
+pub(super) fn boosted(blueprint: &Blueprint) -> Vec<String> {
+    blueprint.search.iter().flat_map(|search| &search.boost).map(|boost| boost.field.clone()).collect()
+}
+
+/// Returns the dates and numbers that count into the order. Time counts in hours, so that the order changes no more often.
+fn boosts(blueprint: &Blueprint, fallback: Option<u16>, now: Millis) -> Vec<Boost> {
+    let settings = blueprint.search.iter().flat_map(|search| &search.boost);
+    let boost = |setting: &BoostSetting| {
+        let BoostSetting { field, weight, half_life_days, from, to } = setting;
+        let curve = match (half_life_days, to) {
+            (Some(half_life_days), _) => {
+                Curve::Recency { now: now - now.rem_euclid(HOUR), half_life_days: *half_life_days }
+            }
+            (None, Some(to)) => Curve::Range { from: from.unwrap_or(0.0), to: *to },
+            (None, None) => Curve::Logarithm,
+        };
+        Some(Boost { by: sort::by(blueprint, field, fallback)?, curve, weight: *weight })
+    };
+    settings.filter_map(boost).collect()
 }
 
 /// The ways in which words are found.
@@ -128,15 +157,22 @@ impl WordParams {
         WordParams::NAMES.into_iter().zip(given).find_map(|(name, is_given)| is_given.then_some(name))
     }
 
-    fn words(&self, q: &str, blueprint: &Blueprint, copies: Copies) -> Words {
+    fn words(&self, q: &str, blueprint: &Blueprint, copies: Copies, synonyms: Option<&Arc<Synonyms>>) -> Words {
         let typos = self.typos.unwrap_or(true);
         if self.mode == Some(Mode::Exact) {
             return Words::parse(q, typos);
         }
+        let settings = blueprint.search.as_ref();
+        let has_synonyms = settings.is_none_or(|search| search.synonyms);
+        let synonyms = synonyms.filter(|_| has_synonyms).map(|synonyms| Synonymous {
+            synonyms: Arc::clone(synonyms),
+            variant: slug_of(blueprint, copies.variant).map(str::to_owned),
+        });
         let expansion = Expansion {
             language: language_of(blueprint, copies.variant),
             lets_go: self.matching != Some(Matching::All),
-            stop_words: blueprint.search.as_ref().map(|search| search.stop_words.clone()).unwrap_or_default(),
+            stop_words: settings.map(|search| search.stop_words.clone()).unwrap_or_default(),
+            synonyms,
         };
         Words::parse_expanded(q, typos, &expansion)
     }
@@ -182,7 +218,7 @@ pub(super) fn highlights(
 }
 
 fn no_such_field(slug: &str, sent: &str, blueprint: &Blueprint) -> Error {
-    let known: Vec<&str> = blueprint.fields.iter().filter(|field| has_prose(field)).map(slug_of).collect();
+    let known: Vec<&str> = blueprint.fields.iter().filter(|field| has_prose(field)).map(slug_of_field).collect();
     let problem = match (slug, blueprint.field(slug)) {
         ("", _) => format!("`highlight` is {}, which has an empty entry.", quote(sent)),
         (_, Some(field)) => {
@@ -201,6 +237,6 @@ fn no_such_field(slug: &str, sent: &str, blueprint: &Blueprint) -> Error {
     Error::new(Code::InvalidParameter, message)
 }
 
-fn slug_of(field: &Field) -> &str {
+fn slug_of_field(field: &Field) -> &str {
     &field.slug
 }

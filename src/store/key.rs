@@ -138,6 +138,10 @@ pub enum Key {
     Session(KeyText),
     /// A view that a member saved.
     View(KeyText),
+    /// Synonyms of ranked search.
+    Synonym(KeyText),
+    /// A rule of ranked search.
+    SearchRule(KeyText),
     /// The resource that has claimed a value of a unique field.
     Unique {
         /// The blueprint's number.
@@ -223,6 +227,10 @@ pub enum Prefix {
     Sessions,
     /// All views.
     Views,
+    /// All synonyms.
+    Synonyms,
+    /// All rules of ranked search.
+    SearchRules,
     /// The values of all unique fields of a blueprint.
     Uniques(u32),
     /// The values of one unique field.
@@ -266,11 +274,13 @@ mod table {
     pub(super) const INVITATION: u8 = 0x5b;
     pub(super) const SESSION: u8 = 0x5c;
     pub(super) const VIEW: u8 = 0x5e;
+    pub(super) const SYNONYM: u8 = 0x5f;
     pub(super) const UNIQUE: u8 = 0x60;
     pub(super) const IDEMPOTENCY: u8 = 0x70;
     pub(super) const CHANGES: u8 = 0x78;
     pub(super) const WEBHOOK: u8 = 0x80;
     pub(super) const WEBHOOK_PROGRESS: u8 = 0x84;
+    pub(super) const SEARCH_RULE: u8 = 0x88;
 }
 
 /// The key of the number of the last applied record. It comes before all other keys.
@@ -368,6 +378,14 @@ impl Key {
                 bytes.push(table::VIEW);
                 view.encode(&mut bytes);
             }
+            Key::Synonym(synonym) => {
+                bytes.push(table::SYNONYM);
+                synonym.encode(&mut bytes);
+            }
+            Key::SearchRule(rule) => {
+                bytes.push(table::SEARCH_RULE);
+                rule.encode(&mut bytes);
+            }
             Key::Unique { blueprint, claims, variant, value } => {
                 numbered(&mut bytes, table::UNIQUE, *blueprint);
                 bytes.extend(claims.to_be_bytes());
@@ -432,6 +450,8 @@ impl Key {
             table::INVITATION => Key::Invitation(rest.u64()?),
             table::SESSION => Key::Session(rest.text()?),
             table::VIEW => Key::View(rest.text()?),
+            table::SYNONYM => Key::Synonym(rest.text()?),
+            table::SEARCH_RULE => Key::SearchRule(rest.text()?),
             table::UNIQUE => {
                 Key::Unique { blueprint: rest.u32()?, claims: rest.u32()?, variant: rest.u16()?, value: rest.text()? }
             }
@@ -479,6 +499,8 @@ impl Prefix {
             Prefix::Invitations => bytes.push(table::INVITATION),
             Prefix::Sessions => bytes.push(table::SESSION),
             Prefix::Views => bytes.push(table::VIEW),
+            Prefix::Synonyms => bytes.push(table::SYNONYM),
+            Prefix::SearchRules => bytes.push(table::SEARCH_RULE),
             Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),
             Prefix::UniquesOf { blueprint, claims } => {
                 numbered(&mut bytes, table::UNIQUE, blueprint);

@@ -154,16 +154,18 @@ fn a_scan_returns_one_table_in_key_order() {
         Key::Invitation(0),
         Key::Session("s".into()),
         Key::View("v".into()),
+        Key::Synonym("s".into()),
         Key::Unique { blueprint: 1, claims: 1, variant: 0, value: "v".into() },
         Key::Unique { blueprint: 1, claims: 2, variant: 0, value: "v".into() },
         Key::Idempotency { token: "t".into(), key: "k".into() },
         Key::Changes(1),
         Key::Changes(256),
+        Key::SearchRule("r".into()),
     ];
     let writes: Vec<StoreWrite> = keys.iter().rev().map(|key| StoreWrite::put(key.clone(), noise(50_000, 1))).collect();
     store.apply(1, &writes).unwrap();
     let cases = [
-        (Prefix::All, 0..29),
+        (Prefix::All, 0..31),
         (Prefix::Counters, 0..1),
         (Prefix::Blueprints, 1..3),
         (Prefix::BlueprintChanges, 3..4),
@@ -179,10 +181,12 @@ fn a_scan_returns_one_table_in_key_order() {
         (Prefix::Invitations, 21..22),
         (Prefix::Sessions, 22..23),
         (Prefix::Views, 23..24),
-        (Prefix::Uniques(1), 24..26),
-        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 25..26),
-        (Prefix::Idempotency, 26..27),
-        (Prefix::Changes, 27..29),
+        (Prefix::Synonyms, 24..25),
+        (Prefix::Uniques(1), 25..27),
+        (Prefix::UniquesOf { blueprint: 1, claims: 2 }, 26..27),
+        (Prefix::Idempotency, 27..28),
+        (Prefix::Changes, 28..30),
+        (Prefix::SearchRules, 30..31),
     ];
     for (prefix, range) in cases {
         let found: Vec<Key> = store.scan(prefix).map(|found| found.unwrap().0).collect();

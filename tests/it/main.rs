@@ -62,6 +62,7 @@ mod searches;
 mod sessions;
 mod soak;
 mod starts;
+mod steering;
 mod strict;
 mod support;
 mod tidy;

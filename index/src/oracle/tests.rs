@@ -18,7 +18,7 @@ use crate::query::SortKey;
 use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
-use crate::text_query::{Expansion, TextField, TextQuery, Words};
+use crate::text_query::{Expansion, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words};
 
 mod aggregates;
 mod relevance;
@@ -316,12 +316,43 @@ fn text_queries() -> impl Strategy<Value = TextQuery> {
 
 fn expansions() -> impl Strategy<Value = Option<Expansion>> {
     let language = proptest::option::of(proptest::sample::select(vec!["de", "en", "ru"]));
-    let expansion = (language, any::<bool>(), any::<bool>()).prop_map(|(language, lets_go, has_stop_word)| Expansion {
+    let asked = (language, any::<bool>(), any::<bool>(), proptest::option::weighted(0.6, synonyms()));
+    let expansion = asked.prop_map(|(language, lets_go, has_stop_word, synonyms)| Expansion {
         language: language.and_then(Language::of_tag),
         lets_go,
         stop_words: has_stop_word.then(|| "Kernel".to_owned()).into_iter().collect(),
+        synonyms,
     });
     proptest::option::weighted(0.7, expansion)
+}
+
+/// Generates synonyms of words and phrases in the texts.
+fn synonyms() -> impl Strategy<Value = Synonymous> {
+    let phrases = vec![
+        "kernel",
+        "Kernels",
+        "a b",
+        "ab",
+        "ordnung Gewerbe",
+        "getInt32",
+        "get Int",
+        "int",
+        "日本",
+        "日本語",
+        "unicode a",
+        "internationalization",
+        "-3.5",
+        "...",
+        "本",
+    ];
+    let phrases = vec(proptest::sample::select(phrases), 1..5);
+    let variant = proptest::sample::select(vec![None, Some("de"), Some("en")]);
+    let entry = (variant, phrases, any::<bool>()).prop_map(|(variant, phrases, is_one_way)| {
+        let phrases: Vec<String> = phrases.into_iter().map(str::to_owned).collect();
+        Arc::new(SynonymEntry::new(variant.map(str::to_owned), &phrases, is_one_way))
+    });
+    (vec(entry, 0..4), proptest::option::of(Just("de".to_owned())))
+        .prop_map(|(entries, variant)| Synonymous { synonyms: Arc::new(Synonyms::of(entries)), variant })
 }
 
 fn sorts() -> impl Strategy<Value = Vec<SortKey>> {

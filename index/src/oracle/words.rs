@@ -128,7 +128,7 @@ fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> O
     let tokens: Vec<&String> = texts.iter().flat_map(|text| &text.tokens).collect();
     let rows: Vec<&String> = texts.iter().flat_map(|text| &text.rows).collect();
     let mut ways: Vec<u64> = tokens.iter().filter_map(|token| as_it_stands(token, wanted)).collect();
-    let Some(Alternatives { parts, joined, forms, has_compounds }) = wanted.alternatives.as_deref() else {
+    let Some(Alternatives { parts, joined, forms, has_compounds, synonyms }) = wanted.alternatives.as_deref() else {
         return ways.into_iter().min();
     };
     let has = |text: &String| tokens.contains(&text) || rows.contains(&text);
@@ -141,6 +141,8 @@ fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> O
     ways.extend((*has_compounds && tokens.iter().any(|token| is_compound(token, &wanted.text, known))).then_some(5));
     let is_begun = wanted.rest == Rest::Word && rows.iter().any(|row| row.starts_with(&wanted.text));
     ways.extend(is_begun.then_some(6));
+    let has_word = |word: &usize| closeness(&synonyms.words[*word], texts, known).is_some();
+    ways.extend(synonyms.phrases.iter().any(|phrase| phrase.iter().all(has_word)).then_some(7));
     ways.into_iter().min()
 }
 

@@ -31,6 +31,8 @@ const MAX_PAIRS: usize = 30;
 /// The resources that match a text query.
 pub(super) struct Coverage {
     pub(super) found: Bitmap,
+    /// The resources that are found only because they are pinned.
+    only_pinned: Bitmap,
     /// Set if resources that lack some words are found.
     pub(super) incomplete: Option<Incomplete>,
 }
@@ -70,7 +72,10 @@ impl<'a> TextSearch<'a> {
         if let Some(known) = self.coverage.get() {
             return Ok(known);
         }
-        let coverage = self.cover()?;
+        let mut coverage = self.cover()?;
+        let is_new = |slot: &u32| !coverage.found.contains(*slot);
+        coverage.only_pinned = self.pinned.iter().map(|(slot, _)| *slot).filter(is_new).collect();
+        coverage.found.union(&coverage.only_pinned);
         Ok(self.coverage.get_or_init(|| coverage))
     }
 
@@ -78,7 +83,7 @@ impl<'a> TextSearch<'a> {
         let mut complete = self.having_all()?.unwrap_or_else(|| self.version.live_slots.to_bitmap());
         self.subtract_excluded(&mut complete)?;
         if !self.query.words.lets_go() || complete.count() >= FEW {
-            return Ok(Coverage { found: complete, incomplete: None });
+            return Ok(Coverage { found: complete, only_pinned: Bitmap::default(), incomplete: None });
         }
         let words = self.words_that_can_go()?;
         let mut found = match self.having_where(|number| !self.can_go(number))? {
@@ -94,7 +99,7 @@ impl<'a> TextSearch<'a> {
         };
         self.subtract_excluded(&mut found)?;
         found.union(&complete);
-        Ok(Coverage { found, incomplete: Some(Incomplete { complete, words }) })
+        Ok(Coverage { found, only_pinned: Bitmap::default(), incomplete: Some(Incomplete { complete, words }) })
     }
 
     fn can_go(&self, number: usize) -> bool {
@@ -190,6 +195,9 @@ impl<'a> TextSearch<'a> {
     }
 
     fn words_had(&self, list: &Bitmap) -> Result<WordsFound, Error> {
+        let mut by_words = list.clone();
+        by_words.subtract(&self.coverage()?.only_pinned);
+        let list = &by_words;
         let incomplete = if self.query.words.lets_go() { self.coverage()?.incomplete.as_ref() } else { None };
         let Some(Incomplete { complete, words }) = incomplete else {
             return Ok(WordsFound { matched_all: list.count() as u64, ..WordsFound::default() });

@@ -3,6 +3,8 @@
 //! A title is a field with the greatest weight. Only resources that have all words in a title are read, if there are not too many in
 //! the whole index, and only the beginnings of their titles. So the factor of a resource does not depend on filters or pages.
 
+use std::borrow::Cow;
+
 use super::text_search::{FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -31,7 +33,9 @@ pub(super) struct Nearness<'a> {
     question: Question<'a>,
 }
 
-/// A longer title, in lengths of the word, is not compared with a question of one word.
+/// The most synonyms of a question whose words are looked for in a row.
+const MAX_SYNONYMS: usize = 50;
+/// A longer title, in lengths of the word, is not compared with a question of one word that has no synonyms.
 const MAX_OF_ONE: usize = 4;
 
 /// Finds the words of a question in titles.
@@ -99,6 +103,7 @@ impl Question<'_> {
         // One word has no neighbors, so only a title counts that is this word, perhaps between punctuation.
         if let [(wanted, _)] = &self.words[..]
             && title.len() > MAX_OF_ONE * wanted.text.len()
+            && synonyms_of(wanted).next().is_none()
         {
             return 1.0;
         }
@@ -110,18 +115,46 @@ impl Question<'_> {
         let mut places = Vec::with_capacity(self.words.len());
         for (wanted, measure) in &mut self.words {
             let mut is_wanted = |token: &str| {
-                let forms = wanted.alternatives.as_ref().and_then(|alternatives| alternatives.forms.as_ref());
-                measure.closeness(token.as_bytes()).is_some() || forms.is_some_and(|forms| forms.has(token))
+                let is_synonym = || synonyms_of(wanted).flatten().any(|word| is_word_or_form(word, token));
+                measure.closeness(token.as_bytes()).is_some() || has_form(wanted, token) || is_synonym()
             };
-            let found = tokens.iter().enumerate().filter(|(_, token)| is_wanted(token)).map(|(place, _)| place);
-            places.push(found.collect::<Vec<usize>>());
+            places.push(places_of(&tokens, &mut is_wanted));
         }
-        let pairs: f32 = places.windows(2).map(|pair| nearness_of_pair(&pair[0], &pair[1])).sum();
-        let in_a_row = match places.len() {
-            0 | 1 => 0.0,
-            count => pairs / (count - 1) as f32,
-        };
+        let phrases = self.words.iter().flat_map(|(wanted, _)| synonyms_of(wanted)).take(MAX_SYNONYMS);
+        let phrases = phrases.map(|phrase| {
+            let places = phrase.into_iter().map(|word| places_of(&tokens, &mut |token| is_word_or_form(word, token)));
+            in_a_row(&places.collect::<Vec<_>>())
+        });
+        let in_a_row = phrases.fold(in_a_row(&places), f32::max);
         1.0 + IN_A_ROW * in_a_row + if is_question { IS_QUESTION } else { 0.0 }
+    }
+}
+
+/// Returns the phrases that stand for a word.
+fn synonyms_of(wanted: &WantedToken) -> impl Iterator<Item = Vec<&WantedToken>> {
+    wanted.alternatives.iter().flat_map(|alternatives| alternatives.synonyms.phrases())
+}
+
+fn has_form(wanted: &WantedToken, token: &str) -> bool {
+    let forms = wanted.alternatives.as_ref().and_then(|alternatives| alternatives.forms.as_ref());
+    forms.is_some_and(|forms| forms.has(token))
+}
+
+fn is_word_or_form(wanted: &WantedToken, token: &str) -> bool {
+    wanted.text == token || has_form(wanted, token)
+}
+
+/// Returns the positions of the tokens that are wanted.
+fn places_of(tokens: &[Cow<'_, str>], is_wanted: &mut dyn FnMut(&str) -> bool) -> Vec<usize> {
+    tokens.iter().enumerate().filter(|(_, token)| is_wanted(token)).map(|(place, _)| place).collect()
+}
+
+/// Returns how near words are to each other and in order: 1 if each directly follows the one before it, and 0 for one word.
+fn in_a_row(places: &[Vec<usize>]) -> f32 {
+    let pairs: f32 = places.windows(2).map(|pair| nearness_of_pair(&pair[0], &pair[1])).sum();
+    match places.len() {
+        0 | 1 => 0.0,
+        count => pairs / (count - 1) as f32,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Ranked search: orders the matches of a text query. It knows no filters.
 //!
 //! The order: what lacks the least of the words, the fewest typos, then the closeness of the words (whole words, parts of names,
-//! forms, compounds, words that continue), then BM25 with the weights of the fields, times the nearness of the words in titles, then
-//! the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
+//! forms, compounds, words that continue, synonyms), then BM25 with the weights of the fields, times the nearness of the words in
+//! titles and the boosts of the query, then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
-//! `servers` adds nothing. Parts of names count half, also beside whole words.
+//! `servers` adds nothing. Parts of names count half, also beside whole words. In a resource that has only synonyms, their words
+//! count.
 //!
 //! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
 //! count drafts as well, nor on the runs, since they count no outdated documents. So two servers with the same resources
@@ -13,17 +14,18 @@
 //! in the same order for every resource, so scores are equal to the bit.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use tantivy::query::Bm25Weight;
 
+use super::boost::Boosts;
 use super::text_search::{FoundToken, SearchedField, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
-use crate::text_query::closeness::{Closeness, PART, PARTS, WHOLE, distance_of};
+use crate::text_query::closeness::{Closeness, PART, WHOLE, distance_of};
 
 /// The share of a whole word that a part of a name counts.
 const PART_WEIGHT: f32 = 0.5;
@@ -64,8 +66,34 @@ struct ScoredSlots {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Returns the first `count` of the slots, which must be among the matches.
+    /// Returns the first `count` of the slots, which must be among the matches: those that are pinned at their places, and
+    /// between them the others by their scores.
     pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
+        let mut pinned: VecDeque<(u32, u64)> =
+            self.pinned.iter().copied().filter(|(slot, _)| slots.contains(*slot)).collect();
+        if pinned.is_empty() {
+            return self.first_by_score(slots, count);
+        }
+        let mut others = slots.clone();
+        others.subtract(&pinned.iter().map(|(slot, _)| *slot).collect());
+        let mut others = match others.is_empty() {
+            true => Vec::new(),
+            false => self.first_by_score(&others, count)?,
+        }
+        .into_iter();
+        let mut first = Vec::new();
+        while first.len() < count {
+            let place = first.len() as u64 + 1;
+            let is_due = pinned.front().is_some_and(|(_, position)| *position <= place);
+            let other = if is_due { None } else { others.next() };
+            let Some(next) = other.or_else(|| Some(pinned.pop_front()?.0)) else { break };
+            first.push(next);
+        }
+        Ok(first)
+    }
+
+    /// Returns the first `count` of the slots by their scores.
+    fn first_by_score(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
         let nearest = self.nearest(slots, count)?;
         let ScoredSlots { slots, scores } = match self.leaders(&nearest, count)? {
             Some(leaders) => leaders,
@@ -76,8 +104,10 @@ impl<'a> TextSearch<'a> {
             }
         };
         let mut nearness = self.nearness()?;
+        let boosts = self.boosts();
         let mut key = |slot: u32, score: f32| {
-            let score = score * nearness.as_mut().map_or(1.0, |nearness| nearness.of(self, slot));
+            let boost = boosts.as_ref().map_or(1.0, |boosts| boosts.of(slot));
+            let score = score * nearness.as_mut().map_or(1.0, |nearness| nearness.of(self, slot)) * boost;
             let distance = nearest.distances.as_ref().map_or(0, |distances| distances[slot as usize]);
             // The bits of non-negative floats are ordered as the floats are.
             u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())
@@ -110,6 +140,7 @@ impl<'a> TextSearch<'a> {
         if all < thresholds.leaders_from || wanted == 0 {
             return Ok(None);
         }
+        let boosts = self.boosts();
         let mut weights: Vec<f32> = self.fields.iter().map(|field| field.of.weight).collect();
         weights.sort_unstable_by(|one, other| other.total_cmp(one));
         weights.dedup();
@@ -126,14 +157,15 @@ impl<'a> TextSearch<'a> {
             if some < wanted {
                 continue;
             }
-            let bound = self.most(|weight| weight < least, farthest)?;
+            let bound = self.most(|weight| weight < least, farthest)? * boosts.as_ref().map_or(1.0, Boosts::most);
             if self.most(|weight| weight >= least, farthest)? < bound * thresholds.least_lead {
                 continue;
             }
             let mut with_closer = leading.clone();
             with_closer.union(closer);
             let scored = self.scored(with_closer)?;
-            let is_better = |(slot, score): (u32, &f32)| *score > bound && leading.contains(slot);
+            let boosted = |slot, score: f32| score * boosts.as_ref().map_or(1.0, |boosts| boosts.of(slot));
+            let is_better = |(slot, score): (u32, &f32)| leading.contains(slot) && boosted(slot, *score) > bound;
             if scored.slots.iter().zip(&scored.scores).filter(|of| is_better(*of)).count() >= wanted {
                 return Ok(Some(scored));
             }
@@ -159,11 +191,11 @@ impl<'a> TextSearch<'a> {
                     }
                 }
             }
-            for found in token.parts.iter().flat_map(|part| equal_parts(&part.found)) {
+            for (closeness, found) in others(token) {
                 let field = &self.fields[found[0].field];
-                if weights(field.of.weight) && self.candidates_at(token, PARTS, slots)?.is_some() {
+                if weights(field.of.weight) && self.candidates_at(token, closeness, slots)?.is_some() {
                     let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
-                    *by_closeness.entry(PARTS).or_default() += most;
+                    *by_closeness.entry(closeness).or_default() += most;
                 }
             }
             sum += by_closeness.into_values().fold(0.0, f32::max);
@@ -245,9 +277,8 @@ impl<'a> TextSearch<'a> {
         of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
         scores: &mut [f32],
     ) -> Result<(), Error> {
-        let parts = token.parts.iter().flat_map(|part| equal_parts(&part.found)).map(|found| (PARTS, found));
         let whole = equal_parts(&token.found).map(|found| (found[0].tokens.closeness, found));
-        for (closeness, found) in whole.chain(parts) {
+        for (closeness, found) in whole.chain(others(token)) {
             let field = &self.fields[found[0].field];
             let mut within = Vec::with_capacity(2);
             within.extend(self.candidates_at(token, closeness, candidates.members())?);
@@ -314,6 +345,11 @@ fn add_distance(distances: &mut [u32], slots: &Bitmap, more: u32, interrupt: &In
 /// Groups the matches of a token by field and closeness.
 fn equal_parts<'b, 'a>(found: &'b [TokensInRun<'a>]) -> impl Iterator<Item = &'b [TokensInRun<'a>]> {
     found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness))
+}
+
+/// Groups the matches of the parts of a name and of the words of synonyms, as [`equal_parts`] does.
+fn others<'b, 'a>(token: &'b FoundToken<'a>) -> impl Iterator<Item = (Closeness, &'b [TokensInRun<'a>])> {
+    token.others().flat_map(|(closeness, other)| equal_parts(&other.found).map(move |found| (closeness, found)))
 }
 
 impl SearchedField<'_> {

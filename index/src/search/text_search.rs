@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::text_query::closeness::{COMPOUND, Closeness, PARTS};
+use crate::text_query::closeness::{COMPOUND, Closeness, PARTS, SYNONYM};
 use crate::text_query::{Requirement, RowTester, TextField, TextQuery, TokenScan, WantedToken};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
@@ -20,11 +20,14 @@ use crate::version::{CopySet, Version};
 pub(super) struct TextSearch<'a> {
     pub(super) version: &'a Version,
     pub(super) context: &'a SearchContext,
+    pub(super) variant: VariantNumber,
     pub(super) query: &'a TextQuery,
     pub(super) interrupt: &'a Interrupt<'a>,
     pub(super) fields: Vec<SearchedField<'a>>,
     /// The tokens of all required words and rows, one after the other.
     pub(super) required: Vec<FoundToken<'a>>,
+    /// The slots of the pinned resources that exist, each with its place from 1, by place.
+    pub(super) pinned: Vec<(u32, u64)>,
     /// The matches, once computed.
     pub(super) coverage: OnceCell<Coverage>,
 }
@@ -52,6 +55,8 @@ pub(super) struct FoundToken<'a> {
     pub(super) found: Vec<TokensInRun<'a>>,
     /// The parts of a name, which are found anywhere in a resource.
     pub(super) parts: Vec<FoundToken<'a>>,
+    /// The words of the phrases that stand for it, as [`SynonymPhrases`](crate::text_query::SynonymPhrases) has them.
+    pub(super) synonyms: Vec<FoundToken<'a>>,
     /// The slots that have it, once computed. Not kept for tokens that are searched in one field only.
     pub(super) slots: OnceCell<Vec<ClosenessGroup>>,
 }
@@ -95,8 +100,10 @@ impl<'a> TextSearch<'a> {
         for &of in &query.fields {
             fields.push(SearchedField::new(version, variant, of, &nulls)?);
         }
-        let coverage = OnceCell::new();
-        let mut search = TextSearch { version, context, query, interrupt, fields, required: Vec::new(), coverage };
+        let slot = |id| context.slots.find(version, id);
+        let pinned = query.pins.iter().filter_map(|pin| Some((slot(pin.id)?, pin.position))).collect();
+        let (required, coverage) = (Vec::new(), OnceCell::new());
+        let mut search = TextSearch { version, context, variant, query, interrupt, fields, required, pinned, coverage };
         for wanted in query.words.required.iter().flat_map(Requirement::tokens) {
             let found = search.find(wanted)?;
             search.required.push(found);
@@ -157,10 +164,13 @@ impl<'a> TextSearch<'a> {
             found.extend(tokens.iter().cloned().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
             Ok(())
         })?;
-        let (mut parts, mut compounds) = (Vec::new(), Vec::new());
+        let (mut parts, mut synonyms, mut compounds) = (Vec::new(), Vec::new(), Vec::new());
         if let Some(alternatives) = &wanted.alternatives {
             for part in &alternatives.parts {
                 parts.push(self.find(part)?);
+            }
+            for word in &alternatives.synonyms.words {
+                synonyms.push(self.find(word)?);
             }
             if alternatives.has_compounds {
                 compounds = self.compounds(&wanted.text)?;
@@ -170,7 +180,7 @@ impl<'a> TextSearch<'a> {
             found.extend(self.find_equal(&compounds, COMPOUND)?);
         }
         found.sort_by_key(|found| (found.field, found.tokens.closeness));
-        Ok(FoundToken { wanted, found, parts, slots: OnceCell::new() })
+        Ok(FoundToken { wanted, found, parts, synonyms, slots: OnceCell::new() })
     }
 
     /// Finds these tokens in all fields and runs, all with this closeness.
@@ -229,12 +239,14 @@ impl<'a> TextSearch<'a> {
         }
         let mut closeness: Vec<Closeness> = token.found.iter().map(|found| found.tokens.closeness).collect();
         closeness.extend((!token.parts.is_empty()).then_some(PARTS));
+        closeness.extend((!token.synonyms.is_empty()).then_some(SYNONYM));
         closeness.sort_unstable();
         closeness.dedup();
         let mut classes: Vec<ClosenessGroup> = Vec::with_capacity(closeness.len());
         for closeness in closeness {
             let mut slots = match closeness {
-                PARTS => self.slots_of_parts(&token.parts)?,
+                PARTS => self.slots_of_all(token.parts.iter())?,
+                SYNONYM => self.slots_of_synonyms(token)?,
                 _ => self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?,
             };
             classes.iter().for_each(|closer| slots.subtract(&closer.slots));
@@ -243,11 +255,24 @@ impl<'a> TextSearch<'a> {
         Ok(token.slots.get_or_init(|| classes))
     }
 
-    /// Returns the slots that have all parts of a name.
-    fn slots_of_parts(&self, parts: &[FoundToken<'a>]) -> Result<Bitmap, Error> {
+    /// Returns the slots that have all words of a phrase that stands for a token.
+    fn slots_of_synonyms(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
+        let mut slots = Bitmap::with_room(self.version.slot_count as usize);
+        let phrases = token.wanted.alternatives.iter().flat_map(|alternatives| &alternatives.synonyms.phrases);
+        for phrase in phrases {
+            slots.union(&self.slots_of_all(phrase.iter().filter_map(|word| token.synonyms.get(*word)))?);
+        }
+        Ok(slots)
+    }
+
+    /// Returns the slots that have all of these tokens, such as the parts of a name.
+    fn slots_of_all<'b>(&self, tokens: impl Iterator<Item = &'b FoundToken<'a>>) -> Result<Bitmap, Error>
+    where
+        'a: 'b,
+    {
         let mut slots: Option<Bitmap> = None;
-        for part in parts {
-            let having = self.slots_of_token(part)?;
+        for token in tokens {
+            let having = self.slots_of_token(token)?;
             slots = Some(match slots {
                 None => having,
                 Some(mut slots) => {
@@ -330,9 +355,15 @@ impl Requirement {
 }
 
 impl<'a> FoundToken<'a> {
-    /// Returns the matches of the word and of its parts.
+    /// Returns the matches of the word, of its parts, and of its synonyms.
     pub(super) fn all_found<'b>(&'b self) -> impl Iterator<Item = &'b TokensInRun<'a>> {
-        self.found.iter().chain(self.parts.iter().flat_map(|part| &part.found))
+        self.found.iter().chain(self.others().flat_map(|(_, other)| &other.found))
+    }
+
+    /// Returns the parts of a name and the words of synonyms, each with the closeness of a match by them.
+    pub(super) fn others<'b>(&'b self) -> impl Iterator<Item = (Closeness, &'b FoundToken<'a>)> {
+        let parts = self.parts.iter().map(|part| (PARTS, part));
+        parts.chain(self.synonyms.iter().map(|word| (SYNONYM, word)))
     }
 }
 

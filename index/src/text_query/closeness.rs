@@ -16,6 +16,8 @@ pub(crate) const FORM: Closeness = 3;
 pub(crate) const COMPOUND: Closeness = 5;
 /// A word, or a part of a name, that continues after what was asked for.
 pub(crate) const BEGUN: Closeness = 6;
+/// All words of a phrase that stands for the word.
+pub(crate) const SYNONYM: Closeness = 7;
 
 /// The closeness of a typo. It is more than a hundred words without typos can sum up to.
 const TYPO: Closeness = 1_024;

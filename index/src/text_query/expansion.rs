@@ -1,11 +1,14 @@
 //! The ways in which a word is found beyond the word as it stands.
 
+use std::sync::Arc;
+
+use super::synonyms::{SynonymPhrases, Synonyms};
 use crate::language::{Forms, Language, is_in_compounds};
 use crate::names::Name;
 use crate::text_query::{Rest, WantedToken};
 use crate::tokens::Token;
 
-/// Widens a search: parts of names, forms of a word, compounds, and resources that lack some of the words.
+/// Widens a search: parts of names, forms of a word, compounds, synonyms, and resources that lack some of the words.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Expansion {
     /// The language of the texts, for forms of a word and compounds.
@@ -14,6 +17,17 @@ pub struct Expansion {
     pub lets_go: bool,
     /// Words that a resource need not have.
     pub stop_words: Vec<String>,
+    /// The synonyms that words have; `None` for none.
+    pub synonyms: Option<Synonymous>,
+}
+
+/// Synonyms, as one variant has them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Synonymous {
+    /// All synonyms.
+    pub synonyms: Arc<Synonyms>,
+    /// The slug of the variant.
+    pub variant: Option<String>,
 }
 
 /// The other ways in which a word is found.
@@ -26,6 +40,7 @@ pub(crate) struct Alternatives {
     pub(crate) forms: Option<Forms>,
     /// True if compounds are found that begin or end with the word.
     pub(crate) has_compounds: bool,
+    pub(crate) synonyms: SynonymPhrases,
 }
 
 impl Alternatives {
@@ -47,6 +62,7 @@ impl Alternatives {
             joined: name.as_ref().and_then(Name::joined).filter(|joined| *joined != token.text),
             forms: language.and_then(|language| Forms::of(language, &token.text)),
             has_compounds: language.is_some_and(Language::has_compounds) && is_in_compounds(&token.text),
+            synonyms: SynonymPhrases::default(),
         }
     }
 }

@@ -21,11 +21,13 @@ impl Words {
         for (word, required) in self.required.iter().enumerate() {
             match required {
                 Requirement::Token(wanted) => {
-                    let mut finder = MarkFinder::new(wanted);
-                    for token in &tokens {
-                        interrupt.step()?;
-                        let found = finder.find(token, text);
-                        marks.extend(found.into_iter().map(|range| Mark { range, word }));
+                    marks.extend(
+                        found_of(wanted, &tokens, text, interrupt)?.into_iter().map(|range| Mark { range, word }),
+                    );
+                    let phrases = wanted.alternatives.iter().flat_map(|alternatives| alternatives.synonyms.phrases());
+                    for phrase in phrases {
+                        let ranges = found_of_phrase(&phrase, &tokens, text, interrupt)?;
+                        marks.extend(ranges.into_iter().map(|range| Mark { range, word }));
                     }
                 }
                 Requirement::Row(row) => {
@@ -44,6 +46,40 @@ impl Words {
         marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
         Ok(marks)
     }
+}
+
+/// Returns the places of a word.
+fn found_of(
+    wanted: &WantedToken,
+    tokens: &[Token<'_>],
+    text: &str,
+    interrupt: &Interrupt<'_>,
+) -> Result<Vec<Range<usize>>, Error> {
+    let mut finder = MarkFinder::new(wanted);
+    let mut found = Vec::new();
+    for token in tokens {
+        interrupt.step()?;
+        found.extend(finder.find(token, text));
+    }
+    Ok(found)
+}
+
+/// Returns the places of the words of a synonym, if the text has all of them.
+fn found_of_phrase(
+    phrase: &[&WantedToken],
+    tokens: &[Token<'_>],
+    text: &str,
+    interrupt: &Interrupt<'_>,
+) -> Result<Vec<Range<usize>>, Error> {
+    let mut all = Vec::new();
+    for word in phrase {
+        let found = found_of(word, tokens, text, interrupt)?;
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        all.extend(found);
+    }
+    Ok(all)
 }
 
 /// Finds a word, its forms and compounds, and the parts of names that it is found by.
@@ -70,7 +106,7 @@ impl<'a> MarkFinder<'a> {
             return vec![self.wanted.shown(token.kind, &token.range, text)];
         }
         let Some(alternatives) = &self.wanted.alternatives else { return Vec::new() };
-        let Alternatives { joined, forms, parts, has_compounds } = &**alternatives;
+        let Alternatives { joined, forms, parts, has_compounds, .. } = &**alternatives;
         let is_whole = joined.as_deref() == Some(&*token.text)
             || parts.iter().any(|part| part.text == token.text)
             || forms.as_ref().is_some_and(|forms| forms.has(&token.text));

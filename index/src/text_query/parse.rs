@@ -10,6 +10,8 @@
 
 use std::ops::Range;
 
+use super::expansion::Synonymous;
+use super::synonyms::row_of_words;
 use super::{Alternatives, AskedWord, Expansion, Requirement, Rest, WantedToken, Words};
 use crate::tokens::{Token, TokenKind, each_raw_token, token_form};
 
@@ -27,6 +29,18 @@ impl Words {
     /// string is valid; a string without words has none.
     pub fn parse(query: &str, typos: bool) -> Words {
         Parser::new(query, typos, None).parse()
+    }
+
+    /// Returns the words of the query string that are not excluded, in their order and in the form in which words are compared.
+    pub fn row(&self) -> Vec<String> {
+        let mut row = Vec::new();
+        let mut rest = &*self.source;
+        while let Some(part) = next_part(&self.source, &mut rest) {
+            if !part.is_excluded {
+                row.extend(row_of_words(part.text));
+            }
+        }
+        row
     }
 
     /// Parses a query string into words that are also found in other ways. Quoted and excluded words are wanted as they
@@ -88,6 +102,9 @@ impl<'a> Parser<'a> {
                 alternatives.forms = None;
             }
         }
+        if let Some(Expansion { synonyms: Some(Synonymous { synonyms, variant }), language, .. }) = self.expansion {
+            synonyms.add_to(&mut words, variant.as_deref(), *language);
+        }
         words
     }
 
@@ -107,15 +124,10 @@ impl<'a> Parser<'a> {
 
     /// Adds the words of an unquoted part. Returns whether the last one is a word that may be unfinished.
     fn add_words(&mut self, text: &str, at: usize) -> bool {
-        let mut tokens = tokens(text);
-        let ends_with_word = tokens.last().is_some_and(|token| token.kind == TokenKind::Word);
-        while !tokens.is_empty() {
-            // Neighboring characters of text without spaces form one row.
-            let count = match tokens[0].kind {
-                TokenKind::Word => 1,
-                _ => 1 + tokens.iter().take_while(|token| token.kind == TokenKind::Pair).count(),
-            };
-            let unit: Vec<Token<'_>> = tokens.drain(..count.min(tokens.len())).collect();
+        let units = units(text);
+        let ends_with_word =
+            units.last().and_then(|unit| unit.last()).is_some_and(|token| token.kind == TokenKind::Word);
+        for unit in units {
             let range = at + unit[0].range.start..at + unit[unit.len() - 1].range.end;
             match &unit[..] {
                 [token @ Token { kind: TokenKind::Word, .. }] => {
@@ -182,6 +194,20 @@ fn next_part<'a>(query: &'a str, rest: &mut &'a str) -> Option<Part<'a>> {
     Some(Part { text, at, is_quoted: false, is_excluded })
 }
 
+/// Returns the tokens of a text in units: a word, or neighboring characters of text without spaces, which form one row.
+pub(super) fn units(text: &str) -> Vec<Vec<Token<'_>>> {
+    let mut tokens = tokens(text);
+    let mut units = Vec::new();
+    while !tokens.is_empty() {
+        let count = match tokens[0].kind {
+            TokenKind::Word => 1,
+            _ => 1 + tokens.iter().take_while(|token| token.kind == TokenKind::Pair).count(),
+        };
+        units.push(tokens.drain(..count.min(tokens.len())).collect());
+    }
+    units
+}
+
 /// Returns the number of allowed typos in a word: depends on its length in characters; none in numbers.
 fn forgiven_typos(word: &str) -> usize {
     match word.chars().count() {
@@ -197,7 +223,8 @@ fn row(text: &str) -> Option<Vec<WantedToken>> {
     row_of(&tokens(text))
 }
 
-fn row_of(tokens: &[Token<'_>]) -> Option<Vec<WantedToken>> {
+/// Returns these tokens as an exact row. `None` if there are none.
+pub(super) fn row_of(tokens: &[Token<'_>]) -> Option<Vec<WantedToken>> {
     let wanted = |token: &Token<'_>| WantedToken::exact(token.text.clone().into_owned());
     let mut row: Vec<WantedToken> = tokens.iter().map(wanted).collect();
     // Other characters may follow the last one of text without spaces. If there is a character before it, it is in a

@@ -1,4 +1,4 @@
-//! The effects of a transaction on tokens, webhooks, views, members and their sign-in.
+//! The effects of a transaction on tokens, webhooks, views, synonyms, search rules, members and their sign-in.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use bindery_model::error::{Error, Result};
 use super::effects::{AccountEffect, Effects};
 use crate::data::saved_view::SavedView;
 use crate::data::state::State;
+use crate::data::steering::SearchSteering;
 use crate::data::webhook::Webhook;
 
 /// Applies the effects to the next state.
@@ -50,6 +51,12 @@ pub(super) fn apply(state: &mut State, effects: &Effects<'_>) -> Result<()> {
             }
         }
         state.views = Arc::new(views);
+    }
+    if !effects.synonyms.is_empty() || !effects.search_rules.is_empty() {
+        let mut steering = SearchSteering::clone(&state.steering);
+        effects.synonyms.iter().try_for_each(|(id, stored)| steering.put_synonym(id, *stored))?;
+        effects.search_rules.iter().try_for_each(|(id, stored)| steering.put_rule(id, *stored))?;
+        state.steering = Arc::new(steering);
     }
     if !effects.members.is_empty() {
         let mut members = BTreeMap::clone(&state.members);

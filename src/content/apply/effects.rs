@@ -31,6 +31,10 @@ pub(super) struct Effects<'a> {
     pub(super) members: Vec<(u64, Option<&'a [u8]>)>,
     /// The webhooks, by id; `None` for a deleted webhook.
     pub(super) webhooks: Vec<(String, Option<&'a [u8]>)>,
+    /// The synonyms, by id; `None` for deleted ones.
+    pub(super) synonyms: Vec<(String, Option<&'a [u8]>)>,
+    /// The rules of ranked search, by id; `None` for a deleted rule.
+    pub(super) search_rules: Vec<(String, Option<&'a [u8]>)>,
     /// The views, by id; `None` for a deleted view.
     pub(super) views: Vec<(String, Option<&'a [u8]>)>,
     /// The effects on the sign-in of members, in order.
@@ -149,6 +153,14 @@ impl<'a> Effects<'a> {
                 (Key::View(id), value) => {
                     let id = id.plain().ok_or_else(|| Error::internal("a view with an id that is too long"))?;
                     effects.views.push((id.to_owned(), value));
+                }
+                (Key::Synonym(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("synonyms with an id that is too long"))?;
+                    effects.synonyms.push((id.to_owned(), value));
+                }
+                (Key::SearchRule(id), value) => {
+                    let id = id.plain().ok_or_else(|| Error::internal("a search rule with an id that is too long"))?;
+                    effects.search_rules.push((id.to_owned(), value));
                 }
                 (Key::Member(id), value) => effects.members.push((*id, value)),
                 (Key::Password(member), value) => effects.accounts.push(AccountEffect::Password(*member, value)),

@@ -24,6 +24,16 @@ pub(crate) fn no_webhook(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no webhook {}", quote(id)))
 }
 
+/// Returns `NOT_FOUND` for synonyms.
+pub(crate) fn no_synonym(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there are no synonyms {}", quote(id)))
+}
+
+/// Returns `NOT_FOUND` for a rule of ranked search.
+pub(crate) fn no_search_rule(id: &str) -> Error {
+    Error::new(Code::NotFound, format!("there is no search rule {}", quote(id)))
+}
+
 /// Returns `NOT_FOUND` for a saved view.
 pub(crate) fn no_view(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no view {}", quote(id)))

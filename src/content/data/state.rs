@@ -18,6 +18,7 @@ use crate::data::records::CopyVersion;
 use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
 use crate::data::releases::Releases;
 use crate::data::saved_view::SavedView;
+use crate::data::steering::SearchSteering;
 use crate::data::version::{ResourceVersion, SeenVersion, VersionVisibility, WorkingHash};
 use crate::data::visibility::Visibility;
 use crate::data::webhook::Webhook;
@@ -43,6 +44,8 @@ pub(crate) struct State {
     pub(crate) webhooks: Arc<BTreeMap<String, Arc<Webhook>>>,
     /// The views that members saved, by id.
     pub(crate) views: Arc<BTreeMap<String, Arc<SavedView>>>,
+    /// The synonyms and rules of ranked search.
+    pub(crate) steering: Arc<SearchSteering>,
     /// The accounts with which members sign in.
     pub(crate) accounts: Arc<Accounts>,
 }

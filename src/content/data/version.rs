@@ -71,6 +71,10 @@ pub(crate) struct ListVersion {
     own: SeenVersion,
     /// The day that filters use as "today".
     day: i64,
+    /// The version of the synonyms and rules of ranked search, if there are any.
+    steering: Option<u64>,
+    /// The hour since 1970, if the order depends on it.
+    hour: Option<i64>,
     related: Option<RelatedHash>,
 }
 
@@ -207,7 +211,13 @@ impl ListVersion {
         day: i64,
         related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
     ) -> ListVersion {
-        ListVersion { own, day, related: hash_of(related) }
+        ListVersion { own, day, steering: None, hour: None, related: hash_of(related) }
+    }
+
+    /// Returns the version of lists that are steered by synonyms and rules of this version, and whose order depends on the
+    /// hour.
+    pub(crate) fn steered(self, steering: Option<u64>, hour: Option<i64>) -> ListVersion {
+        ListVersion { steering, hour, ..self }
     }
 }
 

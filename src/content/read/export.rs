@@ -248,7 +248,7 @@ impl Export {
 
 fn parameters(view: &View, raw: &RawParams, accept: Option<&str>) -> Result<Arc<ExportParams>> {
     let related = |slug: &str| view.related(slug);
-    ExportParams::parse(raw, accept, &view.collection.blueprint, &related, view.now).map(Arc::new)
+    ExportParams::parse(raw, accept, &view.collection.blueprint, &related, view.now, &view.steering()).map(Arc::new)
 }
 
 /// Finds the resources of an export, and the data answered beside them.

@@ -151,7 +151,8 @@ impl View {
     pub fn list_request(&self, raw_query: &str) -> Result<Arc<ListRequest>> {
         let raw = RawParams::parse(raw_query);
         let is_explained = self.explains(&raw)?;
-        let params = ListParams::parse(&raw, &self.collection.blueprint, &|slug| self.related(slug), self.now)?;
+        let (related, steering) = (|slug: &str| self.related(slug), self.steering());
+        let params = ListParams::parse(&raw, &self.collection.blueprint, &related, self.now, &steering)?;
         // Must come before the entity tag is compared: an invalid cursor must never be answered with 304.
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
@@ -200,6 +201,8 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
+    resolver.steered_by("rule", &request.params.rules);
+    resolver.steered_by("boost", &request.params.boosts);
     let is_walk = matches!(request.start, PageStart::Walk { .. });
     // Without a walk and aggregates, the search may end as soon as the page is found.
     let found = (is_walk || !aggregation.is_empty()).then(|| searching.find()).transpose()?;

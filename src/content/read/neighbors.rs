@@ -33,7 +33,7 @@ impl View {
     /// The errors of the parameters.
     pub fn neighbors_params(&self, params: &RawParams) -> Result<Arc<NeighborsParams>> {
         let related = |slug: &str| self.related(slug);
-        NeighborsParams::parse(params, &self.collection.blueprint, &related, self.now).map(Arc::new)
+        NeighborsParams::parse(params, &self.collection.blueprint, &related, self.now, &self.steering()).map(Arc::new)
     }
 
     /// Finds the neighbors of a resource in a list.

@@ -4,7 +4,7 @@
 //! A condition on related resources is a search in the index of their blueprint, in the same state. The ids of the
 //! matches that the token sees become a condition on the relation's column.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bindery_access::Access;
 use bindery_index::{self as index, IdSet, Interrupt, MatchSet, Predicate};
@@ -191,6 +191,13 @@ impl<'a> Resolver<'a> {
     pub(super) fn searched(&self, collection: &Collection) {
         if let Some(explanation) = self.explanation {
             explanation.searched(collection);
+        }
+    }
+
+    /// Names rules of ranked search, or the fields of boosts, in the explanation.
+    pub(super) fn steered_by(&self, step: &str, what: &[String]) {
+        if let Some(explanation) = self.explanation {
+            what.iter().for_each(|what| explanation.note(step, what, 1, Duration::ZERO));
         }
     }
 

@@ -10,7 +10,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, day_number};
-use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams};
+use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams, Steering};
 use bindery_store::Store;
 
 use crate::data::documents::Documents;
@@ -246,7 +246,7 @@ impl View {
 
     /// Returns the version of the blueprint's lists that also depend on the blueprints `depends_on`, by slug, in order.
     /// It changes with every write of which the token may see something, and with every change of visibility or day
-    /// that could change an answer. The version of a list by relevance, `is_ranked`, also changes with writes to drafts,
+    /// that could change an answer, with every change of synonyms and rules, and when a rule begins or ends. The version of a list by relevance, `is_ranked`, also changes with writes to drafts,
     /// because these count in the statistics of scores.
     pub fn list_version(&self, depends_on: &[String], is_ranked: bool) -> AnswerVersion {
         let own = match is_ranked {
@@ -254,7 +254,16 @@ impl View {
             false => self.collection.seen_version(self.visibility),
         };
         let related = self.related_versions(depends_on);
-        AnswerVersion::of_list(self.state.epoch, ListVersion::new(own, day_number(self.now), related))
+        let version = ListVersion::new(own, day_number(self.now), related);
+        let steering = self.state.steering.version(self.now);
+        let hour = (is_ranked && self.orders_by_time()).then(|| self.now.div_euclid(3_600_000));
+        AnswerVersion::of_list(self.state.epoch, version.steered(steering, hour))
+    }
+
+    /// Returns whether the order of relevance depends on the time.
+    fn orders_by_time(&self) -> bool {
+        let settings = self.collection.blueprint.search.as_ref();
+        settings.is_some_and(|search| search.boost.iter().any(|boost| boost.half_life_days.is_some()))
     }
 
     fn related_versions(&self, depends_on: &[String]) -> impl ExactSizeIterator<Item = Option<SeenVersion>> {
@@ -331,6 +340,15 @@ impl View {
             StopReason::Failed(error) => error,
             StopReason::Interrupted => Error::internal("a search was interrupted that nothing interrupts"),
         })
+    }
+
+    /// Returns what steers its ranked searches.
+    pub(super) fn steering(&self) -> Steering {
+        let steering = &self.state.steering;
+        if steering.is_empty() {
+            return Steering::default();
+        }
+        Steering { synonyms: steering.table(), rules: steering.rules_of(&self.collection.blueprint.slug, self.now) }
     }
 
     /// Returns the blueprint that a relation names, if the token has it.

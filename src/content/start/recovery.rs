@@ -24,6 +24,7 @@ use crate::data::lookup::resources;
 use crate::data::records::decode_id;
 use crate::data::saved_view::SavedView;
 use crate::data::state::{ListVersions, State};
+use crate::data::steering::SearchSteering;
 use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
 use crate::data::webhook::Webhook;
 use crate::maintain::sweep::{self, ObsoleteData};
@@ -90,6 +91,7 @@ pub(crate) fn load_state(
         let view = SavedView::decode(&bytes).map_err(StartError::content)?;
         views.insert(view.id.clone(), Arc::new(view));
     }
+    let steering = Arc::new(load_steering(store)?);
     let (tokens, members, webhooks, views) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks), Arc::new(views));
     let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
@@ -106,6 +108,7 @@ pub(crate) fn load_state(
         members,
         webhooks,
         views,
+        steering,
         accounts,
     };
     for blueprint in blueprints {
@@ -114,6 +117,22 @@ pub(crate) fn load_state(
         state.put(Arc::clone(blueprint), index, changes.get(&blueprint.number).cloned(), versions);
     }
     Ok(state)
+}
+
+fn load_steering(store: &Store) -> Result<SearchSteering, StartError> {
+    let mut steering = SearchSteering::default();
+    for prefix in [Prefix::Synonyms, Prefix::SearchRules] {
+        for entry in store.scan(prefix) {
+            let (key, bytes) = entry.map_err(StartError::content)?;
+            match key {
+                Key::Synonym(id) => steering.put_synonym(id.plain().unwrap_or_default(), Some(&bytes)),
+                Key::SearchRule(id) => steering.put_rule(id.plain().unwrap_or_default(), Some(&bytes)),
+                _ => Ok(()),
+            }
+            .map_err(StartError::content)?;
+        }
+    }
+    Ok(steering)
 }
 
 /// The versions of a blueprint's lists: 0 before the first change that gave them one.

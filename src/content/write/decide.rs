@@ -13,6 +13,7 @@ mod import;
 mod on_delete;
 mod relations;
 mod resource;
+mod steering;
 mod trash;
 mod unique;
 mod view;
@@ -53,6 +54,7 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::CreateView(owner, new) => view::create(state, overlay, *owner, new),
         Command::ChangeView(id, patch) => view::change(state, overlay, id, patch),
         Command::DeleteView(id) => view::delete(state, overlay, id),
+        Command::Steer(command) => steering::decide(state, overlay, command),
         Command::CreateWebhook(webhook) => webhook::create(state, overlay, webhook),
         Command::ChangeWebhook(id, patch) => webhook::change(state, overlay, id, patch),
         Command::DeleteWebhook(id) => webhook::delete(state, overlay, id),

@@ -2,6 +2,7 @@
 //! it with the router.
 
 mod accounts;
+mod steering;
 mod webhooks;
 
 use std::sync::LazyLock;
@@ -460,7 +461,7 @@ static OPERATIONS: [Operation; 82] = [
 
 /// Returns all operations.
 pub(crate) fn all() -> impl Iterator<Item = &'static Operation> {
-    OPERATIONS.iter().chain(&accounts::OPERATIONS).chain(&webhooks::OPERATIONS)
+    OPERATIONS.iter().chain(&accounts::OPERATIONS).chain(&webhooks::OPERATIONS).chain(&steering::OPERATIONS)
 }
 
 /// Returns the paths of all operations in OpenAPI notation; a path with several methods is repeated.

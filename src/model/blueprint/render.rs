@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 use super::definition::{Definition, FieldNumbers};
 use super::field::{Choices, Field, FieldType, OnDelete, Relation};
 use super::types::{
-    Blueprint, BlueprintKind, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings, Variant,
+    Blueprint, BlueprintKind, BoostSetting, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings,
+    Variant,
 };
 use crate::number;
 use crate::time::{Millis, format_millis};
@@ -52,8 +53,21 @@ pub fn to_json(blueprint: &Blueprint) -> Value {
     json
 }
 
+fn boost_to_json(boost: &BoostSetting) -> Value {
+    let BoostSetting { field, weight, half_life_days, from, to } = boost;
+    let mut json = Map::new();
+    json.insert("field".to_owned(), field.as_str().into());
+    for (key, number) in [("half_life_days", *half_life_days), ("weight", Some(*weight)), ("from", *from), ("to", *to)]
+    {
+        if let Some(number) = number {
+            json.insert(key.to_owned(), number::canonical(number).into());
+        }
+    }
+    Value::Object(json)
+}
+
 fn search_to_json(search: &SearchSettings) -> Value {
-    let SearchSettings { fields, language, stop_words } = search;
+    let SearchSettings { fields, language, stop_words, synonyms, boost } = search;
     let mut json = Map::new();
     if !fields.is_empty() {
         let weights = fields.iter().map(|(slug, weight)| (slug.clone(), number::canonical(*weight).into()));
@@ -66,6 +80,12 @@ fn search_to_json(search: &SearchSettings) -> Value {
     };
     if !stop_words.is_empty() {
         json.insert("stop_words".to_owned(), stop_words.as_slice().into());
+    }
+    if !synonyms {
+        json.insert("synonyms".to_owned(), false.into());
+    }
+    if !boost.is_empty() {
+        json.insert("boost".to_owned(), boost.iter().map(boost_to_json).collect());
     }
     Value::Object(json)
 }

@@ -92,7 +92,7 @@ pub struct Seo {
 }
 
 /// The settings of ranked search.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SearchSettings {
     /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0. Empty for
     /// the default fields.
@@ -101,6 +101,32 @@ pub struct SearchSettings {
     pub language: SearchLanguage,
     /// Words that a resource need not have.
     pub stop_words: Vec<String>,
+    /// True if synonyms are found.
+    pub synonyms: bool,
+    /// Dates and numbers that count into the order.
+    pub boost: Vec<BoostSetting>,
+}
+
+/// A date or number that counts into the order.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoostSetting {
+    /// The slug of a field, or `published_at`, `created_at` or `updated_at`.
+    pub field: String,
+    /// The weight, greater than 0.
+    pub weight: f64,
+    /// For a date, the number of days after which it counts half.
+    pub half_life_days: Option<f64>,
+    /// For a number, the one that counts nothing.
+    pub from: Option<f64>,
+    /// For a number, the one that counts fully; `None` to count its logarithm.
+    pub to: Option<f64>,
+}
+
+impl Default for SearchSettings {
+    fn default() -> SearchSettings {
+        let language = SearchLanguage::default();
+        SearchSettings { fields: Vec::new(), language, stop_words: Vec::new(), synonyms: true, boost: Vec::new() }
+    }
 }
 
 /// The language of a blueprint's texts.

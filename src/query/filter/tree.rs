@@ -63,7 +63,7 @@ impl Copies {
 
 impl Filter {
     /// Returns the conjunction of filters. Conditions on the resource itself are joined into one.
-    pub(super) fn all(filters: Vec<Filter>) -> Filter {
+    pub(crate) fn all(filters: Vec<Filter>) -> Filter {
         let (own, mut others) = separate(filters);
         let own: Vec<index::Filter> = own.into_iter().filter(|filter| *filter != index::Filter::All).collect();
         let own = match own.len() {

@@ -276,8 +276,15 @@ fn an_export_in_an_unknown_format_is_rejected() {
         ("all_variants=yes", None, "`all_variants` is `yes`; it must be `true`, `1`, `false` or `0`"),
     ];
     for (raw, accept, expected) in table {
-        let error = ExportParams::parse(&RawParams::parse(raw), accept, &everything(), &|slug| related(slug), NOW)
-            .expect_err(raw);
+        let error = ExportParams::parse(
+            &RawParams::parse(raw),
+            accept,
+            &everything(),
+            &|slug| related(slug),
+            NOW,
+            &Steering::default(),
+        )
+        .expect_err(raw);
         assert_eq!((error.code, error.message.as_str()), (Code::InvalidParameter, expected), "{raw}");
     }
 }

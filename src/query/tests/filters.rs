@@ -254,7 +254,10 @@ fn search_covers_text_and_rich_text() {
         ("search=x&filter[stock]=1", "(stock = \"1\" & (title ~ *\"x\"* | body ~ *\"x\"*))"),
     ]);
     assert_eq!(
-        ListParams::parse(&RawParams::parse("search=x"), &plain(), &|slug| related(slug), NOW).unwrap().query.filter,
+        ListParams::parse(&RawParams::parse("search=x"), &plain(), &|slug| related(slug), NOW, &Steering::default())
+            .unwrap()
+            .query
+            .filter,
         Filter::Own(bindery_index::Filter::All)
     );
 }

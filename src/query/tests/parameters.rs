@@ -107,8 +107,14 @@ fn variants_are_resolved_or_ignored() {
         assert_eq!((get.variant, get.fallback), (variant, fallback), "{raw}");
         assert_eq!(WriteParams::parse(raw, &everything()).unwrap().variant, variant, "{raw}");
     }
-    let list =
-        ListParams::parse(&RawParams::parse("variant=de&fallback="), &plain(), &|slug| related(slug), NOW).unwrap();
+    let list = ListParams::parse(
+        &RawParams::parse("variant=de&fallback="),
+        &plain(),
+        &|slug| related(slug),
+        NOW,
+        &Steering::default(),
+    )
+    .unwrap();
     assert_eq!((list.query.copies.variant, list.fallback), (0, None));
 }
 
@@ -128,8 +134,15 @@ fn the_export_format_comes_from_the_parameter_or_the_accept_header() {
         ("all_variants=1", Some("application/x-ndjson"), Format::Ndjson),
     ];
     for (raw, accept, format) in table {
-        let params =
-            ExportParams::parse(&RawParams::parse(raw), accept, &everything(), &|slug| related(slug), NOW).unwrap();
+        let params = ExportParams::parse(
+            &RawParams::parse(raw),
+            accept,
+            &everything(),
+            &|slug| related(slug),
+            NOW,
+            &Steering::default(),
+        )
+        .unwrap();
         assert_eq!(params.format, format, "{raw} {accept:?}");
         assert_eq!(params.all_variants, raw.contains("all_variants"), "{raw}");
     }
@@ -145,6 +158,7 @@ fn exports_accept_the_parameters_of_lists_except_pages() {
         &everything(),
         &|slug| related(slug),
         NOW,
+        &Steering::default(),
     )
     .unwrap();
     assert_eq!(export.query, list.query);

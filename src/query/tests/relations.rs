@@ -111,7 +111,9 @@ fn nothing_is_said_about_a_blueprint_that_the_token_does_not_have() {
     let to = |slug: &str| FieldType::Reference(relation(slug));
     let blueprint = blueprint(&[("owner", to("secrets"))]);
     let message = |raw: &str| {
-        let error = ListParams::parse(&RawParams::parse(raw), &blueprint, &|slug| related(slug), NOW).expect_err(raw);
+        let error =
+            ListParams::parse(&RawParams::parse(raw), &blueprint, &|slug| related(slug), NOW, &Steering::default())
+                .expect_err(raw);
         assert_eq!(error.code, Code::InvalidFilter);
         error.message
     };
@@ -139,7 +141,14 @@ fn a_fallback_counts_if_the_request_says_so() {
     let error = list_of("fallback=en&fallback_mode=some").unwrap_err();
     assert_eq!(error.message, "`fallback_mode` is `some`; it must be `all`, or left out");
     assert!(
-        ListParams::parse(&RawParams::parse("fallback_mode=some"), &plain(), &|slug| related(slug), NOW).is_ok(),
+        ListParams::parse(
+            &RawParams::parse("fallback_mode=some"),
+            &plain(),
+            &|slug| related(slug),
+            NOW,
+            &Steering::default()
+        )
+        .is_ok(),
         "ignored without variants"
     );
 }
@@ -191,13 +200,22 @@ fn a_strict_request_has_no_parameter_that_is_ignored() {
         ("strict=1&search=x", "`search` has no effect: `articles` has no field of the type `text` or `rich-text`"),
         ("strict=1&variant=de", "`variant` has no effect: `articles` has no variants"),
     ] {
-        let error = ListParams::parse(&RawParams::parse(raw), &plain(), &|slug| related(slug), NOW).expect_err(raw);
+        let error =
+            ListParams::parse(&RawParams::parse(raw), &plain(), &|slug| related(slug), NOW, &Steering::default())
+                .expect_err(raw);
         assert_eq!(error.message, expected);
     }
     let error = GetParams::parse("strict=1&page=1", &everything(), &|slug| related(slug)).unwrap_err();
     assert!(error.message.starts_with("`page` is not a parameter of this endpoint."));
     assert!(
-        ExportParams::parse(&RawParams::parse("strict=1&format=csv"), None, &everything(), &|slug| related(slug), NOW)
-            .is_ok()
+        ExportParams::parse(
+            &RawParams::parse("strict=1&format=csv"),
+            None,
+            &everything(),
+            &|slug| related(slug),
+            NOW,
+            &Steering::default()
+        )
+        .is_ok()
     );
 }

@@ -59,6 +59,8 @@ fn key() -> impl Strategy<Value = Key> {
         any::<u64>().prop_map(Key::Invitation),
         text().prop_map(Key::Session),
         text().prop_map(Key::View),
+        text().prop_map(Key::Synonym),
+        text().prop_map(Key::SearchRule),
         (any::<u32>(), any::<u32>(), any::<u16>(), text())
             .prop_map(|(blueprint, claims, variant, value)| Key::Unique { blueprint, claims, variant, value }),
         (text(), text()).prop_map(|(token, key)| Key::Idempotency { token, key }),

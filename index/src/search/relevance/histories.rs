@@ -164,7 +164,8 @@ fn query() -> impl Strategy<Value = Query> {
     ];
     let words = vec(prop::sample::select(words.to_vec()), 1..4).prop_map(|words| words.join(" "));
     let end = prop::sample::select(vec!["", " "]);
-    let expansion = Expansion { language: Language::of_tag("de"), lets_go: true, stop_words: Vec::new() };
+    let expansion =
+        Expansion { language: Language::of_tag("de"), lets_go: true, stop_words: Vec::new(), synonyms: None };
     let expansion = prop::option::weighted(0.7, Just(expansion));
     (words, end, any::<bool>(), prop::sample::select(VARIANTS.to_vec()), expansion).prop_map(
         |(words, end, falls_back, variant, expansion)| {

@@ -56,7 +56,7 @@ proptest! {
         index.apply(articles.iter().enumerate().map(|(id, (title, summary, body))| put(id, [title, summary, body])).collect());
         let fields = [TITLE, SUMMARY, BODY].into_iter().zip(weights);
         let fields = fields.map(|(column, weight)| TextField { column, weight, fallback: None }).collect();
-        let expansion = Expansion { language: Language::of_tag("en"), lets_go: true, stop_words: Vec::new() };
+        let expansion = Expansion { language: Language::of_tag("en"), lets_go: true, stop_words: Vec::new(), synonyms: None };
         let words = match is_expanded {
             true => Words::parse_expanded(words, true, &expansion),
             false => Words::parse(words, true),

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use bindery_model::ability::Ability;
-use bindery_query::{ListParams, RawParams};
+use bindery_query::{ListParams, RawParams, Steering};
 use serde_json::json;
 
 use super::*;
@@ -39,7 +39,9 @@ async fn a_search_through_relations_can_be_stopped_at_any_moment() {
     let collection = state.collection("notes").unwrap();
     let raw = "filter[about.about.t][contains]=t1&filter[$not][about][dangling]=true&filter[about][$some][t][ne]=t5";
     let related = |slug: &str| state.collection(slug).ok().map(|collection| &*collection.blueprint);
-    let query = ListParams::parse(&RawParams::parse(raw), &collection.blueprint, &related, 0).unwrap().query;
+    let query = ListParams::parse(&RawParams::parse(raw), &collection.blueprint, &related, 0, &Steering::default())
+        .unwrap()
+        .query;
     let mut interrupted = 0;
     for asked in 0_u32.. {
         let left = Cell::new(asked);

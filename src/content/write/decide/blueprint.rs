@@ -8,7 +8,7 @@ use bindery_model::id::ResourceId;
 use bindery_store::{Counter, Key};
 
 use super::decider::Context;
-use super::view;
+use super::{steering, view};
 use crate::command::Outcome;
 use crate::compatibility::demands::Demands;
 use crate::compatibility::revise;
@@ -175,6 +175,7 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, slug: &str, force
     overlay.remove(Key::WorkingVersion(blueprint.number));
     // A blueprint that gets this slug later is a different one.
     view::forget(state, overlay, |view| view.blueprint == slug);
+    steering::forget(state, overlay, slug);
     note_deleted(overlay, collection);
     Ok(Outcome::Done)
 }

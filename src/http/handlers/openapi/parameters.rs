@@ -25,6 +25,8 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("docs_file", at("path", "file", text(), "The name of the file.")),
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
+        ("synonym_id", at("path", "id", text(), "The id of the synonyms.")),
+        ("search_rule_id", at("path", "id", text(), "The id of the rule.")),
         ("view_id", at("path", "id", text(), "The id of the view.")),
         ("revision", at("path", "number", json!({ "type": "integer", "minimum": 1 }), "The number of the revision.")),
         ("history_limit", at("query", "limit", number(1, 100), "How many revisions; the default is 25.")),

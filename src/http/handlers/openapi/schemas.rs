@@ -6,7 +6,7 @@ use bindery_model::blueprint::{
 };
 use serde_json::{Map, Value, json};
 
-use super::services::{server, sessions, webhooks};
+use super::services::{server, sessions, steering, webhooks};
 use super::shape::{
     Schemas, all_required, also, any_object, count, described, flag, list_of, map_of, maybe, maybe_time, object,
     options, or_null, reference, text, time,
@@ -24,6 +24,7 @@ pub(super) fn general() -> Map<String, Value> {
         access(),
         sessions(),
         webhooks(),
+        steering(),
         server(),
         analytics(),
     ];
@@ -266,9 +267,17 @@ fn blueprints() -> Schemas {
         let weights = json!({ "type": "object", "minProperties": 1, "additionalProperties": { "type": "number", "exclusiveMinimum": 0, "maximum": 1000 } });
         let language = json!({ "type": ["string", "null"], "enum": languages() });
         let stop_words = json!({ "type": "array", "items": { "type": "string", "maxLength": 100 }, "maxItems": 1000 });
+        let number = || json!({ "type": "number" });
+        let days = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 100_000 });
+        let weight = json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 100 });
+        let boost = also(
+            object([("field", text()), ("weight", weight)]),
+            [("half_life_days", days), ("from", number()), ("to", number())],
+        );
+        let boosts = json!({ "type": "array", "items": boost, "maxItems": 5 });
         json!({
             "type": ["object", "null"], "minProperties": 1,
-            "properties": { "fields": weights, "language": language, "stop_words": stop_words },
+            "properties": { "fields": weights, "language": language, "stop_words": stop_words, "synonyms": flag(), "boost": boosts },
         })
     };
     // Answers leave out settings that are off.

@@ -115,6 +115,43 @@ pub(super) fn sessions() -> Schemas {
     ]
 }
 
+/// Synonyms and rules of ranked search (`API.md` 4.25).
+pub(super) fn steering() -> Schemas {
+    let words = || {
+        (
+            "words",
+            json!({ "type": "array", "items": { "type": "string", "maxLength": 100 }, "minItems": 2, "maxItems": 20 }),
+        )
+    };
+    let variant = || ("variant", maybe("string"));
+    let one_way = || ("one_way", json!({ "type": "boolean" }));
+    let stamps = |kind: &str| {
+        [("id", text()), ("type", json!({ "const": kind })), ("created_at", time()), ("updated_at", time())]
+    };
+    let pin = object([("id", text()), ("position", json!({ "type": "integer", "minimum": 1, "maximum": 1000 }))]);
+    let parts = || {
+        [
+            ("query", json!({ "type": ["string", "null"], "maxLength": 200 })),
+            ("match", json!({ "type": "string", "enum": ["is", "contains"] })),
+            ("blueprint", maybe("string")),
+            variant(),
+            ("filter", maybe("string")),
+            ("from", maybe_time()),
+            ("until", maybe_time()),
+            ("pin", json!({ "type": "array", "items": pin.clone(), "maxItems": 50 })),
+            ("hide", json!({ "type": "array", "items": text(), "maxItems": 100 })),
+            ("filter_add", maybe("string")),
+        ]
+    };
+    vec![
+        ("Synonym", all_required(also(object([variant(), words(), one_way()]), stamps("synonym")))),
+        ("NewSynonym", also(object([words()]), [variant(), one_way()])),
+        ("SynonymChange", options([variant(), words(), one_way()])),
+        ("SearchRule", all_required(also(object(parts()), stamps("search_rule")))),
+        ("SearchRuleChange", options(parts())),
+    ]
+}
+
 pub(super) fn server() -> Schemas {
     let found = object([("blueprint", text()), ("total", count()), ("resources", list_of(any_object()))]);
     let status = object([

@@ -1,0 +1,163 @@
+//! Synonyms: words and phrases that stand for each other. They are applied to the words of a query string, so a change of them
+//! needs no change of an index.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::parse::{row_of, units};
+use super::{Alternatives, Requirement, Rest, WantedToken, Words};
+use crate::language::Language;
+use crate::tokens::{Token, TokenKind};
+
+/// The most phrases that synonyms add to one query string. Each word of a phrase is looked up in every field.
+const MAX_PHRASES: usize = 500;
+
+/// Words and phrases that stand for each other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SynonymEntry {
+    /// The slug of the variant in which they do; `None` for all.
+    pub variant: Option<String>,
+    phrases: Vec<Phrase>,
+    /// True if the first one stands for the others, but not the others for it.
+    is_one_way: bool,
+}
+
+/// A word or a phrase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Phrase {
+    text: String,
+    /// Its words in the form in which words are compared.
+    row: Vec<String>,
+}
+
+/// All synonyms, by the first word of each phrase that has others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Synonyms {
+    by_first: HashMap<String, Vec<(Arc<SynonymEntry>, usize)>>,
+}
+
+/// The phrases that stand for a word of a query string.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct SynonymPhrases {
+    /// The words of the phrases, each once.
+    pub(crate) words: Vec<WantedToken>,
+    /// The phrases, each by the positions of its words.
+    pub(crate) phrases: Vec<Vec<usize>>,
+}
+
+/// Returns the words of a text in the form in which a query string's words are compared: without case and diacritics.
+pub fn row_of_words(text: &str) -> Vec<String> {
+    units(text).iter().filter_map(|unit| row_of(unit)).flatten().map(|token| token.text).collect()
+}
+
+impl SynonymEntry {
+    /// Creates an entry of these words and phrases.
+    pub fn new(variant: Option<String>, phrases: &[String], is_one_way: bool) -> SynonymEntry {
+        let phrase = |text: &String| Phrase { text: text.clone(), row: row_of_words(text) };
+        SynonymEntry { variant, phrases: phrases.iter().map(phrase).collect(), is_one_way }
+    }
+
+    /// Returns the rows of words that others stand for, each with the number of the others.
+    pub fn sources(&self) -> impl Iterator<Item = (&[String], usize)> {
+        let count = if self.is_one_way { 1 } else { self.phrases.len() };
+        self.phrases.iter().take(count).map(|phrase| (&phrase.row[..], self.phrases.len() - 1))
+    }
+
+    /// Returns the phrases that stand for the phrase of this number.
+    fn others(&self, number: usize) -> impl Iterator<Item = &Phrase> {
+        self.phrases.iter().enumerate().filter(move |(other, _)| *other != number).map(|(_, phrase)| phrase)
+    }
+}
+
+impl Synonyms {
+    /// Creates the table of these entries.
+    pub fn of(entries: impl IntoIterator<Item = Arc<SynonymEntry>>) -> Synonyms {
+        let mut by_first: HashMap<String, Vec<(Arc<SynonymEntry>, usize)>> = HashMap::new();
+        for entry in entries {
+            for (number, (row, _)) in entry.sources().enumerate() {
+                let Some(first) = row.first() else { continue };
+                by_first.entry(first.clone()).or_default().push((Arc::clone(&entry), number));
+            }
+        }
+        Synonyms { by_first }
+    }
+
+    /// Adds the phrases that stand for words of a query string. A row of words has a synonym if its words stand one after the
+    /// other there, not quoted; then the phrases stand for each of these words.
+    pub(super) fn add_to(&self, words: &mut Words, variant: Option<&str>, language: Option<Language>) {
+        let mut left = MAX_PHRASES;
+        for first in 0..words.required.len() {
+            let found = words.open_word(first).and_then(|word| self.by_first.get(&word.text));
+            for (entry, number) in found.into_iter().flatten() {
+                let row = &entry.phrases[*number].row;
+                let is_of_variant = entry.variant.as_deref().is_none_or(|slug| Some(slug) == variant);
+                let is_row =
+                    || (0..row.len()).all(|at| words.open_word(first + at).is_some_and(|of| of.text == row[at]));
+                if !is_of_variant || !is_row() {
+                    continue;
+                }
+                let phrases: Vec<Vec<WantedToken>> =
+                    entry.others(*number).take(left).map(|phrase| wanted(&phrase.text, language)).collect();
+                left -= phrases.len();
+                for at in first..first + row.len() {
+                    if let Some(Requirement::Token(word)) = words.required.get_mut(at) {
+                        let alternatives = word.alternatives.get_or_insert_default();
+                        phrases.iter().for_each(|phrase| alternatives.synonyms.add(phrase));
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Words {
+    /// Returns the required word of this number, if it may be found in other ways than as it stands.
+    fn open_word(&self, number: usize) -> Option<&WantedToken> {
+        match (self.required.get(number)?, self.asked.get(number)?.is_quoted) {
+            (Requirement::Token(word), false) if word.rest != Rest::OfPair => Some(word),
+            _ => None,
+        }
+    }
+}
+
+impl SynonymPhrases {
+    fn add(&mut self, phrase: &[WantedToken]) {
+        let mut row = Vec::with_capacity(phrase.len());
+        for word in phrase {
+            let known = self.words.iter().position(|known| known == word);
+            let number = known.unwrap_or_else(|| {
+                self.words.push(word.clone());
+                self.words.len() - 1
+            });
+            if !row.contains(&number) {
+                row.push(number);
+            }
+        }
+        if !row.is_empty() && !self.phrases.contains(&row) {
+            self.phrases.push(row);
+        }
+    }
+
+    /// Returns the phrases, each as its words.
+    pub(crate) fn phrases(&self) -> impl Iterator<Item = Vec<&WantedToken>> {
+        self.phrases.iter().map(|phrase| phrase.iter().filter_map(|word| self.words.get(*word)).collect())
+    }
+}
+
+/// Returns the words of a phrase. Other forms of them are found, but they have no typos, and are not begun. Text without spaces
+/// is wanted as it stands.
+fn wanted(phrase: &str, language: Option<Language>) -> Vec<WantedToken> {
+    let word = |token: &Token<'_>| {
+        let alternatives = Alternatives::of(token, &phrase[token.range.clone()], language);
+        let alternatives = Some(Box::new(Alternatives { has_compounds: false, ..alternatives }));
+        WantedToken { text: token.text.clone().into_owned(), typos: 0, rest: Rest::Nothing, alternatives }
+    };
+    let mut words = Vec::new();
+    for unit in units(phrase) {
+        match &unit[..] {
+            [token @ Token { kind: TokenKind::Word, .. }] => words.push(word(token)),
+            unit => words.extend(row_of(unit).into_iter().flatten()),
+        }
+    }
+    words
+}

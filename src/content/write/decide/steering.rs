@@ -1,0 +1,182 @@
+//! Decides commands on synonyms and rules of ranked search.
+
+use std::collections::HashSet;
+
+use bindery_index::SynonymEntry;
+use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::sent::quote;
+use bindery_query::Rule;
+use bindery_store::Key;
+use serde_json::{Map, Value};
+
+use crate::command::{Outcome, SteeringCommand, SteeringKind};
+use crate::data::refusals::{no_blueprint, no_search_rule, no_synonym};
+use crate::data::search_rule::SearchRule;
+use crate::data::state::State;
+use crate::data::synonym::Synonym;
+use crate::prepare::steering;
+use crate::write::overlay::Overlay;
+
+/// The most entries of synonyms.
+const MAX_SYNONYMS: usize = 10_000;
+/// The most words and phrases that all entries together put in the place of one. Each is looked up with the question.
+const MAX_OF_WORD: usize = 100;
+/// The most rules. Each is compared with the question.
+const MAX_RULES: usize = 1_000;
+
+pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &SteeringCommand) -> Result<Outcome> {
+    match command {
+        SteeringCommand::Create(SteeringKind::Synonym, body) => {
+            check_count(state.steering.synonyms().len(), MAX_SYNONYMS, "synonyms")?;
+            let id = overlay.new_id()?.to_string();
+            let synonym = steering::synonym(body, id, overlay.now)?;
+            check_synonym(state, &synonym)?;
+            Ok(put_synonym(overlay, &synonym))
+        }
+        SteeringCommand::Create(SteeringKind::Rule, body) => {
+            check_count(state.steering.rules().len(), MAX_RULES, "rules")?;
+            let id = overlay.new_id()?.to_string();
+            let rule = steering::rule(body, id, overlay.now)?;
+            check_rule(state, overlay, &rule)?;
+            Ok(put_rule(overlay, &rule))
+        }
+        SteeringCommand::Change { kind: SteeringKind::Synonym, id, body, is_whole } => {
+            let before = state.steering.synonym(id).ok_or_else(|| no_synonym(id))?;
+            let body = merged(before.to_json(), body, *is_whole);
+            let synonym = Synonym {
+                created_at: before.created_at,
+                updated_at: before.updated_at,
+                ..steering::synonym(&body, id.clone(), 0)?
+            };
+            if synonym == *before {
+                return Ok(Outcome::Steering(before.to_json()));
+            }
+            check_synonym(state, &synonym)?;
+            let updated_at = overlay.now.max(before.updated_at + 1);
+            Ok(put_synonym(overlay, &Synonym { updated_at, ..synonym }))
+        }
+        SteeringCommand::Change { kind: SteeringKind::Rule, id, body, is_whole } => {
+            let before = state.steering.rule(id).ok_or_else(|| no_search_rule(id))?;
+            let body = merged(before.to_json(), body, *is_whole);
+            let rule = SearchRule {
+                created_at: before.created_at,
+                updated_at: before.updated_at,
+                ..steering::rule(&body, id.clone(), 0)?
+            };
+            if rule == *before {
+                return Ok(Outcome::Steering(before.to_json()));
+            }
+            check_rule(state, overlay, &rule)?;
+            let updated_at = overlay.now.max(before.updated_at + 1);
+            Ok(put_rule(overlay, &SearchRule { updated_at, ..rule }))
+        }
+        SteeringCommand::Delete(SteeringKind::Synonym, id) => {
+            state.steering.synonym(id).ok_or_else(|| no_synonym(id))?;
+            overlay.remove(Key::Synonym(id.as_str().into()));
+            Ok(Outcome::Done)
+        }
+        SteeringCommand::Delete(SteeringKind::Rule, id) => {
+            state.steering.rule(id).ok_or_else(|| no_search_rule(id))?;
+            overlay.remove(Key::SearchRule(id.as_str().into()));
+            Ok(Outcome::Done)
+        }
+    }
+}
+
+/// Removes the rules of a blueprint that is deleted.
+pub(super) fn forget(state: &State, overlay: &mut Overlay<'_>, blueprint: &str) {
+    for stored in state.steering.rules().filter(|stored| stored.rule.blueprint.as_deref() == Some(blueprint)) {
+        overlay.remove(Key::SearchRule(stored.rule.id.as_str().into()));
+    }
+}
+
+/// Returns a body in which keys that are missing have their present values, unless the whole is replaced.
+fn merged(before: Value, body: &Map<String, Value>, is_whole: bool) -> Map<String, Value> {
+    let mut merged = match before {
+        Value::Object(before) if !is_whole => before,
+        _ => Map::new(),
+    };
+    merged.extend(body.clone());
+    merged
+}
+
+fn put_synonym(overlay: &mut Overlay<'_>, synonym: &Synonym) -> Outcome {
+    overlay.put(Key::Synonym(synonym.id.as_str().into()), synonym.encode());
+    Outcome::Steering(synonym.to_json())
+}
+
+fn put_rule(overlay: &mut Overlay<'_>, rule: &SearchRule) -> Outcome {
+    overlay.put(Key::SearchRule(rule.id.as_str().into()), rule.encode());
+    Outcome::Steering(rule.to_json())
+}
+
+fn check_count(count: usize, most: usize, what: &str) -> Result<()> {
+    match count >= most {
+        true => {
+            let text = format!("there are {most} {what}, which is the most there may be; delete some first");
+            Err(Error::new(Code::ValidationFailed, text))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Checks that the variant of synonyms exists, and that no word gets too many of them.
+fn check_synonym(state: &State, synonym: &Synonym) -> Result<()> {
+    check_variant(state, None, synonym.variant.as_deref())?;
+    let entry = SynonymEntry::new(None, &synonym.words, synonym.one_way);
+    let sources: HashSet<&[String]> = entry.sources().map(|(row, _)| row).collect();
+    let of_one = |row: &[String]| entry.sources().filter(|(own, _)| *own == row).map(|(_, count)| count).sum::<usize>();
+    let mut counts: std::collections::HashMap<&[String], usize> =
+        sources.iter().map(|row| (*row, of_one(row))).collect();
+    for stored in state.steering.synonyms().filter(|stored| stored.synonym.id != synonym.id) {
+        for (row, count) in stored.entry.sources() {
+            if let Some(sum) = counts.get_mut(row) {
+                *sum += count;
+            }
+        }
+    }
+    match counts.into_iter().find(|(_, count)| *count > MAX_OF_WORD) {
+        Some((row, count)) => {
+            let word = quote(&row.join(" "));
+            let text = format!("{word} would have {count} synonyms in all entries; it may have at most {MAX_OF_WORD}");
+            Err(Error::of_field("words", text))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that what a rule names exists.
+fn check_rule(state: &State, overlay: &Overlay<'_>, rule: &SearchRule) -> Result<()> {
+    if let Some(slug) = rule.blueprint.as_deref().filter(|slug| !state.blueprints.contains_key(*slug)) {
+        return Err(Error::of_field("blueprint", no_blueprint(slug).message));
+    }
+    check_variant(state, rule.blueprint.as_deref(), rule.variant.as_deref())?;
+    let mut errors = FieldErrors::default();
+    let Some(collection) = rule.blueprint.as_ref().and_then(|slug| state.blueprints.get(slug)) else { return Ok(()) };
+    let related = |slug: &str| state.blueprints.get(slug).map(|collection| &*collection.blueprint);
+    for (key, filter) in [("filter", &rule.filter), ("filter_add", &rule.filter_add)] {
+        let Some(filter) = filter else { continue };
+        if let Err(error) = Rule::check_filter(filter, &collection.blueprint, &related, overlay.now) {
+            errors.push((key.to_owned(), vec![error.message]));
+        }
+    }
+    if errors.is_empty() { Ok(()) } else { Err(Error::validation(errors)) }
+}
+
+/// Checks that a blueprint, or any of them, has a variant.
+fn check_variant(state: &State, blueprint: Option<&str>, variant: Option<&str>) -> Result<()> {
+    let Some(variant) = variant else { return Ok(()) };
+    let mut blueprints = state.blueprints.values().map(|collection| &collection.blueprint);
+    let is_of = |slug: &str| blueprint.is_none_or(|only| only == slug);
+    match blueprints.any(|blueprint| is_of(&blueprint.slug) && blueprint.variant(variant).is_some()) {
+        true => Ok(()),
+        false => {
+            let whose = blueprint.map_or_else(|| "no blueprint".to_owned(), |slug| format!("`{slug}` does not"));
+            let text = match blueprint {
+                Some(_) => format!("there is no variant {}; the blueprint {whose} have it", quote(variant)),
+                None => format!("there is no variant {}; {whose} has it", quote(variant)),
+            };
+            Err(Error::of_field("variant", text))
+        }
+    }
+}
