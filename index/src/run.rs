@@ -301,6 +301,19 @@ impl Run {
         }
     }
 
+    /// Returns the words of a column that begin so, each with the number of documents that have it.
+    pub(crate) fn tokens_beginning(
+        &self,
+        column: ColumnId,
+        beginning: &str,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(Box<str>, u32)>, Error> {
+        match self {
+            Run::Memory(run) => run.tokens_beginning(column, beginning, interrupt),
+            Run::Disk(run) => run.tokens_beginning(column, beginning, interrupt),
+        }
+    }
+
     /// Returns the words of a column that are longer than a word and begin or end with it.
     pub(crate) fn tokens_around(
         &self,

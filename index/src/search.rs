@@ -5,12 +5,14 @@ pub use aggregates::Aggregates;
 pub(crate) use context::SearchContext;
 pub use coverage::WordsFound;
 pub(crate) use query_cache::{Caches, QueryCache};
+pub use relevance::Rank;
 pub use result_set::ResultSet;
-pub use snapshot::{Snapshot, Stream};
+pub use snapshot::{RankedHits, Snapshot, Stream};
 
 mod aggregates;
 mod boost;
 mod changed_slots;
+mod completions;
 mod compounds;
 mod context;
 mod cost;

@@ -17,6 +17,7 @@ pub(crate) mod search;
 pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod steering;
+pub(crate) mod suggest;
 pub(crate) mod trash;
 pub(crate) mod views;
 pub(crate) mod webhooks;

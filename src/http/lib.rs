@@ -25,7 +25,7 @@ use axum::routing::{delete, get, patch, post, put};
 use self::error::Answer;
 use self::handlers::{
     administration as admin, backup, bulk, changes, dashboard, docs, history, import, openapi, resources, scrape,
-    search, sessions, status, steering, trash, views, webhooks,
+    search, sessions, status, steering, suggest, trash, views, webhooks,
 };
 use self::request::head::takes_no_parameters;
 use self::route::{Route, into_router};
@@ -117,6 +117,7 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/views", get(views::list).post(views::create)),
         Route::new("/v2/views/{id}", patch(views::change).delete(views::delete)),
         Route::new("/v2/search", get(search::search)),
+        Route::new("/v2/search/suggest", get(suggest::suggest)),
         Route::new("/v2/search/synonyms", get(steering::synonyms::list).post(steering::synonyms::create)),
         Route::new("/v2/search/synonyms/{id}", synonyms),
         Route::new("/v2/search/rules", get(steering::rules::list).post(steering::rules::create)),

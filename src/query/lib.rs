@@ -20,6 +20,7 @@ mod rule;
 mod select;
 mod sort;
 pub mod strict;
+mod suggest;
 mod variant;
 mod words;
 
@@ -46,6 +47,7 @@ pub use page::Page;
 pub use raw::{RawParams, decode_name};
 pub use rule::{Rule, Steering};
 pub use select::{ResourceKey, Selection};
+pub use suggest::{SuggestParams, before_last_word};
 pub use words::{Highlights, WordParams, has_ranked_fields, has_words};
 
 /// A query: which resources match, and their order.

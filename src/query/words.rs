@@ -68,10 +68,7 @@ pub(super) fn parse(
         return Err(ignored("q_match", "`q_mode=exact` asks for all words"));
     }
     let mut words = how.words(q, blueprint, copies, synonyms);
-    if words.len() > MAX_WORDS {
-        let message = format!("`q` has {} words; it must have at most {MAX_WORDS}", words.len());
-        return Err(Error::new(Code::InvalidParameter, message));
-    }
+    check_count(words.len())?;
     words.merge_equal();
     let columns = ranked_columns(blueprint);
     let why = match (words.is_empty(), columns.is_empty()) {
@@ -88,6 +85,31 @@ pub(super) fn parse(
             Ok(Some(query.with_boosts(boosts(blueprint, copies.fallback, now))))
         }
     }
+}
+
+/// Checks the number of words of `q`.
+///
+/// # Errors
+/// `INVALID_PARAMETER` if there are too many.
+pub(super) fn check_count(words: usize) -> Result<(), Error> {
+    if words > MAX_WORDS {
+        let message = format!("`q` has {words} words; it must have at most {MAX_WORDS}");
+        return Err(Error::new(Code::InvalidParameter, message));
+    }
+    Ok(())
+}
+
+/// Returns the synonyms of a blueprint's words in a variant, if it has any.
+pub(super) fn synonyms_of(
+    blueprint: &Blueprint,
+    copies: Copies,
+    synonyms: Option<&Arc<Synonyms>>,
+) -> Option<Synonymous> {
+    let has_synonyms = blueprint.search.as_ref().is_none_or(|search| search.synonyms);
+    synonyms.filter(|_| has_synonyms).map(|synonyms| Synonymous {
+        synonyms: Arc::clone(synonyms),
+        variant: slug_of(blueprint, copies.variant).map(str::to_owned),
+    })
 }
 
 /// Returns the names of the fields that count into the order.
@@ -163,16 +185,11 @@ impl WordParams {
             return Words::parse(q, typos);
         }
         let settings = blueprint.search.as_ref();
-        let has_synonyms = settings.is_none_or(|search| search.synonyms);
-        let synonyms = synonyms.filter(|_| has_synonyms).map(|synonyms| Synonymous {
-            synonyms: Arc::clone(synonyms),
-            variant: slug_of(blueprint, copies.variant).map(str::to_owned),
-        });
         let expansion = Expansion {
             language: language_of(blueprint, copies.variant),
             lets_go: self.matching != Some(Matching::All),
             stop_words: settings.map(|search| search.stop_words.clone()).unwrap_or_default(),
-            synonyms,
+            synonyms: synonyms_of(blueprint, copies, synonyms),
         };
         Words::parse_expanded(q, typos, &expansion)
     }

@@ -110,11 +110,11 @@ fn one_search_finds_what_the_token_sees_in_all_blueprints() {
     assert_eq!(totals(&search(server.secret(), "search=%26%20more&limit=1")), [("pages".to_owned(), 1, 1)]);
     let words = [("articles", 7, 1), ("pages", 2, 1), ("untitled", 1, 1)];
     assert_eq!(
-        totals(&search(server.secret(), "q=krenel&limit=1")),
+        totals(&search(server.secret(), "q=krenel&limit=1&group=true")),
         words.map(|(slug, total, shown)| (slug.to_owned(), total, shown))
     );
-    assert_eq!(totals(&search(server.secret(), "q=krenel&typos=false")), []);
-    assert_eq!(totals(&search(server.secret(), "q=kernel&search=%26")), [("pages".to_owned(), 1, 1)]);
+    assert_eq!(totals(&search(server.secret(), "q=krenel&typos=false&group=true")), []);
+    assert_eq!(totals(&search(server.secret(), "q=kernel&search=%26&group=true")), [("pages".to_owned(), 1, 1)]);
     assert_eq!(search(server.secret(), "search=nothing"), json!({ "data": [], "meta": { "total": 0 } }));
 
     let limited = json!({ "name": "l", "abilities": ["view"], "blueprints": ["pages"] });

@@ -482,3 +482,154 @@ fn dates_and_numbers_count_into_the_order() {
     }
     failures.assert_none();
 }
+
+/// Returns the list of all blueprints, as blueprint and title of each resource, and its `meta`.
+fn everywhere(client: &Client<'_>, query: &str) -> (Vec<String>, Value) {
+    let reply = client.get(&format!("/v2/search?{}", query.replace(' ', "+"))).expect(200).json();
+    let shown = |item: &Value| {
+        let slug = item["relationships"]["blueprint"]["data"]["id"].as_str().unwrap();
+        format!("{slug}: {}", item["attributes"]["title"].as_str().unwrap())
+    };
+    (reply["data"].as_array().unwrap().iter().map(shown).collect(), reply["meta"].clone())
+}
+
+#[test]
+fn all_blueprints_have_one_ranked_list() {
+    let server = articles();
+    let pages = json!({ "name": "Pages", "slug": "pages", "record_title": "title",
+        "fields": [{ "name": "title", "slug": "title", "type": "text" }, { "name": "body", "slug": "body", "type": "rich-text" }] });
+    server.post("/v2/blueprints", &pages).expect(201);
+    server.blueprint("numbers", json!([{ "name": "number", "slug": "number", "type": "number" }]));
+    let article = add(&server, "compiler");
+    ["compilre", "compilers and other words", "linker"].iter().for_each(|title| drop(add(&server, title)));
+    for (title, body) in [("compiler", "<p>compiler</p>"), ("compilre", "<p></p>"), ("about", "<p>the compiler</p>")] {
+        server.create("pages", json!({ "title": title, "body": body }));
+    }
+    server.post("/v2/resources/pages", &json!({ "attributes": { "title": "compiler draft", "body": "" } })).expect(201);
+    let all = server.as_token(server.secret());
+    let viewer = server.token(&["view"]);
+    let viewer = server.as_token(&viewer);
+    let mut failures = Failures::default();
+    let (whole, meta) = everywhere(&viewer, "q=compiler ");
+    failures.check_eq("total", &meta["total"], &json!(5));
+    failures.check_eq("matched_all", &meta["matched_all"], &json!(5));
+    let facet = json!({ "values": [{ "value": "pages", "count": 3 }, { "value": "articles", "count": 2 }], "distinct": 2, "null": 0 });
+    failures.check_eq("facet", &meta["facets"]["blueprint"], &facet);
+    // Typos come last, whatever the blueprint.
+    failures.check(whole[..3].iter().all(|one| !one.ends_with("compilre")), || format!("{whole:?}"));
+    failures.check_eq("drafts", &everywhere(&all, "q=compiler ").1["total"], &json!(6));
+    for per_page in [1, 2, 3] {
+        let mut paged = Vec::new();
+        for page in 1..=5usize.div_ceil(per_page) {
+            let (part, meta) = everywhere(&viewer, &format!("q=compiler &per_page={per_page}&page={page}"));
+            failures.check_eq("last page", &meta["last_page"], &json!(5usize.div_ceil(per_page)));
+            paged.extend(part);
+        }
+        failures.check_eq(&format!("pages of {per_page}"), &paged, &whole);
+    }
+    failures.check_eq("behind the end", &everywhere(&viewer, "q=compiler &page=9").0, &Vec::new());
+    // The order inside a blueprint is that of its own list.
+    for slug in ["articles", "pages"] {
+        let own = viewer.get(&format!("/v2/resources/{slug}?q=compiler+&fields=attributes.title")).expect(200).data();
+        let own: Vec<String> = own
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| format!("{slug}: {}", item["attributes"]["title"].as_str().unwrap()))
+            .collect();
+        let part: Vec<String> = whole.iter().filter(|one| one.starts_with(slug)).cloned().collect();
+        failures.check_eq(slug, &part, &own);
+        failures.check_eq("only it", &everywhere(&viewer, &format!("q=compiler &blueprints={slug}")).0, &own);
+    }
+    for (weights, first) in [("articles:100", "articles: compiler"), ("pages:100", "pages: compiler")] {
+        failures.check_eq(weights, everywhere(&viewer, &format!("q=compiler &weights={weights}")).0[0].as_str(), first);
+    }
+    let light = everywhere(&viewer, "q=compiler &weights=articles:0.001").0;
+    failures.check(light[..2].iter().all(|one| one.starts_with("pages")), || format!("{light:?}"));
+    let body = json!({ "query": "compiler", "pin": [{ "id": article, "position": 3 }] });
+    server.post(RULES, &body).expect(201);
+    failures.check_eq("pinned", everywhere(&viewer, "q=compiler ").0[2].as_str(), "articles: compiler");
+    let grouped = viewer.get("/v2/search?q=compiler+&group=true").expect(200).data();
+    failures.check_eq("grouped", &grouped[1]["total"], &json!(3));
+    for query in [
+        "q=compiler&blueprints=none",
+        "q=compiler&weights=none:1",
+        "q=compiler&weights=pages",
+        "q=compiler&weights=pages:0",
+        "q=compiler&group=maybe",
+        "q=compiler&page=0",
+        "q=compiler&per_page=101",
+    ] {
+        failures.check_eq(
+            query,
+            viewer.get(&format!("/v2/search?{query}")).outcome().as_str(),
+            "422 INVALID_PARAMETER",
+        );
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn suggestions_complete_the_last_word_and_offer_titles() {
+    let server = articles();
+    for title in ["Red shoe", "Red shoes for men", "A red shovel", "Blue shoes", "Über uns"] {
+        add(&server, title);
+    }
+    server.post(LIST, &json!({ "attributes": { "title": "Red shotgun draft" } })).expect(201);
+    server.post("/v2/blueprints", &json!({ "name": "Pages", "slug": "pages", "record_title": "name",
+        "fields": [{ "name": "name", "slug": "name", "type": "text" }, { "name": "body", "slug": "body", "type": "rich-text" }] }))
+        .expect(201);
+    server.create("pages", json!({ "name": "Shoes", "body": "<p>The shop and the shoes</p>" }));
+    let all = server.as_token(server.secret());
+    let viewer = server.token(&["view"]);
+    let viewer = server.as_token(&viewer);
+    let limited = json!({ "name": "l", "abilities": ["view"], "blueprints": ["pages"] });
+    let limited = server.post("/v2/tokens", &limited).expect(201).data()["secret"].as_str().unwrap().to_owned();
+    let limited = server.as_token(&limited);
+    let suggest = |client: &Client<'_>, query: &str| -> Vec<String> {
+        let query = query.replace(' ', "+").replace('"', "%22").replace('\u{fc}', "%C3%BC");
+        let data = client.get(&format!("/v2/search/suggest?{query}")).expect(200).data();
+        let shown = |item: &Value| match item["kind"].as_str().unwrap() {
+            "word" => format!("{} {}", item["text"].as_str().unwrap(), item["count"]),
+            _ => format!("[{}]", item["text"].as_str().unwrap()),
+        };
+        data.as_array().unwrap().iter().map(shown).collect()
+    };
+    let mut failures = Failures::default();
+    for (client, query, expected) in [
+        (
+            &viewer,
+            "q=sho&blueprints=articles",
+            "shoes 2, shoe 1, shovel 1, [Blue shoes], [A red shovel], [Red shoes for men], [Red shoe]",
+        ),
+        (
+            &viewer,
+            "q=red sho&blueprints=articles",
+            "red shoe 1, red shoes 1, red shovel 1, [A red shovel], [Red shoes for men], [Red shoe]",
+        ),
+        (&all, "q=red shot", "red shotgun 1, [Red shotgun draft]"),
+        (&viewer, "q=red shot", ""),
+        (&viewer, "q=red ", "[A red shovel], [Red shoes for men], [Red shoe]"),
+        (&viewer, "q=-red", "[Shoes], [Über uns], [Blue shoes]"),
+        (&viewer, "q=ub", "über 1, [Über uns]"),
+        (&viewer, "q=Üb", "über 1, [Über uns]"),
+        (&viewer, "q=sho&limit=2", "shoes 3, [Blue shoes]"),
+        (&limited, "q=sho", "shoes 1, shop 1, [Shoes]"),
+        (&viewer, "q=", ""),
+        (&viewer, "q=...", ""),
+    ] {
+        let got = suggest(client, query).join(", ");
+        failures.check_eq(query, got.as_str(), expected);
+    }
+    for (query, outcome) in [
+        ("", "422 INVALID_PARAMETER"),
+        ("q=a&limit=0", "422 INVALID_PARAMETER"),
+        ("q=a&limit=21", "422 INVALID_PARAMETER"),
+        ("q=a&blueprints=none", "422 INVALID_PARAMETER"),
+        ("q=a&variant=de", "422 INVALID_VARIANT"),
+        ("q=a&copy=working", "403 FORBIDDEN"),
+    ] {
+        failures.check_eq(query, viewer.get(&format!("/v2/search/suggest?{query}")).outcome().as_str(), outcome);
+    }
+    failures.assert_none();
+}

@@ -280,6 +280,16 @@ impl MemoryRun {
         self.blocks(column, interrupt)?.similar(wanted, interrupt)
     }
 
+    /// Returns the words of a column that begin so, each with the number of documents that have it.
+    pub(super) fn tokens_beginning(
+        &self,
+        column: ColumnId,
+        beginning: &str,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(Box<str>, u32)>, Error> {
+        self.blocks(column, interrupt)?.beginning(beginning, interrupt)
+    }
+
     /// Returns the words of a column that are longer than a word and begin or end with it.
     pub(super) fn tokens_around(
         &self,

@@ -194,6 +194,11 @@ impl<'a> TextSearch<'a> {
         Ok(words)
     }
 
+    /// Returns how many resources of a list have all words.
+    pub(super) fn matched_all(&self, list: &Bitmap) -> Result<u64, Error> {
+        Ok(self.words_had(list)?.matched_all)
+    }
+
     fn words_had(&self, list: &Bitmap) -> Result<WordsFound, Error> {
         let mut by_words = list.clone();
         by_words.subtract(&self.coverage()?.only_pinned);

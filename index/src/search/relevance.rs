@@ -48,6 +48,22 @@ impl<'a> SlotScope<'a> {
     }
 }
 
+/// The place of a resource among those of several indexes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rank {
+    /// The distance from the question: what it lacks of the words, and how far its words are from those asked for.
+    pub distance: u32,
+    /// The score, as a share of an upper bound for this question in this index, before nearness and boosts.
+    pub score: f32,
+}
+
+/// The first matches of a text query.
+pub(super) struct Ranked {
+    pub(super) first: Vec<(u32, Rank)>,
+    /// The slots that are pinned, each with its place.
+    pub(super) pinned: Vec<(u32, u64)>,
+}
+
 /// The slots that may be on the page.
 struct NearestSlots {
     /// The slots that are certainly on the page, because they are closer than the others; fewer than requested.
@@ -72,7 +88,7 @@ impl<'a> TextSearch<'a> {
         let mut pinned: VecDeque<(u32, u64)> =
             self.pinned.iter().copied().filter(|(slot, _)| slots.contains(*slot)).collect();
         if pinned.is_empty() {
-            return self.first_by_score(slots, count);
+            return Ok(self.first_by_score(slots, count)?.into_iter().map(|(_, slot)| slot).collect());
         }
         let mut others = slots.clone();
         others.subtract(&pinned.iter().map(|(slot, _)| *slot).collect());
@@ -80,7 +96,8 @@ impl<'a> TextSearch<'a> {
             true => Vec::new(),
             false => self.first_by_score(&others, count)?,
         }
-        .into_iter();
+        .into_iter()
+        .map(|(_, slot)| slot);
         let mut first = Vec::new();
         while first.len() < count {
             let place = first.len() as u64 + 1;
@@ -92,8 +109,27 @@ impl<'a> TextSearch<'a> {
         Ok(first)
     }
 
-    /// Returns the first `count` of the slots by their scores.
-    fn first_by_score(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
+    /// Returns the first `count` of the slots that are not pinned, each with what orders it against resources of other
+    /// indexes, and the slots that are pinned, by place.
+    pub(super) fn ranked(&self, slots: &Bitmap, count: usize) -> Result<Ranked, Error> {
+        let pinned: Vec<(u32, u64)> = self.pinned.iter().copied().filter(|(slot, _)| slots.contains(*slot)).collect();
+        let mut others = slots.clone();
+        others.subtract(&pinned.iter().map(|(slot, _)| *slot).collect());
+        if others.is_empty() || count == 0 {
+            return Ok(Ranked { first: Vec::new(), pinned });
+        }
+        let most = self.most(|_| true, &self.coverage()?.found)?;
+        let rank = |(key, slot): (u64, u32)| {
+            let score = f32::from_bits(!(key as u32));
+            let share = if most > 0.0 { score / most } else { 0.0 };
+            (slot, Rank { distance: (key >> 32) as u32, score: share })
+        };
+        let first = self.first_by_score(&others, count)?.into_iter().map(rank).collect();
+        Ok(Ranked { first, pinned })
+    }
+
+    /// Returns the first `count` of the slots by their scores, each with its key, which is less for a better one.
+    fn first_by_score(&self, slots: &Bitmap, count: usize) -> Result<Vec<(u64, u32)>, Error> {
         let nearest = self.nearest(slots, count)?;
         let ScoredSlots { slots, scores } = match self.leaders(&nearest, count)? {
             Some(leaders) => leaders,
@@ -125,7 +161,7 @@ impl<'a> TextSearch<'a> {
             (key, Reverse(row.created), Reverse(row.id))
         });
         ranked.truncate(count);
-        Ok(ranked.into_iter().map(|(_, slot)| slot).collect())
+        Ok(ranked)
     }
 
     /// Returns scored slots that include the first `count`, if they can be found without scoring most of the nearest.

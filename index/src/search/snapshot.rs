@@ -10,6 +10,7 @@ use super::evaluate::Evaluator;
 use super::matches::Matches;
 use super::order::Sorter;
 use super::page::{OrderedSlots, ordered};
+use super::relevance::{Rank, Ranked};
 use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -18,6 +19,7 @@ use crate::interrupt::Interrupt;
 use crate::query::{Filter, Hit, Hits, MatchSet, Query};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
+use crate::text_query::{TextField, TextQuery, Words};
 use crate::trace::StepKind;
 use crate::value::ValueRef;
 use crate::version::Version;
@@ -39,6 +41,19 @@ pub struct Stream {
     slots: OrderedSlots,
     /// The position of the next slot to read.
     position: usize,
+}
+
+/// The matches of a text query, to be put into one order with those of other indexes.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct RankedHits {
+    /// The number of all matches.
+    pub total: u64,
+    /// The number of those that have all words, without those that are only pinned.
+    pub matched_all: u64,
+    /// The first ones that are not pinned, in order.
+    pub hits: Vec<(Hit, Rank)>,
+    /// Those that are pinned, each with its place from 1, by place.
+    pub pinned: Vec<(Hit, u64)>,
 }
 
 impl Snapshot {
@@ -118,6 +133,56 @@ impl Snapshot {
                 self.page_of_matches(self.matches_of(found), query, search, offset, limit, interrupt)
             }),
         )
+    }
+
+    /// Returns the first `count` matches of a query that is ordered by relevance, with what orders them against the matches of
+    /// other indexes. Of a query with another order, there are none.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::search_with`].
+    pub fn ranked(&self, query: &Query, count: usize, interrupt: &Interrupt<'_>) -> Result<RankedHits, Error> {
+        self.sound(self.select(query, interrupt).and_then(|(matches, search)| {
+            let Some(search) = search.filter(|_| query.ranks_by().is_some()) else { return Ok(RankedHits::default()) };
+            let slots = matches.to_bitmap(&self.version);
+            let first = || search.ranked(&slots, count);
+            let step = |_: &Ranked| Some((StepKind::Ordered, "relevance", slots.count() as u64));
+            let Ranked { first, pinned } = interrupt.traced(first, step)?;
+            Ok(RankedHits {
+                total: slots.count() as u64,
+                matched_all: search.matched_all(&slots)?,
+                hits: first.into_iter().map(|(slot, rank)| (self.version.hit(slot), rank)).collect(),
+                pinned: pinned.into_iter().map(|(slot, place)| (self.version.hit(slot), place)).collect(),
+            })
+        }))
+    }
+
+    /// Returns words that begin so in these fields, of the resources that meet a filter, each with the number of these resources:
+    /// at most `limit`, the most frequent first. Each is spelled as one of the resources has it.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::search_with`].
+    pub fn completions(
+        &self,
+        query: &Query,
+        fields: &[TextField],
+        beginning: &str,
+        limit: usize,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(String, u64)>, Error> {
+        let text = TextQuery::new(Words::default(), fields.to_vec());
+        let evaluator = self.evaluator(query.variant, interrupt);
+        self.sound(evaluator.select(&query.filter).and_then(|within| {
+            let search = self.evaluator(query.variant, interrupt).text_search(&text)?;
+            search.completions(beginning, &within.to_bitmap(&self.version), limit)
+        }))
+    }
+
+    /// Returns the beginning of a text in a resource's copy, at most 256 code points; `None` if it has no text.
+    pub fn head(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Option<&str> {
+        match self.version.copy_set(variant)?.value_without_folded(slot, column) {
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head),
+            _ => None,
+        }
     }
 
     fn page_of_matches(

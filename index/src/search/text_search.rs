@@ -1,5 +1,6 @@
 //! Finds the resources that match a text query. It does not know filters, or the order of the matches.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -425,6 +426,14 @@ impl<'a> SearchedField<'a> {
     pub(super) fn head(&self, slot: u32) -> Option<&'a str> {
         match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
             ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of a slot, not folded; `None` if it has none.
+    pub(super) fn whole(&self, slot: u32) -> Option<Cow<'a, str>> {
+        match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.whole()),
             _ => None,
         }
     }

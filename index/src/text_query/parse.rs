@@ -50,6 +50,27 @@ impl Words {
     }
 }
 
+/// The last word of a query string that somebody may still be typing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastWord {
+    /// Its position, in bytes.
+    pub at: usize,
+    /// Its text, in the form in which words are compared.
+    pub text: String,
+}
+
+/// Returns the last word of a query string. `None` if it is complete, quoted, excluded, or of a script without spaces.
+pub fn last_word(query: &str) -> Option<LastWord> {
+    let (mut rest, mut last) = (query, None);
+    while let Some(part) = next_part(query, &mut rest) {
+        last = Some(part);
+    }
+    let part = last.filter(|part| !part.is_quoted && !part.is_excluded && part.at + part.text.len() == query.len())?;
+    let token = tokens(part.text).pop().filter(|token| token.kind == TokenKind::Word)?;
+    let is_last = token.range.end == part.text.len();
+    is_last.then(|| LastWord { at: part.at + token.range.start, text: token.text.into_owned() })
+}
+
 struct Parser<'a> {
     query: &'a str,
     typos: bool,

@@ -16,7 +16,7 @@ use crate::read::aggregate::aggregate;
 use crate::read::cursor::CursorKey;
 use crate::read::expand::IncludedResources;
 use crate::read::explain::Explanation;
-use crate::read::resolve::Result as SearchResult;
+use crate::read::resolve::{Resolver, Result as SearchResult};
 use crate::read::resource::Presentation;
 use crate::read::view::{View, ViewSearch};
 
@@ -88,6 +88,17 @@ impl ListRequest {
     /// Returns the slugs of the other blueprints that the list depends on; see [`ListParams::depends_on`].
     pub fn depends_on(&self) -> Vec<String> {
         self.params.depends_on()
+    }
+
+    /// Names what steers the list in the explanation.
+    pub(super) fn explain_steering(&self, resolver: &Resolver<'_>) {
+        resolver.steered_by("rule", &self.params.rules);
+        resolver.steered_by("boost", &self.params.boosts);
+    }
+
+    /// Returns its parameters.
+    pub(super) fn params(&self) -> &ListParams {
+        &self.params
     }
 
     /// Returns whether the list is ordered by relevance.
@@ -171,7 +182,7 @@ impl View {
         self.collection.snapshot.total() / 2
     }
 
-    fn presentation(&self, params: &ListParams) -> Presentation {
+    pub(super) fn presentation(&self, params: &ListParams) -> Presentation {
         let ListParams { query, fallback, selection, highlights, .. } = params;
         let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
         let is_working = self.is_working();
@@ -201,8 +212,7 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
-    resolver.steered_by("rule", &request.params.rules);
-    resolver.steered_by("boost", &request.params.boosts);
+    request.explain_steering(resolver);
     let is_walk = matches!(request.start, PageStart::Walk { .. });
     // Without a walk and aggregates, the search may end as soon as the page is found.
     let found = (is_walk || !aggregation.is_empty()).then(|| searching.find()).transpose()?;

@@ -1,21 +1,24 @@
-//! `GET /v2/search` (`API.md` 4.17): searches all blueprints at once, by text or by words, with the results of each as
-//! its list would have them. Must not know the rules of matching.
+//! `GET /v2/search` (`API.md` 4.17): searches all blueprints at once. Words have one ranked list; a text, or `group=true`, has the
+//! results of each blueprint as its list would have them. Must not know the rules of matching.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bindery_content::Explanation;
+use bindery_content::{BlueprintMatches, Explanation, ListRequest, View, in_common_order};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
-use bindery_query::{CopyKind, RawParams, WordParams, has_ranked_fields, has_words, strict};
+use bindery_model::sent::{quote, quote_all};
+use bindery_query::{CopyKind, Page, RawParams, WordParams, has_ranked_fields, has_words, strict};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use crate::answer::links::Links;
 use crate::answer::respond;
 use crate::answer::server_timing::explained;
 use crate::error::Answer;
-use crate::request::head::Call;
+use crate::request::head::{BaseUrl, Call};
 
 /// The most resources that are answered for each blueprint.
 const MOST: usize = 20;
@@ -23,10 +26,17 @@ const MOST: usize = 20;
 /// The default number of them.
 const DEFAULT: usize = 5;
 
-pub(crate) async fn search(call: Call) -> Answer {
+/// The greatest weight of a blueprint.
+const MAX_WEIGHT: f32 = 1_000.0;
+
+/// The parameters, beside those that say how words are found.
+const NAMES: [&str; 10] =
+    ["search", "q", "group", "blueprints", "weights", "page", "per_page", "limit", "copy", "explain"];
+
+pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
-    strict::check(&params, &[&["search", "q", "limit", "copy", "explain"][..], &WordParams::NAMES].concat())?;
+    strict::check(&params, &[&NAMES[..], &WordParams::NAMES].concat())?;
     let is_explained = params.flag("explain")?;
     if is_explained {
         call.access.require(&[Ability::Manage])?;
@@ -36,13 +46,69 @@ pub(crate) async fn search(call: Call) -> Answer {
         call.access.require(&[Ability::Preview])?;
     }
     let asked = SearchParams::of(&params)?;
-    let limit = limit(params.single("limit")?)?;
+    let sent_limit = params.single("limit")?;
+    let limit = limit(sent_limit)?;
+    let blueprints = blueprints(&call, &params)?;
+    let weights = weights(&params, &blueprints)?;
+    let is_grouped = params.flag("group")? || !asked.has_words;
+    let mut page = Page::parse(&params)?;
+    if sent_limit.is_some() && params.single("per_page")?.is_none() {
+        page.per_page = limit as u64;
+    }
     let most = call.app.config.query_timeout;
-    let search = Search { asked, copies, limit, is_explained };
-    match tokio::time::timeout(most, search.all(&call)).await {
+    let search = Search { asked, blueprints, copies, limit, is_explained };
+    let found = async {
+        match is_grouped {
+            true => search.all(&call).await,
+            false => search.ranked(&call, &weights, page, &format!("{base}/v2/search")).await,
+        }
+    };
+    match tokio::time::timeout(most, found).await {
         Ok(found) => found,
         Err(_) => Err(too_slow(most).into()),
     }
+}
+
+/// Returns the blueprints that are searched: those that `blueprints` names, or all that the token sees. Those without searchable
+/// fields are left out: their lists would ignore the words and return everything.
+pub(super) fn blueprints(call: &Call, params: &RawParams) -> Result<Vec<Arc<Blueprint>>> {
+    let mut all = call.app.content.list_blueprints(&call.access)?;
+    if let Some(sent) = params.single("blueprints")? {
+        let names: Vec<&str> = sent.split(',').collect();
+        if let Some(unknown) = names.iter().find(|name| all.iter().all(|blueprint| blueprint.slug != **name)) {
+            return Err(no_such("blueprints", unknown, &all));
+        }
+        all.retain(|blueprint| names.contains(&blueprint.slug.as_str()));
+    }
+    all.retain(|blueprint| has_ranked_fields(blueprint));
+    Ok(all)
+}
+
+/// Reads `weights=articles:2,pages:0.5`: the weight of each blueprint that is searched, 1 for those that it does not name.
+fn weights(params: &RawParams, blueprints: &[Arc<Blueprint>]) -> Result<Vec<f32>> {
+    let mut weights = vec![1.0; blueprints.len()];
+    for entry in params.single("weights")?.into_iter().flat_map(|sent| sent.split(',')) {
+        let (slug, sent) = entry.split_once(':').unwrap_or((entry, ""));
+        let at = blueprints.iter().position(|blueprint| blueprint.slug == slug);
+        let at = at.ok_or_else(|| no_such("weights", slug, blueprints))?;
+        let weight = sent.parse().ok().filter(|weight: &f32| *weight > 0.0 && *weight <= MAX_WEIGHT);
+        weights[at] = weight.ok_or_else(|| {
+            let text = format!(
+                "`weights` has {}; each entry is a blueprint, a colon and a number above 0 and at most {MAX_WEIGHT}, such as \
+                 `articles:2`",
+                quote(entry)
+            );
+            Error::new(Code::InvalidParameter, text)
+        })?;
+    }
+    Ok(weights)
+}
+
+fn no_such(parameter: &str, slug: &str, blueprints: &[Arc<Blueprint>]) -> Error {
+    let known = quote_all(blueprints.iter().map(|blueprint| &blueprint.slug));
+    let text =
+        format!("`{parameter}` names {}, which is none of the blueprints that are searched: {known}", quote(slug));
+    Error::new(Code::InvalidParameter, text)
 }
 
 fn limit(sent: Option<&str>) -> Result<usize> {
@@ -53,6 +119,7 @@ fn limit(sent: Option<&str>) -> Result<usize> {
 /// The parsed request.
 struct Search {
     asked: SearchParams,
+    blueprints: Vec<Arc<Blueprint>>,
     /// The copies that are searched in blueprints with working copies.
     copies: CopyKind,
     limit: usize,
@@ -60,7 +127,11 @@ struct Search {
 }
 
 /// The search parameters, which are passed to each list.
-struct SearchParams(String);
+struct SearchParams {
+    query: String,
+    /// True if there are words, which can be ranked.
+    has_words: bool,
+}
 
 impl SearchParams {
     fn of(params: &RawParams) -> Result<SearchParams> {
@@ -83,7 +154,7 @@ impl SearchParams {
         }
         let parameters: Vec<String> =
             given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
-        Ok(SearchParams(parameters.join("&")))
+        Ok(SearchParams { query: parameters.join("&"), has_words: q.is_some() })
     }
 }
 
@@ -92,26 +163,13 @@ impl Search {
     async fn all(&self, call: &Call) -> Answer {
         let (mut found, mut total) = (Vec::new(), 0);
         let mut how: Option<Explanation> = None;
-        for blueprint in call.app.content.list_blueprints(&call.access)? {
-            // Skipped: a list without searchable fields would ignore the words and return everything.
-            if !has_ranked_fields(&blueprint) {
-                continue;
-            }
-            let query = self.query(&blueprint);
-            let view = match call.app.content.view_of(&call.access, &blueprint.slug, &query) {
-                Ok(view) => view,
-                // The blueprint was deleted after the list of blueprints was read.
-                Err(error) if error.code == Code::NotFound => continue,
-                Err(error) => return Err(error.into()),
-            };
-            let page = view.list_in_time(&view.list_request(&query)?).await?;
-            how = match (how, page.explained) {
-                (Some(how), Some(next)) => Some(how.and(next)),
-                (how, next) => how.or(next),
-            };
+        for blueprint in &self.blueprints {
+            let Some((view, request)) = self.view(call, blueprint)? else { continue };
+            let page = view.list_in_time(&request).await?;
+            how = joined(how, page.explained);
             if page.total > 0 {
                 total += page.total;
-                found.push(of_blueprint(&blueprint, page.total, &page.resources)?);
+                found.push(of_blueprint(blueprint, page.total, &page.resources)?);
             }
         }
         let found = serde_json::to_string(&found).map_err(Error::internal)?;
@@ -126,16 +184,93 @@ impl Search {
         })
     }
 
+    /// Searches the blueprints one after another, and answers a page of their common order.
+    async fn ranked(&self, call: &Call, weights: &[f32], page: Page, url: &str) -> Answer {
+        let end = usize::try_from(page.offset().saturating_add(page.per_page)).unwrap_or(usize::MAX);
+        let (mut lists, mut parts): (Vec<(View, Arc<ListRequest>)>, Vec<BlueprintMatches>) = (Vec::new(), Vec::new());
+        let mut how: Option<Explanation> = None;
+        let mut slugs = Vec::new();
+        for (blueprint, weight) in self.blueprints.iter().zip(weights) {
+            let Some((view, request)) = self.view(call, blueprint)? else { continue };
+            let mut part = view.ranked_in_time(&request, end, *weight).await?;
+            how = joined(how, part.explained.take());
+            slugs.push((blueprint.slug.as_str(), part.total()));
+            lists.push((view, request));
+            parts.push(part);
+        }
+        let total: u64 = parts.iter().map(BlueprintMatches::total).sum();
+        let mut shown = in_common_order(&parts, end.min(usize::try_from(total).unwrap_or(usize::MAX)));
+        shown.drain(..usize::try_from(page.offset()).unwrap_or(usize::MAX).min(shown.len()));
+        let mut resources = vec![Value::Null; shown.len()];
+        for (number, (view, request)) in lists.iter().enumerate() {
+            let own: Vec<_> = shown.iter().enumerate().filter(|(_, found)| found.blueprint == number).collect();
+            if own.is_empty() {
+                continue;
+            }
+            let matches: Vec<_> = own.iter().map(|(_, found)| **found).collect();
+            for ((place, _), object) in own.iter().zip(view.show_matches(request, &matches).await?) {
+                resources[*place] = object;
+            }
+        }
+        let Links { first, last, prev, next } = Links::new(url, &call.query, page, total);
+        let mut meta = json!({
+            "current_page": page.number,
+            "last_page": page.last(total),
+            "per_page": page.per_page,
+            "total": total,
+            "matched_all": parts.iter().map(BlueprintMatches::matched_all).sum::<u64>(),
+            "facets": { "blueprint": facet(slugs) },
+        });
+        if let Some(Explanation { steps, .. }) = &how {
+            meta["explain"] = Value::Array(steps.clone());
+        }
+        let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
+        let body = json!({ "data": resources, "links": links, "meta": meta });
+        let response = respond::json(StatusCode::OK, body.to_string());
+        Ok(match how {
+            Some(how) => explained(response, &how),
+            None => response,
+        })
+    }
+
+    /// Returns the list of a blueprint; `None` if the blueprint was deleted after the list of blueprints was read.
+    fn view(&self, call: &Call, blueprint: &Blueprint) -> Result<Option<(View, Arc<ListRequest>)>> {
+        let query = self.query(blueprint);
+        let view = match call.app.content.view_of(&call.access, &blueprint.slug, &query) {
+            Ok(view) => view,
+            Err(error) if error.code == Code::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let request = view.list_request(&query)?;
+        Ok(Some((view, request)))
+    }
+
     /// Returns the query of a blueprint's list. Only the fields that label a resource are selected.
     fn query(&self, blueprint: &Blueprint) -> String {
-        let Search { asked, copies, limit, is_explained } = self;
+        let Search { asked, copies, limit, is_explained, .. } = self;
         let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
         let title = blueprint.record_title.as_ref().filter(is_field);
         let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
         let fields = format!("id,type,published_at,updated_at,relationships{title}");
         let copy = if *copies == CopyKind::Working && blueprint.working_copy { "&copy=working" } else { "" };
-        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}{copy}", asked.0)
+        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}{copy}", asked.query)
     }
+}
+
+/// Joins the explanations of the searches before and of the next one.
+fn joined(how: Option<Explanation>, next: Option<Explanation>) -> Option<Explanation> {
+    match (how, next) {
+        (Some(how), Some(next)) => Some(how.and(next)),
+        (how, next) => how.or(next),
+    }
+}
+
+/// Returns how many matches each blueprint has, in the form of a facet.
+fn facet(mut counts: Vec<(&str, u64)>) -> Value {
+    counts.retain(|(_, count)| *count > 0);
+    counts.sort_by(|(left, few), (right, many)| many.cmp(few).then_with(|| left.cmp(right)));
+    let values: Vec<Value> = counts.iter().map(|(slug, count)| json!({ "value": slug, "count": count })).collect();
+    json!({ "values": values, "distinct": values.len(), "null": 0 })
 }
 
 fn of_blueprint(blueprint: &Blueprint, total: u64, resources: &str) -> Result<Map<String, Value>> {
@@ -146,7 +281,7 @@ fn of_blueprint(blueprint: &Blueprint, total: u64, resources: &str) -> Result<Ma
     Ok(object)
 }
 
-fn too_slow(most: Duration) -> Error {
+pub(super) fn too_slow(most: Duration) -> Error {
     let text = format!("this search took longer than {} seconds; search in one blueprint", most.as_secs());
     Error::new(Code::Overloaded, text)
 }

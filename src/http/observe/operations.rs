@@ -416,7 +416,21 @@ static OPERATIONS: [Operation; 82] = [
     operation("get", "/v2/analytics/script.js", "Analytics", "script", "The script that sends pageviews.", "")
         .answers(&[(200, Body::Text("text/javascript"))]),
     operation("get", "/v2/search", "Resources", "searchAll", "One search over all blueprints.", "view")
-        .with(&["search", "q", "typos", "q_mode", "q_match", "search_limit", "copy", "explain"])
+        .with(&[
+            "search",
+            "q",
+            "typos",
+            "q_mode",
+            "q_match",
+            "group",
+            "searched_blueprints",
+            "weights",
+            "page",
+            "per_page",
+            "search_limit",
+            "copy",
+            "explain",
+        ])
         .answers(&[(200, Body::Json("Found"))]),
     operation("get", "/v2/status", "Server", "status", "How the server is.", "manage")
         .answers(&[(200, Body::Data("Status"))]),

@@ -86,6 +86,28 @@ impl DiskRun {
         Ok(picked.into_iter().filter_map(token).collect())
     }
 
+    /// Returns the words of a column that begin so, each with the number of documents that have it.
+    pub(crate) fn tokens_beginning(
+        &self,
+        column: ColumnId,
+        beginning: &str,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<(Box<str>, u32)>, Error> {
+        // The tokens stand one after the other in one text, since there may be very many.
+        let mut text = Vec::new();
+        let pick = |token: &[u8]| {
+            let start = text.len();
+            text.extend_from_slice(token);
+            Some(start..text.len())
+        };
+        let from = beginning.as_bytes();
+        let picked = self.dictionary.pick_beginning(column, StringsOf::Tokens, from, interrupt, pick)?;
+        let word = |(range, list): (std::ops::Range<usize>, PostingList)| {
+            Some((Box::from(std::str::from_utf8(text.get(range)?).ok()?), list.doc_count()))
+        };
+        Ok(picked.into_iter().filter_map(word).collect())
+    }
+
     /// Returns the words of a column that are longer than a word and begin or end with it.
     pub(crate) fn tokens_around(
         &self,

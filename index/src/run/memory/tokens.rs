@@ -174,6 +174,21 @@ impl TokenBlocks {
         Ok(found)
     }
 
+    /// Returns the words that begin so, each with the number of documents that have it.
+    pub(super) fn beginning(&self, beginning: &str, interrupt: &Interrupt<'_>) -> Result<Vec<(Box<str>, u32)>, Error> {
+        let mut found: BTreeMap<&str, u32> = BTreeMap::new();
+        for block in &self.0 {
+            let first = block.partition_point(|token| token < beginning);
+            let tokens = (first..block.tokens.len()).map(|index| (index, block.token(index)));
+            for (index, token) in tokens.take_while(|(_, token)| token.starts_with(beginning)) {
+                interrupt.step()?;
+                let Range { start, end } = block.postings_of(index).within;
+                *found.entry(token).or_default() += end - start;
+            }
+        }
+        Ok(found.into_iter().map(|(token, count)| (Box::from(token), count)).collect())
+    }
+
     /// Returns the words that are longer than a word and begin or end with it.
     pub(super) fn around(&self, word: &str, interrupt: &Interrupt<'_>) -> Result<Vec<Box<str>>, Error> {
         let mut found = BTreeSet::new();

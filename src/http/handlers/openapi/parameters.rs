@@ -25,6 +25,17 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("docs_file", at("path", "file", text(), "The name of the file.")),
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
+        (
+            "suggest_variant",
+            at("query", "variant", text(), "The slug of the variant; other blueprints have their default."),
+        ),
+        ("suggest_limit", at("query", "limit", number(1, 20), "How many suggestions; the default is 10.")),
+        ("group", at("query", "group", flag(), "With `true`, each blueprint has its own list.")),
+        (
+            "searched_blueprints",
+            at("query", "blueprints", text(), "The slugs of the blueprints to search, separated by commas."),
+        ),
+        ("weights", at("query", "weights", text(), "The weights of blueprints, such as `articles:2,pages:0.5`.")),
         ("synonym_id", at("path", "id", text(), "The id of the synonyms.")),
         ("search_rule_id", at("path", "id", text(), "The id of the rule.")),
         ("view_id", at("path", "id", text(), "The id of the view.")),

@@ -129,6 +129,10 @@ pub(super) fn steering() -> Schemas {
         [("id", text()), ("type", json!({ "const": kind })), ("created_at", time()), ("updated_at", time())]
     };
     let pin = object([("id", text()), ("position", json!({ "type": "integer", "minimum": 1, "maximum": 1000 }))]);
+    let suggestion = also(
+        object([("kind", json!({ "type": "string", "enum": ["word", "title"] })), ("text", text())]),
+        [("count", count()), ("blueprint", text()), ("id", text())],
+    );
     let parts = || {
         [
             ("query", json!({ "type": ["string", "null"], "maxLength": 200 })),
@@ -149,6 +153,7 @@ pub(super) fn steering() -> Schemas {
         ("SynonymChange", options([variant(), words(), one_way()])),
         ("SearchRule", all_required(also(object(parts()), stamps("search_rule")))),
         ("SearchRuleChange", options(parts())),
+        ("Suggestion", suggestion),
     ]
 }
 
@@ -168,7 +173,26 @@ pub(super) fn server() -> Schemas {
         ("analytics", object([("open", json!({ "type": "boolean" })), ("dropped", count())])),
         ("process", object([("resident_bytes", count()), ("open_files", count()), ("threads", count())])),
     ]);
-    let found = object([("data", list_of(found)), ("meta", object([("total", count())]))]);
+    // With `group`, or without `q`, each entry is a blueprint; otherwise a resource.
+    let found = also(
+        object([
+            ("data", list_of(json!({ "anyOf": [found, reference("Resource")] }))),
+            (
+                "meta",
+                also(
+                    object([("total", count())]),
+                    [
+                        ("current_page", count()),
+                        ("last_page", count()),
+                        ("per_page", count()),
+                        ("matched_all", count()),
+                        ("facets", any_object()),
+                    ],
+                ),
+            ),
+        ]),
+        [("links", any_object())],
+    );
     vec![("Status", status), ("Cluster", cluster()), ("Hint", hint()), ("Found", found)]
 }
 

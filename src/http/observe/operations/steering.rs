@@ -1,10 +1,13 @@
-//! The operations on synonyms and rules of ranked search (`API.md` 4.25), as entries of the table. Must not know handlers.
+//! The operations on synonyms and rules of ranked search (`API.md` 4.25) and on suggestions (4.26), as entries of the table. Must not know handlers.
 
 use crate::observe::operation::{Body, Operation, Request, operation};
 
 const TAG: &str = "Search";
 
-pub(super) static OPERATIONS: [Operation; 12] = [
+pub(super) static OPERATIONS: [Operation; 13] = [
+    operation("get", "/v2/search/suggest", TAG, "suggest", "What a search field offers while somebody types.", "view")
+        .with(&["q", "searched_blueprints", "suggest_variant", "suggest_limit", "copy"])
+        .answers(&[(200, Body::DataList("Suggestion"))]),
     operation("get", "/v2/search/synonyms", TAG, "listSynonyms", "All synonyms.", "manage")
         .answers(&[(200, Body::DataList("Synonym"))]),
     operation("post", "/v2/search/synonyms", TAG, "createSynonym", "Create synonyms.", "manage")

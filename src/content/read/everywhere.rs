@@ -1,0 +1,112 @@
+//! One ranked list over several blueprints (`API.md` 4.17): the matches of each, and their common order. Must not know how they are
+//! found.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bindery_index::{Hit, Rank, RankedHits};
+use bindery_model::error::{Error, Result};
+use bindery_query::Aggregation;
+use serde_json::Value;
+
+use crate::read::explain::Explanation;
+use crate::read::list::ListRequest;
+use crate::read::view::{View, ViewSearch};
+
+/// The matches of one blueprint.
+pub struct BlueprintMatches {
+    found: RankedHits,
+    /// The weight of the blueprint.
+    weight: f32,
+    /// The explanation of the search, if it was asked for.
+    pub explained: Option<Explanation>,
+}
+
+/// A match, by the position of its blueprint among those that were searched.
+#[derive(Debug, Clone, Copy)]
+pub struct RankedMatch {
+    /// The position of the blueprint.
+    pub blueprint: usize,
+    hit: Hit,
+}
+
+impl BlueprintMatches {
+    /// Returns the number of matches.
+    pub fn total(&self) -> u64 {
+        self.found.total
+    }
+
+    /// Returns the number of matches that have all words.
+    pub fn matched_all(&self) -> u64 {
+        self.found.matched_all
+    }
+}
+
+impl View {
+    /// Finds the matches of a list by relevance, at least those among the first `count`. Their scores are multiplied by `weight`.
+    ///
+    /// # Errors
+    /// The errors of [`View::list_in_time`].
+    pub async fn ranked_in_time(
+        &self,
+        request: &Arc<ListRequest>,
+        count: usize,
+        weight: f32,
+    ) -> Result<BlueprintMatches> {
+        let search = move |searching: &ViewSearch<'_>, request: &ListRequest| {
+            request.explain_steering(searching.resolver);
+            searching.of(|snapshot, interrupt| snapshot.ranked(searching.query, count, interrupt))
+        };
+        let plan = self.plan(request, count as u64, &Aggregation::default(), request.is_explained);
+        let (found, explained) = self.search(plan, search).await?;
+        Ok(BlueprintMatches { found, weight, explained })
+    }
+
+    /// Returns the resource objects of matches of this blueprint, as its list has them.
+    ///
+    /// # Errors
+    /// The errors of [`View::list_in_time`].
+    pub async fn show_matches(&self, request: &ListRequest, matches: &[RankedMatch]) -> Result<Vec<Value>> {
+        let hits: Vec<Hit> = matches.iter().map(|found| found.hit).collect();
+        let objects = self.objects(&hits, self.presentation(request.params())).await?;
+        serde_json::from_str(&format!("[{objects}]")).map_err(Error::internal)
+    }
+}
+
+/// Returns the first `count` matches of all blueprints in their common order. `parts` must have enough of each.
+pub fn in_common_order(parts: &[BlueprintMatches], count: usize) -> Vec<RankedMatch> {
+    let matches = parts.iter().enumerate().flat_map(|(blueprint, part)| {
+        let ranked = part.found.hits.iter();
+        ranked.map(move |(hit, rank)| {
+            (RankedMatch { blueprint, hit: *hit }, Rank { score: rank.score * part.weight, ..*rank })
+        })
+    });
+    let mut matches: Vec<(RankedMatch, Rank)> = matches.collect();
+    matches.sort_by(compare);
+    let pinned = parts.iter().enumerate().flat_map(|(blueprint, part)| {
+        part.found.pinned.iter().map(move |(hit, place)| (RankedMatch { blueprint, hit: *hit }, *place))
+    });
+    let mut pinned: Vec<(RankedMatch, u64)> = pinned.collect();
+    pinned.sort_by_key(|(_, place)| *place);
+    let (mut pinned, mut others) = (VecDeque::from(pinned), matches.into_iter().map(|(found, _)| found));
+    let mut first = Vec::new();
+    while first.len() < count {
+        let is_due = pinned.front().is_some_and(|(_, place)| *place <= first.len() as u64 + 1);
+        let other = if is_due { None } else { others.next() };
+        let Some(next) = other.or_else(|| Some(pinned.pop_front()?.0)) else { break };
+        first.push(next);
+    }
+    first
+}
+
+/// Compares two matches: by distance, then by score, then the newest first, then by id.
+fn compare((left, left_rank): &(RankedMatch, Rank), (right, right_rank): &(RankedMatch, Rank)) -> Ordering {
+    left_rank
+        .distance
+        .cmp(&right_rank.distance)
+        .then_with(|| right_rank.score.total_cmp(&left_rank.score))
+        .then_with(|| right.hit.stamps.created.cmp(&left.hit.stamps.created))
+        .then_with(|| right.hit.id.cmp(&left.hit.id))
+        .then_with(|| left.blueprint.cmp(&right.blueprint))
+}

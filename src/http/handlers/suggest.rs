@@ -1,0 +1,130 @@
+//! `GET /v2/search/suggest` (`API.md` 4.26): what a search field offers while somebody types. Must not know how words are found.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use bindery_content::Suggestions;
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::Blueprint;
+use bindery_model::error::{Code, Error, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::sent::{quote, quote_all};
+use bindery_query::{CopyKind, RawParams, has_words, strict};
+use serde_json::{Value, json};
+
+use super::search::{blueprints, too_slow};
+use crate::answer::respond::data_value;
+use crate::error::Answer;
+use crate::request::head::Call;
+
+/// The most suggestions.
+const MOST: usize = 20;
+
+/// The default number of them.
+const DEFAULT: usize = 10;
+
+/// What all blueprints suggest.
+#[derive(Default)]
+struct Found {
+    words: HashMap<String, u64>,
+    /// The titles of each blueprint, the best first.
+    titles: Vec<(Arc<Blueprint>, Vec<(ResourceId, String)>)>,
+}
+
+pub(crate) async fn suggest(call: Call) -> Answer {
+    call.access.require(&[Ability::View])?;
+    let params = RawParams::parse(&call.query);
+    strict::check(&params, &["q", "blueprints", "variant", "limit", "copy"])?;
+    let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
+    let q = params.single("q")?.ok_or_else(|| invalid("`q` is required: what was typed so far"))?;
+    let limit = params
+        .single("limit")?
+        .map_or(Some(DEFAULT), |sent| sent.parse().ok().filter(|limit| (1..=MOST).contains(limit)));
+    let limit = limit.ok_or_else(|| invalid(&format!("`limit` must be a number from 1 to {MOST}")))?;
+    let copies = CopyKind::parse_for_all(&params)?;
+    if copies == CopyKind::Working {
+        call.access.require(&[Ability::Preview])?;
+    }
+    let blueprints = blueprints(&call, &params)?;
+    check_variant(&params, &blueprints)?;
+    if !has_words(q) {
+        return Ok(data_value(StatusCode::OK, json!([])));
+    }
+    let most = call.app.config.query_timeout;
+    match tokio::time::timeout(most, find(&call, &params, copies, blueprints, limit)).await {
+        Ok(found) => Ok(data_value(StatusCode::OK, found?.shown(q, limit))),
+        Err(_) => Err(too_slow(most).into()),
+    }
+}
+
+/// Asks the blueprints one after another, so that a request never runs more than one search at a time.
+async fn find(
+    call: &Call,
+    params: &RawParams,
+    copies: CopyKind,
+    blueprints: Vec<Arc<Blueprint>>,
+    limit: usize,
+) -> Result<Found> {
+    let mut found = Found::default();
+    for blueprint in blueprints {
+        // Blueprints without working copies answer with the live ones.
+        let query = match copies == CopyKind::Working && blueprint.working_copy {
+            true => match params.single("variant")?.filter(|slug| blueprint.variant(slug).is_some()) {
+                Some(variant) => format!("copy=working&variant={variant}"),
+                None => "copy=working".to_owned(),
+            },
+            false => String::new(),
+        };
+        let view = match call.app.content.view_of(&call.access, &blueprint.slug, &query) {
+            Ok(view) => view,
+            // The blueprint was deleted after the list of blueprints was read.
+            Err(error) if error.code == Code::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let Suggestions { words, titles, .. } = view.suggest_in_time(params, limit).await?;
+        for (word, count) in words {
+            *found.words.entry(word).or_default() += count;
+        }
+        found.titles.push((blueprint, titles));
+    }
+    Ok(found)
+}
+
+impl Found {
+    /// Returns at most `limit` suggestions: questions whose last word is complete, then titles, which have at least half of the
+    /// places if there are as many.
+    fn shown(self, q: &str, limit: usize) -> Value {
+        let head = bindery_query::before_last_word(q);
+        let mut words: Vec<(String, u64)> = self.words.into_iter().collect();
+        words.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
+        let longest = self.titles.iter().map(|(_, titles)| titles.len()).max().unwrap_or(0);
+        let by_place = (0..longest).flat_map(|place| {
+            self.titles.iter().filter_map(move |(blueprint, titles)| Some((blueprint, titles.get(place)?)))
+        });
+        let titles: Vec<Value> = by_place.map(|(blueprint, title)| title_json(blueprint, title)).take(limit).collect();
+        words.truncate(limit.div_ceil(2).max(limit - titles.len()));
+        let left = limit - words.len();
+        let word =
+            |(word, count): (String, u64)| json!({ "kind": "word", "text": format!("{head}{word}"), "count": count });
+        words.into_iter().map(word).chain(titles.into_iter().take(left)).collect()
+    }
+}
+
+fn title_json(blueprint: &Blueprint, (id, title): &(ResourceId, String)) -> Value {
+    json!({ "kind": "title", "text": title, "blueprint": blueprint.slug, "id": id.to_string() })
+}
+
+/// Checks that some of the blueprints have the variant.
+fn check_variant(params: &RawParams, blueprints: &[Arc<Blueprint>]) -> Result<()> {
+    let Some(slug) = params.single("variant")? else { return Ok(()) };
+    if blueprints.iter().any(|blueprint| blueprint.variant(slug).is_some()) {
+        return Ok(());
+    }
+    let mut known: Vec<&str> =
+        blueprints.iter().flat_map(|blueprint| &blueprint.variants).map(|variant| variant.slug.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let text = format!("`variant` is {}; the variants of these blueprints are {}", quote(slug), quote_all(known));
+    Err(Error::new(Code::InvalidVariant, text))
+}
