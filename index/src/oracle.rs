@@ -126,7 +126,10 @@ impl Oracle {
     fn with_words_found(&self, variant: VariantNumber, filter: &Filter) -> Filter {
         let all = |filters: &[Filter]| filters.iter().map(|filter| self.with_words_found(variant, filter)).collect();
         match filter {
-            Filter::Words(text) => Filter::Ids(self.distances_from(variant, text).into_keys().collect()),
+            Filter::Words(text) => {
+                let pinned = text.pins.iter().map(|pin| pin.id);
+                Filter::Ids(self.distances_from(variant, text).into_keys().chain(pinned).collect())
+            }
             Filter::And(filters) => Filter::And(all(filters)),
             Filter::Or(filters) => Filter::Or(all(filters)),
             Filter::Not(filter) => Filter::Not(Box::new(self.with_words_found(variant, filter))),

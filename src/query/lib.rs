@@ -405,7 +405,9 @@ impl<'a> ScopedQuery<'a> {
         if let Some(words) = words {
             changes = steering.changes(&words, params, &scope, sort.contains(&words::BY_RELEVANCE));
             let words = Arc::new(words.with_pins(std::mem::take(&mut changes.pins)));
-            filter = Filter::all([vec![filter], changes.filters.clone()].concat());
+            if !changes.filters.is_empty() {
+                filter = Filter::all([vec![filter], changes.filters.clone()].concat());
+            }
             filter = filter.and(index::Filter::Words(Arc::clone(&words)));
             steered = Some(words);
         }

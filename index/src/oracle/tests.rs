@@ -18,7 +18,7 @@ use crate::query::SortKey;
 use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
-use crate::text_query::{Expansion, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words};
+use crate::text_query::{Expansion, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words};
 
 mod aggregates;
 mod relevance;
@@ -304,13 +304,16 @@ fn text_queries() -> impl Strategy<Value = TextQuery> {
     let field = (columns(), proptest::option::weighted(0.3, 1u16..4), 1u8..4);
     let field = field.prop_map(|(column, fallback, weight)| TextField { column, fallback, weight: f32::from(weight) });
     let asked = (vec(part, 0..4), any::<bool>(), any::<bool>());
-    (asked, vec(field, 0..4), expansions()).prop_map(|((parts, ends, typos), fields, expansion)| {
+    let pins = (proptest::sample::subsequence((0u128..26).collect::<Vec<_>>(), 0..3), vec(1u64..8, 3));
+    let pins = pins.prop_map(|(ids, places)| ids.into_iter().zip(places).map(|(id, position)| Pin { id, position }));
+    let pins = proptest::option::weighted(0.3, pins.prop_map(Iterator::collect::<Vec<Pin>>));
+    (asked, vec(field, 0..4), expansions(), pins).prop_map(|((parts, ends, typos), fields, expansion, pins)| {
         let query = parts.join(" ") + if ends { " " } else { "" };
         let words = match expansion {
             None => Words::parse(&query, typos),
             Some(expansion) => Words::parse_expanded(&query, typos, &expansion),
         };
-        TextQuery::new(words, fields)
+        TextQuery::new(words, fields).with_pins(pins.unwrap_or_default())
     })
 }
 

@@ -16,7 +16,9 @@ use crate::tokens::each_raw_token;
 const MAX_OF_RUN: usize = 200;
 /// The most candidates that are counted.
 const MAX_COUNTED: usize = 100;
-/// The number of candidates that are counted beyond those that are wanted, since the counts of runs are not exact.
+/// With at most so many candidates, all are counted.
+const FEW: usize = 50;
+/// The number of candidates that are counted beyond those that are wanted, since the counts of runs include outdated documents.
 const SPARE: usize = 5;
 
 /// The most frequent words of a run that begin alike, each with its number of documents.
@@ -50,8 +52,9 @@ impl<'a> TextSearch<'a> {
         candidates.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
         // The words, each with a resource that has it.
         let mut words: Vec<(String, u64, u32)> = Vec::new();
+        let enough = if candidates.len() <= FEW { FEW } else { limit + SPARE };
         for (word, _) in candidates.into_iter().take(MAX_COUNTED) {
-            if words.len() == limit + SPARE {
+            if words.len() == enough {
                 break;
             }
             let word = word.into_string();
