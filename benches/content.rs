@@ -43,6 +43,7 @@ fn main() {
         folder: folder.path().join("data"),
         admin_token: None,
         video_hosts: Vec::new(),
+        public_url: None,
         store_cache_bytes: 256 << 20,
         index: Default::default(),
         query_timeout: std::time::Duration::from_secs(10),

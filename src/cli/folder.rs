@@ -50,6 +50,7 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
         folder: config.data.clone(),
         admin_token: config.admin_token.as_ref().map(|token| token.secret().to_owned()),
         video_hosts: config.video_hosts.clone(),
+        public_url: config.public_url.clone(),
         store_cache_bytes: config.store_cache_bytes,
         index: IndexOptions::default(),
         query_timeout: config.query_timeout,

@@ -326,6 +326,21 @@ pub(crate) struct CopyDraft {
     pub(crate) errors: FieldErrors,
     /// The parts that sanitizing removed from the attributes.
     pub(crate) sanitized: FieldRemovals,
+    /// The treatment of values of system fields.
+    pub(crate) system: SystemValues,
+}
+
+/// The treatment of values for the system fields of a media resource.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SystemValues {
+    /// A client sent them: only the focal point may change.
+    Sent,
+    /// They are left out: the resource keeps its own.
+    Ignored,
+    /// They become those of the resource.
+    Set,
+    /// Like [`SystemValues::Set`], and the copy has no other values. So required fields are not checked.
+    SetAlone,
 }
 
 /// A value for a field.

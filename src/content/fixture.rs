@@ -17,6 +17,7 @@ pub(super) fn options(folder: &Path) -> ContentOptions {
         folder: folder.to_owned(),
         admin_token: None,
         video_hosts: Vec::new(),
+        public_url: None,
         store_cache_bytes: 1 << 20,
         index: IndexOptions::default(),
         query_timeout: std::time::Duration::from_secs(10),

@@ -120,6 +120,8 @@ pub struct ContentOptions {
     pub admin_token: Option<String>,
     /// Hosts whose videos may be embedded in rich text.
     pub video_hosts: Vec<String>,
+    /// The public address of the server, with which addresses of its media may begin.
+    pub public_url: Option<String>,
     /// The number of bytes of memory the store may use as a cache.
     pub store_cache_bytes: u64,
     /// The limits at which indexes write to disk, and of their memory. The default is right for everything but tests.
@@ -243,6 +245,7 @@ impl Content {
             },
             checkpointer,
             sanitizer: Arc::clone(&sanitizer),
+            public_url: options.public_url.clone(),
             change_begun,
             broken: Arc::clone(&broken),
             queue: jobs,
@@ -277,6 +280,7 @@ impl Content {
             pool,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
+            public_url: options.public_url.clone(),
             folder: folder.clone(),
             log: follow,
             pins,

@@ -38,6 +38,7 @@ fn app(settings: Settings) -> App {
         folder: tempfile::tempdir().unwrap().keep(),
         admin_token: None,
         video_hosts: Vec::new(),
+        public_url: None,
         store_cache_bytes: 1 << 20,
         index: Default::default(),
         query_timeout: std::time::Duration::from_secs(10),

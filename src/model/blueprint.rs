@@ -10,12 +10,14 @@ mod parse;
 pub mod render;
 mod revise;
 mod slug;
+mod system;
 mod types;
 
 pub use definition::{Definition, FieldDefinition, RelationDefinition, VariantDefinition};
 pub use difference::{Difference, DifferenceOp};
 pub use field::{CURRENCIES, Choices, DurationUnit, Field, FieldType, OnDelete, Relation};
 pub use slug::slug_from_name;
+pub use system::SystemField;
 pub use types::{
     Blueprint, BlueprintKind, BoostSetting, HistorySettings, SearchLanguage, SearchSettings, Seo, TrashSettings,
     Variant,

@@ -5,6 +5,7 @@ pub mod blueprint;
 pub mod error;
 pub mod id;
 pub mod json;
+pub mod media;
 pub mod number;
 pub mod os_error;
 pub mod sent;

@@ -166,6 +166,28 @@ pub enum Key {
     Webhook(KeyText),
     /// The progress of a webhook.
     WebhookProgress(KeyText),
+    /// Notes that a copy of a resource contained the address of a media resource when it was written.
+    MediaUser {
+        /// The media resource.
+        media: ResourceId,
+        /// The number of the blueprint of the resource.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+        /// The number of the copy's variant.
+        variant: u16,
+    },
+    /// Notes that a resource named a file when it was written.
+    FileOwner {
+        /// The hash of the file.
+        hash: [u8; 32],
+        /// The number of the blueprint of the resource.
+        blueprint: u32,
+        /// The resource.
+        id: ResourceId,
+    },
+    /// A file that is being removed, by its hash. No resource can begin to name it.
+    FileRemoval([u8; 32]),
 }
 
 /// A table of the store, or a part of one.
@@ -246,6 +268,14 @@ pub enum Prefix {
     Changes,
     /// All webhooks.
     Webhooks,
+    /// The copies that contained an address of a media resource.
+    MediaUsers(ResourceId),
+    /// The resources that named a file.
+    FileOwners([u8; 32]),
+    /// All notes of resources that named files, by hash.
+    AllFileOwners,
+    /// All files that are being removed.
+    FileRemovals,
 }
 
 /// The first byte of a key.
@@ -281,6 +311,9 @@ mod table {
     pub(super) const WEBHOOK: u8 = 0x80;
     pub(super) const WEBHOOK_PROGRESS: u8 = 0x84;
     pub(super) const SEARCH_RULE: u8 = 0x88;
+    pub(super) const MEDIA_USER: u8 = 0x8c;
+    pub(super) const FILE_OWNER: u8 = 0x8d;
+    pub(super) const FILE_REMOVAL: u8 = 0x8e;
 }
 
 /// The key of the number of the last applied record. It comes before all other keys.
@@ -409,6 +442,23 @@ impl Key {
                 bytes.push(table::WEBHOOK_PROGRESS);
                 webhook.encode(&mut bytes);
             }
+            Key::MediaUser { media, blueprint, id, variant } => {
+                bytes.push(table::MEDIA_USER);
+                bytes.extend(media.as_u128().to_be_bytes());
+                bytes.extend(blueprint.to_be_bytes());
+                bytes.extend(id.as_u128().to_be_bytes());
+                bytes.extend(variant.to_be_bytes());
+            }
+            Key::FileOwner { hash, blueprint, id } => {
+                bytes.push(table::FILE_OWNER);
+                bytes.extend(hash);
+                bytes.extend(blueprint.to_be_bytes());
+                bytes.extend(id.as_u128().to_be_bytes());
+            }
+            Key::FileRemoval(hash) => {
+                bytes.push(table::FILE_REMOVAL);
+                bytes.extend(hash);
+            }
         }
         bytes
     }
@@ -459,6 +509,11 @@ impl Key {
             table::CHANGES => Key::Changes(rest.u64()?),
             table::WEBHOOK => Key::Webhook(rest.text()?),
             table::WEBHOOK_PROGRESS => Key::WebhookProgress(rest.text()?),
+            table::MEDIA_USER => {
+                Key::MediaUser { media: rest.id()?, blueprint: rest.u32()?, id: rest.id()?, variant: rest.u16()? }
+            }
+            table::FILE_OWNER => Key::FileOwner { hash: rest.take()?, blueprint: rest.u32()?, id: rest.id()? },
+            table::FILE_REMOVAL => Key::FileRemoval(rest.take()?),
             _ => return None,
         };
         rest.is_empty().then_some(key)
@@ -509,6 +564,16 @@ impl Prefix {
             Prefix::Idempotency => bytes.push(table::IDEMPOTENCY),
             Prefix::Changes => bytes.push(table::CHANGES),
             Prefix::Webhooks => bytes.push(table::WEBHOOK),
+            Prefix::MediaUsers(media) => {
+                bytes.push(table::MEDIA_USER);
+                bytes.extend(media.as_u128().to_be_bytes());
+            }
+            Prefix::FileOwners(hash) => {
+                bytes.push(table::FILE_OWNER);
+                bytes.extend(hash);
+            }
+            Prefix::AllFileOwners => bytes.push(table::FILE_OWNER),
+            Prefix::FileRemovals => bytes.push(table::FILE_REMOVAL),
         }
         bytes
     }

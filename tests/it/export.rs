@@ -326,6 +326,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
         folder: folder.path().to_owned(),
         admin_token: Some(ADMIN.to_owned()),
         video_hosts: Vec::new(),
+        public_url: None,
         store_cache_bytes: 1 << 20,
         index: bindery_index::Options::default(),
         query_timeout: Duration::from_secs(10),

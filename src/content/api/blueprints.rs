@@ -66,7 +66,8 @@ impl Replacement {
         let Replacement { content, access, slug, mode, force } = self;
         let (body, admitted) = content.read_body(body, json::parse).await?;
         content.checked(|| content.check_changeable(&slug, &body, mode)).await?;
-        let definition = Definition::parse_for(&slug, body)?;
+        let kind = content.state().collection(&slug)?.blueprint.kind;
+        let definition = Definition::parse_for(&slug, kind, body)?;
         drop(admitted);
         if mode == Mode::DryRun {
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, definition, force));

@@ -11,7 +11,7 @@ use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
 use crate::api::resources::{ResourceWriter, only};
-use crate::command::{Extent, Item, Outcome, Publication, Update, WrittenResource};
+use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update, WrittenResource};
 use crate::data::version::IfMatch;
 use crate::data::visibility::Visibility;
 use crate::handle::Content;
@@ -91,6 +91,9 @@ impl ResourceWriter {
             let attributes: Map<String, Value> = attributes.map(|(field, value)| (field.slug.clone(), value)).collect();
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
             let copy = body::copy_of(preparation, attributes, Extent::Partial, value::Relations::Ids);
+            // A working copy has no file of its own.
+            let system = if blueprint.working_copy { SystemValues::Ignored } else { SystemValues::Set };
+            let copy = CopyDraft { system, ..copy };
             Ok(Item::Update(Box::new(Update {
                 id,
                 copy: Some(copy),

@@ -199,7 +199,10 @@ impl<'a> Effects<'a> {
                     | Key::Unique { .. }
                     | Key::Idempotency { .. }
                     | Key::Changes(_)
-                    | Key::WebhookProgress(_),
+                    | Key::WebhookProgress(_)
+                    | Key::MediaUser { .. }
+                    | Key::FileOwner { .. }
+                    | Key::FileRemoval(_),
                     _,
                 ) => {}
             }

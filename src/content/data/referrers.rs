@@ -32,7 +32,12 @@ pub(crate) fn referring_to<'a>(state: &'a State, slug: &str) -> impl Iterator<It
 impl<'a> Referrer<'a> {
     /// Keeps only the fields with this `on_delete` setting; `None` if there are none.
     pub(crate) fn with(&self, on_delete: OnDelete) -> Option<Referrer<'a>> {
-        let has = |field: &&Field| field.field_type.relation().is_some_and(|relation| relation.on_delete == on_delete);
+        self.whose(|effect| effect == on_delete)
+    }
+
+    /// Keeps only the fields whose `on_delete` setting meets a condition; `None` if there are none.
+    pub(crate) fn whose(&self, meets: impl Fn(OnDelete) -> bool) -> Option<Referrer<'a>> {
+        let has = |field: &&Field| field.field_type.relation().is_some_and(|relation| meets(relation.on_delete));
         let fields: Vec<&Field> = self.fields.iter().copied().filter(has).collect();
         (!fields.is_empty()).then_some(Referrer { collection: self.collection, fields })
     }

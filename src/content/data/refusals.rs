@@ -93,6 +93,15 @@ pub(crate) fn not_deletable(blueprint: &Blueprint) -> Error {
     singular(blueprint, "it cannot be deleted")
 }
 
+/// Returns `VALIDATION_FAILED` for the creation of a media resource without a file.
+pub(crate) fn needs_upload(blueprint: &Blueprint) -> Error {
+    let slug = &blueprint.slug;
+    let text = format!(
+        "`{slug}` is a blueprint of the kind `media`: its resources are created with their files, by `POST /v2/media/{slug}`"
+    );
+    Error::new(Code::ValidationFailed, text)
+}
+
 fn singular(blueprint: &Blueprint, what: &str) -> Error {
     let slug = &blueprint.slug;
     Error::new(Code::SingularResource, format!("`{slug}` is a singular blueprint with exactly one resource: {what}"))
@@ -173,6 +182,19 @@ pub(crate) fn still_referred_to(count: u64, named: Vec<ResourceId>) -> Error {
     let text =
         format!("{count} {who} to it by a relation whose `on_delete` is `restrict`; change or delete {them} first",);
     Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
+}
+
+/// Returns `CONFLICT` for the deletion of media that are used. `named` are the users that the writer may see.
+pub(crate) fn media_in_use(count: u64, named: Vec<ResourceId>) -> Error {
+    let (who, them) = if count == 1 { ("resource uses", "it") } else { ("resources use", "them") };
+    let text = format!("{count} {who} this file, by a relation or its address; change or delete {them} first");
+    Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
+}
+
+/// Returns `OVERLOADED` for a write that names a file which is just being removed.
+pub(crate) fn file_is_being_removed() -> Error {
+    let text = "no resource had this file any more, and it is just being removed; upload it again";
+    Error::new(Code::Overloaded, text)
 }
 
 /// Returns `CONFLICT` for the deletion of a resource that would remove too many values.

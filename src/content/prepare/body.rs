@@ -10,8 +10,8 @@ use bindery_query::{CopyKind, projection};
 use bindery_sanitize::Sanitizer;
 use serde_json::{Map, Value};
 
-use crate::command::{CopyDraft, Extent, Item, Publication, Update, WrittenValue};
-use crate::data::refusals::{needs_publish, no_second};
+use crate::command::{CopyDraft, Extent, Item, Publication, SystemValues, Update, WrittenValue};
+use crate::data::refusals::{needs_publish, needs_upload, no_second};
 use crate::data::version::IfMatch;
 
 /// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6).
@@ -33,6 +33,18 @@ pub(crate) fn create(preparation: Preparation<'_>, body: Value) -> Item {
     if preparation.blueprint.kind == BlueprintKind::Singular {
         return Item::Refused(no_second(preparation.blueprint));
     }
+    if preparation.blueprint.kind == BlueprintKind::Media {
+        return Item::Refused(needs_upload(preparation.blueprint));
+    }
+    create_any(preparation, body, |_| {})
+}
+
+/// Like [`create`], for a blueprint of any kind. `complete` may add values to the copy.
+pub(crate) fn create_any(
+    preparation: Preparation<'_>,
+    body: Value,
+    complete: impl FnOnce(&mut CopyDraft),
+) -> Item {
     let mut body = match into_object(body) {
         Ok(body) => body,
         Err(error) => return Item::Refused(error),
@@ -43,6 +55,7 @@ pub(crate) fn create(preparation: Preparation<'_>, body: Value) -> Item {
     match copy(preparation, &mut body, Extent::Whole, value::Relations::Ids, &mut errors) {
         Some(mut copy) => {
             copy.errors.append(errors);
+            complete(&mut copy);
             let published = match published {
                 Publication::At(date) => Some(date),
                 Publication::Keep | Publication::Draft | Publication::Now => None,
@@ -182,7 +195,15 @@ pub(crate) fn copy_of(
     let checked = value::check_attributes(blueprint, attributes, value::Options { sanitizer, relations });
     let columns = projection::project(blueprint, checked.values.iter().map(|(position, value)| (*position, value)));
     let values = checked.values.into_iter().map(|(position, value)| WrittenValue { position, value }).collect();
-    CopyDraft { variant, extent, values, columns, errors: checked.errors, sanitized: checked.sanitized }
+    CopyDraft {
+        variant,
+        extent,
+        values,
+        columns,
+        errors: checked.errors,
+        sanitized: checked.sanitized,
+        system: SystemValues::Sent,
+    }
 }
 
 /// Returns the errors for keys of a body that are neither known nor ignored.

@@ -8,7 +8,7 @@ use bindery_model::{json, value};
 use bindery_store::Store;
 use serde_json::{Map, Value};
 
-use crate::command::{CopyDraft, Extent, Item, Restoration};
+use crate::command::{CopyDraft, Extent, Item, Restoration, SystemValues};
 use crate::data::lookup::Lookup;
 use crate::data::records::Copy;
 use crate::data::refusals::not_in_trash;
@@ -58,7 +58,8 @@ fn draft_of(preparation: Preparation<'_>, copy: &Copy) -> Result<CopyDraft> {
     let values = blueprint.fields.iter().zip(copy.values(blueprint)?);
     let attributes: Map<String, Value> =
         values.filter(|(_, value)| !value.is_null()).map(|(field, value)| (field.slug.clone(), value)).collect();
-    Ok(body::copy_of(preparation, attributes, Extent::Whole, value::Relations::Ids))
+    let copy = body::copy_of(preparation, attributes, Extent::Whole, value::Relations::Ids);
+    Ok(CopyDraft { system: SystemValues::Set, ..copy })
 }
 
 /// Reads the body of a restoration: nothing, or `{"as_draft": true}`.

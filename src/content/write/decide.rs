@@ -10,6 +10,7 @@ mod decider;
 mod during_change;
 mod history;
 mod import;
+mod media;
 mod on_delete;
 mod relations;
 mod resource;

@@ -7,7 +7,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
-use bindery_store::{Counter, Key, Store, StoreWrite, WriteOp};
+use bindery_store::{Counter, Key, Prefix, Store, StoreWrite, WriteOp};
 use serde_json::Value;
 
 use crate::apply::{PreparedColumns, PreparedResults};
@@ -146,6 +146,21 @@ impl<'a> Overlay<'a> {
             Key::Resource { blueprint: of, id } if *of == blueprint => Some(*id),
             _ => None,
         })
+    }
+
+    /// Returns the notes of copies that name a media resource: those that are stored, and those of the group.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn media_users(&self, media: ResourceId) -> Result<Vec<Key>> {
+        let stored = self.store.scan(Prefix::MediaUsers(media)).map(|entry| entry.map(|(key, _)| key));
+        let mut keys = stored.collect::<std::result::Result<Vec<Key>, _>>().map_err(Error::internal)?;
+        let is_of_media = |key: &&Key| matches!(key, Key::MediaUser { media: of, .. } if *of == media);
+        keys.extend(self.values.keys().filter(is_of_media).cloned());
+        keys.sort_unstable();
+        keys.dedup();
+        keys.retain(|key| self.writes_of(key) != Some(false));
+        Ok(keys)
     }
 
     /// Makes the index read a resource again once the transaction is applied, with the operation `index_op`.

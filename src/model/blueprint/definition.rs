@@ -57,6 +57,7 @@ pub struct FieldDefinition {
     pub required: bool,
     pub unique: bool,
     pub field_type: FieldType,
+    pub is_system: bool,
 }
 
 /// A field of a definition that refers to a blueprint.
@@ -108,6 +109,7 @@ impl FieldDefinition {
             required: self.required,
             claims,
             field_type: self.field_type,
+            is_system: self.is_system,
         }
     }
 }

@@ -33,6 +33,8 @@ pub struct Field {
     pub claims: Option<u32>,
     /// The type with its settings.
     pub field_type: FieldType,
+    /// True if the server added the field, because the blueprint is of the kind `media`.
+    pub is_system: bool,
 }
 
 impl Field {

@@ -6,6 +6,7 @@ mod fields;
 mod keeping;
 mod search;
 mod settings;
+mod system;
 
 use std::collections::HashSet;
 
@@ -47,17 +48,17 @@ impl Definition {
     ///
     /// `VALIDATION_FAILED` with all errors by path.
     pub fn parse(body: Value) -> Result<Definition> {
-        read(body, None, BodyReader::with_limits())
+        read(body, &Source::New)
     }
 
-    /// Reads the body for the existing blueprint with this slug. The slug cannot change: the body may leave it out or
-    /// repeat it.
+    /// Reads the body for the existing blueprint with this slug and kind. The slug cannot change: the body may leave it out
+    /// or repeat it.
     ///
     /// # Errors
     ///
     /// The errors of [`Definition::parse`].
-    pub fn parse_for(slug: &str, body: Value) -> Result<Definition> {
-        read(body, Some(slug), BodyReader::with_limits())
+    pub fn parse_for(slug: &str, kind: BlueprintKind, body: Value) -> Result<Definition> {
+        read(body, &Source::Existing { slug, kind })
     }
 
     /// Reads a stored definition. Limits are not checked: the definition may be from a version with other limits.
@@ -66,11 +67,26 @@ impl Definition {
     ///
     /// The errors of [`Definition::parse`].
     pub(super) fn parse_stored(body: Value) -> Result<Definition> {
-        read(body, None, BodyReader::default())
+        read(body, &Source::Stored)
     }
 }
 
-fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Result<Definition> {
+/// The origin of a definition.
+enum Source<'a> {
+    /// The body of a request for a new blueprint.
+    New,
+    /// The body of a request for the blueprint with this slug and kind.
+    Existing { slug: &'a str, kind: BlueprintKind },
+    /// The store.
+    Stored,
+}
+
+fn read(body: Value, source: &Source<'_>) -> Result<Definition> {
+    let (existing_slug, existing_kind, mut reader) = match source {
+        Source::New => (None, BlueprintKind::Resource, BodyReader::with_limits()),
+        Source::Existing { slug, kind } => (Some(*slug), *kind, BodyReader::with_limits()),
+        Source::Stored => (None, BlueprintKind::Resource, BodyReader::default()),
+    };
     let Value::Object(mut body) = body else {
         let text = format!("the body must be a JSON object with `name` and `fields`, not {}", describe(&body));
         return Err(Error::new(Code::ValidationFailed, text));
@@ -87,7 +103,13 @@ fn read(body: Value, existing_slug: Option<&str>, mut reader: BodyReader) -> Res
     let working_copy = reader.flag(body.shift_remove("working_copy"), "working_copy");
     let trash = keeping::trash(body.shift_remove("trash"), &mut reader);
     let history = keeping::history(body.shift_remove("history"), &mut reader);
-    let fields = fields::read(body.shift_remove("fields"), &mut reader);
+    let mut fields = fields::read(body.shift_remove("fields"), &mut reader);
+    // The system fields of a stored blueprint stay as they are: this version may have others.
+    if !matches!(source, Source::Stored)
+        && let Some(fields) = &mut fields
+    {
+        system::settle(kind.unwrap_or(existing_kind), fields, &mut reader);
+    }
     body.retain(|key, _| !RESPONSE_KEYS.contains(&key.as_str()));
     reader.unknown_keys("", &body, &KEYS);
     check_field_names(record_title.as_deref(), seo.as_ref(), fields.as_deref(), &mut reader);

@@ -188,7 +188,7 @@ fn seo_to_json(seo: &Seo) -> Value {
 }
 
 fn field_to_json(field: &Field) -> Value {
-    json!({
+    let mut json = json!({
         "name": field.name,
         "slug": field.slug,
         "type": field.field_type.name(),
@@ -196,7 +196,11 @@ fn field_to_json(field: &Field) -> Value {
         "required": field.required,
         "unique": field.claims.is_some(),
         "settings": settings_to_json(&field.field_type),
-    })
+    });
+    if field.is_system {
+        json["system"] = true.into();
+    }
+    json
 }
 
 fn settings_to_json(field_type: &FieldType) -> Value {

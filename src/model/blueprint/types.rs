@@ -25,7 +25,7 @@ pub struct Blueprint {
     pub slug: String,
     /// The label.
     pub name: String,
-    /// Resource, singular or read-only.
+    /// Resource, singular, read-only or media.
     pub kind: BlueprintKind,
     /// True if readers see a publication only once its date has come.
     pub scheduled: bool,
@@ -56,7 +56,7 @@ pub struct Blueprint {
     pub updated_at: Millis,
 }
 
-/// The three kinds of blueprints (`API.md` 2.3).
+/// The kinds of blueprints (`API.md` 2.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlueprintKind {
     /// A blueprint with any number of resources.
@@ -65,6 +65,8 @@ pub enum BlueprintKind {
     Singular,
     /// A blueprint with any number of resources, which the dashboard does not edit.
     Readonly,
+    /// A blueprint whose resources are files (`API.md` 4.24).
+    Media,
 }
 
 /// One variant of a blueprint (`API.md` 2.5).
@@ -179,7 +181,8 @@ impl HistorySettings {
 
 impl BlueprintKind {
     /// All kinds.
-    pub const ALL: [BlueprintKind; 3] = [BlueprintKind::Resource, BlueprintKind::Singular, BlueprintKind::Readonly];
+    pub const ALL: [BlueprintKind; 4] =
+        [BlueprintKind::Resource, BlueprintKind::Singular, BlueprintKind::Readonly, BlueprintKind::Media];
 
     /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
@@ -187,6 +190,7 @@ impl BlueprintKind {
             BlueprintKind::Resource => "resource",
             BlueprintKind::Singular => "singular_resource",
             BlueprintKind::Readonly => "readonly_resource",
+            BlueprintKind::Media => "media",
         }
     }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::relation::{self, Relations};
 use super::{address, choice, html, numeric, text, url};
-use crate::blueprint::{Field, FieldType};
+use crate::blueprint::{Field, FieldType, SystemField};
 use crate::sent::describe;
 
 /// The context that a check needs in addition to the field.
@@ -52,6 +52,9 @@ pub(super) fn check_noting(
         FieldType::Boolean if value.is_boolean() => Ok(value),
         FieldType::Boolean => Err(format!("must be true or false, not {}", describe(&value))),
         FieldType::Color => text::color(value),
+        FieldType::Number if field.is_system && SystemField::is_focal(&field.slug) => {
+            numeric::duration(&value, Some(0.0), Some(1.0))
+        }
         FieldType::Number => numeric::number(&value),
         FieldType::Money { currencies, .. } => return numeric::money(value, currencies),
         FieldType::Date => text::date(value),
@@ -69,7 +72,8 @@ pub(super) fn check_noting(
 pub fn accepts(field_type: FieldType, value: &Value) -> bool {
     static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
     let (name, slug, description) = (String::new(), String::new(), None);
-    let field = Field { number: 1, since: 1, name, slug, description, required: false, claims: None, field_type };
+    let (required, claims, is_system) = (false, None, false);
+    let field = Field { number: 1, since: 1, name, slug, description, required, claims, field_type, is_system };
     check(&field, value.clone(), Options { sanitizer: &SANITIZER, relations: Relations::Ids }).is_ok()
 }
 

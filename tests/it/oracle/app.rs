@@ -107,6 +107,7 @@ fn options(folder: &Path) -> ContentOptions {
         folder: folder.join("data"),
         admin_token: Some(ADMIN.to_owned()),
         video_hosts: vec!["www.youtube.com".to_owned()],
+        public_url: None,
         store_cache_bytes: 16 << 20,
         index: bindery_index::Options::tiny(),
         query_timeout: std::time::Duration::from_secs(10),

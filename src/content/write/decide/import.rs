@@ -11,6 +11,7 @@ use super::decider::{Decider, Edit, Promise, Relations, RequiredFieldRule, Updat
 use crate::command::{ImportItem, Item, ItemOutcome, MissingTargets};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Meta, decode_id, encode_id};
+use crate::data::refusals::needs_upload;
 use crate::prepare::import_order::{given_names, targets_of};
 use crate::write::overlay::Savepoint;
 
@@ -223,6 +224,7 @@ impl Decider<'_, '_> {
         let blueprint = self.blueprint.number;
         let (id, before) = match self.find_imported(item)? {
             Some((id, meta)) => (id, Some(meta)),
+            None if self.blueprint.kind == BlueprintKind::Media => return Err(needs_upload(self.blueprint)),
             None => (self.id_for_import(item)?, None),
         };
         let (number, now) = (self.overlay.number, self.overlay.now);

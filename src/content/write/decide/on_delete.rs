@@ -12,12 +12,15 @@ use bindery_model::id::ResourceId;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit, WrittenCopy};
+use super::media::AddressUsers;
 use crate::command::{Command, Item};
 use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
 use crate::data::records::render_attributes;
 use crate::data::referrers::{Referrer, referring_to};
-use crate::data::refusals::{CONFLICT_IDS, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify};
+use crate::data::refusals::{
+    CONFLICT_IDS, media_in_use, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify,
+};
 use crate::data::state::{Collection, State};
 use crate::data::visibility::Visibility;
 
@@ -34,6 +37,9 @@ pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     let Command::Write(write) = command else { return false };
     let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
     let is_noted = write.blueprint.trash.is_some();
+    if write.blueprint.kind == BlueprintKind::Media {
+        return write.items.iter().any(is_deletion);
+    }
     let is_kept = |referring: Referrer<'_>| {
         !is_noted && referring.with(OnDelete::Restrict).is_none() && referring.with(OnDelete::Nullify).is_none()
     };
@@ -124,18 +130,45 @@ impl<'a> Decider<'a, '_> {
     }
 
     fn check_restricted(&mut self, id: ResourceId) -> Result<()> {
+        let is_media = self.blueprint.kind == BlueprintKind::Media;
         let (mut count, mut named) = (0, Vec::new());
+        // Media that are used by address. A resource that also relates to them counts once.
+        let mut users = if is_media { self.address_users(id)? } else { AddressUsers::default() };
         for referring in referring_to(self.context.state, &self.blueprint.slug) {
-            let Some(referring) = referring.with(OnDelete::Restrict) else { continue };
+            // Nobody wants a page without its picture, so media are kept by relations that say nothing else.
+            let restricts = |effect| effect == OnDelete::Restrict || is_media && effect == OnDelete::Keep;
+            let Some(referring) = referring.whose(restricts) else { continue };
             let blueprint = &referring.collection.blueprint;
             let found = referring.find(id, &Filter::All)?;
             let gone = self.no_longer(&referring, &found, id)?;
+            users.users.retain(|(number, user)| *number != blueprint.number || !found.contains(user.as_u128()));
             count += found.total() - gone.len() as u64;
             let visibility = Visibility::of_writer(self.access, blueprint, self.overlay.now);
             let visible = referring.find(id, &visibility.filter())?.first(CONFLICT_IDS + gone.len());
             named.extend(visible.into_iter().map(|hit| ResourceId::from_u128(hit.id)).filter(|id| !gone.contains(id)));
         }
-        if count == 0 { Ok(()) } else { Err(still_referred_to(count, named)) }
+        count += users.users.len() as u64;
+        for (blueprint, user) in users.users.into_iter().take(CONFLICT_IDS) {
+            if self.may_name(blueprint, user)? {
+                named.push(user);
+            }
+        }
+        match count {
+            0 => {
+                users.obsolete.into_iter().for_each(|key| self.overlay.remove(key));
+                Ok(())
+            }
+            _ if is_media => Err(media_in_use(count, named)),
+            _ => Err(still_referred_to(count, named)),
+        }
+    }
+
+    /// Returns whether an error may name a resource to the writer.
+    fn may_name(&self, blueprint: u32, id: ResourceId) -> Result<bool> {
+        let Some(collection) = self.context.state.numbered(blueprint) else { return Ok(false) };
+        let visibility = Visibility::of_writer(self.access, &collection.blueprint, self.overlay.now);
+        let meta = self.overlay.meta(blueprint, id)?;
+        Ok(meta.is_some_and(|meta| visibility.shows(meta.published)))
     }
 
     /// Returns the found resources that no longer refer to `id` once the items before this one are applied, and `id`

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use super::decider::{Decider, Edit, Relations, RequiredFieldRule, RestoredFrom, UpdatedAtSource, WrittenCopy};
 use super::history::NotedWrite;
-use crate::command::{CopyDraft, Effect, Extent, Update, WrittenResource};
+use crate::command::{CopyDraft, Effect, Extent, SystemValues, Update, WrittenResource};
 use crate::data::changes::ChangeOp;
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
@@ -182,7 +182,8 @@ impl Decider<'_, '_> {
     ) -> Result<Relations> {
         let mut relations = Relations::Resolved;
         let mut refused = FieldErrors::new();
-        for draft in copies {
+        let copies = self.with_system_values(edit, copies)?;
+        for draft in copies.iter() {
             let variant = draft.variant;
             let current = match &edit.before {
                 Some(meta) => self.overlay.values_of(self.blueprint, edit.id, meta, variant)?,
@@ -190,7 +191,7 @@ impl Decider<'_, '_> {
             };
             let (mut values, mut columns) = merge(self.blueprint, current.as_deref(), draft);
             let mut copy_errors = draft.errors.clone();
-            if requires == RequiredFieldRule::Values {
+            if requires == RequiredFieldRule::Values && draft.system != SystemValues::SetAlone {
                 let missing = value::required_errors(self.blueprint, &values);
                 copy_errors.append_new(missing);
             }
@@ -264,6 +265,7 @@ impl Decider<'_, '_> {
             if let Some(old) = after.set_copy(version) {
                 self.overlay.supersede(blueprint, id, old);
             }
+            self.note_media_users(id, variant, &attributes);
             let record = Copy { revision: self.blueprint.revision, attributes: attributes.into() };
             self.overlay.put(version.key(blueprint, id), record.encode());
             self.overlay.note_columns(id, variant, columns);

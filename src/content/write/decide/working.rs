@@ -17,8 +17,9 @@ use serde_json::{Map, Value};
 
 use super::decider::{Decider, Edit, RequiredFieldRule};
 use super::history::NotedWorkingWrite;
+use super::media::system_errors_of_working;
 use crate::command::{
-    CopyDraft, Effect, Extent, PublicationMoment, Update, WorkingPublication, WrittenResource, WrittenValue,
+    CopyDraft, Effect, Extent, PublicationMoment, SystemValues, Update, WorkingPublication, WrittenResource, WrittenValue,
 };
 use crate::data::changes::ChangeOp;
 use crate::data::history::HistoryOf;
@@ -54,8 +55,10 @@ impl Decider<'_, '_> {
         before: Meta,
     ) -> Result<WrittenResource> {
         let (id, variant) = (update.id, draft.variant);
+        let live = self.live_values(id, &before, variant)?;
         let mut errors = update.errors.clone();
         errors.append(draft.errors.clone());
+        errors.append(system_errors_of_working(self.blueprint, draft, &live));
         if !errors.is_empty() {
             return Err(Error::validation(value::in_field_order(self.blueprint, errors)));
         }
@@ -63,10 +66,10 @@ impl Decider<'_, '_> {
         if let Some(schedule) = existing.as_ref().and_then(|working| working.schedule.as_ref()) {
             return Err(is_planned(schedule.at));
         }
-        let live = self.live_values(id, &before, variant)?;
         let mut working = existing.clone().unwrap_or_else(|| WorkingCopy::begin(self.overlay.now));
         working.retain_known(self.blueprint);
-        for (position, field) in self.blueprint.fields.iter().enumerate() {
+        let fields = self.blueprint.fields.iter().enumerate();
+        for (position, field) in fields.filter(|(_, field)| !field.is_system) {
             let value = match draft.values.iter().find(|written| written.position == position) {
                 Some(written) => written.value.clone(),
                 None if draft.extent == Extent::Whole => Value::Null,
@@ -268,8 +271,10 @@ impl Decider<'_, '_> {
             working.schedule = None;
             let version = CopyVersion { variant: working_variant(variant), number: self.overlay.number };
             edit.after.copies.push(version);
-            let record = working.encode(self.blueprint)?.encode();
-            edit.puts.push((version.key(self.blueprint.number, edit.id), record));
+            let record = working.encode(self.blueprint)?;
+            let users = self.media_users(edit.id, version.variant, &record.attributes);
+            edit.puts.extend(users.map(|key| (key, Vec::new())));
+            edit.puts.push((version.key(self.blueprint.number, edit.id), record.encode()));
         }
         Ok(())
     }
@@ -328,7 +333,8 @@ impl Decider<'_, '_> {
         }
         let columns = projection::project(self.blueprint, values.iter().map(|value| (value.position, &value.value)));
         let sanitized = value::FieldRemovals::default();
-        CopyDraft { variant, extent: Extent::Partial, values, columns, errors, sanitized }
+        let system = SystemValues::Ignored;
+        CopyDraft { variant, extent: Extent::Partial, values, columns, errors, sanitized, system }
     }
 
     /// Returns the working copy of a variant, if there is one.
@@ -365,7 +371,9 @@ impl Decider<'_, '_> {
             Some(working) => {
                 let version = CopyVersion { variant: number, number: self.overlay.number };
                 meta.set_copy(version);
-                self.overlay.put(version.key(blueprint, id), working.encode(self.blueprint)?.encode());
+                let record = working.encode(self.blueprint)?;
+                self.note_media_users(id, number, &record.attributes);
+                self.overlay.put(version.key(blueprint, id), record.encode());
             }
         }
         if let Some(before) = before.filter(|before| meta.copy(number) != Some(*before)) {

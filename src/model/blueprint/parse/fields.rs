@@ -53,6 +53,7 @@ impl FieldsReader<'_> {
         let description = self.reader.text(object.shift_remove("description"), &format!("{path}.description"));
         let required = self.reader.flag(object.shift_remove("required"), &format!("{path}.required"));
         let unique = self.reader.flag(object.shift_remove("unique"), &format!("{path}.unique"));
+        let is_system = self.reader.flag(object.shift_remove("system"), &format!("{path}.system"));
         let type_name = self.type_name(object.shift_remove("type"), &format!("{path}.type"));
         let settings = object.shift_remove("settings");
         let settings_path = format!("{path}.settings");
@@ -71,7 +72,7 @@ impl FieldsReader<'_> {
         }
         // A field of an unknown type still has a slug, which `record_title` and `seo` may name.
         let field_type = field_type.unwrap_or(FieldType::Text);
-        Some(FieldDefinition { name, slug, description, required, unique, field_type })
+        Some(FieldDefinition { name, slug, description, required, unique, field_type, is_system })
     }
 
     fn slug(&mut self, value: Option<Value>, name: &str, path: &str) -> String {

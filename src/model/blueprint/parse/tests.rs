@@ -6,7 +6,7 @@ use super::*;
 use crate::blueprint::definition::RelationDefinition;
 use crate::blueprint::field::{DurationUnit, FieldType};
 use crate::blueprint::slug::slug_from_name;
-use crate::blueprint::types::{HistorySettings, TrashSettings};
+use crate::blueprint::types::{BlueprintKind, HistorySettings, TrashSettings};
 
 #[track_caller]
 fn error_paths(body: Value) -> Vec<String> {
@@ -150,9 +150,9 @@ fn keys_that_only_responses_contain_are_ignored() {
 #[test]
 fn the_slug_of_an_existing_blueprint_cannot_change() {
     let body = |slug: &str| json!({"name": "New name", "slug": slug, "fields": []});
-    assert_eq!(Definition::parse_for("a", body("a")).unwrap().slug, "a");
-    assert_eq!(Definition::parse_for("a", json!({"name": "New name", "fields": []})).unwrap().slug, "a");
-    assert_eq!(Definition::parse_for("a", body("b")).unwrap_err().fields[0].0, "slug");
+    assert_eq!(Definition::parse_for("a", BlueprintKind::Resource, body("a")).unwrap().slug, "a");
+    assert_eq!(Definition::parse_for("a", BlueprintKind::Resource, json!({"name": "New name", "fields": []})).unwrap().slug, "a");
+    assert_eq!(Definition::parse_for("a", BlueprintKind::Resource, body("b")).unwrap_err().fields[0].0, "slug");
 }
 
 #[test]
@@ -203,4 +203,39 @@ fn trash_and_history_are_off_unless_they_are_given_and_have_bounds() {
     ] {
         assert_eq!(error_paths(with(key, value.clone())), paths, "{key}: {value}");
     }
+}
+
+#[test]
+fn a_media_blueprint_has_the_system_fields_first_and_only_the_server_defines_them() {
+    let body = |fields: Value| json!({"name": "Media", "kind": "media", "record_title": "file_name", "fields": fields});
+    let alt = json!({"name": "alt", "type": "text"});
+    let definition = Definition::parse(body(json!([alt]))).unwrap();
+    let slugs: Vec<&str> = definition.fields.iter().map(|field| field.slug.as_str()).collect();
+    let system = [
+        "file_name", "mime", "bytes", "width", "height", "hash", "url", "placeholder", "focal_x", "focal_y",
+    ];
+    assert_eq!(slugs[..10], system);
+    assert_eq!(slugs[10..], ["alt"]);
+
+    let blueprint = crate::blueprint::Blueprint::create(definition.clone(), 1, 0);
+    let answered = crate::blueprint::render::to_json(&blueprint);
+    assert_eq!(answered["fields"][0]["system"], json!(true));
+    assert_eq!(answered["fields"][10].get("system"), None);
+    assert_eq!(Definition::parse(answered.clone()).unwrap(), definition);
+    let mut without_kind = answered.clone();
+    without_kind.as_object_mut().unwrap().shift_remove("kind");
+    let again = Definition::parse_for("media", BlueprintKind::Media, without_kind).unwrap();
+    assert_eq!(again.fields, definition.fields);
+    let stored = crate::blueprint::render::decode(&crate::blueprint::render::encode(&blueprint)).unwrap();
+    assert_eq!(stored, blueprint);
+
+    let mut renamed = answered;
+    renamed["fields"][0]["name"] = json!("Other");
+    assert_eq!(error_paths(renamed), ["fields.0.slug"]);
+    assert_eq!(error_paths(body(json!([{"name": "url", "type": "text"}]))), ["fields.0.slug"]);
+    let marked = json!([{"name": "a", "type": "text", "system": true}]);
+    assert_eq!(error_paths(body(marked.clone())), ["fields.0.system"]);
+    assert_eq!(error_paths(json!({"name": "A", "fields": marked})), ["fields.0.system"]);
+    let plain = json!({"name": "A", "fields": [{"name": "url", "type": "text"}]});
+    assert_eq!(Definition::parse(plain).unwrap().fields.len(), 1);
 }

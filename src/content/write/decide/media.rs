@@ -1,0 +1,209 @@
+//! Media resources (`API.md` 4.24): their system fields, the files that they name, and who uses them by address.
+//!
+//! All variants have the same system fields. So a write that changes one of them writes all variants.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use bindery_index::variant_of_working;
+use bindery_model::blueprint::{Blueprint, BlueprintKind, SystemField};
+use bindery_model::error::{FieldErrors, Result};
+use bindery_model::id::ResourceId;
+use bindery_model::media::{media_ids_in, media_url, media_version};
+use bindery_query::projection;
+use bindery_store::Key;
+use serde_json::Value;
+
+use super::decider::{Decider, Edit};
+use crate::command::{CopyDraft, Extent, SystemValues, WrittenValue};
+use crate::data::files::parse_hash;
+use crate::data::lookup::Lookup;
+use crate::data::media_users::NotedCopy;
+use crate::data::refusals::file_is_being_removed;
+
+/// The most notes of uses that a deletion compares with what is stored. Beyond them a note counts as a use.
+const MAX_COMPARED: usize = 1_000;
+
+/// The resources that use a media resource by address.
+#[derive(Default)]
+pub(super) struct AddressUsers {
+    /// Those that the index may not name as well, with the numbers of their blueprints.
+    pub(super) users: Vec<(u32, ResourceId)>,
+    /// Notes of uses that do not exist any more.
+    pub(super) obsolete: Vec<Key>,
+}
+
+/// The values of all system fields, in the order of [`SystemField::ALL`].
+type Values = [Value; SystemField::ALL.len()];
+
+impl Decider<'_, '_> {
+    /// Returns the drafts of a write with the system fields that the resource has afterwards, and a draft for each other copy
+    /// that lacks them. Notes the file in the edit if it is another one than before.
+    ///
+    /// # Errors
+    /// `OVERLOADED` while the file is being removed, `INTERNAL` if the store fails.
+    pub(super) fn with_system_values<'c>(
+        &self,
+        edit: &mut Edit,
+        copies: &'c [CopyDraft],
+    ) -> Result<Cow<'c, [CopyDraft]>> {
+        if self.blueprint.kind != BlueprintKind::Media {
+            return Ok(Cow::Borrowed(copies));
+        }
+        let before = self.system_values_of(edit)?;
+        let mut after = before.clone();
+        let mut drafts = copies.to_vec();
+        for draft in &mut drafts {
+            take_system_values(self.blueprint, draft, &before, &mut after);
+        }
+        let [name, _, _, _, _, hash, url, _, x, y] = &mut after;
+        if let (Some(name), Some(hash)) = (name.as_str(), hash.as_str()) {
+            *url = media_url(edit.id, name, &media_version(hash, x, y)).into();
+        }
+        let has_copy = |variant: u16| edit.before.as_ref().is_some_and(|meta| meta.copy(variant).is_some());
+        for variant in self.blueprint.variant_numbers() {
+            let is_written = drafts.iter().any(|draft| draft.variant == variant);
+            if !is_written && (after != before || !has_copy(variant)) {
+                drafts.push(CopyDraft {
+                    variant,
+                    extent: Extent::Partial,
+                    values: Vec::new(),
+                    columns: Vec::new(),
+                    errors: FieldErrors::new(),
+                    sanitized: Default::default(),
+                    system: SystemValues::SetAlone,
+                });
+            }
+        }
+        drafts.iter_mut().for_each(|draft| set_system_values(self.blueprint, draft, &after));
+        self.note_file(edit, &before, &after)?;
+        Ok(Cow::Owned(drafts))
+    }
+
+    /// Returns the values that the resource of an edit has before it.
+    fn system_values_of(&self, edit: &Edit) -> Result<Values> {
+        let mut system = Values::default();
+        let Some(meta) = &edit.before else { return Ok(system) };
+        // If all variants were replaced, the copies of the former ones still name the file.
+        let known = meta.known_copies(self.blueprint).into_iter();
+        let live = meta.copies.iter().copied().filter(|version| variant_of_working(version.variant).is_none());
+        let Some(version) = known.chain(live).next() else { return Ok(system) };
+        let mut values = self.overlay.values(self.blueprint, edit.id, version)?;
+        for (field, value) in SystemField::ALL.into_iter().zip(&mut system) {
+            *value = self.blueprint.position_of(field).map_or(Value::Null, |position| values[position].take());
+        }
+        Ok(system)
+    }
+
+    fn note_file(&self, edit: &mut Edit, before: &Values, after: &Values) -> Result<()> {
+        let hash = |values: &Values| values[SystemField::Hash as usize].as_str().and_then(parse_hash);
+        let Some(new) = hash(after).filter(|new| hash(before) != Some(*new)) else { return Ok(()) };
+        if self.overlay.get(&Key::FileRemoval(new))?.is_some() {
+            return Err(file_is_being_removed());
+        }
+        let owner = Key::FileOwner { hash: new, blueprint: self.blueprint.number, id: edit.id };
+        edit.puts.push((owner, Vec::new()));
+        Ok(())
+    }
+
+    /// Notes the media whose addresses a copy contains. `attributes` is its JSON text.
+    pub(super) fn note_media_users(&mut self, id: ResourceId, variant: u16, attributes: &str) {
+        let users: Vec<Key> = self.media_users(id, variant, attributes).collect();
+        for user in users {
+            self.overlay.put(user, Vec::new());
+        }
+    }
+
+    /// Returns the notes of the media whose addresses a copy contains.
+    pub(super) fn media_users(&self, id: ResourceId, variant: u16, attributes: &str) -> impl Iterator<Item = Key> + use<> {
+        let blueprint = self.blueprint.number;
+        let others = media_ids_in(attributes).into_iter().filter(move |media| *media != id);
+        others.map(move |media| Key::MediaUser { media, blueprint, id, variant })
+    }
+
+    /// Returns the resources that use a media resource by address, as the items before this one left them.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(super) fn address_users(&self, media: ResourceId) -> Result<AddressUsers> {
+        let mut found = AddressUsers::default();
+        let mut seen = HashSet::new();
+        for (n_compared, key) in self.overlay.media_users(media)?.into_iter().enumerate() {
+            let Key::MediaUser { blueprint, id, variant, .. } = key else { continue };
+            let is_used = n_compared >= MAX_COMPARED || self.is_used_in(media, NotedCopy { blueprint, id, variant })?;
+            if !is_used {
+                found.obsolete.push(key);
+            } else if seen.insert((blueprint, id)) {
+                found.users.push((blueprint, id));
+            }
+        }
+        Ok(found)
+    }
+
+    fn is_used_in(&self, media: ResourceId, copy: NotedCopy) -> Result<bool> {
+        let Some(collection) = self.context.state.numbered(copy.blueprint) else { return Ok(false) };
+        let Some(meta) = self.overlay.meta(copy.blueprint, copy.id)? else { return Ok(false) };
+        let public_url = self.context.public_url;
+        let fields = copy.fields_using(&*self.overlay, &collection.blueprint, &meta, media, public_url)?;
+        Ok(!fields.is_empty())
+    }
+}
+
+/// Moves the values of system fields out of a draft, into `after` as far as they may be set. `before` are the present ones.
+fn take_system_values(blueprint: &Blueprint, draft: &mut CopyDraft, before: &Values, after: &mut Values) {
+    let sent = draft.values.extract_if(.., |written| blueprint.fields[written.position].is_system);
+    for WrittenValue { position, value } in sent.collect::<Vec<_>>() {
+        let columns = projection::project(blueprint, [(position, &value)]);
+        draft.columns.retain(|(column, _)| columns.iter().all(|(own, _)| own != column));
+        let Some(field) = blueprint.fields[position].system() else { continue };
+        match draft.system {
+            SystemValues::Ignored => {}
+            SystemValues::Sent if !field.is_writable() => {
+                if !is_same(field, &value, &before[field as usize]) {
+                    draft.errors.push((field.slug().to_owned(), vec![UNCHANGEABLE.to_owned()]));
+                }
+            }
+            SystemValues::Sent | SystemValues::Set | SystemValues::SetAlone => after[field as usize] = value,
+        }
+    }
+}
+
+fn set_system_values(blueprint: &Blueprint, draft: &mut CopyDraft, values: &Values) {
+    for (field, value) in SystemField::ALL.into_iter().zip(values) {
+        let Some(position) = blueprint.position_of(field) else { continue };
+        draft.columns.extend(projection::project(blueprint, [(position, value)]));
+        draft.values.push(WrittenValue { position, value: value.clone() });
+    }
+}
+
+/// The message for a changed system field.
+pub(super) const UNCHANGEABLE: &str = "cannot be changed: only an upload sets it; leave it out, or send the present value";
+
+/// Returns whether a sent value is the present one. An address may be absolute.
+fn is_same(field: SystemField, sent: &Value, present: &Value) -> bool {
+    if sent == present {
+        return true;
+    }
+    let (SystemField::Url, Some(sent), Some(present)) = (field, sent.as_str(), present.as_str()) else { return false };
+    let host = sent.strip_suffix(present).and_then(|base| base.split_once("://")).map(|(_, host)| host);
+    host.is_some_and(|host| !host.is_empty() && !host.contains(['?', '#']))
+}
+
+/// Returns the errors of system fields that a write of a working copy would change.
+pub(super) fn system_errors_of_working(blueprint: &Blueprint, draft: &CopyDraft, live: &[Value]) -> FieldErrors {
+    let mut errors = FieldErrors::new();
+    if draft.system != SystemValues::Sent {
+        return errors;
+    }
+    for WrittenValue { position, value } in &draft.values {
+        let Some(field) = blueprint.fields[*position].system() else { continue };
+        if !is_same(field, value, &live[*position]) {
+            let text = match field.is_writable() {
+                true => "cannot be changed in a working copy; write it without `copy=working`",
+                false => UNCHANGEABLE,
+            };
+            errors.push((field.slug().to_owned(), vec![text.to_owned()]));
+        }
+    }
+    errors
+}
