@@ -1,0 +1,216 @@
+//! Threads that decode and encode pictures, at a low priority, so that requests are answered first. Bounds the pictures
+//! that wait, and the memory of those in work. Must not know what is done with the pictures.
+
+use std::any::Any;
+use std::collections::VecDeque;
+use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::oneshot;
+
+use crate::error::MediaError;
+
+/// The sum of the memory that all pictures in work may take. One picture alone must not need more.
+pub(crate) const MEMORY_BYTES: u64 = 512 * 1024 * 1024;
+
+/// The number of pictures of one class that may wait for a thread.
+const MAX_WAITING: usize = 128;
+
+/// A picture that has waited this long is refused: its client has probably left.
+const MAX_WAIT: Duration = Duration::from_secs(30);
+
+/// The kind of work. Uploads go first: an editor waits for each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Upload,
+    Rendition,
+}
+
+/// The threads. They end when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Workers {
+    queue: Arc<Queue>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+    memory: Memory,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    uploads: VecDeque<Job>,
+    renditions: VecDeque<Job>,
+    is_closed: bool,
+}
+
+struct Job {
+    since: Instant,
+    run: Box<dyn FnOnce(Start) + Send>,
+}
+
+impl std::fmt::Debug for Job {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job").field("since", &self.since).finish_non_exhaustive()
+    }
+}
+
+/// The reason for which a job is called.
+enum Start {
+    Work,
+    TooLate,
+}
+
+/// The memory that pictures in work have reserved.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    reserved: Mutex<u64>,
+    released: Condvar,
+}
+
+/// A reservation of memory, which ends when it is dropped.
+pub(crate) struct Reservation<'a> {
+    memory: &'a Memory,
+    bytes: u64,
+}
+
+impl Workers {
+    /// Starts the threads.
+    pub(crate) fn start() -> std::io::Result<Workers> {
+        let workers = Workers { queue: Arc::default() };
+        for number in 0..threads() {
+            let queue = Arc::clone(&workers.queue);
+            std::thread::Builder::new().name(format!("picture-{number}")).spawn(move || {
+                lower_priority();
+                work(&queue);
+            })?;
+        }
+        Ok(workers)
+    }
+
+    /// Runs work on one of the threads. A panic of a decoder becomes `BrokenPicture`.
+    ///
+    /// # Errors
+    /// `Busy` if too many wait, or if it waited too long; and the errors of the work.
+    pub(crate) async fn run<T: Send + 'static>(
+        &self,
+        class: Class,
+        work: impl FnOnce(&Memory) -> Result<T, MediaError> + Send + 'static,
+    ) -> Result<T, MediaError> {
+        let (reply, answer) = oneshot::channel();
+        let queue = Arc::downgrade(&self.queue);
+        let run = move |start: Start| {
+            let result = match (start, queue.upgrade()) {
+                // Nobody waits for the result any more.
+                _ if reply.is_closed() => return,
+                (Start::TooLate, _) => Err(MediaError::Busy),
+                (Start::Work, None) => Err(MediaError::Stopped),
+                (Start::Work, Some(queue)) => catch_unwind(AssertUnwindSafe(|| work(&queue.memory)))
+                    .unwrap_or_else(|panic| Err(MediaError::broken(message_of(&*panic)))),
+            };
+            let _ = reply.send(result);
+        };
+        self.queue.push(class, Job { since: Instant::now(), run: Box::new(run) })?;
+        answer.await.unwrap_or(Err(MediaError::Stopped))
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.queue.state.lock().is_closed = true;
+        self.queue.changed.notify_all();
+    }
+}
+
+impl Queue {
+    fn push(&self, class: Class, job: Job) -> Result<(), MediaError> {
+        let mut state = self.state.lock();
+        let waiting = match class {
+            Class::Upload => &mut state.uploads,
+            Class::Rendition => &mut state.renditions,
+        };
+        if waiting.len() >= MAX_WAITING {
+            return Err(MediaError::Busy);
+        }
+        waiting.push_back(job);
+        drop(state);
+        self.changed.notify_one();
+        Ok(())
+    }
+
+    /// Waits for the next job. Returns `None` when the threads shall end.
+    fn pop(&self) -> Option<Job> {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_closed {
+                return None;
+            }
+            if let Some(job) = state.uploads.pop_front().or_else(|| state.renditions.pop_front()) {
+                return Some(job);
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+}
+
+fn work(queue: &Queue) {
+    while let Some(job) = queue.pop() {
+        let start = if job.since.elapsed() > MAX_WAIT { Start::TooLate } else { Start::Work };
+        (job.run)(start);
+    }
+}
+
+impl Memory {
+    /// Waits until this much memory is free, and reserves it.
+    ///
+    /// # Errors
+    /// `PictureTooLarge` if it is more than all pictures may take.
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<Reservation<'_>, MediaError> {
+        if bytes > MEMORY_BYTES {
+            let (needed, limit) = (bytes.div_ceil(1 << 20), MEMORY_BYTES >> 20);
+            return Err(MediaError::beyond(format!(
+                "it needs {needed} MiB of memory; at most {limit} MiB are allowed"
+            )));
+        }
+        let mut reserved = self.reserved.lock();
+        while *reserved + bytes > MEMORY_BYTES {
+            self.released.wait(&mut reserved);
+        }
+        *reserved += bytes;
+        Ok(Reservation { memory: self, bytes })
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        *self.memory.reserved.lock() -= self.bytes;
+        self.memory.released.notify_all();
+    }
+}
+
+/// Half of the cores, so that the other half always answers requests.
+fn threads() -> usize {
+    (std::thread::available_parallelism().map_or(1, NonZero::get) / 2).max(1)
+}
+
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    format!("the decoder failed ({})", text.unwrap_or("without a message"))
+}
+
+/// Lowers the priority of the calling thread, for the rest of its life.
+fn lower_priority() {
+    #[cfg(target_os = "linux")]
+    if let Err(error) = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS) {
+        tracing::debug!(%error, "the priority of a thread cannot be lowered");
+    }
+}
+
+/// The `nice` value: beside a busy thread with 0, one with 10 gets a tenth of the time.
+#[cfg(target_os = "linux")]
+const NICENESS: i32 = 10;
