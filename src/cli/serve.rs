@@ -5,7 +5,7 @@ use std::time::Duration;
 use bindery_access::{Access, NewToken};
 use bindery_config::{Config, LogFormat, ServeArgs};
 use bindery_content::{Content, FirstOwner, Progress};
-use bindery_http::{App, Limits};
+use bindery_http::{App, Limits, Media};
 use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
 
@@ -70,7 +70,8 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if content.node().is_none() {
         content.resume_changes();
     }
-    let app = App::new(config, content.clone(), analytics.clone());
+    let media = Media::new(&config).map_err(|error| failed("reading `media_types`", &error))?;
+    let app = App::new(config, content.clone(), analytics.clone(), media);
     let stopping = app.clone();
     let stop = async move {
         tokio::select! {

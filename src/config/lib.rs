@@ -57,6 +57,10 @@ const MIN_METRICS_TOKEN_CHARS: usize = 16;
 const MIN_CLUSTER_KEY_CHARS: usize = 32;
 /// The beginnings of the addresses of logs that several servers can share.
 const LOG_SCHEMES: [&str; 4] = ["s3://", "gs://", "az://", "file:///"];
+/// The largest width or height of pictures that are made. WebP allows no larger one.
+const MAX_MEDIA_SIZE: u32 = 16_383;
+/// The most widths and heights. Each makes more variants of a picture possible.
+const MAX_MEDIA_SIZES: usize = 32;
 
 /// The settings of a server, checked and complete.
 #[derive(Debug, Clone, PartialEq)]
@@ -111,8 +115,25 @@ pub struct Config {
     pub cache_control: String,
     /// True if answers and messages of webhooks have the tags by which a cache in front of the server forgets answers.
     pub cache_tags: bool,
+    /// The settings of media.
+    pub media: MediaConfig,
     /// The settings of the analytics.
     pub analytics: AnalyticsConfig,
+}
+
+/// The settings of media.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MediaConfig {
+    /// The address of the bucket that the files are in; `None` for the data folder.
+    pub store: Option<String>,
+    /// The largest file that can be uploaded, in bytes.
+    pub max_bytes: u64,
+    /// The types that can be uploaded, such as `image/*`; `None` for the default list.
+    pub types: Option<Vec<String>>,
+    /// The widths and heights in which pictures are made, in ascending order; at least one.
+    pub sizes: Vec<u32>,
+    /// The disk space for pictures in other sizes.
+    pub cache_bytes: u64,
 }
 
 /// The settings of a server that shares its log with others.
@@ -224,6 +245,13 @@ impl Config {
             webhook_private_addresses: settings.webhook_private_addresses.unwrap_or_default(),
             cache_control: cache_control(settings.cache_control.unwrap_or_default())?,
             cache_tags: settings.cache_tags.unwrap_or_default(),
+            media: MediaConfig {
+                store: media_store(settings.media_store)?,
+                max_bytes: at_least_one("media_max_bytes", settings.media_max_bytes.unwrap_or_default().as_u64())?,
+                types: media_types(settings.media_types)?,
+                sizes: media_sizes(settings.media_sizes.unwrap_or_default())?,
+                cache_bytes: settings.media_cache_mib.unwrap_or_default() << 20,
+            },
             analytics: AnalyticsConfig::resolve(settings.analytics)?,
         })
     }
@@ -283,6 +311,42 @@ fn cache_control(sent: String) -> Result<String, ConfigError> {
     } else {
         Err(ConfigError(format!("`cache_control` is `{sent}`; it must be like `private, no-cache`")))
     }
+}
+
+fn media_store(sent: Option<String>) -> Result<Option<String>, ConfigError> {
+    let Some(sent) = sent else { return Ok(None) };
+    if LOG_SCHEMES.iter().any(|scheme| sent.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty())) {
+        return Ok(Some(sent));
+    }
+    Err(ConfigError(format!(
+        "`media_store` is `{sent}`; it must be the address of a bucket, such as `s3://bucket/prefix`, `gs://…`, `az://…`, or \
+         `file:///DIR`; leave it out to keep files in the data folder"
+    )))
+}
+
+fn media_types(sent: Option<Vec<String>>) -> Result<Option<Vec<String>>, ConfigError> {
+    let is_word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.*".contains(&byte))
+    };
+    let is_type = |entry: &String| entry.split_once('/').is_some_and(|(group, rest)| is_word(group) && is_word(rest));
+    match sent.iter().flatten().find(|entry| !is_type(entry)) {
+        Some(entry) => Err(ConfigError(format!(
+            "`media_types` has `{entry}`; it must be a list of types such as `image/*` and `application/pdf`"
+        ))),
+        None => Ok(sent),
+    }
+}
+
+fn media_sizes(mut sizes: Vec<u32>) -> Result<Vec<u32>, ConfigError> {
+    sizes.sort_unstable();
+    sizes.dedup();
+    let is_size = |size: &u32| (1..=MAX_MEDIA_SIZE).contains(size);
+    if !sizes.is_empty() && sizes.iter().all(is_size) && sizes.len() <= MAX_MEDIA_SIZES {
+        return Ok(sizes);
+    }
+    Err(ConfigError(format!(
+        "`media_sizes` must have 1 to {MAX_MEDIA_SIZES} numbers of pixels, each from 1 to {MAX_MEDIA_SIZE}"
+    )))
 }
 
 fn at_least_one<T: PartialOrd + From<u8>>(name: &str, number: T) -> Result<T, ConfigError> {

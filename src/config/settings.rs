@@ -13,6 +13,9 @@ use super::error::ConfigError;
 use super::log_format::LogFormat;
 use super::secret::Secret;
 
+/// The widths and heights in which pictures are made by default: from a thumbnail to a screen of twice the usual density.
+const DEFAULT_MEDIA_SIZES: [u32; 10] = [160, 320, 480, 640, 960, 1280, 1600, 1920, 2560, 3840];
+
 /// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
 #[derive(Debug, Clone, PartialEq, Default, Args, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -138,6 +141,30 @@ pub struct Settings {
         value_parser = BoolishValueParser::new())]
     pub cache_tags: Option<bool>,
 
+    /// The place of the files of media, such as `s3://bucket/prefix` [default: the folder media of the data folder]
+    /// [env: BINDERY_MEDIA_STORE]
+    #[arg(long, value_name = "URL")]
+    pub media_store: Option<String>,
+
+    /// The largest file that can be uploaded, such as `100MiB` [default: 100MiB] [env: BINDERY_MEDIA_MAX_BYTES]
+    #[arg(long, value_name = "SIZE")]
+    #[serde(serialize_with = "in_bytes")]
+    pub media_max_bytes: Option<ByteSize>,
+
+    /// The types of files that can be uploaded, such as `image/*` [default: pictures, video, audio, fonts, PDF, office
+    /// documents, zip, plain text, CSV] [env: BINDERY_MEDIA_TYPES]
+    #[arg(long, value_name = "TYPE,…", value_delimiter = ',')]
+    pub media_types: Option<Vec<String>>,
+
+    /// The widths and heights in which pictures are made, in pixels
+    /// [default: 160,320,480,640,960,1280,1600,1920,2560,3840] [env: BINDERY_MEDIA_SIZES]
+    #[arg(long, value_name = "PIXELS,…", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=16_383))]
+    pub media_sizes: Option<Vec<u32>>,
+
+    /// The disk space for pictures that were made in other sizes, in MiB [default: 2048] [env: BINDERY_MEDIA_CACHE_MIB]
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(..=1 << 24))]
+    pub media_cache_mib: Option<u64>,
+
     /// The settings of the analytics: the table `analytics` of the file.
     #[command(flatten)]
     #[serde(default)]
@@ -250,6 +277,9 @@ impl Settings {
             cache_control: Some("private, no-cache".to_owned()),
             cache_tags: Some(false),
             webhook_private_addresses: Some(false),
+            media_max_bytes: Some(ByteSize::mib(100)),
+            media_sizes: Some(DEFAULT_MEDIA_SIZES.to_vec()),
+            media_cache_mib: Some(2_048),
             analytics: AnalyticsSettings {
                 sites: Some(Vec::new()),
                 trusted_proxies: Some(Vec::new()),
@@ -292,6 +322,11 @@ impl Settings {
             webhook_private_addresses: self.webhook_private_addresses.or(weaker.webhook_private_addresses),
             cache_control: self.cache_control.or(weaker.cache_control),
             cache_tags: self.cache_tags.or(weaker.cache_tags),
+            media_store: self.media_store.or(weaker.media_store),
+            media_max_bytes: self.media_max_bytes.or(weaker.media_max_bytes),
+            media_types: self.media_types.or(weaker.media_types),
+            media_sizes: self.media_sizes.or(weaker.media_sizes),
+            media_cache_mib: self.media_cache_mib.or(weaker.media_cache_mib),
             analytics: self.analytics.or(weaker.analytics),
         }
     }

@@ -12,6 +12,7 @@ pub(crate) mod cluster;
 pub(crate) mod history;
 pub(crate) mod idempotency;
 pub(crate) mod import;
+pub(crate) mod media;
 pub(crate) mod members;
 pub(crate) mod resources;
 pub(crate) mod steering;

@@ -59,8 +59,6 @@ pub(crate) struct SharedContent {
     pub(crate) time: Arc<ContentClock>,
     pub(crate) admin_token: Option<AdminToken>,
     pub(crate) sanitizer: Arc<Sanitizer>,
-    /// The public address of the server.
-    pub(crate) public_url: Option<String>,
     pub(crate) was_empty: bool,
     pub(crate) folder: PathBuf,
     pub(crate) log: Arc<dyn FollowLog>,

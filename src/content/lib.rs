@@ -71,6 +71,7 @@ pub use api::bulk::{AppliedItem, BulkAnswer, FailedItem};
 pub use api::cluster::{ClusterOptions, NodeStatus, noting_number};
 pub use api::idempotency::{Idempotency, IdempotentAnswer};
 pub use api::import::{Import, ImportLine, ImportedResource};
+pub use api::media::DeliveredMedia;
 pub use api::resources::{CreatedResource, ResourceWriter};
 pub use api::tokens::IssuedToken;
 pub use api::views::OwnedView;
@@ -198,7 +199,8 @@ impl Content {
         let index_start = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes, &|done, all| {
             progress.set(INDEXED, done, all);
         })?;
-        let state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
+        let mut state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
+        state.public_url = options.public_url.as_deref().map(Arc::from);
         warm::warm(&state, &|done, all| progress.set(WARMED, done, all));
         let clock = recovery::load_clock(&store)?;
         let (change_numbers, removed) = recovery::load_change_numbers(&store)?;
@@ -245,7 +247,6 @@ impl Content {
             },
             checkpointer,
             sanitizer: Arc::clone(&sanitizer),
-            public_url: options.public_url.clone(),
             change_begun,
             broken: Arc::clone(&broken),
             queue: jobs,
@@ -280,7 +281,6 @@ impl Content {
             pool,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),
             sanitizer,
-            public_url: options.public_url.clone(),
             folder: folder.clone(),
             log: follow,
             pins,

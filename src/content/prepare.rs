@@ -9,6 +9,7 @@ pub(crate) mod body;
 pub(crate) mod bulk;
 pub(crate) mod import_line;
 pub(crate) mod import_order;
+pub(crate) mod media;
 pub(crate) mod steering;
 pub(crate) mod trash;
 pub(crate) mod view;

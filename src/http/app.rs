@@ -13,6 +13,7 @@ use crate::answer::answer_cache::AnswerCache;
 use crate::answer::encoding::EncodedAnswers;
 use crate::cluster::hints::Heard;
 use crate::cluster::key::ClusterKey;
+use crate::media::Media;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::request::limits::Limits;
@@ -30,6 +31,8 @@ pub struct Services {
     pub content: Content,
     /// Pageviews and the reports on them.
     pub analytics: Analytics,
+    /// The files of media.
+    pub media: Media,
     /// The deliveries of webhooks.
     pub webhooks: Webhooks,
     /// The time of the server's start.
@@ -54,7 +57,7 @@ pub struct Services {
 
 impl App {
     /// Creates the services of a server with this configuration.
-    pub fn new(config: Config, content: Content, analytics: Analytics) -> App {
+    pub fn new(config: Config, content: Content, analytics: Analytics, media: Media) -> App {
         let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
         let options =
@@ -67,6 +70,7 @@ impl App {
             config,
             content,
             analytics,
+            media,
             webhooks,
             started_at,
             limits,

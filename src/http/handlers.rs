@@ -10,6 +10,7 @@ pub(crate) mod dashboard;
 pub(crate) mod docs;
 pub(crate) mod history;
 pub(crate) mod import;
+pub(crate) mod media;
 pub(crate) mod openapi;
 pub(crate) mod resources;
 pub(crate) mod scrape;

@@ -9,6 +9,7 @@ mod cluster;
 mod error;
 mod frame;
 mod handlers;
+mod media;
 mod observe;
 mod request;
 mod route;
@@ -24,8 +25,8 @@ use axum::routing::{delete, get, patch, post, put};
 
 use self::error::Answer;
 use self::handlers::{
-    administration as admin, backup, bulk, changes, dashboard, docs, history, import, openapi, resources, scrape,
-    search, sessions, status, steering, suggest, trash, views, webhooks,
+    administration as admin, backup, bulk, changes, dashboard, docs, history, import, media as files, openapi,
+    resources, scrape, search, sessions, status, steering, suggest, trash, views, webhooks,
 };
 use self::request::head::takes_no_parameters;
 use self::route::{Route, into_router};
@@ -37,6 +38,7 @@ pub use self::frame::HttpService;
 pub use self::handlers::analytics;
 pub use self::handlers::openapi::general_schemas;
 pub use self::handlers::sessions::invitation_url;
+pub use self::media::{Media, place_of as place_of_media};
 pub use self::transport::connections::Limits;
 pub use self::transport::opening::serve_while;
 pub use self::transport::serve::{listen, serve, stop_signal};
@@ -89,6 +91,10 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/resources/{blueprint}/{id}/history", get(history::list).delete(history::delete)),
         Route::new("/v2/resources/{blueprint}/{id}/history/{number}", get(history::find)),
         Route::new("/v2/resources/{blueprint}/{id}/history/{number}/restore", post(history::restore)),
+        Route::new("/v2/media/{blueprint}", post(files::create)),
+        Route::new("/v2/media/{blueprint}/fetch", post(files::fetch)),
+        Route::new("/v2/media/{blueprint}/{id}/content", put(files::replace)),
+        Route::new("/media/{id}/{file_name}", get(files::deliver)).open_to_all(&probe),
         Route::new("/v2/trash", get(trash::list)),
         Route::new("/v2/trash/{id}", delete(trash::purge)),
         Route::new("/v2/trash/{id}/restore", post(trash::restore)),

@@ -47,7 +47,9 @@ fn app(settings: Settings) -> App {
         cluster: None,
     };
     let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();
-    App::new(config(settings), Content::open(&options).unwrap(), analytics)
+    let config = config(settings);
+    let media = Media::new(&config).unwrap();
+    App::new(config, Content::open(&options).unwrap(), analytics, media)
 }
 
 /// Routes that use every layer of the frame.

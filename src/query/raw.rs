@@ -68,7 +68,7 @@ impl RawParams {
     }
 
     /// Returns the names of all parameters.
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.pairs.iter().map(|pair| pair.name.as_str())
     }
 

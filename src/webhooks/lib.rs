@@ -7,6 +7,7 @@
 //! of a failure.
 
 mod address;
+mod download;
 mod progress;
 mod sender;
 mod signature;
@@ -23,6 +24,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+pub use download::Download;
 use progress::WebhookProgress;
 pub use progress::{Delivery, DeliveryState};
 pub use sender::SendOutcome;

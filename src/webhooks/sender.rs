@@ -272,7 +272,7 @@ fn failed(message: &str, error: &str) -> SendOutcome {
 }
 
 /// Returns the innermost cause. It contains neither the URL nor the texts that libraries add.
-fn cause(error: &reqwest::Error) -> String {
+pub(super) fn cause(error: &reqwest::Error) -> String {
     if error.is_timeout() {
         return format!("the receiver did not answer within {} seconds", TIMEOUT.as_secs());
     }

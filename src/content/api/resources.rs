@@ -49,7 +49,7 @@ pub struct ResourceWriter {
 }
 
 /// The slugs of the attributes that the body of an update writes; `None` for all of them.
-type SentAttributes = Option<HashSet<String>>;
+pub(super) type SentAttributes = Option<HashSet<String>>;
 
 /// A body, with its parsed value.
 pub(super) struct ParsedBody<'a> {
@@ -89,9 +89,19 @@ impl ResourceWriter {
     /// # Errors
     /// `MALFORMED_JSON`, `SINGULAR_RESOURCE`, `VALIDATION_FAILED`, `OVERLOADED`.
     pub async fn create(
+        self,
+        body: &[u8],
+        idempotent: Option<Idempotency<CreatedResource>>,
+    ) -> Result<IdempotentAnswer<CreatedResource>> {
+        self.create_with(body, idempotent, |preparation, body| vec![body::create(preparation, body)]).await
+    }
+
+    /// Creates the resource that `prepare` makes of a body.
+    pub(super) async fn create_with(
         mut self,
         body: &[u8],
         idempotent: Option<Idempotency<CreatedResource>>,
+        prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
     ) -> Result<IdempotentAnswer<CreatedResource>> {
         self.copy.require_live("create a resource")?;
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
@@ -106,7 +116,7 @@ impl ResourceWriter {
             };
             idempotent.as_ref().map(|idempotent| idempotent.keep(read))
         };
-        match self.run(body, |preparation, body| vec![body::create(preparation, body)], keep).await? {
+        match self.run(body, prepare, keep).await? {
             IdempotentAnswer::Fresh((outcomes, items)) => {
                 let (written, epoch) = (only(&outcomes)?, self.state.epoch);
                 let store = &self.content.shared.store;
@@ -172,7 +182,16 @@ impl ResourceWriter {
     pub(super) fn presentation(&self, selection: Selection) -> Presentation {
         let names = AuthorNames::shown_to(&self.access, &self.state);
         let is_working = self.copy == CopyKind::Working;
-        Presentation { variant: self.variant, fallback: None, selection, highlights: None, is_working, names }
+        let public_url = self.state.public_url.clone();
+        Presentation {
+            variant: self.variant,
+            fallback: None,
+            selection,
+            highlights: None,
+            is_working,
+            names,
+            public_url,
+        }
     }
 
     /// Deletes a resource. Durable and visible on return.
@@ -190,7 +209,7 @@ impl ResourceWriter {
     /// Selects what the answer to an update shows. A token that sees the resource, before or after the write, gets all
     /// of it. Another token gets only the attributes that it has just written; otherwise a write that changes nothing
     /// would be a way to read. All other keys of the object are always answered.
-    fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
+    pub(super) fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
         let (blueprint, WrittenResource { meta, before, copy_kind, .. }) = (&self.collection.blueprint, written);
         let sees_working = [Ability::Preview, Ability::Manage].into_iter().any(|ability| self.access.may(ability));
         let visibility = Visibility::of_writer(&self.access, blueprint, self.content.state().released);
@@ -208,7 +227,7 @@ impl ResourceWriter {
     }
 
     /// Answers a stale `If-Match` early, before errors of the body. The committer checks again.
-    fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
+    pub(super) fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
         let blueprint = &self.collection.blueprint;
         let hit = self.collection.snapshot.get(id.as_u128()).ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
         let version = self.collection.version_for(&hit, self.copy == CopyKind::Working);

@@ -191,6 +191,10 @@ pub(crate) fn media_in_use(count: u64, named: Vec<ResourceId>) -> Error {
     Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
 }
 
+/// The message for a changed system field of a media resource.
+pub(crate) const UNCHANGEABLE_SYSTEM_FIELD: &str =
+    "cannot be changed: only an upload sets it; leave it out, or send the present value";
+
 /// Returns `OVERLOADED` for a write that names a file which is just being removed.
 pub(crate) fn file_is_being_removed() -> Error {
     let text = "no resource had this file any more, and it is just being removed; upload it again";

@@ -48,6 +48,8 @@ pub(crate) struct State {
     pub(crate) steering: Arc<SearchSteering>,
     /// The accounts with which members sign in.
     pub(crate) accounts: Arc<Accounts>,
+    /// The public address of the server, which is a setting: addresses of media begin with it in answers.
+    pub(crate) public_url: Option<Arc<str>>,
 }
 
 /// A blueprint with its resources.

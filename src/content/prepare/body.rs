@@ -40,11 +40,7 @@ pub(crate) fn create(preparation: Preparation<'_>, body: Value) -> Item {
 }
 
 /// Like [`create`], for a blueprint of any kind. `complete` may add values to the copy.
-pub(crate) fn create_any(
-    preparation: Preparation<'_>,
-    body: Value,
-    complete: impl FnOnce(&mut CopyDraft),
-) -> Item {
+pub(crate) fn create_any(preparation: Preparation<'_>, body: Value, complete: impl FnOnce(&mut CopyDraft)) -> Item {
     let mut body = match into_object(body) {
         Ok(body) => body,
         Err(error) => return Item::Refused(error),

@@ -186,7 +186,8 @@ impl Export {
         let ExportParams { fallback, selection, highlights, .. } = &*self.params;
         let (selection, highlights) = (selection.clone(), highlights.clone());
         let is_working = self.view.is_working();
-        Presentation { variant, fallback: *fallback, selection, highlights, is_working, names: None }
+        let (fallback, public_url) = (*fallback, self.view.state.public_url.clone());
+        Presentation { variant, fallback, selection, highlights, is_working, names: None, public_url }
     }
 
     /// Writes a resource with all of its copies, and with its import key.

@@ -216,7 +216,7 @@ impl<'a> OpenHistory<'a> {
         self.values_of(revision.copy, self.working_of(&revision)?)
     }
 
-    fn answer(&self, number: u32, epoch: u64, compared: Option<Compared>) -> Result<RevisionAnswer> {
+    fn answer(&self, number: u32, state: &State, compared: Option<Compared>) -> Result<RevisionAnswer> {
         let revision = self.revision(number)?;
         let (id, variant) = (self.of.id, self.of.variant);
         let mut meta = Meta { updated: revision.at, published: revision.published, ..self.meta.clone() };
@@ -226,9 +226,12 @@ impl<'a> OpenHistory<'a> {
         let written = WrittenResource::live(id, Effect::Updated, meta, None);
         let selection = Selection::all();
         let (highlights, is_working, names) = (None, false, None);
-        let presentation = Presentation { variant, fallback: None, selection, highlights, is_working, names };
+        let public_url = state.public_url.clone();
+        let presentation =
+            Presentation { variant, fallback: None, selection, highlights, is_working, names, public_url };
         let lookup = self.lookup(working.clone());
-        let json = written_answer(&lookup, self.blueprint, epoch, &written, &presentation, Default::default())?.json;
+        let json =
+            written_answer(&lookup, self.blueprint, state.epoch, &written, &presentation, Default::default())?.json;
         let other = match compared {
             None => return Ok(RevisionAnswer { json, changes: None }),
             Some(Compared::Live) => self.live_values()?,
@@ -322,7 +325,7 @@ impl Content {
         let shared = Arc::clone(&self.shared);
         let read = move |_: &Interrupt<'_>| {
             let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
-            Some(opened.and_then(|history| history.answer(number, state.epoch, compared)))
+            Some(opened.and_then(|history| history.answer(number, &state, compared)))
         };
         self.shared.searches.run(ESTIMATE, read).await
     }

@@ -186,7 +186,8 @@ impl View {
         let ListParams { query, fallback, selection, highlights, .. } = params;
         let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
         let is_working = self.is_working();
-        Presentation { variant, fallback: *fallback, selection, highlights, is_working, names: self.names() }
+        let (fallback, names, public_url) = (*fallback, self.names(), self.state.public_url.clone());
+        Presentation { variant, fallback, selection, highlights, is_working, names, public_url }
     }
 }
 

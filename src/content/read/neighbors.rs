@@ -63,7 +63,9 @@ impl View {
         let NeighborsParams { query, fallback, selection } = &**params;
         let (variant, fallback, selection, names) = (query.copies.variant, *fallback, selection.clone(), self.names());
         let is_working = self.is_working();
-        let presentation = Presentation { variant, fallback, selection, highlights: None, is_working, names };
+        let public_url = self.state.public_url.clone();
+        let presentation =
+            Presentation { variant, fallback, selection, highlights: None, is_working, names, public_url };
         let started = Instant::now();
         let count = usize::from(previous.is_some()) + usize::from(next.is_some());
         let (previous, next) =

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use bindery_index::{Interrupt, working_variant};
-use bindery_model::blueprint::{Blueprint, FieldType};
+use bindery_model::blueprint::{Blueprint, FieldType, SystemField};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::media::MEDIA_PATH;
 use bindery_model::time::{Millis, format_millis};
 use bindery_model::value::FieldRemovals;
 use bindery_query::{Highlights, ResourceKey, Selection};
@@ -36,6 +37,8 @@ pub(crate) struct Presentation {
     pub(crate) is_working: bool,
     /// The names of authors; set if authors and outdated translations are answered.
     pub(crate) names: Option<AuthorNames>,
+    /// The public address of the server, with which addresses of media begin.
+    pub(crate) public_url: Option<Arc<str>>,
 }
 
 impl Presentation {
@@ -243,6 +246,19 @@ impl Renderer<'_> {
 
     /// Returns the `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> ShownVersions) -> Result<Arc<str>> {
+        let attributes = self.stored_attributes(id, version_of)?;
+        let Some(public_url) = &self.presentation.public_url else { return Ok(attributes) };
+        let url = self.blueprint.position_of(SystemField::Url).map(|position| &self.blueprint.fields[position]);
+        match url {
+            Some(field) if self.presentation.selection.has_attribute(field.number) => {
+                Ok(with_public_url(attributes, public_url))
+            }
+            _ => Ok(attributes),
+        }
+    }
+
+    /// Returns the `attributes` object, with addresses of media as they are stored.
+    fn stored_attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> ShownVersions) -> Result<Arc<str>> {
         let Presentation { variant, selection, .. } = self.presentation;
         if !selection.has(ResourceKey::Attributes) {
             return Ok(Arc::default());
@@ -278,6 +294,15 @@ impl Renderer<'_> {
     fn copy(&self, id: ResourceId, versions: ShownVersions) -> Result<Option<Copy>> {
         versions.read(self.lookup, self.blueprint, id)
     }
+}
+
+/// Puts the public address of the server before the address of a file. System fields come first and contain no objects, so the
+/// first such text is that field.
+fn with_public_url(attributes: Arc<str>, public_url: &str) -> Arc<str> {
+    const KEY: &str = "\"url\":\"";
+    let Some(at) = attributes.find(&format!("{KEY}{MEDIA_PATH}")) else { return attributes };
+    let (before, path) = attributes.split_at(at + KEY.len());
+    [before, public_url, path].concat().into()
 }
 
 fn push_date(out: &mut String, date: Millis) {

@@ -214,7 +214,9 @@ impl View {
         let GetParams { variant, fallback, ref selection, .. } = *params;
         let (selection, names) = (selection.clone(), self.names());
         let is_working = self.is_working();
-        let presentation = Presentation { variant, fallback, selection, highlights: None, is_working, names };
+        let public_url = self.state.public_url.clone();
+        let presentation =
+            Presentation { variant, fallback, selection, highlights: None, is_working, names, public_url };
         self.objects(&[resource.0], presentation).await
     }
 

@@ -110,6 +110,7 @@ pub(crate) fn load_state(
         views,
         steering,
         accounts,
+        public_url: None,
     };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;

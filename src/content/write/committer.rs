@@ -56,8 +56,6 @@ pub(crate) struct Committer {
     pub(crate) applier: Applier,
     pub(crate) checkpointer: Checkpointer,
     pub(crate) sanitizer: Arc<Sanitizer>,
-    /// The public address of the server.
-    pub(crate) public_url: Option<String>,
     pub(crate) change_begun: ChangeStartCallback,
     /// True if a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
@@ -193,7 +191,7 @@ impl Committer {
     fn decide(&mut self, jobs: &[Job], now: Millis) -> (Group, Vec<Result<Outcome>>) {
         let state = self.applier.cell.load();
         let store = self.applier.store.clone();
-        let context = Context { state: &state, sanitizer: &self.sanitizer, public_url: self.public_url.as_deref() };
+        let context = Context { state: &state, sanitizer: &self.sanitizer };
         let last_id = self.last_id.max(self.applier.clock.last_id);
         let changes = self.applier.changes.numbers;
         let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);

@@ -112,9 +112,7 @@ impl Committer {
             let store = self.applier.store.clone();
             let (last_id, changes) = (self.last_id.max(self.applier.clock.last_id), self.applier.changes.numbers);
             let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
-            let public_url = self.public_url.as_deref();
-            let context = Context { state: &state, sanitizer: &self.sanitizer, public_url };
-            decide_planned(&context, &mut overlay, &due)?;
+            decide_planned(&Context { state: &state, sanitizer: &self.sanitizer }, &mut overlay, &due)?;
             overlay.remove(due);
             drop(state);
             self.commit_overlay(overlay, jobs)?;

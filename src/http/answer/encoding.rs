@@ -7,7 +7,7 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use axum::body::{Body, BodyDataStream, Bytes, HttpBody};
-use axum::http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
+use axum::http::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, ETAG, VARY};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use flate2::Compression;
@@ -265,6 +265,8 @@ fn is_compressible(response: &Response) -> bool {
     let is_lines = ["application/x-ndjson", "application/openmetrics-text"].iter().any(|text| kind.starts_with(text));
     (is_text || is_lines)
         && !headers.contains_key(CONTENT_ENCODING)
+        // A part of a file has its place in the file as it is.
+        && !headers.contains_key(ACCEPT_RANGES)
         && response.body().size_hint().exact().is_none_or(|length| length >= LEAST_BYTES)
 }
 

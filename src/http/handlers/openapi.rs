@@ -54,7 +54,7 @@ struct Description {
 const MAX_WITH_PATHS: usize = 200;
 
 /// The descriptions of error statuses, in addition to the codes of `API.md` 7.
-const ERRORS: [(u16, &str); 13] = [
+const ERRORS: [(u16, &str); 14] = [
     (400, "The body is not JSON."),
     (401, "The token is missing, unknown, expired or revoked."),
     (403, "The token lacks an ability, which the message names."),
@@ -64,6 +64,7 @@ const ERRORS: [(u16, &str); 13] = [
     (412, "`If-Match` names another version."),
     (413, "The body is too large."),
     (415, "The body has another type."),
+    (416, "The range begins behind the end of the file."),
     (422, "A parameter or the body is not valid; the message and `fields` say what would be."),
     (429, "Too many requests; `Retry-After` says when to go on."),
     (500, "The server failed; its log has the cause."),
@@ -281,6 +282,7 @@ impl Operation {
                 "text/plain": { "schema": { "type": "string", "description": "The same as JSON text." } },
             }),
             Request::Text(media_type) => json!({ media_type: { "schema": { "type": "string" } } }),
+            Request::Form { has_attributes } => json!({ "multipart/form-data": { "schema": form(has_attributes) } }),
         };
         description["requestBody"] = json!({ "required": true, "content": content });
         description
@@ -329,8 +331,22 @@ impl Body {
             Body::Json(schema) => ("application/json", reference(schema)),
             Body::JsonList(schema) => ("application/json", json!({ "type": "array", "items": reference(schema) })),
             Body::Text(media_type) => (media_type, json!({ "type": "string" })),
+            Body::Binary => ("*/*", json!({})),
         })
     }
+}
+
+/// Returns the schema of the form of an upload.
+fn form(has_attributes: bool) -> Value {
+    let file = json!({ "type": "string", "contentMediaType": "application/octet-stream", "description": "The file." });
+    let mut schema = json!({ "type": "object", "required": ["file"], "properties": { "file": file } });
+    if has_attributes {
+        schema["properties"]["attributes"] =
+            json!({ "type": "object", "description": "The attributes of the resource, as JSON text." });
+        schema["properties"]["published_at"] =
+            json!({ "type": "string", "format": "date-time", "description": "The publication date." });
+    }
+    schema
 }
 
 fn reference(schema: &str) -> Value {
@@ -343,6 +359,7 @@ fn meaning(status: u16) -> &'static str {
         201 => "Created.",
         202 => "Accepted.",
         204 => "Done; there is nothing to say.",
+        206 => "A part of the file.",
         207 => "Some items failed; the others are applied.",
         304 => "The client has the current version.",
         _ => "",

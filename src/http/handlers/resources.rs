@@ -226,7 +226,7 @@ pub(crate) async fn update(call: Call<Resource>, method: Method, headers: Header
 
 /// Returns the body of the answer to a write of one resource. Lists the parts that sanitizing removed, if any (`API.md`
 /// 4.4.8), and the problems of a working copy (4.21).
-fn written_body(answer: &ResourceAnswer) -> String {
+pub(super) fn written_body(answer: &ResourceAnswer) -> String {
     let mut meta = Map::new();
     if !answer.sanitized.is_empty() {
         meta.insert("sanitized".to_owned(), answer.sanitized.to_json());

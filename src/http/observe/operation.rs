@@ -103,6 +103,11 @@ pub(crate) enum Request {
     Event,
     /// A text of this type.
     Text(&'static str),
+    /// A form with a file.
+    Form {
+        /// True if it may have attributes as well.
+        has_attributes: bool,
+    },
 }
 
 /// The body of an answer.
@@ -119,6 +124,8 @@ pub(crate) enum Body {
     JsonList(&'static str),
     /// A text of this type.
     Text(&'static str),
+    /// A file of any type.
+    Binary,
 }
 
 /// Creates an operation with these values and defaults for the rest.

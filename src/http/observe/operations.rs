@@ -11,9 +11,10 @@ use crate::observe::operation::{
     Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SERIES, operation,
 };
 
-pub(crate) const TAGS: [(&str, &str); 9] = [
+pub(crate) const TAGS: [(&str, &str); 10] = [
     ("Resources", "Reading and writing content."),
     ("Bulk", "Many resources in one request."),
+    ("Media", "Files: uploading them, and getting them in other sizes and formats."),
     ("Changes", "What happened to resources."),
     ("Webhooks", "Where changes are sent."),
     ("Blueprints", "What resources consist of."),
@@ -27,7 +28,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 82] = [
+static OPERATIONS: [Operation; 86] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -245,6 +246,64 @@ static OPERATIONS: [Operation; 82] = [
     .takes(Request::Json("RevisionRestoration"))
     .answers(&[(200, Body::Json("ResourceAnswer"))])
     .or(&[409, 412]),
+    operation(
+        "post",
+        "/v2/media/{blueprint}",
+        "Media",
+        "uploadMedia",
+        "Upload a file and create its resource.",
+        "create",
+    )
+    .with(&["blueprint", "variant", "idempotency-key"])
+    .takes(Request::Form { has_attributes: true })
+    .answers(&[(201, Body::Json("ResourceWritten"))])
+    .or(&[409]),
+    operation(
+        "post",
+        "/v2/media/{blueprint}/fetch",
+        "Media",
+        "fetchMedia",
+        "Fetch a file from the web and create its resource.",
+        "create",
+    )
+    .with(&["blueprint", "variant", "idempotency-key"])
+    .takes(Request::Json("MediaFetch"))
+    .answers(&[(201, Body::Json("ResourceWritten"))])
+    .or(&[409]),
+    operation(
+        "put",
+        "/v2/media/{blueprint}/{id}/content",
+        "Media",
+        "replaceMedia",
+        "Replace the file of a resource.",
+        "update",
+    )
+    .with(&["blueprint", "id", "variant", "if-match"])
+    .takes(Request::Form { has_attributes: false })
+    .answers(&[(200, Body::Json("ResourceWritten"))])
+    .or(&[409, 412]),
+    operation(
+        "get",
+        "/media/{id}/{file_name}",
+        "Media",
+        "getMedia",
+        "A file, or a picture in another size or format.",
+        "",
+    )
+    .with(&[
+        "id",
+        "file_name",
+        "media_width",
+        "media_height",
+        "media_fit",
+        "media_format",
+        "media_quality",
+        "media_version",
+        "range",
+        "if-none-match",
+    ])
+    .answers(&[(200, Body::Binary), (206, Body::Binary), (304, Body::None)])
+    .or(&[416]),
     operation("get", "/v2/trash", "Resources", "listTrash", "Deleted resources that can be restored.", "delete")
         .with(&["trash_blueprint", "page", "per_page"])
         .answers(&[(200, Body::Json("Trash"))]),

@@ -9,7 +9,8 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer};
+use bindery_access::Access;
+use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer, IdempotentRequest};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
 use serde_json::json;
@@ -96,6 +97,71 @@ impl Post {
             Idempotency::new(request, move |result| render_to_keep(result, &render))
         });
         respond_to(run(body, idempotent).await?, render)
+    }
+}
+
+/// A `POST` whose body is not JSON, with its key. The caller says which parts of it the key stands for.
+pub(crate) struct KeyedRequest {
+    method: Method,
+    uri: Uri,
+    key: Option<Vec<u8>>,
+}
+
+impl KeyedRequest {
+    /// Reads the head of a request.
+    pub(crate) fn new(method: Method, uri: Uri, headers: &HeaderMap) -> KeyedRequest {
+        KeyedRequest { method, uri, key: sent_key(headers) }
+    }
+
+    /// Returns the key, if one was sent.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if it is invalid.
+    pub(crate) fn parse_key(&self, access: &Access) -> Result<Option<IdempotencyKey>> {
+        self.key.as_ref().map(|key| IdempotencyKey::parse(access, key)).transpose()
+    }
+
+    fn request(&self, key: &IdempotencyKey, parts: &[&[u8]]) -> IdempotentRequest {
+        let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
+        let head = [self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes()];
+        key.clone().request(&[&head[..], parts].concat())
+    }
+
+    /// Returns the kept response, if the request was made before.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_KEY_REUSED`.
+    pub(crate) async fn kept<P>(
+        &self,
+        call: &Call<P>,
+        key: Option<&IdempotencyKey>,
+        parts: &[&[u8]],
+    ) -> std::result::Result<Option<Response>, Failure> {
+        let Some(key) = key else { return Ok(None) };
+        let kept = call.app.content.kept_answer(key, Some(&self.request(key, parts))).await?;
+        Ok(kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?.map(IntoResponse::into_response))
+    }
+
+    /// Like [`Post::answer`], for a request whose body was received already.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_KEY_REUSED`, those of `run`.
+    pub(crate) async fn answer<P, T: 'static>(
+        &self,
+        call: &Call<P>,
+        key: Option<IdempotencyKey>,
+        parts: &[&[u8]],
+        render: impl Fn(&T) -> RenderedResponse + Clone + Send + Sync + 'static,
+        run: impl AsyncFnOnce(Option<Idempotency<T>>) -> std::result::Result<IdempotentAnswer<T>, Failure>,
+    ) -> Answer {
+        if let Some(kept) = self.kept(call, key.as_ref(), parts).await? {
+            return Ok(kept);
+        }
+        let idempotent = key.map(|key| {
+            let render = render.clone();
+            Idempotency::new(self.request(&key, parts), move |result| render_to_keep(result, &render))
+        });
+        respond_to(run(idempotent).await?, render)
     }
 }
 

@@ -54,9 +54,17 @@ fn key() -> impl Strategy<Value = Key> {
         text().prop_map(Key::Token),
         text().prop_map(Key::Webhook),
         text().prop_map(Key::WebhookProgress),
-        (id(), any::<u32>(), id(), any::<u16>())
-            .prop_map(|(media, blueprint, id, variant)| Key::MediaUser { media, blueprint, id, variant }),
-        (any::<[u8; 32]>(), any::<u32>(), id()).prop_map(|(hash, blueprint, id)| Key::FileOwner { hash, blueprint, id }),
+        (id(), any::<u32>(), id(), any::<u16>()).prop_map(|(media, blueprint, id, variant)| Key::MediaUser {
+            media,
+            blueprint,
+            id,
+            variant
+        }),
+        (any::<[u8; 32]>(), any::<u32>(), id()).prop_map(|(hash, blueprint, id)| Key::FileOwner {
+            hash,
+            blueprint,
+            id
+        }),
         any::<[u8; 32]>().prop_map(Key::FileRemoval),
         any::<u64>().prop_map(Key::Member),
         any::<u64>().prop_map(Key::Password),

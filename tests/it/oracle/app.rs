@@ -39,7 +39,12 @@ impl InProcess {
         let content = Content::open(&options(self.folder.path())).unwrap();
         let config = Config::resolve(Settings::default(), |_| None, Settings::default()).unwrap();
         let analytics = Analytics::open(&AnalyticsOptions::in_folder(self.folder.path())).unwrap();
-        self.service = Some(service(App::new(config, content.clone(), analytics)));
+        self.service = Some(service(App::new(
+            config.clone(),
+            content.clone(),
+            analytics,
+            bindery_http::Media::new(&config).unwrap(),
+        )));
         self.content = Some(content);
     }
 

@@ -21,8 +21,6 @@ pub(crate) struct Context<'a> {
     pub(crate) state: &'a State,
     /// For values that a changed blueprint would read as another type.
     pub(crate) sanitizer: &'a Sanitizer,
-    /// The public address of the server, with which addresses of media may begin.
-    pub(crate) public_url: Option<&'a str>,
 }
 
 /// Decides the items of one write.

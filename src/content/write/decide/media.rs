@@ -1,4 +1,4 @@
-//! Media resources (`API.md` 4.24): their system fields, the files that they name, and who uses them by address.
+//! Media resources (`API.md` 4.25): their system fields, the files that they name, and who uses them by address.
 //!
 //! All variants have the same system fields. So a write that changes one of them writes all variants.
 
@@ -19,7 +19,7 @@ use crate::command::{CopyDraft, Extent, SystemValues, WrittenValue};
 use crate::data::files::parse_hash;
 use crate::data::lookup::Lookup;
 use crate::data::media_users::NotedCopy;
-use crate::data::refusals::file_is_being_removed;
+use crate::data::refusals::{UNCHANGEABLE_SYSTEM_FIELD, file_is_being_removed};
 
 /// The most notes of uses that a deletion compares with what is stored. Beyond them a note counts as a use.
 const MAX_COMPARED: usize = 1_000;
@@ -115,7 +115,12 @@ impl Decider<'_, '_> {
     }
 
     /// Returns the notes of the media whose addresses a copy contains.
-    pub(super) fn media_users(&self, id: ResourceId, variant: u16, attributes: &str) -> impl Iterator<Item = Key> + use<> {
+    pub(super) fn media_users(
+        &self,
+        id: ResourceId,
+        variant: u16,
+        attributes: &str,
+    ) -> impl Iterator<Item = Key> + use<> {
         let blueprint = self.blueprint.number;
         let others = media_ids_in(attributes).into_iter().filter(move |media| *media != id);
         others.map(move |media| Key::MediaUser { media, blueprint, id, variant })
@@ -143,7 +148,7 @@ impl Decider<'_, '_> {
     fn is_used_in(&self, media: ResourceId, copy: NotedCopy) -> Result<bool> {
         let Some(collection) = self.context.state.numbered(copy.blueprint) else { return Ok(false) };
         let Some(meta) = self.overlay.meta(copy.blueprint, copy.id)? else { return Ok(false) };
-        let public_url = self.context.public_url;
+        let public_url = self.context.state.public_url.as_deref();
         let fields = copy.fields_using(&*self.overlay, &collection.blueprint, &meta, media, public_url)?;
         Ok(!fields.is_empty())
     }
@@ -160,7 +165,7 @@ fn take_system_values(blueprint: &Blueprint, draft: &mut CopyDraft, before: &Val
             SystemValues::Ignored => {}
             SystemValues::Sent if !field.is_writable() => {
                 if !is_same(field, &value, &before[field as usize]) {
-                    draft.errors.push((field.slug().to_owned(), vec![UNCHANGEABLE.to_owned()]));
+                    draft.errors.push((field.slug().to_owned(), vec![UNCHANGEABLE_SYSTEM_FIELD.to_owned()]));
                 }
             }
             SystemValues::Sent | SystemValues::Set | SystemValues::SetAlone => after[field as usize] = value,
@@ -175,9 +180,6 @@ fn set_system_values(blueprint: &Blueprint, draft: &mut CopyDraft, values: &Valu
         draft.values.push(WrittenValue { position, value: value.clone() });
     }
 }
-
-/// The message for a changed system field.
-pub(super) const UNCHANGEABLE: &str = "cannot be changed: only an upload sets it; leave it out, or send the present value";
 
 /// Returns whether a sent value is the present one. An address may be absolute.
 fn is_same(field: SystemField, sent: &Value, present: &Value) -> bool {
@@ -200,7 +202,7 @@ pub(super) fn system_errors_of_working(blueprint: &Blueprint, draft: &CopyDraft,
         if !is_same(field, value, &live[*position]) {
             let text = match field.is_writable() {
                 true => "cannot be changed in a working copy; write it without `copy=working`",
-                false => UNCHANGEABLE,
+                false => UNCHANGEABLE_SYSTEM_FIELD,
             };
             errors.push((field.slug().to_owned(), vec![text.to_owned()]));
         }

@@ -19,7 +19,8 @@ use super::decider::{Decider, Edit, RequiredFieldRule};
 use super::history::NotedWorkingWrite;
 use super::media::system_errors_of_working;
 use crate::command::{
-    CopyDraft, Effect, Extent, PublicationMoment, SystemValues, Update, WorkingPublication, WrittenResource, WrittenValue,
+    CopyDraft, Effect, Extent, PublicationMoment, SystemValues, Update, WorkingPublication, WrittenResource,
+    WrittenValue,
 };
 use crate::data::changes::ChangeOp;
 use crate::data::history::HistoryOf;

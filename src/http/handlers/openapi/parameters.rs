@@ -222,6 +222,33 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ),
         ("if-none-match", at("header", "If-None-Match", text(), "Entity tags that the client has.")),
         ("if-match", at("header", "If-Match", text(), "The entity tag that the resource must have.")),
+        ("range", at("header", "Range", text(), "A part of the file, such as `bytes=0-1023`.")),
+        ("file_name", at("path", "file_name", text(), "The name of the file; any other name does as well.")),
+        (
+            "media_width",
+            at("query", "w", number(1, 100_000), "The width in pixels, rounded up to one of `media_sizes`."),
+        ),
+        ("media_height", at("query", "h", number(1, 100_000), "The height in pixels, rounded up likewise.")),
+        (
+            "media_fit",
+            at(
+                "query",
+                "fit",
+                json!({ "type": "string", "enum": ["cover", "contain", "inside"] }),
+                "What becomes of other proportions; the default is `inside`.",
+            ),
+        ),
+        (
+            "media_format",
+            at(
+                "query",
+                "format",
+                json!({ "type": "string", "enum": ["auto", "avif", "webp", "jpeg", "png"] }),
+                "The format; `auto` is the smallest that `Accept` names.",
+            ),
+        ),
+        ("media_quality", at("query", "q", number(1, 100), "The quality.")),
+        ("media_version", at("query", "v", text(), "The version of the file, as the attribute `url` has it.")),
         (
             "idempotency-key",
             at("header", "Idempotency-Key", text(), "A key under which the request is carried out once."),

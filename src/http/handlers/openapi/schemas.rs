@@ -155,7 +155,14 @@ fn writes() -> Schemas {
         ("ResourceWritten", written),
         ("Sanitized", sanitized),
         ("WorkingPublication", options(publication())),
+        ("MediaFetch", media_fetch()),
     ]
+}
+
+/// Returns the schema of a request for a file from the web.
+fn media_fetch() -> Value {
+    let url = json!({ "type": "string", "format": "uri" });
+    also(object([("url", url)]), [("attributes", reference("Attributes")), ("published_at", maybe_time())])
 }
 
 /// The keys of a publication of working copies.

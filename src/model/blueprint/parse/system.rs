@@ -1,4 +1,4 @@
-//! The system fields among the fields of a definition (`API.md` 4.24.1).
+//! The system fields among the fields of a definition (`API.md` 4.25.1).
 //!
 //! The server adds them itself. A body may leave them out, or contain them as they are answered.
 
@@ -25,7 +25,8 @@ pub(super) fn settle(kind: BlueprintKind, fields: &mut Vec<FieldDefinition>, rea
                 reader.error(&format!("fields.{position}.slug"), text);
             }
             None if field.is_system => {
-                let text = "must be left out: only fields that the server adds to a blueprint of the kind `media` have it";
+                let text =
+                    "must be left out: only fields that the server adds to a blueprint of the kind `media` have it";
                 reader.error(&format!("fields.{position}.system"), text.to_owned());
             }
             None => {}

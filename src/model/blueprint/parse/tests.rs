@@ -151,7 +151,10 @@ fn keys_that_only_responses_contain_are_ignored() {
 fn the_slug_of_an_existing_blueprint_cannot_change() {
     let body = |slug: &str| json!({"name": "New name", "slug": slug, "fields": []});
     assert_eq!(Definition::parse_for("a", BlueprintKind::Resource, body("a")).unwrap().slug, "a");
-    assert_eq!(Definition::parse_for("a", BlueprintKind::Resource, json!({"name": "New name", "fields": []})).unwrap().slug, "a");
+    assert_eq!(
+        Definition::parse_for("a", BlueprintKind::Resource, json!({"name": "New name", "fields": []})).unwrap().slug,
+        "a"
+    );
     assert_eq!(Definition::parse_for("a", BlueprintKind::Resource, body("b")).unwrap_err().fields[0].0, "slug");
 }
 
@@ -211,9 +214,7 @@ fn a_media_blueprint_has_the_system_fields_first_and_only_the_server_defines_the
     let alt = json!({"name": "alt", "type": "text"});
     let definition = Definition::parse(body(json!([alt]))).unwrap();
     let slugs: Vec<&str> = definition.fields.iter().map(|field| field.slug.as_str()).collect();
-    let system = [
-        "file_name", "mime", "bytes", "width", "height", "hash", "url", "placeholder", "focal_x", "focal_y",
-    ];
+    let system = ["file_name", "mime", "bytes", "width", "height", "hash", "url", "placeholder", "focal_x", "focal_y"];
     assert_eq!(slugs[..10], system);
     assert_eq!(slugs[10..], ["alt"]);
 

@@ -1,0 +1,202 @@
+//! Uploads of media (`API.md` 4.25): receives a file, and has its resource created or changed. Must not know what a file may be.
+
+mod delivery;
+mod form;
+mod parameters;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::IntoResponse;
+use bindery_content::{CreatedResource, Idempotency, IdempotencyKey, IdempotentAnswer, IfMatch, ResourceWriter};
+use bindery_media::Upload;
+use bindery_model::ability::Ability;
+use bindery_model::error::{Code, Error};
+use bindery_model::id::ResourceId;
+use bindery_model::json;
+use bindery_model::media::{MediaFile, clean_file_name};
+use bindery_webhooks::Download;
+use serde_json::{Map, Value};
+
+use self::form::{Form, ReceivedForm};
+use super::resources::{if_match, quoted, written_body};
+use crate::answer::respond::json as json_response;
+use crate::app::App;
+use crate::error::{Answer, Failure};
+use crate::media::error_of;
+use crate::request::head::{BaseUrl, Call};
+use crate::request::idempotency::{KeyedRequest, RenderedResponse};
+use crate::transport::body::JsonBody;
+
+pub(crate) use self::delivery::deliver;
+
+/// The path's segments: the blueprint's slug and the resource's id.
+type Resource = (String, String);
+
+/// Creates a resource with the file of a form.
+pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Request) -> Answer {
+    let keyed = KeyedRequest::of(&request);
+    let key = keyed.key(&call, Ability::Create)?;
+    let writing = writer(&call).await?;
+    let _place = place(&call.app)?;
+    let form = Form::begin(&call.app, request, true).await?;
+    let ReceivedForm { upload, name, attributes, published_at } = form.receive().await?;
+    let attributes = attributes.unwrap_or_else(|| "{}".to_owned());
+    json::parse(attributes.as_bytes())?;
+    let mut body = format!("{{\"attributes\":{attributes}");
+    if let Some(date) = &published_at {
+        body.push_str(&format!(",\"published_at\":{}", Value::from(date.as_str())));
+    }
+    body.push('}');
+    let file = finish(&call.app, upload, &name).await?;
+    let (hash, name) = (file.hash.clone(), file.name.clone());
+    let parts = [hash.as_bytes(), name.as_bytes(), body.as_bytes()];
+    let render = created(base, call.path.clone());
+    keyed
+        .answer(&call, key, &parts, render, async |idempotent| create_for(writing, file, &body, idempotent).await)
+        .await
+}
+
+/// Creates a resource with a file from the web.
+pub(crate) async fn fetch(call: Call<String>, BaseUrl(base): BaseUrl, request: Request) -> Answer {
+    let keyed = KeyedRequest::of(&request);
+    let key = keyed.key(&call, Ability::Create)?;
+    let writing = writer(&call).await?;
+    let _place = place(&call.app)?;
+    let Ok(body) = <JsonBody as axum::extract::FromRequest<()>>::from_request(request, &()).await;
+    let sent = body.read(call.max_body_bytes()).await?;
+    // A file on the web may change, so the request itself is what a key stands for.
+    if let Some(kept) = keyed.kept(&call, key.as_ref(), &[&sent]).await? {
+        return Ok(kept);
+    }
+    let FetchBody { url, body } = FetchBody::read(&sent)?;
+    let (upload, name) = download(&call.app, &url).await?;
+    let file = finish(&call.app, upload, &name).await?;
+    let render = created(base, call.path.clone());
+    keyed
+        .answer(&call, key, &[&sent], render, async |idempotent| create_for(writing, file, &body, idempotent).await)
+        .await
+}
+
+/// Replaces the file of a resource.
+pub(crate) async fn replace(call: Call<Resource>, headers: HeaderMap, request: Request) -> Answer {
+    let (blueprint, id) = &call.path;
+    let if_match = if_match(&headers);
+    let begin = || {
+        let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
+        let id = writing.target(id)?;
+        writing.check_replaceable(id, &if_match)?;
+        Ok((writing, id))
+    };
+    let (writing, id) = call.app.content.checked(begin).await?;
+    let _place = place(&call.app)?;
+    let form = Form::begin(&call.app, request, false).await?.receive().await?;
+    let file = finish(&call.app, form.upload, &form.name).await?;
+    replaced(writing, id, if_match.clone(), file).await
+}
+
+async fn replaced(writing: ResourceWriter, id: ResourceId, if_match: IfMatch, file: MediaFile) -> Answer {
+    let resource = writing.replace_file(id, if_match, file).await?;
+    Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, written_body(&resource))).into_response())
+}
+
+/// Returns a write to the media blueprint that the path names.
+async fn writer(call: &Call<String>) -> Result<ResourceWriter, Error> {
+    let begin = || {
+        let writing = call.app.content.write(&call.access, Ability::Create, &call.path, &call.query)?;
+        writing.require_media()?;
+        Ok(writing)
+    };
+    call.app.content.checked(begin).await
+}
+
+/// Takes a place for an upload.
+fn place(app: &App) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
+    let full = |_| Error::new(Code::Overloaded, "too many files are being uploaded; try again");
+    app.media.uploads.try_acquire().map_err(full)
+}
+
+/// Checks the received file and makes it durable.
+async fn finish(app: &App, upload: Upload, name: &str) -> Result<MediaFile, Error> {
+    let name = clean_file_name(name);
+    let taken = upload.finish(app.media.accepted(), &name).await.map_err(|error| error_of(&error))?;
+    app.media.counters.count_upload(taken.bytes);
+    let picture = taken.picture;
+    Ok(MediaFile {
+        name,
+        mime: taken.mime,
+        bytes: taken.bytes,
+        size: picture.as_ref().map(|picture| (picture.width, picture.height)),
+        hash: taken.hash.to_string(),
+        placeholder: picture.and_then(|picture| picture.placeholder),
+    })
+}
+
+async fn create_for(
+    writing: ResourceWriter,
+    file: MediaFile,
+    body: &str,
+    idempotent: Option<Idempotency<CreatedResource>>,
+) -> Result<IdempotentAnswer<CreatedResource>, Failure> {
+    Ok(writing.create_media(file, body.as_bytes(), idempotent).await?)
+}
+
+/// Returns the function that makes the answer to a creation.
+fn created(
+    base: String,
+    blueprint: String,
+) -> impl Fn(&CreatedResource) -> RenderedResponse + Clone + Send + Sync + 'static {
+    move |CreatedResource { id, answer }| {
+        RenderedResponse::new(StatusCode::CREATED, written_body(answer))
+            .with(header::ETAG, &quoted(answer.tag))
+            .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
+    }
+}
+
+/// The body of a request for a file from the web.
+struct FetchBody {
+    url: String,
+    /// The body of the creation.
+    body: String,
+}
+
+impl FetchBody {
+    fn read(sent: &[u8]) -> Result<FetchBody, Error> {
+        let Value::Object(mut object) = json::parse(sent)? else {
+            return Err(Error::new(Code::ValidationFailed, "the body must be a JSON object with `url`"));
+        };
+        let url = match object.shift_remove("url") {
+            Some(Value::String(url)) => url,
+            _ => return Err(Error::of_field("url", "must be given: the address of a file, with `http` or `https`")),
+        };
+        let mut body = Map::from_iter([("attributes".to_owned(), Value::Object(Map::new()))]);
+        body.extend(object);
+        Ok(FetchBody { url, body: Value::Object(body).to_string() })
+    }
+}
+
+/// Receives a file from the web.
+async fn download(app: &App, url: &str) -> Result<(Upload, String), Error> {
+    let max_bytes = app.media.config().max_bytes;
+    let failed = |reason: String| Error::of_field("url", format!("could not be fetched: {reason}"));
+    let mut download = Download::begin(url, app.config.webhook_private_addresses).await.map_err(failed)?;
+    let opened = app.media.open()?;
+    let mut upload = opened.files.begin(max_bytes).await.map_err(|error| error_of(&error))?;
+    while let Some(piece) = download.next().await.map_err(failed)? {
+        upload.write(piece).await.map_err(|error| error_of(&error))?;
+    }
+    Ok((upload, download.name().to_owned()))
+}
+
+impl KeyedRequest {
+    /// Returns the method and the address of a request with its key, before its body is read.
+    fn of(request: &Request) -> KeyedRequest {
+        let (method, uri): (Method, Uri) = (request.method().clone(), request.uri().clone());
+        KeyedRequest::new(method, uri, request.headers())
+    }
+
+    /// Returns the key, if one was sent.
+    fn key<P>(&self, call: &Call<P>, ability: Ability) -> Result<Option<IdempotencyKey>, Error> {
+        call.access.require(&[ability])?;
+        self.parse_key(&call.access)
+    }
+}
