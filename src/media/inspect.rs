@@ -1,9 +1,21 @@
 //! Checks an uploaded file by its type, and removes the metadata of pictures.
 
-use crate::error::MediaError;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::PathBuf;
+
+use crate::clean::{self, Cleaned};
+use crate::decode::{self, MAX_FILE_BYTES, Raster};
+use crate::error::{MediaError, io_error};
 use crate::files::Files;
 use crate::hash::Hash;
+use crate::pixels;
+use crate::svg;
 use crate::upload::{Picture, Received, TemporaryFile};
+use crate::workers::{Class, Memory};
+
+/// The metadata of AVIF and HEIC stands in front. Files beyond this length are stored as they are.
+const MAX_HEIF_BYTES: u64 = 128 * 1024 * 1024;
 
 /// A checked file, ready to be published.
 pub(crate) struct Inspected {
@@ -13,7 +25,91 @@ pub(crate) struct Inspected {
     pub(crate) picture: Option<Picture>,
 }
 
-pub(crate) async fn inspect(_files: &Files, received: Received, _mime: &'static str) -> Result<Inspected, MediaError> {
-    let Received { file, hasher, bytes, .. } = received;
-    Ok(Inspected { file, hash: hasher.finalize().into(), bytes, picture: None })
+/// Checks a file. Pictures are cleaned, and decoded once, on a thread for pictures.
+pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static str) -> Result<Inspected, MediaError> {
+    let folder = files.temporary().to_owned();
+    let check: Check = match (mime, Raster::of(mime)) {
+        (_, Some(kind)) => Box::new(move |memory, received| inspect_raster(memory, received, kind, folder)),
+        ("image/svg+xml", _) => Box::new(|memory, received| inspect_svg(memory, received)),
+        ("image/avif" | "image/heic" | "image/heif", _) => {
+            Box::new(move |memory, received| inspect_heif(memory, received, folder))
+        }
+        _ => return Ok(unchanged(received, None)),
+    };
+    files.workers().run(Class::Upload, move |memory| check(memory, received)).await
+}
+
+type Check = Box<dyn FnOnce(&Memory, Received) -> Result<Inspected, MediaError> + Send>;
+
+fn inspect_raster(memory: &Memory, received: Received, kind: Raster, folder: PathBuf) -> Result<Inspected, MediaError> {
+    let source = read(&received, MAX_FILE_BYTES)?;
+    let Cleaned { bytes, frames, scans, scratch } = clean(kind, &source)?;
+    let is_unchanged = source == bytes;
+    drop(source);
+    let header = decode::header(kind, &bytes, scratch)?;
+    decode::check_repetitions(&header, frames, scans)?;
+    let (decoded, _reservation) = decode::decode(kind, &bytes, &header, memory)?;
+    let placeholder = Some(pixels::placeholder(&decoded)?);
+    let (width, height) = header.shown();
+    let picture = Some(Picture { width, height, placeholder, is_animated: frames > 1 });
+    if is_unchanged { Ok(unchanged(received, picture)) } else { changed(&folder, &bytes, picture) }
+}
+
+fn clean(kind: Raster, source: &[u8]) -> Result<Cleaned, MediaError> {
+    match kind {
+        Raster::Jpeg => clean::clean_jpeg(source),
+        Raster::Png => clean::clean_png(source),
+        Raster::Gif => clean::clean_gif(source),
+        Raster::Webp => clean::clean_webp(source),
+        Raster::Tiff => clean::clean_tiff(source),
+    }
+}
+
+fn inspect_svg(memory: &Memory, received: Received) -> Result<Inspected, MediaError> {
+    let _reservation = memory.reserve(svg::MAX_BYTES)?;
+    let source = read(&received, svg::MAX_BYTES)?;
+    let size = svg::check(&source)?;
+    Ok(unchanged(received, size.map(picture_of_size)))
+}
+
+fn inspect_heif(memory: &Memory, received: Received, folder: PathBuf) -> Result<Inspected, MediaError> {
+    let _reservation = memory.reserve((2 * received.bytes).min(2 * MAX_HEIF_BYTES))?;
+    let source = read(&received, MAX_HEIF_BYTES)?;
+    let picture = clean::size_of_heif(&source).map(picture_of_size);
+    let bytes = clean::clean_heif(&source);
+    if bytes == source { Ok(unchanged(received, picture)) } else { changed(&folder, &bytes, picture) }
+}
+
+/// A picture that is not decoded.
+fn picture_of_size((width, height): (u32, u32)) -> Picture {
+    Picture { width, height, placeholder: None, is_animated: false }
+}
+
+/// Reads a whole file, unless it is longer than a picture of its kind may be.
+fn read(received: &Received, max_bytes: u64) -> Result<Vec<u8>, MediaError> {
+    if received.bytes > max_bytes {
+        let limit = max_bytes >> 20;
+        return Err(MediaError::beyond(format!(
+            "the file has {} bytes; at most {limit} MiB are allowed",
+            received.bytes
+        )));
+    }
+    let mut file = received.file.file();
+    let mut bytes = Vec::with_capacity(received.bytes as usize);
+    let read = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
+    read.map_err(io_error("read", received.file.path()))?;
+    Ok(bytes)
+}
+
+fn unchanged(received: Received, picture: Option<Picture>) -> Inspected {
+    let hash = received.hasher.finalize().into();
+    Inspected { file: received.file, hash, bytes: received.bytes, picture }
+}
+
+/// Writes the cleaned file. The received file is removed when it is dropped.
+fn changed(folder: &std::path::Path, bytes: &[u8], picture: Option<Picture>) -> Result<Inspected, MediaError> {
+    let file = TemporaryFile::create(folder)?;
+    let write = |mut target: &File| -> io::Result<()> { target.write_all(bytes) };
+    write(file.file()).map_err(io_error("write", file.path()))?;
+    Ok(Inspected { file, hash: Hash::of(bytes), bytes: bytes.len() as u64, picture })
 }

@@ -4,15 +4,26 @@
 //! not know resources, requests, or the log.
 
 mod accepted;
+mod animate;
 mod bucket;
+mod cache;
+mod clean;
+mod decode;
+mod encode;
 mod error;
 mod files;
 mod folder;
+mod geometry;
 mod hash;
 mod inspect;
 mod kind;
+mod pixels;
+mod render;
 mod rendition;
 mod renditions;
+mod svg;
+#[cfg(test)]
+mod tests;
 mod upload;
 mod workers;
 

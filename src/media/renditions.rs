@@ -1,11 +1,29 @@
 //! Renditions: pictures in other sizes and formats, made on request and kept on disk.
 
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
-use crate::error::MediaError;
-use crate::files::Files;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::cache::{Cache, Key};
+use crate::decode::{MAX_FILE_BYTES, Raster};
+use crate::error::{MediaError, io_error};
+use crate::files::{Files, blocking};
+use crate::geometry;
 use crate::hash::Hash;
-use crate::rendition::{Rendition, Source, Wanted};
+use crate::render;
+use crate::rendition::{MadePicture, Rendition, Source, Wanted};
+use crate::workers::{Class, Memory};
+
+/// Changes whenever a rendition of the same source and wish gets other bytes, such as by other settings of an encoder.
+const VERSION: u32 = 1;
+
+/// The number of renditions that are expected in the memory, from which it computes the size of its tables.
+const EXPECTED_IN_MEMORY: usize = 1024;
 
 /// Bounds of the renditions that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,15 +36,51 @@ pub struct RenditionLimits {
 
 /// The renditions of all pictures. Clones share them.
 #[derive(Debug, Clone)]
-pub struct Renditions {}
+pub struct Renditions {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    files: Files,
+    disk: Cache,
+    memory: quick_cache::sync::Cache<Key, Bytes, Weight>,
+    /// The renditions that are being made, with those who wait for them.
+    flights: Mutex<HashMap<Key, Outcome>>,
+    #[cfg(test)]
+    made: std::sync::atomic::AtomicU64,
+}
+
+/// The contents of a rendition. They are empty if the original file serves better.
+type Made = Result<Bytes, MediaError>;
+type Outcome = watch::Receiver<Option<Made>>;
+
+#[derive(Debug, Clone)]
+struct Weight;
+
+impl quick_cache::Weighter<Key, Bytes> for Weight {
+    fn weight(&self, _: &Key, contents: &Bytes) -> u64 {
+        contents.len() as u64 + 256
+    }
+}
 
 impl Renditions {
     /// Opens the folder of renditions, and creates it if it does not exist.
     ///
     /// # Errors
     /// If the folder cannot be created or read.
-    pub fn open(_folder: &Path, _files: Files, _limits: RenditionLimits) -> Result<Renditions, MediaError> {
-        Ok(Renditions {})
+    pub fn open(folder: &Path, files: Files, limits: RenditionLimits) -> Result<Renditions, MediaError> {
+        let disk = Cache::open(folder, limits.cache_bytes)?;
+        let memory = quick_cache::sync::Cache::with_weighter(EXPECTED_IN_MEMORY, limits.memory_bytes, Weight);
+        let shared = Shared {
+            files,
+            disk,
+            memory,
+            flights: Mutex::default(),
+            #[cfg(test)]
+            made: std::sync::atomic::AtomicU64::new(0),
+        };
+        Ok(Renditions { shared: Arc::new(shared) })
     }
 
     /// Returns a picture in the wanted size and format. It is made once for all who ask at once, and then kept.
@@ -34,10 +88,157 @@ impl Renditions {
     /// # Errors
     /// `Missing` if the source is not stored, `Busy` if too many pictures are being made, and errors of the store. A
     /// source that cannot be decoded is answered with `Rendition::Original`.
-    pub async fn get(&self, _source: &Source, _wanted: &Wanted) -> Result<Rendition, MediaError> {
-        Ok(Rendition::Original)
+    pub async fn get(&self, source: &Source, wanted: &Wanted) -> Result<Rendition, MediaError> {
+        let Some(kind) = Raster::of(&source.mime) else { return Ok(Rendition::Original) };
+        let key = key_of(source, wanted);
+        let contents = match self.shared.memory.get(&key) {
+            Some(contents) => contents,
+            None => self.fly(key, kind, source, wanted).await?,
+        };
+        if contents.is_empty() {
+            return Ok(Rendition::Original);
+        }
+        Ok(Rendition::Made(MadePicture { mime: wanted.format.mime(), bytes: contents, tag: key.variant() }))
     }
 
     /// Removes the renditions of a picture, because it was removed.
-    pub fn forget(&self, _hash: &Hash) {}
+    pub fn forget(&self, hash: &Hash) {
+        self.shared.memory.retain(|key, _| key.source != *hash);
+        self.shared.disk.forget(hash);
+    }
+
+    /// Returns the number of renditions that were made.
+    #[cfg(test)]
+    pub(crate) fn made(&self) -> u64 {
+        self.shared.made.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn bytes_on_disk(&self) -> u64 {
+        self.shared.disk.bytes()
+    }
+
+    /// Waits for a rendition that is read or made in a task of its own, so that it is finished for others if this
+    /// request ends early.
+    async fn fly(&self, key: Key, kind: Raster, source: &Source, wanted: &Wanted) -> Made {
+        let mut outcome = self.join(key, kind, source, wanted);
+        match outcome.wait_for(Option::is_some).await {
+            Ok(made) => made.clone().unwrap_or(Err(MediaError::Stopped)),
+            Err(_) => Err(MediaError::Stopped),
+        }
+    }
+
+    fn join(&self, key: Key, kind: Raster, source: &Source, wanted: &Wanted) -> Outcome {
+        let mut flights = self.shared.flights.lock();
+        if let Some(outcome) = flights.get(&key) {
+            return outcome.clone();
+        }
+        let (sender, outcome) = watch::channel(None);
+        flights.insert(key, outcome.clone());
+        drop(flights);
+        let flight = Flight { shared: Arc::clone(&self.shared), key };
+        let (source, wanted) = (source.clone(), *wanted);
+        tokio::spawn(async move {
+            let made = read_or_make(&flight.shared, key, kind, &source, &wanted).await;
+            if let Ok(contents) = &made {
+                flight.shared.memory.insert(key, contents.clone());
+            }
+            let _ = sender.send(Some(made));
+            drop(flight);
+        });
+        outcome
+    }
+}
+
+/// A rendition that is being made. Dropping it, also after a panic, lets the next request begin anew.
+struct Flight {
+    shared: Arc<Shared>,
+    key: Key,
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        self.shared.flights.lock().remove(&self.key);
+    }
+}
+
+async fn read_or_make(shared: &Arc<Shared>, key: Key, kind: Raster, source: &Source, wanted: &Wanted) -> Made {
+    let disk = Arc::clone(shared);
+    if let Some(contents) = blocking(move || Ok(disk.disk.read(&key))).await? {
+        return Ok(contents);
+    }
+    let (making, source, wanted) = (Arc::clone(shared), source.clone(), *wanted);
+    let runtime = tokio::runtime::Handle::current();
+    let work = move |memory: &Memory| make(&making, memory, &runtime, kind, &source, &wanted);
+    match shared.files.workers().run(Class::Rendition, work).await {
+        Err(error @ (MediaError::BrokenPicture { .. } | MediaError::PictureTooLarge { .. })) => {
+            tracing::warn!(%error, file = %key.source, "a picture is served as it is, because it cannot be resized");
+            keep(shared, key, Bytes::new()).await
+        }
+        Err(error) => Err(error),
+        Ok(contents) => keep(shared, key, contents).await,
+    }
+}
+
+/// Writes a rendition to the disk.
+async fn keep(shared: &Arc<Shared>, key: Key, contents: Bytes) -> Made {
+    let shared = Arc::clone(shared);
+    blocking(move || {
+        shared.disk.write(&key, &contents);
+        Ok(contents)
+    })
+    .await
+}
+
+/// Makes a rendition, on a thread for pictures.
+fn make(
+    shared: &Shared,
+    memory: &Memory,
+    runtime: &tokio::runtime::Handle,
+    kind: Raster,
+    source: &Source,
+    wanted: &Wanted,
+) -> Made {
+    #[cfg(test)]
+    shared.made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let original = read(&shared.files, runtime, &source.hash)?;
+    let made = render::render(memory, kind, &original, source, wanted)?;
+    Ok(Bytes::from(made.unwrap_or_default()))
+}
+
+/// Reads the source. This happens on the thread that makes the rendition, so that the files of pictures that wait take
+/// no memory.
+fn read(files: &Files, runtime: &tokio::runtime::Handle, hash: &Hash) -> Result<Vec<u8>, MediaError> {
+    if let Some(path) = files.local_path(hash) {
+        return match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Err(MediaError::Missing { hash: *hash }),
+            read => read.map_err(io_error("read", &path)),
+        };
+    }
+    runtime.block_on(async {
+        let Some(mut file) = files.read(hash, None).await? else { return Err(MediaError::Missing { hash: *hash }) };
+        let mut bytes = Vec::with_capacity(file.bytes.min(MAX_FILE_BYTES) as usize);
+        while let Some(piece) = file.body.next().await {
+            bytes.extend_from_slice(&piece?);
+        }
+        Ok(bytes)
+    })
+}
+
+/// Names a rendition by its plan, so that wishes with the same result share it.
+fn key_of(source: &Source, wanted: &Wanted) -> Key {
+    let plan = geometry::plan(source.width.max(1), source.height.max(1), wanted);
+    let crop = [plan.crop.left, plan.crop.top, plan.crop.width, plan.crop.height].map(|number| number.round() as i64);
+    let text = format!(
+        "{VERSION} {} {} {crop:?} {:?} {:?} {:?} {}",
+        source.hash,
+        source.is_animated,
+        plan.size,
+        plan.canvas,
+        wanted.format,
+        render::quality(wanted)
+    );
+    let mut variant = [0; 16];
+    variant.copy_from_slice(&blake3::hash(text.as_bytes()).as_bytes()[..16]);
+    Key { source: source.hash, variant }
 }

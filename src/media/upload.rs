@@ -136,7 +136,7 @@ impl Upload {
     /// `Empty`, `NotAccepted`, `BrokenPicture`, `PictureTooLarge`, `Busy`, and errors of the disk or bucket.
     pub async fn finish(mut self, rules: &Accepted, name: &str) -> Result<Taken, MediaError> {
         self.write_waiting().await?;
-        let mut received = self.received.take().ok_or(MediaError::Stopped)?;
+        let received = self.received.take().ok_or(MediaError::Stopped)?;
         if received.bytes == 0 {
             return Err(MediaError::Empty);
         }

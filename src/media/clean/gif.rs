@@ -1,0 +1,67 @@
+//! Removes metadata of GIF.
+
+use super::{Cleaned, Cursor, cut_off};
+use crate::error::MediaError;
+
+/// Blocks of applications that stay: the number of repetitions, and the color profile.
+const KEPT: &[&[u8]] = &[b"NETSCAPE2.0", b"ANIMEXTS1.0", b"ICCRGBG1012"];
+
+pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
+    let mut cursor = Cursor::new(source);
+    let header = cursor.take(13)?;
+    cursor.take(table_bytes(header[10]))?;
+    let mut bytes = source[..cursor.position].to_vec();
+    let mut frames = 0;
+    loop {
+        let start = cursor.position;
+        // Some writers leave out the end mark.
+        let is_kept = match cursor.byte().unwrap_or(0x3B) {
+            0x21 => skip_extension(&mut cursor)?,
+            0x2C => {
+                frames += 1;
+                let descriptor = cursor.take(9)?;
+                cursor.take(table_bytes(descriptor[8]))?;
+                cursor.take(1)?;
+                skip_blocks(&mut cursor)?;
+                true
+            }
+            0x3B if frames > 0 => {
+                bytes.push(0x3B);
+                return Ok(Cleaned { frames, scratch: 4, ..Cleaned::still(bytes) });
+            }
+            0x3B => return Err(cut_off()),
+            _ => return Err(MediaError::broken("a block has an unknown type")),
+        };
+        if is_kept {
+            bytes.extend_from_slice(&source[start..cursor.position]);
+        }
+    }
+}
+
+/// The length of a color table, which the flags of its owner define.
+fn table_bytes(flags: u8) -> usize {
+    if flags & 0x80 == 0 { 0 } else { 3 << ((flags & 7) + 1) }
+}
+
+/// Skips an extension. Returns true if it is not metadata.
+fn skip_extension(cursor: &mut Cursor<'_>) -> Result<bool, MediaError> {
+    let label = cursor.byte()?;
+    let rest = cursor.rest();
+    let is_kept = match label {
+        0xF9 => true,
+        0xFF => KEPT.iter().any(|name| rest.get(1..).is_some_and(|rest| rest.starts_with(name))),
+        _ => false,
+    };
+    skip_blocks(cursor)?;
+    Ok(is_kept)
+}
+
+fn skip_blocks(cursor: &mut Cursor<'_>) -> Result<(), MediaError> {
+    loop {
+        let length = cursor.byte()?;
+        if length == 0 {
+            return Ok(());
+        }
+        cursor.take(usize::from(length))?;
+    }
+}

@@ -1,0 +1,162 @@
+//! Reads the size of AVIF and HEIC, and removes their metadata by overwriting it with zeros.
+
+use std::ops::Range;
+
+/// Bounds the items that are looked at.
+const MAX_ITEMS: usize = 4096;
+
+/// A box: its type and the range of its contents.
+struct Part {
+    kind: [u8; 4],
+    range: Range<usize>,
+}
+
+/// Overwrites the items with EXIF and XMP. A file that this does not understand stays as it is: nothing here decodes it.
+pub(crate) fn clean(source: &[u8]) -> Vec<u8> {
+    let mut bytes = source.to_vec();
+    for range in private_ranges(source).unwrap_or_default() {
+        if let Some(item) = bytes.get_mut(range) {
+            item.fill(0);
+        }
+    }
+    bytes
+}
+
+/// Returns the largest size in the properties of the items, and swaps it if the picture is rotated by 90 degrees. The
+/// largest is that of the whole picture if it is stored in tiles.
+pub(crate) fn size(source: &[u8]) -> Option<(u32, u32)> {
+    let meta = meta(source)?;
+    let properties = find(source, meta, b"iprp")?;
+    let properties = find(source, properties, b"ipco")?;
+    let mut size = None;
+    let mut is_turned = false;
+    for part in parts(source, properties) {
+        match &part.kind {
+            b"ispe" => {
+                let width = number(source, part.range.start + 4, 4)? as u32;
+                let height = number(source, part.range.start + 8, 4)? as u32;
+                let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
+                size = size.filter(|&other| area(other) >= area((width, height))).or(Some((width, height)));
+            }
+            b"irot" => is_turned = number(source, part.range.start, 1)? % 2 == 1,
+            _ => {}
+        }
+    }
+    size.map(|(width, height)| if is_turned { (height, width) } else { (width, height) })
+        .filter(|&(width, height)| width > 0 && height > 0)
+}
+
+/// Returns where the items with metadata are stored.
+fn private_ranges(source: &[u8]) -> Option<Vec<Range<usize>>> {
+    let meta = meta(source)?;
+    let infos = find(source, meta.clone(), b"iinf")?;
+    let locations = find(source, meta.clone(), b"iloc")?;
+    let data = find(source, meta, b"idat");
+    let private = private_items(source, infos)?;
+    Some(extents(source, &locations, data, &private).unwrap_or_default())
+}
+
+/// Returns the numbers of the items that hold EXIF or XMP.
+fn private_items(source: &[u8], infos: Range<usize>) -> Option<Vec<usize>> {
+    let version = number(source, infos.start, 1)?;
+    let entries = infos.start + 4 + if version == 0 { 2 } else { 4 };
+    let mut items = Vec::new();
+    for part in parts(source, entries..infos.end).take(MAX_ITEMS).filter(|part| part.kind == *b"infe") {
+        let start = part.range.start;
+        let id_bytes = match number(source, start, 1)? {
+            2 => 2,
+            3 => 4,
+            _ => continue,
+        };
+        let id = number(source, start + 4, id_bytes)?;
+        let kind = source.get(start + 6 + id_bytes..start + 10 + id_bytes)?;
+        if kind == b"Exif" || kind == b"mime" {
+            items.push(id);
+        }
+    }
+    Some(items)
+}
+
+/// Reads the positions of items from the box `iloc`.
+fn extents(
+    source: &[u8],
+    locations: &Range<usize>,
+    data: Option<Range<usize>>,
+    wanted: &[usize],
+) -> Option<Vec<Range<usize>>> {
+    let mut reader = Reader { source, at: locations.start, end: locations.end };
+    let version = reader.number(1)?;
+    reader.number(3)?;
+    let (sizes, more) = (reader.number(1)?, reader.number(1)?);
+    let (offset_bytes, length_bytes, base_bytes) = (sizes >> 4, sizes & 15, more >> 4);
+    let index_bytes = if version == 0 { 0 } else { more & 15 };
+    let wide = if version < 2 { 2 } else { 4 };
+    let mut ranges = Vec::new();
+    for _ in 0..reader.number(wide)?.min(MAX_ITEMS) {
+        let id = reader.number(wide)?;
+        let method = if version == 0 { 0 } else { reader.number(2)? & 15 };
+        reader.number(2)?;
+        let base = reader.number(base_bytes)?;
+        for _ in 0..reader.number(2)?.min(MAX_ITEMS) {
+            reader.number(index_bytes)?;
+            let (offset, length) = (reader.number(offset_bytes)?, reader.number(length_bytes)?);
+            let origin = match (method, &data) {
+                (0, _) => 0,
+                (1, Some(data)) => data.start,
+                _ => continue,
+            };
+            let start = origin.checked_add(base)?.checked_add(offset)?;
+            if wanted.contains(&id) {
+                ranges.push(start..start.checked_add(length)?);
+            }
+        }
+    }
+    Some(ranges)
+}
+
+struct Reader<'a> {
+    source: &'a [u8],
+    at: usize,
+    end: usize,
+}
+
+impl Reader<'_> {
+    fn number(&mut self, length: usize) -> Option<usize> {
+        let at = self.at;
+        self.at = at.checked_add(length).filter(|&next| next <= self.end)?;
+        number(self.source, at, length)
+    }
+}
+
+fn number(source: &[u8], at: usize, length: usize) -> Option<usize> {
+    let slice = source.get(at..at.checked_add(length)?).filter(|slice| slice.len() <= 8)?;
+    Some(slice.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte)))
+}
+
+/// Returns the contents of the box `meta` behind its version and flags.
+fn meta(source: &[u8]) -> Option<Range<usize>> {
+    let meta = find(source, 0..source.len(), b"meta")?;
+    Some(meta.start.checked_add(4)?..meta.end)
+}
+
+fn find(source: &[u8], range: Range<usize>, kind: &[u8; 4]) -> Option<Range<usize>> {
+    parts(source, range).take(MAX_ITEMS).find(|part| part.kind == *kind).map(|part| part.range)
+}
+
+/// Returns the boxes in a range, up to the first with an invalid length.
+fn parts(source: &[u8], range: Range<usize>) -> impl Iterator<Item = Part> {
+    let mut at = range.start;
+    std::iter::from_fn(move || {
+        let length = number(source, at, 4)?;
+        let kind = source.get(at + 4..at + 8)?.try_into().ok()?;
+        let (header, length) = match length {
+            0 => (8, range.end.checked_sub(at)?),
+            1 => (16, number(source, at + 8, 8)?),
+            length => (8, length),
+        };
+        let end = at.checked_add(length).filter(|&end| end <= range.end && length >= header)?;
+        let part = Part { kind, range: at + header..end };
+        at = end;
+        Some(part)
+    })
+}
