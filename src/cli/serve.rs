@@ -84,9 +84,11 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let upkeep = content.upkeep().cloned();
     let keeping = upkeep.clone().map(|upkeep| std::thread::spawn(move || upkeep.run()));
     let watching = tokio::spawn(bindery_http::watch_cluster(app.clone()));
+    let sweeping = tokio::spawn(bindery_http::sweep_media(app.clone()));
     let delivering = tokio::spawn(webhooks.clone().run());
     bindery_http::serve(listener, bindery_http::service(app), stop, limits).await;
     watching.abort();
+    sweeping.abort();
     webhooks.stop().await;
     if let (Some(upkeep), Some(keeping)) = (upkeep, keeping) {
         upkeep.stop();

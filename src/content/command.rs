@@ -18,6 +18,7 @@ use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
 use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
+use crate::data::files::FileHash;
 use crate::data::index_mapping::Columns;
 use crate::data::kept_answer::IdempotentRequest;
 use crate::data::leader::Leader;
@@ -95,6 +96,10 @@ pub(crate) enum Command {
     Account(AccountCommand),
     /// Makes a node the leader of the cluster.
     Lead(Leader),
+    /// Marks those of some files as being removed that no resource and no revision names.
+    CondemnFiles(Vec<FileHash>),
+    /// Removes the marks of files that were removed.
+    ForgetRemovals(Vec<FileHash>),
     /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.
@@ -413,6 +418,8 @@ pub(crate) enum Outcome {
     SignedIn(Session, String),
     /// The invitation with its secret.
     Invited(Invitation, String),
+    /// The files that are being removed now.
+    CondemnedFiles(Vec<FileHash>),
     /// The answer to a command without a result.
     Done,
 }

@@ -50,6 +50,11 @@ pub fn service(app: App) -> HttpService {
     frame::frame(into_router(routes()), intake, app)
 }
 
+/// Removes files of media that nothing names any more, until the task is aborted.
+pub async fn sweep_media(app: App) {
+    media::sweep::run(app).await;
+}
+
 /// Takes part in the cluster until the task is aborted; ends at once on a single server.
 pub async fn watch_cluster(app: App) {
     cluster::watch::run(app).await;

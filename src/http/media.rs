@@ -1,6 +1,8 @@
 //! The files of media: the store, the pictures made from them, and their settings. Opened when they are first needed, so that a
 //! server without media has neither folders nor threads for them. Must not know requests.
 
+pub(crate) mod sweep;
+
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,9 +14,9 @@ use parking_lot::Mutex;
 use tokio::sync::Semaphore;
 
 /// The folder of the files, in the data folder.
-const FOLDER: &str = "media";
+pub(crate) const FOLDER: &str = "media";
 /// The folder of what can be made again, in the data folder: uploads that are under way, and pictures in other sizes.
-const CACHE_FOLDER: &str = "media-cache";
+pub(crate) const CACHE_FOLDER: &str = "media-cache";
 /// The memory for pictures that were used last.
 const MEMORY_BYTES: u64 = 32 << 20;
 /// The most uploads at once. Each has a file, and up to a few MiB of memory.

@@ -40,6 +40,7 @@ mod imports;
 mod index_files;
 mod leaks;
 mod logs;
+mod media;
 mod messages;
 mod metrics;
 mod migrating;

@@ -74,7 +74,11 @@ impl Replacement {
             return plan.await.map_err(Error::internal)?.map(ReplacementOutcome::Planned);
         }
         let outcome = content.submit_as(&access, Command::ReplaceBlueprint { slug, definition, force }).await?;
-        Ok(ReplacementOutcome::Applied(blueprint_of(&outcome)?))
+        let blueprint = blueprint_of(&outcome)?;
+        if blueprint.kind == BlueprintKind::Media {
+            content.complete_media(&access, &blueprint).await?;
+        }
+        Ok(ReplacementOutcome::Applied(blueprint))
     }
 }
 

@@ -10,12 +10,15 @@ use bindery_model::blueprint::{Blueprint, BlueprintKind, SystemField};
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::media::{MediaFile, media_version};
+use bindery_store::{Key, Prefix};
 use serde_json::Value;
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{CreatedResource, ParsedBody, ResourceWriter};
-use crate::data::lookup::Lookup;
-use crate::data::records::CopyVersion;
+use crate::command::{Command, MissingTargets, Outcome, Write};
+use crate::data::files;
+use crate::data::lookup::{Lookup, resources};
+use crate::data::records::{CopyVersion, Meta};
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
 use crate::data::visibility::{Visibility, is_public};
@@ -23,6 +26,9 @@ use crate::handle::Content;
 use crate::prepare::body::Preparation;
 use crate::prepare::media;
 use crate::read::resource::{ResourceAnswer, written_answer};
+
+/// The most resources that one transaction completes.
+const STEP_RESOURCES: usize = 100;
 
 /// A file as it is delivered.
 #[derive(Debug, Clone, PartialEq)]
@@ -124,6 +130,108 @@ impl Content {
         let number = collection.snapshot.copy(hit.slot, variant).ok_or_else(missing)?;
         let values = self.shared.documents.values(blueprint, parsed, CopyVersion { variant, number })?;
         delivered(blueprint, &values, is_public).ok_or_else(missing)
+    }
+}
+
+impl Content {
+    /// Writes the system fields to the copies of variants that the blueprint did not have before.
+    ///
+    /// # Errors
+    /// `OVERLOADED`, `INTERNAL` if the store fails.
+    pub(crate) async fn complete_media(&self, access: &Access, blueprint: &Arc<Blueprint>) -> Result<()> {
+        let (store, variants, number) = (self.shared.store.clone(), blueprint.variant_numbers(), blueprint.number);
+        let find = move || {
+            let lacks_one = |meta: &Meta| variants.iter().any(|variant| meta.copy(*variant).is_none());
+            let found = resources(&store, number).filter_map(|resource| match resource {
+                Ok((id, meta)) => lacks_one(&meta).then_some(Ok(id)),
+                Err(error) => Some(Err(error)),
+            });
+            found.collect::<Result<Vec<ResourceId>>>()
+        };
+        let incomplete = tokio::task::spawn_blocking(find).await.map_err(Error::internal)??;
+        for ids in incomplete.chunks(STEP_RESOURCES) {
+            let items = ids.iter().map(|id| media::completion(*id)).collect();
+            let command = Command::Write(Write {
+                blueprint: Arc::clone(blueprint),
+                items: Arc::new(items),
+                missing_targets: MissingTargets::Refuse,
+                access: Access::everything("blueprint"),
+            });
+            // If the blueprint has changed again, that change completes them.
+            if let Outcome::Stale = self.submit_as(access, command).await? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns whether this server removes files: a single server, and the leader of a cluster.
+    pub fn removes_files(&self) -> bool {
+        self.node().is_none_or(|node| node.leads)
+    }
+
+    /// Returns whether a resource or a revision names a file.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn names_file(&self, hash: [u8; 32]) -> Result<bool> {
+        let store = &self.shared.store;
+        for key in files::owners(store, hash)? {
+            let Key::FileOwner { blueprint, id, .. } = key else { continue };
+            // A copy may be replaced while it is read. Then it is named, or the next search finds out.
+            if files::names_file(store, blueprint, id, hash).unwrap_or(true) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Marks those of some files as being removed that nothing names, and returns them. No resource can begin to name one before
+    /// [`Content::forget_removals`].
+    ///
+    /// # Errors
+    /// `OVERLOADED`, `INTERNAL` if the store fails.
+    pub async fn condemn_files(&self, files: Vec<[u8; 32]>) -> Result<Vec<[u8; 32]>> {
+        match self.submit(Command::CondemnFiles(files)).await? {
+            Outcome::CondemnedFiles(condemned) => Ok(condemned),
+            _ => Err(Error::internal("files with the outcome of another command")),
+        }
+    }
+
+    /// Removes the marks of files that were removed.
+    ///
+    /// # Errors
+    /// `OVERLOADED`.
+    pub async fn forget_removals(&self, files: Vec<[u8; 32]>) -> Result<()> {
+        self.submit(Command::ForgetRemovals(files)).await.map(drop)
+    }
+
+    /// Returns the files that are being removed, also by a process that was killed meanwhile.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn files_being_removed(&self) -> Result<Vec<[u8; 32]>> {
+        let keys = self.shared.store.scan(Prefix::FileRemovals).filter_map(|entry| match entry {
+            Ok((Key::FileRemoval(hash), _)) => Some(Ok(hash)),
+            Ok(_) => None,
+            Err(error) => Some(Err(Error::internal(error))),
+        });
+        keys.collect()
+    }
+
+    /// Returns the files that resources and revisions name, in the order of their hashes.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub fn named_files(&self) -> Result<Vec<[u8; 32]>> {
+        let mut named = Vec::new();
+        for entry in self.shared.store.scan(Prefix::AllFileOwners) {
+            let Key::FileOwner { hash, blueprint, id } = entry.map_err(Error::internal)?.0 else { continue };
+            if named.last() != Some(&hash) && files::names_file(&self.shared.store, blueprint, id, hash)? {
+                named.push(hash);
+            }
+        }
+        Ok(named)
     }
 }
 

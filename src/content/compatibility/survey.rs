@@ -84,7 +84,7 @@ impl Survey {
         for (position, field) in demands.current.fields.iter().enumerate() {
             let is_lost = |copy: &&VariantValues| {
                 demands.removed.contains(&position)
-                    || (demands.force && demands.removed_variants.contains(&copy.variant))
+                    || (demands.force && !field.is_system && demands.removed_variants.contains(&copy.variant))
             };
             if copies.iter().filter(is_lost).any(|copy| !copy.values[position].is_null()) {
                 *self.losses.entry(field.slug.clone()).or_default() += 1;
@@ -131,7 +131,9 @@ fn load_copies(demands: &Demands<'_>, store: &Store, id: ResourceId, meta: &Meta
 /// Returns whether a stored copy would be invalid under the changed blueprint, apart from unique values.
 fn conflicts(demands: &Demands<'_>, state: &State, store: &Store, copy: &VariantValues) -> Result<bool> {
     if demands.removed_variants.contains(&copy.variant) {
-        return Ok(!demands.force && copy.values.iter().any(|value| !value.is_null()));
+        let mut values = demands.current.fields.iter().zip(&copy.values);
+        // The other variants have the same system fields, so nothing of them is lost.
+        return Ok(!demands.force && values.any(|(field, value)| !field.is_system && !value.is_null()));
     }
     Ok(!demands.refused(state, store, &copy.values)?.is_empty())
 }

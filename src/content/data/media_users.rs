@@ -11,7 +11,7 @@ use bindery_model::media::fields_with_address_of;
 use serde_json::Value;
 
 use crate::data::lookup::Lookup;
-use crate::data::records::Meta;
+use crate::data::records::CopyVersion;
 
 /// A copy that a note names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,7 +25,8 @@ pub(crate) struct NotedCopy {
 }
 
 impl NotedCopy {
-    /// Returns the slugs of the fields that contain an address of the media resource; none if the copy does not exist any more.
+    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if the
+    /// blueprint has not its variant any more.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -33,13 +34,15 @@ impl NotedCopy {
         &self,
         lookup: &dyn Lookup,
         blueprint: &Blueprint,
-        meta: &Meta,
+        number: u64,
         media: ResourceId,
         public_url: Option<&str>,
     ) -> Result<Vec<String>> {
         let live = variant_of_working(self.variant);
-        let is_known = blueprint.variant_numbers().contains(&live.unwrap_or(self.variant));
-        let Some(version) = meta.copy(self.variant).filter(|_| is_known) else { return Ok(Vec::new()) };
+        if !blueprint.variant_numbers().contains(&live.unwrap_or(self.variant)) {
+            return Ok(Vec::new());
+        }
+        let version = CopyVersion { variant: self.variant, number };
         let values = match live {
             None => lookup.values(blueprint, self.id, version)?,
             Some(_) => {

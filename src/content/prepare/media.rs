@@ -40,9 +40,18 @@ pub(crate) fn replacement(blueprint: &Blueprint, id: ResourceId, if_match: IfMat
         sanitized: Default::default(),
         system: SystemValues::SetAlone,
     };
+    update(id, if_match, Some(copy))
+}
+
+/// Returns the item that writes the system fields to the copies of a resource that lack them.
+pub(crate) fn completion(id: ResourceId) -> Item {
+    update(id, IfMatch::Any, None)
+}
+
+fn update(id: ResourceId, if_match: IfMatch, copy: Option<CopyDraft>) -> Item {
     Item::Update(Box::new(Update {
         id,
-        copy: Some(copy),
+        copy,
         published: Publication::Keep,
         may_publish: false,
         if_match,

@@ -1,15 +1,20 @@
-//! Referrers: the resources that refer to a resource, as a token sees them (`API.md` 4.3.1).
+//! Referrers: the resources that refer to a resource, or use it by address, as a token sees them (`API.md` 4.3.1, 4.25.6).
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bindery_access::Access;
-use bindery_index::{Error as IndexError, Interrupt};
-use bindery_model::error::Result;
+use bindery_index::{Error as IndexError, Interrupt, variant_of_working};
+use bindery_model::ability::Ability;
+use bindery_model::blueprint::BlueprintKind;
+use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_store::{Key, Prefix, Store};
 
+use crate::data::media_users::NotedCopy;
 use crate::data::referrers::{Referrer, referring_to};
-use crate::data::state::State;
+use crate::data::state::{Collection, State};
 use crate::data::visibility::Visibility;
 use crate::handle::Content;
 
@@ -45,9 +50,75 @@ impl Content {
         let visibilities = referring_to(&state, slug)
             .map(|referring| Visibility::of(access, &referring.collection.blueprint, state.released));
         let (visibilities, slug): (Vec<Visibility>, _) = (visibilities.collect(), slug.to_owned());
-        let search =
-            move |interrupt: &Interrupt<'_>| referrers(&state, &visibilities, &slug, id, interrupt).transpose();
+        let users = AddressUsers { store: self.shared.store.clone(), access: Arc::clone(access), media: id };
+        let search = move |interrupt: &Interrupt<'_>| {
+            let found = referrers(&state, &visibilities, &slug, id, interrupt).transpose()?;
+            match (found, state.blueprints.get(&slug).map(|collection| collection.blueprint.kind)) {
+                (Ok(found), Some(BlueprintKind::Media)) => users.add_to(found, &state, interrupt).transpose(),
+                (found, _) => Some(found),
+            }
+        };
         self.shared.searches.run(ESTIMATE, search).await
+    }
+}
+
+/// The search for resources that use a media resource by address.
+struct AddressUsers {
+    store: Store,
+    access: Arc<Access>,
+    media: ResourceId,
+}
+
+impl AddressUsers {
+    /// Adds them to the referrers by relations, in the order of all blueprints and fields. Returns `None` if it was
+    /// interrupted.
+    fn add_to(
+        &self,
+        mut found: Vec<FieldReferrers>,
+        state: &State,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Option<Vec<FieldReferrers>>> {
+        let mut users: BTreeMap<(String, String), BTreeSet<ResourceId>> = BTreeMap::new();
+        for entry in self.store.scan(Prefix::MediaUsers(self.media)) {
+            if interrupt.is_over() {
+                return Ok(None);
+            }
+            let (key, _) = entry.map_err(Error::internal)?;
+            let Key::MediaUser { blueprint, id, variant, .. } = key else { continue };
+            let Some(collection) = state.numbered(blueprint) else { continue };
+            let fields = self.fields_using(state, collection, NotedCopy { blueprint, id, variant })?;
+            for field in fields {
+                users.entry((collection.blueprint.slug.clone(), field)).or_default().insert(id);
+            }
+        }
+        found.extend(users.into_iter().map(|((blueprint, field), ids)| FieldReferrers {
+            blueprint,
+            field,
+            total: ids.len() as u64,
+            ids: ids.into_iter().take(NAMED).collect(),
+        }));
+        found.sort_by_cached_key(|referrers| {
+            let blueprint = state.blueprints.get(&referrers.blueprint).map(|collection| &collection.blueprint);
+            let fields = blueprint.map(|blueprint| blueprint.fields.as_slice()).unwrap_or_default();
+            let position = fields.iter().position(|field| field.slug == referrers.field);
+            (referrers.blueprint.clone(), position)
+        });
+        Ok(Some(found))
+    }
+
+    /// Returns the fields by which a copy uses it, as far as the token sees the copy.
+    fn fields_using(&self, state: &State, collection: &Collection, copy: NotedCopy) -> Result<Vec<String>> {
+        let blueprint = &collection.blueprint;
+        let Some(hit) = collection.snapshot.get(copy.id.as_u128()) else { return Ok(Vec::new()) };
+        let visibility = Visibility::of(&self.access, blueprint, state.released);
+        let is_seen = match variant_of_working(copy.variant) {
+            None => visibility.shows(hit.stamps.published),
+            Some(_) => visibility == Visibility::Drafts && self.access.may(Ability::Preview),
+        };
+        match collection.snapshot.copy(hit.slot, copy.variant).filter(|_| is_seen) {
+            None => Ok(Vec::new()),
+            Some(number) => copy.fields_using(&self.store, blueprint, number, self.media, state.public_url.as_deref()),
+        }
     }
 }
 

@@ -25,6 +25,7 @@ use bindery_model::error::{Code, Error, Result};
 use bindery_store::{Counter, Key};
 
 use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::data::files::{FileHash, names_file};
 use crate::data::leader::Leader;
 use crate::data::state::State;
 use crate::write::overlay::Overlay;
@@ -62,6 +63,11 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::SaveWebhookProgress(progress) => Ok(webhook::save(state, overlay, progress)),
         Command::Account(command) => account::decide(state, overlay, command),
         Command::Lead(leader) => lead(state, overlay, leader),
+        Command::CondemnFiles(files) => condemn_files(overlay, files),
+        Command::ForgetRemovals(files) => {
+            files.iter().for_each(|hash| overlay.remove(Key::FileRemoval(*hash)));
+            Ok(Outcome::Done)
+        }
         Command::Wait => Ok(Outcome::Done),
         Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
     }
@@ -74,6 +80,25 @@ fn lead(state: &State, overlay: &mut Overlay<'_>, leader: &Leader) -> Result<Out
     }
     overlay.put(Key::Counter(Counter::Leader), leader.encode()?);
     Ok(Outcome::Done)
+}
+
+/// Marks files as being removed, unless a resource or a revision names them. From then on no resource can begin to.
+fn condemn_files(overlay: &mut Overlay<'_>, files: &[FileHash]) -> Result<Outcome> {
+    let mut condemned = Vec::new();
+    for hash in files {
+        let owners = overlay.file_owners(*hash)?;
+        let mut is_named = false;
+        for key in &owners {
+            let Key::FileOwner { blueprint, id, .. } = key else { continue };
+            is_named = is_named || names_file(&*overlay, *blueprint, *id, *hash)?;
+        }
+        if !is_named {
+            owners.into_iter().for_each(|key| overlay.remove(key));
+            overlay.put(Key::FileRemoval(*hash), Vec::new());
+            condemned.push(*hash);
+        }
+    }
+    Ok(Outcome::CondemnedFiles(condemned))
 }
 
 /// Decides the items of a write one after another, each against what the items before it left.

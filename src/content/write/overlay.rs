@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::apply::{PreparedColumns, PreparedResults};
 use crate::data::changes::{ChangeGroup, ChangeNumbers, ChangeOp};
+use crate::data::files::{self, FileHash};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta, encode_id};
@@ -161,6 +162,14 @@ impl<'a> Overlay<'a> {
         keys.dedup();
         keys.retain(|key| self.writes_of(key) != Some(false));
         Ok(keys)
+    }
+
+    /// Returns the notes of resources that named a file. Only for the first command of a group: it reads the store.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn file_owners(&self, hash: FileHash) -> Result<Vec<Key>> {
+        files::owners(self.store, hash)
     }
 
     /// Makes the index read a resource again once the transaction is applied, with the operation `index_op`.

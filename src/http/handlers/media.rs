@@ -8,6 +8,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::IntoResponse;
 use bindery_content::{CreatedResource, Idempotency, IdempotencyKey, IdempotentAnswer, IfMatch, ResourceWriter};
+use bindery_disk::failure;
 use bindery_media::Upload;
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error};
@@ -119,6 +120,7 @@ fn place(app: &App) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
 async fn finish(app: &App, upload: Upload, name: &str) -> Result<MediaFile, Error> {
     let name = clean_file_name(name);
     let taken = upload.finish(app.media.accepted(), &name).await.map_err(|error| error_of(&error))?;
+    failure::point("media::stored").map_err(Error::internal)?;
     app.media.counters.count_upload(taken.bytes);
     let picture = taken.picture;
     Ok(MediaFile {

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::extract::{RawQuery, State};
 use axum::http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
@@ -113,6 +114,7 @@ fn registry(app: &App) -> Registry {
     register_node(&mut registry, app);
     register_caches(&mut registry, app);
     counter(&mut registry, "analytics_dropped", "Pageviews that were dropped", app.analytics.dropped());
+    register_media(&mut registry, app);
     register_process(&mut registry);
     registry
 }
@@ -162,6 +164,30 @@ fn register_caches(registry: &mut Registry, app: &App) {
     let (hits, misses) = app.content.kept_document_reads();
     counter(registry, "kept_documents_hits", "Documents that were read and were kept unpacked", hits);
     counter(registry, "kept_documents_misses", "Documents that were read from the store", misses);
+}
+
+fn register_media(registry: &mut Registry, app: &App) {
+    let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+    let counters = &app.media.counters;
+    counter(registry, "media_uploads", "Files that were uploaded", of(&counters.uploads));
+    counter(registry, "media_upload_bytes", "Their size", of(&counters.upload_bytes));
+    counter(registry, "media_originals", "Files that were answered", of(&counters.originals));
+    counter(
+        registry,
+        "media_renditions",
+        "Pictures in other sizes and formats that were answered",
+        of(&counters.renditions),
+    );
+    let failed = "Pictures in other sizes and formats that could not be made";
+    counter(registry, "media_renditions_failed", failed, of(&counters.failed_renditions));
+    let sizes = Sizes::kept(&app.config.data);
+    gauge(registry, "media_bytes", "Size of the files in the data folder", sizes.media);
+    gauge(
+        registry,
+        "media_cache_bytes",
+        "Size of the pictures that were made, and of running uploads",
+        sizes.media_cache,
+    );
 }
 
 fn register_sizes(registry: &mut Registry, data: &Path) {

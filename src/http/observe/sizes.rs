@@ -23,6 +23,10 @@ pub(crate) struct Sizes {
     pub(crate) bytes: [u64; FOLDERS.len()],
     /// The number of index runs on disk.
     pub(crate) runs: u64,
+    /// The bytes of files of media in the data folder.
+    pub(crate) media: u64,
+    /// The bytes of pictures in other sizes, and of uploads that are under way.
+    pub(crate) media_cache: u64,
 }
 
 /// The process figures of Linux; zeros on other systems.
@@ -54,7 +58,13 @@ impl Sizes {
         };
         // Each index has a folder, which has a folder for each run.
         let runs = folders(&data.join("index")).iter().map(|index| folders(index).len() as u64).sum();
-        Sizes { bytes: FOLDERS.map(|folder| bytes_in(&data.join(folder))), runs }
+        let of = |folder: &str| bytes_in(&data.join(folder));
+        Sizes {
+            bytes: FOLDERS.map(of),
+            runs,
+            media: of(crate::media::FOLDER),
+            media_cache: of(crate::media::CACHE_FOLDER),
+        }
     }
 }
 

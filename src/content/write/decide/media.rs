@@ -149,7 +149,8 @@ impl Decider<'_, '_> {
         let Some(collection) = self.context.state.numbered(copy.blueprint) else { return Ok(false) };
         let Some(meta) = self.overlay.meta(copy.blueprint, copy.id)? else { return Ok(false) };
         let public_url = self.context.state.public_url.as_deref();
-        let fields = copy.fields_using(&*self.overlay, &collection.blueprint, &meta, media, public_url)?;
+        let Some(version) = meta.copy(copy.variant) else { return Ok(false) };
+        let fields = copy.fields_using(&*self.overlay, &collection.blueprint, version.number, media, public_url)?;
         Ok(!fields.is_empty())
     }
 }

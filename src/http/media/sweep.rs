@@ -1,0 +1,95 @@
+//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.25.7). The content decides which those are;
+//! must not know why.
+//!
+//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless
+//! it was uploaded again within the last hour; a transaction removes the mark. A kill between them leaves a mark, with which the
+//! next sweep goes on.
+
+use std::time::{Duration, SystemTime};
+
+use bindery_disk::failure;
+use bindery_media::{Files, Hash};
+use bindery_model::error::Error;
+use futures_util::StreamExt;
+
+use super::{OpenedMedia, error_of};
+use crate::app::App;
+
+/// The pause between two sweeps.
+const PAUSE: Duration = Duration::from_secs(600);
+/// The age from which a file is removed: an upload has long been answered by then.
+const LEAST_AGE: Duration = Duration::from_secs(3_600);
+/// The most files that one transaction marks, so that writes do not wait long.
+const STEP_FILES: usize = 16;
+
+/// Sweeps again and again, until the task is aborted.
+pub(crate) async fn run(app: App) {
+    // Tests cannot wait for an hour.
+    let (pause, least_age) = match failure::is_asked_for("media::sweep") {
+        true => (Duration::from_millis(100), Duration::ZERO),
+        false => (PAUSE, LEAST_AGE),
+    };
+    loop {
+        tokio::time::sleep(pause).await;
+        if !app.content.removes_files() {
+            continue;
+        }
+        let Some(media) = app.media.open_if_used() else { continue };
+        if let Err(error) = sweep(&app, media, least_age).await {
+            tracing::warn!(message = error.message, "files of media could not be swept");
+        }
+    }
+}
+
+async fn sweep(app: &App, media: &OpenedMedia, least_age: Duration) -> Result<(), Error> {
+    media
+        .files
+        .remove_stopped_uploads(least_age.max(Duration::from_secs(60)))
+        .await
+        .map_err(|error| error_of(&error))?;
+    let begun = app.content.files_being_removed()?;
+    remove(app, media, begun, least_age).await?;
+    for unused in unused(app, &media.files, least_age).await?.chunks(STEP_FILES) {
+        let condemned = app.content.condemn_files(unused.to_vec()).await?;
+        failure::point("media::condemned").map_err(Error::internal)?;
+        remove(app, media, condemned, least_age).await?;
+    }
+    Ok(())
+}
+
+/// Returns old files that nothing names at the moment.
+async fn unused(app: &App, files: &Files, least_age: Duration) -> Result<Vec<[u8; 32]>, Error> {
+    let mut unused = Vec::new();
+    let mut stored = std::pin::pin!(files.list());
+    while let Some(file) = stored.next().await {
+        let file = file.map_err(|error| error_of(&error))?;
+        let age = SystemTime::now().duration_since(file.modified).unwrap_or_default();
+        if age < least_age {
+            continue;
+        }
+        let (content, hash) = (app.content.clone(), *file.hash.as_bytes());
+        // Reads the store, for each of very many files.
+        let is_named =
+            tokio::task::spawn_blocking(move || content.names_file(hash)).await.map_err(Error::internal)??;
+        if !is_named {
+            unused.push(hash);
+        }
+    }
+    Ok(unused)
+}
+
+/// Removes marked files, and then their marks.
+async fn remove(app: &App, media: &OpenedMedia, marked: Vec<[u8; 32]>, least_age: Duration) -> Result<(), Error> {
+    if marked.is_empty() {
+        return Ok(());
+    }
+    for hash in &marked {
+        let hash = Hash::from(*hash);
+        if media.files.remove_unchanged(&hash, least_age).await.map_err(|error| error_of(&error))? {
+            media.renditions.forget(&hash);
+            tracing::info!(%hash, "a file was removed that nothing names any more");
+        }
+    }
+    failure::point("media::removed").map_err(Error::internal)?;
+    app.content.forget_removals(marked).await
+}

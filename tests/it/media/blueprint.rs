@@ -1,0 +1,190 @@
+//! Blueprints of the kind `media`, and writes of the fields that the server adds (`API.md` 4.25.1 and 4.25.2).
+
+use serde_json::{Value, json};
+
+use super::{definition, jpeg, png, send_form, start, text, upload};
+use crate::support::{Failures, Server};
+
+const SYSTEM: [&str; 10] =
+    ["file_name", "mime", "bytes", "width", "height", "hash", "url", "placeholder", "focal_x", "focal_y"];
+
+#[test]
+fn the_server_adds_its_fields_and_accepts_them_back() {
+    let server = start();
+    let blueprint = server.get("/v2/blueprints/media").expect(200).data();
+    let fields = blueprint["fields"].as_array().unwrap();
+    let system: Vec<&str> = fields.iter().filter(|field| field["system"] == true).map(slug_of).collect();
+    assert_eq!(system, SYSTEM);
+    assert_eq!(slug_of(&fields[10]), "alt");
+
+    server.put("/v2/blueprints/media", &blueprint).expect(200);
+    let mut longer = blueprint.clone();
+    longer["fields"].as_array_mut().unwrap().push(json!({ "name": "Caption", "type": "text" }));
+    longer.as_object_mut().unwrap().remove("kind");
+    server.put("/v2/blueprints/media", &longer).expect(200);
+    server.put("/v2/blueprints/media", &definition()).expect(200);
+
+    let mut changed = blueprint;
+    changed["fields"][5]["type"] = json!("number");
+    assert_eq!(server.put("/v2/blueprints/media", &changed).expect(422).error_keys(), ["fields.5.slug"]);
+    let own = json!({ "name": "x", "kind": "media", "fields": [{ "name": "Hash", "type": "text" }] });
+    assert_eq!(server.post("/v2/blueprints", &own).expect(422).error_keys(), ["fields.0.slug"]);
+    let kind = json!({ "name": "Media", "kind": "resource", "fields": [] });
+    assert_eq!(server.put("/v2/blueprints/media", &kind).outcome(), "409 CONFLICT");
+}
+
+fn slug_of(field: &Value) -> &str {
+    field["slug"].as_str().unwrap()
+}
+
+#[test]
+fn only_an_upload_creates_media_and_sets_the_fields() {
+    let server = start();
+    let refused = server.post("/v2/resources/media", &json!({ "attributes": {} })).expect(422);
+    assert!(refused.message().contains("POST /v2/media/media"), "{}", refused.message());
+    let bulk = json!({ "resources": [{ "attributes": { "alt": "x" } }] });
+    let failed = server.post("/v2/resources/media/bulk", &bulk).expect(207).data();
+    assert_eq!(failed["failed"][0]["errors"]["code"], "VALIDATION_FAILED");
+    let line = server.raw(
+        "POST",
+        "/v2/resources/media/import",
+        &[("content-type", "application/x-ndjson")],
+        b"{\"attributes\":{\"alt\":\"x\"}}\n",
+    );
+    assert_eq!(line.expect(200).lines()[0]["errors"]["code"], "VALIDATION_FAILED");
+
+    let resource = upload(&server, "a.jpg", &jpeg(40, 20));
+    let path = format!("/v2/resources/media/{}", resource["id"].as_str().unwrap());
+    let mut failures = Failures::default();
+    for (slug, value) in [
+        ("file_name", json!("b.jpg")),
+        ("mime", json!("image/png")),
+        ("bytes", json!(1)),
+        ("width", json!(1)),
+        ("height", Value::Null),
+        ("hash", json!("0".repeat(64))),
+        ("url", json!("/media/x")),
+        ("placeholder", Value::Null),
+        ("focal_x", json!(1.5)),
+        ("focal_y", json!(-0.1)),
+    ] {
+        let reply = server.patch(&path, &json!({ "attributes": { slug: value } }));
+        failures.check_eq(slug, (reply.status, reply.error_keys()), (422, vec![slug.to_owned()]));
+        let bulk = json!({ "updates": [{ "id": resource["id"], "attributes": { slug: value } }] });
+        failures.check_eq(slug, server.patch("/v2/resources/media/bulk", &bulk).status, 207);
+    }
+    failures.assert_none();
+
+    let mut whole = server.get(&path).expect(200).data();
+    server.put(&path, &whole).expect(200);
+    whole["attributes"] = json!({ "alt": "only this" });
+    let kept = server.put(&path, &whole).expect(200).data();
+    for slug in SYSTEM {
+        assert_eq!(kept["attributes"][slug], resource["attributes"][slug], "{slug}");
+    }
+    let line = json!({ "id": resource["id"], "attributes": { "alt": "imported" } }).to_string();
+    let imported =
+        server.raw("POST", "/v2/resources/media/import", &[("content-type", "application/x-ndjson")], line.as_bytes());
+    assert_eq!(imported.expect(200).lines()[0]["op"], "updated");
+    let exported = server.get("/v2/resources/media/export?all_variants=true&format=ndjson").expect(200).text;
+    let again = server.raw(
+        "POST",
+        "/v2/resources/media/import",
+        &[("content-type", "application/x-ndjson")],
+        exported.as_bytes(),
+    );
+    assert_eq!(again.expect(200).lines()[0]["op"], "updated");
+}
+
+#[test]
+fn all_variants_have_the_same_file_and_the_address_changes_with_the_focal_point() {
+    let server = start();
+    let bytes = jpeg(40, 20);
+    let parts: [(&str, Option<&str>, &[u8]); 2] =
+        [("file", Some("a.jpg"), &bytes), ("attributes", None, b"{\"alt\":\"deutsch\"}")];
+    let created = send_form(&server, "POST", "/v2/media/media?variant=de", &parts).expect(201).data();
+    let path = format!("/v2/resources/media/{}", created["id"].as_str().unwrap());
+    assert_eq!(created["attributes"]["alt"], "deutsch");
+    let english = server.get(&path).expect(200).data();
+    assert_eq!(english["attributes"]["alt"], Value::Null);
+    assert_same(&server, &path);
+
+    let moved = server.patch(&format!("{path}?variant=de"), &json!({ "attributes": { "focal_x": 0.25 } })).expect(200);
+    let moved = moved.data();
+    assert_eq!(moved["attributes"]["focal_x"], 0.25);
+    assert_ne!(moved["attributes"]["url"], english["attributes"]["url"]);
+    assert_eq!(moved["attributes"]["alt"], "deutsch");
+    assert_same(&server, &path);
+    assert_eq!(server.ids("media?filter[focal_x]=0.25&variant=en").len(), 1);
+    let whole = server.get(&path).expect(200).data();
+    let mut focal = whole.clone();
+    focal["attributes"]["focal_y"] = json!(0.75);
+    let focal = server.put(&path, &focal).expect(200).data();
+    assert_ne!(focal["attributes"]["url"], whole["attributes"]["url"]);
+    let back = json!({ "attributes": { "focal_x": null, "focal_y": null } });
+    let back = server.patch(&path, &back).expect(200).data();
+    assert_eq!(back["attributes"]["url"], english["attributes"]["url"]);
+}
+
+/// Checks that both variants have the same system fields.
+#[track_caller]
+fn assert_same(server: &Server, path: &str) {
+    let of = |variant: &str| server.get(&format!("{path}?variant={variant}")).expect(200).data();
+    let (english, german) = (of("en"), of("de"));
+    for slug in SYSTEM {
+        assert_eq!(english["attributes"][slug], german["attributes"][slug], "{slug}");
+    }
+}
+
+#[test]
+fn system_fields_can_be_filtered_sorted_counted_and_searched() {
+    let server = start();
+    let small = upload(&server, "small-boat.png", &png(10, 10));
+    let large = upload(&server, "large-house.jpg", &jpeg(300, 200));
+    let id = |resource: &Value| resource["id"].as_str().unwrap().to_owned();
+    let mut failures = Failures::default();
+    for (query, expected) in [
+        ("filter[mime]=image/png", vec![id(&small)]),
+        ("filter[mime][starts_with]=image/", vec![id(&small), id(&large)]),
+        ("filter[width][gt]=100", vec![id(&large)]),
+        (&*format!("filter[hash]={}", text(&small, "hash")), vec![id(&small)]),
+        ("q=house", vec![id(&large)]),
+        ("filter[file_name][contains]=boat", vec![id(&small)]),
+    ] {
+        failures.check_eq(query, server.ids(&format!("media?{query}&sort=id")), expected);
+    }
+    failures.check_eq("sort", server.ids("media?sort=-width"), vec![id(&large), id(&small)]);
+    let list = server.get("/v2/resources/media?facets=mime&stats=bytes").expect(200).json();
+    failures.check_eq("facets", list["meta"]["facets"]["mime"]["distinct"].clone(), json!(2));
+    failures.check_eq("stats", list["meta"]["stats"]["bytes"]["count"].clone(), json!(2));
+    failures.assert_none();
+}
+
+#[test]
+fn a_variant_that_is_added_later_has_the_fields_too() {
+    let server = start();
+    let resource = upload(&server, "a.png", &png(10, 10));
+    let mut longer = definition();
+    longer["variants"].as_array_mut().unwrap().push(json!({ "name": "fr", "slug": "fr" }));
+    server.put("/v2/blueprints/media", &longer).expect(200);
+    let path = format!("/v2/resources/media/{}?variant=fr", resource["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).expect(200).data()["attributes"]["hash"], resource["attributes"]["hash"]);
+    assert_eq!(server.ids("media?filter[mime]=image/png&variant=fr").len(), 1);
+    server.put("/v2/blueprints/media", &definition()).expect(200);
+}
+
+#[test]
+fn addresses_begin_with_the_public_url_if_there_is_one() {
+    let server = super::start_with(&["--public-url", "https://cms.example/base"]);
+    let resource = upload(&server, "a.png", &png(10, 10));
+    let url = text(&resource, "url");
+    assert!(url.starts_with("https://cms.example/base/media/"), "{url}");
+    let id = resource["id"].as_str().unwrap();
+    let path = format!("/v2/resources/media/{id}");
+    for other in [&*path, &*format!("{path}?fields=attributes.url")] {
+        assert_eq!(text(&server.get(other).expect(200).data(), "url"), url, "{other}");
+    }
+    assert_eq!(text(&server.get("/v2/resources/media").expect(200).data()[0], "url"), url);
+    assert!(server.get("/v2/resources/media/export?format=csv").expect(200).text.contains(url));
+    server.put(&path, &resource).expect(200);
+}

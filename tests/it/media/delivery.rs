@@ -1,0 +1,210 @@
+//! Delivery (`API.md` 4.25.5): headers, parts, pictures in other sizes and formats, and who sees what is not published.
+
+use serde_json::{Value, json};
+
+use super::{Part, fetch, jpeg, png, request, send_form, start, start_with, text, upload};
+use crate::support::Failures;
+
+const IMMUTABLE: &str = "public, max-age=31536000, immutable";
+
+/// Returns the size of a picture in these bytes.
+fn size(bytes: &[u8]) -> (u32, u32) {
+    let picture = image::load_from_memory(bytes).unwrap();
+    (picture.width(), picture.height())
+}
+
+#[test]
+fn the_file_is_answered_with_headers_for_caches_and_browsers() {
+    let server = start();
+    let resource = upload(&server, "ä b.jpg", &jpeg(40, 20));
+    let (url, hash) = (text(&resource, "url"), text(&resource, "hash"));
+    let answer = fetch(&server, url).expect(200);
+    for (name, value) in [
+        ("content-type", "image/jpeg"),
+        ("etag", &*format!("\"{hash}\"")),
+        ("accept-ranges", "bytes"),
+        ("content-disposition", "inline; filename*=UTF-8''%C3%A4%20b.jpg"),
+        ("x-content-type-options", "nosniff"),
+        ("cache-control", IMMUTABLE),
+        ("content-length", &*answer.bytes.len().to_string()),
+    ] {
+        assert_eq!(answer.header(name), value, "{name}");
+    }
+    let (path, _) = url.split_once('?').unwrap();
+    let id = resource["id"].as_str().unwrap();
+    for other in [path.to_owned(), format!("{path}?v=old"), format!("/media/{id}/another-name")] {
+        let answer = fetch(&server, &other).expect(200);
+        assert_eq!(answer.header("cache-control"), "public, max-age=60, must-revalidate", "{other}");
+    }
+    let head = request(&server, "HEAD", url, &[]).expect(200);
+    assert_eq!((head.header("content-length"), head.bytes.len()), (answer.header("content-length"), 0));
+    let known = request(&server, "GET", url, &[("if-none-match", answer.header("etag"))]).expect(304);
+    assert_eq!((known.header("cache-control"), known.bytes.len()), (IMMUTABLE, 0));
+    for missing in [format!("/media/{hash}/a.jpg"), format!("/media/{id}"), "/media/x/a.jpg".to_owned()] {
+        fetch(&server, &missing).expect(404);
+    }
+}
+
+#[test]
+fn parts_of_a_file_are_answered() {
+    let server = start();
+    let content: String = (0..5_000).map(|number| format!("line {number}\n")).collect();
+    let resource = upload(&server, "a.txt", content.as_bytes());
+    let url = text(&resource, "url");
+    let tag = format!("\"{}\"", text(&resource, "hash"));
+    let length = content.len();
+    let mut failures = Failures::default();
+    for (range, status, expected) in [
+        ("bytes=0-9", 206, &content[..10]),
+        ("bytes=100-", 206, &content[100..]),
+        ("bytes=-7", 206, &content[length - 7..]),
+        ("bytes=0-1,5-6", 200, &content[..]),
+        ("bytes=9999999-", 416, ""),
+    ] {
+        let headers = [("range", range), ("accept-encoding", "gzip")];
+        let answer = request(&server, "GET", url, &headers);
+        failures.check_eq(
+            range,
+            (answer.status, String::from_utf8(answer.bytes.clone()).unwrap()),
+            (status, expected.to_owned()),
+        );
+        failures.check_eq(range, answer.header("content-encoding"), "");
+    }
+    let part = request(&server, "GET", url, &[("range", "bytes=0-9")]);
+    failures.check_eq("range", part.header("content-range").to_owned(), format!("bytes 0-9/{length}"));
+    for (condition, status) in [(&*tag, 206), ("\"other\"", 200)] {
+        let headers = [("range", "bytes=0-9"), ("if-range", condition)];
+        failures.check_eq(condition, request(&server, "GET", url, &headers).status, status);
+    }
+    failures.check_eq(
+        "disposition",
+        fetch(&server, url).header("content-disposition"),
+        "attachment; filename*=UTF-8''a.txt",
+    );
+    failures.assert_none();
+}
+
+#[test]
+fn pictures_are_answered_in_other_sizes_and_formats() {
+    let server = start();
+    let resource = upload(&server, "a.jpg", &jpeg(1_000, 500));
+    let url = text(&resource, "url");
+    let get = |query: &str| fetch(&server, &format!("{url}&{query}"));
+    let mut failures = Failures::default();
+    for (query, mime, expected) in [
+        ("w=100", "image/jpeg", (160, 80)),
+        ("w=160", "image/jpeg", (160, 80)),
+        ("w=161", "image/jpeg", (320, 160)),
+        ("w=5000", "image/jpeg", (1_000, 500)),
+        ("h=160", "image/jpeg", (320, 160)),
+        ("w=160&h=160&fit=cover&format=png", "image/png", (160, 160)),
+        ("w=160&h=160&fit=contain&format=png", "image/png", (160, 160)),
+        ("w=160&h=160&fit=inside", "image/jpeg", (160, 80)),
+        ("w=320&format=webp", "image/webp", (320, 160)),
+    ] {
+        let answer = get(query).expect(200);
+        failures.check_eq(query, (answer.header("content-type"), size(&answer.bytes)), (mime, expected));
+        failures.check_eq(query, answer.header("cache-control"), IMMUTABLE);
+        let known = request(&server, "GET", &format!("{url}&{query}"), &[("if-none-match", answer.header("etag"))]);
+        failures.check_eq(query, known.status, 304);
+    }
+    failures.check_eq("same", get("w=100").bytes == get("w=150").bytes, true);
+    for (accept, mime) in
+        [("image/avif,image/webp,*/*", "image/avif"), ("image/webp", "image/webp"), ("*/*", "image/jpeg")]
+    {
+        let answer = request(&server, "GET", &format!("{url}&w=160&format=auto"), &[("accept", accept)]);
+        failures.check_eq(accept, (answer.status, answer.header("content-type")), (200, mime));
+        failures.check(answer.header("vary").contains("Accept"), || format!("{accept}: {}", answer.header("vary")));
+    }
+    for query in ["w=0", "w=x", "fit=stretch", "format=gif", "q=0", "q=101", "width=100", "w=1&w=2"] {
+        failures.check_eq(query, get(query).status, 422);
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn the_focal_point_decides_what_is_cut_off() {
+    let server = start();
+    let resource = upload(&server, "a.png", &png(1_000, 250));
+    let path = format!("/v2/resources/media/{}", resource["id"].as_str().unwrap());
+    let crop = |focal: Value| {
+        let changed = server.patch(&path, &json!({ "attributes": { "focal_x": focal } })).expect(200).data();
+        let url = format!("{}&w=160&h=160&fit=cover", text(&changed, "url"));
+        let bytes = fetch(&server, &url).expect(200).bytes;
+        image::load_from_memory(&bytes).unwrap().to_rgb8().get_pixel(80, 80)[0]
+    };
+    // The picture is red on its right.
+    let (left, middle, right) = (crop(json!(0.0)), crop(Value::Null), crop(json!(1.0)));
+    assert!(left < middle && middle < right, "{left} {middle} {right}");
+}
+
+#[test]
+fn what_cannot_be_resized_is_answered_as_it_is_or_refused() {
+    let server = start_with(&["--media-types", "*/*"]);
+    let svg = br#"<svg xmlns="http://www.w3.org/2000/svg" width="20" height="10"><script>alert(1)</script></svg>"#;
+    let drawing = upload(&server, "a.svg", svg);
+    for query in ["", "&w=160", "&format=webp"] {
+        let answer = fetch(&server, &format!("{}{query}", text(&drawing, "url"))).expect(200);
+        assert_eq!(answer.header("content-type"), "image/svg+xml");
+        let policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'";
+        assert_eq!(answer.header("content-security-policy"), policy);
+    }
+    let notes = upload(&server, "a.txt", b"only text");
+    fetch(&server, text(&notes, "url")).expect(200);
+    for query in ["w=160", "format=auto", "q=50"] {
+        fetch(&server, &format!("{}&{query}", text(&notes, "url"))).expect(422);
+    }
+    let page = upload(&server, "a.html", b"<!doctype html><html><body><script>alert(1)</script></body></html>");
+    let answer = fetch(&server, text(&page, "url")).expect(200);
+    assert!(answer.header("content-disposition").starts_with("attachment;"));
+    assert!(answer.header("content-security-policy").starts_with("sandbox;"));
+}
+
+#[test]
+fn what_is_not_published_is_seen_with_preview_only() {
+    let server = start();
+    let bytes = png(300, 200);
+    let file: Part<'_> = ("file", Some("a.png"), &bytes);
+    let draft = send_form(&server, "POST", "/v2/media/media", &[file]).expect(201).data();
+    let (url, id) = (text(&draft, "url").to_owned(), draft["id"].as_str().unwrap().to_owned());
+    let (viewer, editor) = (server.token(&["view"]), server.token(&["view", "preview"]));
+    let with = |token: &str, url: &str| request(&server, "GET", url, &[("authorization", &format!("Bearer {token}"))]);
+    let thumbnail = format!("{url}&w=160");
+    let check = |is_public: bool| {
+        for url in [&url, &thumbnail] {
+            let public = if is_public { 200 } else { 404 };
+            assert_eq!(fetch(&server, url).status, public, "{url}");
+            assert_eq!(with(&viewer, url).status, public, "{url}");
+            assert_eq!(with("bnd_nonsense", url).status, public, "{url}");
+            let seen = with(&editor, url).expect(200);
+            let expected = if is_public { IMMUTABLE } else { "private, no-store" };
+            assert_eq!(seen.header("cache-control"), expected, "{url}");
+        }
+    };
+    check(false);
+    let path = format!("/v2/resources/media/{id}");
+    server.patch(&path, &json!({ "published_at": "2026-01-01T00:00:00Z" })).expect(200);
+    check(true);
+    // The thumbnail is kept by now, which makes no difference.
+    server.patch(&path, &json!({ "published_at": null })).expect(200);
+    check(false);
+    server.delete(&path).expect(204);
+    assert_eq!(with(&editor, &url).status, 404);
+}
+
+#[test]
+fn metadata_is_not_served() {
+    let server = start();
+    let mut bytes = jpeg(20, 10);
+    let comment = b"taken at 52.5200, 13.4050";
+    let mut segment = vec![0xff, 0xfe];
+    segment.extend((comment.len() as u16 + 2).to_be_bytes());
+    segment.extend(comment);
+    bytes.splice(2..2, segment);
+    bytes.extend(b"PK\x03\x04 something behind the end");
+    let served = fetch(&server, text(&upload(&server, "a.jpg", &bytes), "url")).expect(200).bytes;
+    for hidden in [&comment[..], b"behind the end"] {
+        assert!(!served.windows(hidden.len()).any(|window| window == hidden));
+    }
+    assert_eq!(size(&served), (20, 10));
+}

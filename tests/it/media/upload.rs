@@ -1,0 +1,268 @@
+//! Uploads (`API.md` 4.25.3): forms, limits, types, names, keys, replacements, and files from the web.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::{
+    BOUNDARY, Part, definition, fetch, form, jpeg, png, send_form, send_form_with, start, start_with, text, upload,
+};
+use crate::support::{Failures, Server};
+
+#[test]
+fn an_upload_answers_with_the_resource_and_what_is_known_of_the_file() {
+    let server = start();
+    let bytes = jpeg(300, 200);
+    let parts: [Part<'_>; 3] = [
+        ("attributes", None, br#"{"alt":"A boat","focal_x":0.25}"#),
+        ("file", Some("boat.jpg"), &bytes),
+        ("published_at", None, b"2026-01-01T00:00:00Z"),
+    ];
+    let reply = send_form(&server, "POST", "/v2/media/media", &parts).expect(201);
+    let resource = reply.data();
+    let id = resource["id"].as_str().unwrap();
+    assert_eq!(reply.header("location").unwrap(), format!("{}/v2/resources/media/{id}", server.address()));
+    assert!(reply.header("etag").is_some());
+    let hash = text(&resource, "hash");
+    let expected = json!({
+        "file_name": "boat.jpg", "mime": "image/jpeg", "bytes": resource["attributes"]["bytes"], "width": 300, "height": 200,
+        "hash": hash, "url": format!("/media/{id}/boat.jpg?v={hash}-0.25-0.5"),
+        "placeholder": resource["attributes"]["placeholder"], "focal_x": 0.25, "focal_y": null, "alt": "A boat",
+    });
+    assert_eq!(resource["attributes"], expected);
+    assert!(!text(&resource, "placeholder").is_empty());
+    let served = fetch(&server, text(&resource, "url")).expect(200);
+    assert_eq!(blake3::hash(&served.bytes).to_hex().as_str(), hash);
+    assert_eq!(served.bytes.len() as u64, resource["attributes"]["bytes"].as_u64().unwrap());
+    assert_eq!(server.find(&format!("media/{id}")), resource);
+
+    let same = upload(&server, "again.jpg", &bytes);
+    assert_eq!(text(&same, "hash"), hash);
+    assert_ne!(same["id"], resource["id"]);
+}
+
+#[test]
+fn invalid_forms_are_refused_with_the_part_that_is_wrong() {
+    let server = start();
+    server.blueprint("notes", json!([{ "name": "Title", "type": "text" }]));
+    let bytes = png(10, 10);
+    let file: Part<'_> = ("file", Some("a.png"), &bytes);
+    let mut failures = Failures::default();
+    let cases: [(&str, &[Part<'_>], &str, &[&str]); 13] = [
+        ("no file", &[("attributes", None, b"{}")], "422 VALIDATION_FAILED", &["file"]),
+        ("two files", &[file, file], "422 VALIDATION_FAILED", &["file"]),
+        ("an unknown part", &[file, ("title", None, b"x")], "422 VALIDATION_FAILED", &["title"]),
+        (
+            "attributes twice",
+            &[file, ("attributes", None, b"{}"), ("attributes", None, b"{}")],
+            "422 VALIDATION_FAILED",
+            &["attributes"],
+        ),
+        ("no JSON", &[file, ("attributes", None, b"{")], "400 MALFORMED_JSON", &[]),
+        ("an array", &[file, ("attributes", None, b"[]")], "422 VALIDATION_FAILED", &["attributes"]),
+        ("an unknown attribute", &[file, ("attributes", None, b"{\"x\":1}")], "422 VALIDATION_FAILED", &["x"]),
+        ("a system field", &[file, ("attributes", None, b"{\"hash\":\"1\"}")], "422 VALIDATION_FAILED", &["hash"]),
+        ("no date", &[file, ("published_at", None, b"soon")], "422 VALIDATION_FAILED", &["published_at"]),
+        ("an empty file", &[("file", Some("a.png"), b"")], "422 VALIDATION_FAILED", &["file"]),
+        ("a broken picture", &[("file", Some("a.png"), &bytes[..40])], "422 VALIDATION_FAILED", &["file"]),
+        (
+            "HTML",
+            &[("file", Some("a.png"), b"<!doctype html><html><body>x</body></html>")],
+            "415 UNSUPPORTED_MEDIA_TYPE",
+            &[],
+        ),
+        (
+            "a program",
+            &[("file", Some("a.png"), b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0")],
+            "415 UNSUPPORTED_MEDIA_TYPE",
+            &[],
+        ),
+    ];
+    for (name, parts, outcome, keys) in cases {
+        let reply = send_form(&server, "POST", "/v2/media/media", parts);
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        failures.check_eq(name, (reply.outcome(), reply.error_keys()), (outcome.to_owned(), keys));
+    }
+    failures.check_eq("a blueprint without files", send_form(&server, "POST", "/v2/media/notes", &[file]).status, 422);
+    failures.check_eq("an unknown blueprint", send_form(&server, "POST", "/v2/media/nothing", &[file]).status, 404);
+    let json_body = server.post("/v2/media/media", &json!({}));
+    failures.check_eq("JSON", json_body.outcome(), "415 UNSUPPORTED_MEDIA_TYPE".to_owned());
+    let viewer = server.token(&["view", "update"]);
+    let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
+    let reply =
+        server.as_token(&viewer).raw("POST", "/v2/media/media", &[("content-type", &content_type)], &form(&[file]));
+    failures.check_eq("no ability", reply.outcome(), "403 FORBIDDEN".to_owned());
+    failures.check_eq("nothing was created", server.ids("media").len(), 0);
+    failures.assert_none();
+}
+
+#[test]
+fn the_file_has_its_own_limit_and_everything_else_the_usual_one() {
+    let server = start_with(&["--media-max-bytes", "50000", "--max-body-bytes", "2000"]);
+    let text = |bytes: usize| "x".repeat(bytes).into_bytes();
+    let outcome = |parts: &[Part<'_>]| send_form(&server, "POST", "/v2/media/media", parts).outcome();
+    assert_eq!(outcome(&[("file", Some("a.txt"), &text(50_000))]), "201");
+    assert_eq!(outcome(&[("file", Some("a.txt"), &text(50_001))]), "413 PAYLOAD_TOO_LARGE");
+    assert_eq!(outcome(&[("file", Some("a.txt"), &text(500_000))]), "413 PAYLOAD_TOO_LARGE");
+    let attributes = json!({ "alt": "y".repeat(2_000) }).to_string();
+    let parts: [Part<'_>; 2] = [("attributes", None, attributes.as_bytes()), ("file", Some("a.txt"), b"x y z")];
+    assert_eq!(outcome(&parts), "413 PAYLOAD_TOO_LARGE");
+}
+
+#[test]
+fn names_are_cleaned() {
+    let server = start();
+    let mut failures = Failures::default();
+    for (sent, stored) in [
+        ("../../etc/passwd.png", "passwd.png"),
+        ("C:\\\\pictures\\\\a.png", "a.png"),
+        ("e\u{301}vil\u{202e}gnp.png", "évilgnp.png"),
+        ("..", "file"),
+        ("a b (1).png", "a b (1).png"),
+    ] {
+        let resource = upload(&server, sent, &png(8, 8));
+        failures.check_eq(sent, text(&resource, "file_name").to_owned(), stored.to_owned());
+        failures.check_eq(sent, fetch(&server, text(&resource, "url")).status, 200);
+    }
+    let long = upload(&server, &format!("{}.png", "n".repeat(400)), &png(8, 8));
+    failures
+        .check(text(&long, "file_name").len() == 255 && text(&long, "file_name").ends_with(".png"), || "long".into());
+    failures.assert_none();
+}
+
+#[test]
+fn a_key_makes_an_upload_happen_once() {
+    let server = start();
+    let bytes = png(10, 10);
+    let other = png(11, 11);
+    let send = |key: &str, bytes: &[u8], alt: &str| {
+        let attributes = json!({ "alt": alt }).to_string();
+        let parts: [Part<'_>; 2] = [("file", Some("a.png"), bytes), ("attributes", None, attributes.as_bytes())];
+        send_form_with(&server, "POST", "/v2/media/media", &[("idempotency-key", key)], &parts)
+    };
+    let first = send("k1", &bytes, "x").expect(201);
+    let second = send("k1", &bytes, "x").expect(201);
+    assert_eq!(first.text, second.text);
+    assert_eq!(first.header("location"), second.header("location"));
+    assert_eq!(server.ids("media").len(), 1);
+    assert_eq!(send("k1", &other, "x").outcome(), "422 IDEMPOTENCY_KEY_REUSED");
+    assert_eq!(send("k1", &bytes, "y").outcome(), "422 IDEMPOTENCY_KEY_REUSED");
+    send("k2", &bytes, "x").expect(201);
+    assert_eq!(server.ids("media").len(), 2);
+}
+
+#[test]
+fn replacing_the_file_keeps_the_id_and_the_path_of_the_address() {
+    let server = start();
+    let resource = upload(&server, "boat.jpg", &jpeg(30, 20));
+    let path = format!("/v2/media/media/{}/content", resource["id"].as_str().unwrap());
+    let bytes = png(50, 40);
+    let file: Part<'_> = ("file", Some("other.png"), &bytes);
+    let stale = send_form_with(&server, "PUT", &path, &[("if-match", "\"1-1\"")], &[file]);
+    assert_eq!(stale.outcome(), "412 PRECONDITION_FAILED");
+    assert_eq!(send_form(&server, "PUT", &format!("{path}?copy=working"), &[file]).status, 422);
+    let unknown = "/v2/media/media/0190f3a0-0000-7000-8000-000000000001/content";
+    assert_eq!(send_form(&server, "PUT", unknown, &[file]).outcome(), "404 NOT_FOUND");
+
+    let replaced = send_form(&server, "PUT", &path, &[file]).expect(200).data();
+    assert_eq!(replaced["id"], resource["id"]);
+    let url = |of: &serde_json::Value| text(of, "url").split_once('?').map(|(path, _)| path.to_owned()).unwrap();
+    assert_eq!(url(&replaced), url(&resource));
+    assert_ne!(text(&replaced, "url"), text(&resource, "url"));
+    assert_eq!((&replaced["attributes"]["width"], text(&replaced, "mime")), (&json!(50), "image/png"));
+    let german = server.find(&format!("media/{}?variant=de", resource["id"].as_str().unwrap()));
+    assert_eq!(text(&german, "hash"), text(&replaced, "hash"));
+    assert_eq!(fetch(&server, text(&resource, "url")).expect(200).header("content-type"), "image/png");
+    assert_eq!(send_form(&server, "PUT", &path, &[file]).expect(200).data()["updated_at"], replaced["updated_at"]);
+}
+
+#[test]
+fn a_stopped_upload_leaves_nothing() {
+    let mut server = start_with(&["--client-timeout", "1"]);
+    let mut stream = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
+    let head = format!(
+        "POST /v2/media/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nContent-Type: multipart/form-data; \
+         boundary={BOUNDARY}\r\nContent-Length: 1000000\r\n\r\n--{BOUNDARY}\r\nContent-Disposition: form-data; \
+         name=\"file\"; filename=\"a.txt\"\r\n\r\nsome text",
+        server.secret()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    assert!(answer.is_empty() || answer.contains("400"), "{answer}");
+    drop(stream);
+    let uploads = server.folder().join("media-cache/uploads");
+    let is_empty = || std::fs::read_dir(&uploads).is_ok_and(|entries| entries.count() == 0);
+    for _ in 0..100 {
+        if is_empty() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    assert!(is_empty());
+    assert_eq!(server.ids("media").len(), 0);
+    server.terminate();
+}
+
+#[test]
+fn a_head_of_a_part_that_never_ends_is_refused() {
+    let server = start();
+    let mut body = format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"file\"; x=\"").into_bytes();
+    body.extend("y".repeat(3 << 20).into_bytes());
+    let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
+    let reply = server.raw("POST", "/v2/media/media", &[("content-type", &content_type)], &body);
+    assert_eq!(reply.outcome(), "400 MALFORMED_JSON");
+}
+
+/// Answers each request with the bytes of its path, or as the path says.
+fn web(bytes: Vec<u8>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(mut stream) = stream else { return };
+            let mut head = [0; 2_048];
+            let read = stream.read(&mut head).unwrap_or(0);
+            let head = String::from_utf8_lossy(&head[..read]).into_owned();
+            let path = head.split(' ').nth(1).unwrap_or_default();
+            let answer = match path {
+                "/moved" => b"HTTP/1.1 302 Found\r\nLocation: /a%20b.png\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                "/loop" => b"HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                "/missing" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                _ => {
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
+                    [head.as_bytes(), &bytes].concat()
+                }
+            };
+            let _ = stream.write_all(&answer);
+        }
+    });
+    address
+}
+
+#[test]
+fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
+    let server = start_with(&["--webhook-private-addresses"]);
+    let bytes = png(20, 10);
+    let web = web(bytes.clone());
+    let fetch_from = |server: &Server, url: &str| {
+        server.post("/v2/media/media/fetch", &json!({ "url": url, "attributes": { "alt": "x" } }))
+    };
+    let resource = fetch_from(&server, &format!("{web}/a%20b.png")).expect(201).data();
+    assert_eq!((text(&resource, "file_name"), &resource["attributes"]["width"]), ("a b.png", &json!(20)));
+    assert_eq!(text(&resource, "alt"), "x");
+    assert_eq!(text(&fetch_from(&server, &format!("{web}/moved")).expect(201).data(), "file_name"), "a b.png");
+    for url in [format!("{web}/loop"), format!("{web}/missing"), "ftp://x/".to_owned(), "x".to_owned()] {
+        assert_eq!(fetch_from(&server, &url).expect(422).error_keys(), ["url"], "{url}");
+    }
+    assert_eq!(server.post("/v2/media/media/fetch", &json!({})).expect(422).error_keys(), ["url"]);
+
+    let closed = Server::start();
+    closed.post("/v2/blueprints", &definition()).expect(201);
+    for url in [&*web, "http://localhost:1/", "http://169.254.169.254/latest", "http://[::1]/", "http://0x7f.1/"] {
+        assert_eq!(fetch_from(&closed, url).expect(422).error_keys(), ["url"], "{url}");
+    }
+}
