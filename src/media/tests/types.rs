@@ -1,0 +1,129 @@
+//! The type of a file comes from its bytes.
+
+use super::Store;
+use super::pictures;
+use crate::{Accepted, MediaError};
+
+/// A zip file with empty entries of these names.
+fn zip(names: &[&str]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut directory = Vec::new();
+    for name in names {
+        let length = (name.len() as u16).to_le_bytes();
+        directory.extend_from_slice(b"PK\x01\x02");
+        directory.extend_from_slice(&[0; 24]);
+        directory.extend_from_slice(&length);
+        directory.extend_from_slice(&[0; 16]);
+        directory.extend_from_slice(name.as_bytes());
+        bytes.extend_from_slice(b"PK\x03\x04");
+        bytes.extend_from_slice(&[0; 22]);
+        bytes.extend_from_slice(&length);
+        bytes.extend_from_slice(&[0; 2]);
+        bytes.extend_from_slice(name.as_bytes());
+    }
+    bytes.extend_from_slice(&directory);
+    bytes.extend_from_slice(b"PK\x05\x06");
+    bytes.extend_from_slice(&[0; 18]);
+    bytes
+}
+
+/// An OLE container whose directory is its first sector.
+fn ole(stream: &str) -> Vec<u8> {
+    let mut bytes = vec![0; 1024];
+    bytes[..8].copy_from_slice(&[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1]);
+    bytes[30] = 9;
+    for (number, name) in ["Root Entry", stream].into_iter().enumerate() {
+        let entry = 512 + number * 128;
+        for (at, unit) in name.encode_utf16().enumerate() {
+            bytes[entry + 2 * at..][..2].copy_from_slice(&unit.to_le_bytes());
+        }
+        bytes[entry + 64] = name.len() as u8 * 2 + 2;
+    }
+    bytes
+}
+
+fn font(signature: [u8; 4]) -> Vec<u8> {
+    [&signature[..], &[0, 10, 0, 128, 0, 3, 0, 32], b"GDEF", &[0; 100]].concat()
+}
+
+#[tokio::test]
+async fn the_bytes_decide_and_the_name_only_among_texts() {
+    let store = Store::new();
+    let utf16: Vec<u8> = "\u{FEFF}a,b\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let odt = [b"PK\x03\x04".as_slice(), &[0; 22], &[8, 0, 0, 0], b"mimetypeapplication/vnd.oasis.opendocument.text", b"PK"].concat();
+    let cases: Vec<(&str, Vec<u8>, &str)> = vec![
+        ("a.exe", pictures::jpeg(&pictures::corners(8, 8)), "image/jpeg"),
+        ("a.jpg", pictures::png(pictures::corners(8, 8)), "image/png"),
+        ("a.txt", pictures::gif(8, 8, 1), "image/gif"),
+        ("a.jpg", b"MZ\x90\0\x03\0\0\0".to_vec(), "application/vnd.microsoft.portable-executable"),
+        ("a.jpg", b"#!/bin/sh\nrm -rf /\n".to_vec(), "text/x-shellscript"),
+        ("a.jpg", b"<!DOCTYPE html><script>alert(1)</script>".to_vec(), "text/html"),
+        ("a.txt", b"  <!-- hi --> <SCRIPT src=x></SCRIPT>".to_vec(), "text/html"),
+        ("a.svg", b"<?xml version='1.0'?><html xmlns='http://www.w3.org/1999/xhtml'/>".to_vec(), "application/xhtml+xml"),
+        ("a.txt", b"<?xml version='1.0'?><feed><title/></feed>".to_vec(), "application/xml"),
+        ("a.txt", b"\xEF\xBB\xBF<?xml version=\"1.0\"?>\n<!-- made by hand -->\n<!DOCTYPE svg [ <!ENTITY a \"b\"> ]>\n<svg/>".to_vec(), "image/svg+xml"),
+        ("a.xml", b"<svg:svg xmlns:svg='http://www.w3.org/2000/svg'></svg:svg>".to_vec(), "image/svg+xml"),
+        ("a.csv", b"name,age\nAda,36\n".to_vec(), "text/csv"),
+        ("a.CSV", b"n\xE4me;age\r\nJ\xFCrgen;36\r\n".to_vec(), "text/csv"),
+        ("a.csv", utf16, "text/csv"),
+        ("a.md", b"# Title\n".to_vec(), "text/markdown"),
+        ("a.json", b"{\"a\": 1}".to_vec(), "application/json"),
+        ("a", b"just a text".to_vec(), "text/plain"),
+        ("a.pdf", b"just a text".to_vec(), "text/plain"),
+        ("a.txt", b"%PDF-1.7\n%\xE2\xE3\xCF\xD3\n1 0 obj".to_vec(), "application/pdf"),
+        ("a.txt", b"%PDF-1.7\n1 0 obj".to_vec(), "application/pdf"),
+        ("a.doc", b"{\\rtf1 text}".to_vec(), "application/rtf"),
+        ("a.doc", ole("WordDocument"), "application/msword"),
+        ("a.doc", ole("Workbook"), "application/vnd.ms-excel"),
+        ("a.doc", ole("PowerPoint Document"), "application/vnd.ms-powerpoint"),
+        ("a.doc", ole("Installer"), "application/x-ole-storage"),
+        ("a.zip", odt, "application/vnd.oasis.opendocument.text"),
+        ("a.docx", zip(&["a.txt"]), "application/zip"),
+        ("a.zip", zip(&["[Content_Types].xml", "docProps/a", "word/document.xml"]), "application/vnd.openxmlformats-officedocument.wordprocessingml.document"),
+        ("a.zip", zip(&["_rels/.rels", "b", "c", "d", "xl/workbook.xml"]), "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"),
+        ("a.zip", zip(&["ppt/presentation.xml"]), "application/vnd.openxmlformats-officedocument.presentationml.presentation"),
+        ("a", font(*b"OTTO"), "font/otf"),
+        ("a", font([0, 1, 0, 0]), "font/ttf"),
+        ("a", b"wOF2\0\x01\0\0".to_vec(), "font/woff2"),
+        ("a", b"\0\0\0\x18ftypmif1\0\0\0\0mif1heic\0".to_vec(), "image/heic"),
+        ("a", b"\0\0\0\x18ftypavif\0\0\0\0mif1avif\0".to_vec(), "image/avif"),
+        ("a", b"\0\0\0\x18ftypisom\0\0\0\0isomavc1\0".to_vec(), "video/mp4"),
+        ("a", b"ID3\x03\0\0\0\0\0\0\0\0".to_vec(), "audio/mpeg"),
+        ("a", b"\x1A\x45\xDF\xA3\x01\0\0\0\0\0\0\x1F\x42\x86\x81\x01\x42\xF7\x81\x01\x42\xF2\x81\x04\x42\xF3\x81\x08\x42\x82\x84webm".to_vec(), "video/webm"),
+        ("a.txt", b"text\0with a zero".to_vec(), "application/octet-stream"),
+        ("a", vec![0xFE, 0xDC, 0xBA, 0x98, 0x12, 0x00], "application/octet-stream"),
+    ];
+    for (name, bytes, expected) in cases {
+        let taken = store.upload(name, &bytes).await;
+        let taken = taken.unwrap_or_else(|error| panic!("{name} {expected}: {error}"));
+        assert_eq!(taken.mime, expected, "{name} {:?}", String::from_utf8_lossy(&bytes[..bytes.len().min(40)]));
+    }
+}
+
+#[tokio::test]
+async fn a_type_that_is_not_in_the_list_is_refused_with_the_list() {
+    let store = Store::new();
+    let mut upload = store.files.begin(1000).await.unwrap();
+    upload.write(b"<!doctype html><p>hi".as_slice().into()).await.unwrap();
+    let only = Accepted::new(["image/*", "Application/PDF"]).unwrap();
+    let error = upload.finish(&only, "page.png").await.unwrap_err();
+    let text = "files of the type `text/html` are not accepted; accepted are image/*, application/pdf";
+    assert_eq!(error.to_string(), text);
+    assert_eq!(store.uploads(), Vec::<String>::new());
+}
+
+#[test]
+fn the_list_of_types_has_groups_and_full_types() {
+    let default = Accepted::default();
+    for accepted in ["image/svg+xml", "image/avif", "video/mp4", "audio/mpeg", "font/woff2", "application/pdf", "text/csv"] {
+        assert!(default.accepts(accepted), "{accepted}");
+    }
+    for refused in ["text/html", "application/octet-stream", "application/x-executable", "text/javascript", "imagex/png"] {
+        assert!(!default.accepts(refused), "{refused}");
+    }
+    for invalid in ["", "image", "image/", "*/png", "image/*x", "a/b/c", "text/ht ml"] {
+        let error = Accepted::new([invalid]).unwrap_err();
+        assert!(matches!(error, MediaError::InvalidType { .. }), "{invalid}");
+    }
+    assert!(Accepted::new(["*/*"]).unwrap().accepts("application/octet-stream"));
+}
