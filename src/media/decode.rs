@@ -9,9 +9,10 @@ use image::codecs::png::PngDecoder;
 use image::codecs::tiff::TiffDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::metadata::{LoopCount, Orientation};
-use image::{AnimationDecoder, DynamicImage, Frames, ImageDecoder, ImageError, Limits};
+use image::{AnimationDecoder, ColorType, DynamicImage, Frames, ImageDecoder, ImageError, Limits};
 
 use crate::error::MediaError;
+use crate::pixels::narrow;
 use crate::workers::{MEMORY_BYTES, Memory, Reservation};
 
 /// The longest side of a picture.
@@ -70,7 +71,7 @@ impl Header {
     }
 }
 
-/// A decoded picture, as its pixels are stored: not rotated, and in the colors of its profile.
+/// A decoded picture with 8 bits for each channel, as its pixels are stored: not rotated, and in the colors of its profile.
 pub(crate) struct Decoded {
     pub(crate) image: DynamicImage,
     pub(crate) orientation: Orientation,
@@ -87,7 +88,13 @@ pub(crate) fn header(kind: Raster, bytes: &[u8], scratch: u64) -> Result<Header,
     let pixels = u64::from(width) * u64::from(height);
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     // The file itself is in memory, too, and the decoder of JPEG makes a copy of it.
-    let memory = decoder.total_bytes() + pixels * scratch + 2 * bytes.len() as u64;
+    let narrowed = match decoder.color_type() {
+        ColorType::L8 | ColorType::Rgb8 | ColorType::Rgba8 => 0,
+        ColorType::L16 => 1,
+        ColorType::Rgb16 | ColorType::Rgb32F => 3,
+        _ => 4,
+    };
+    let memory = decoder.total_bytes() + pixels * (scratch + narrowed) + 2 * bytes.len() as u64;
     Ok(Header { width, height, orientation, memory })
 }
 
@@ -111,7 +118,9 @@ pub(crate) fn check_repetitions(header: &Header, frames: u64, scans: u64) -> Res
     Ok(())
 }
 
-fn check_size(width: u32, height: u32) -> Result<(), MediaError> {
+/// # Errors
+/// `BrokenPicture` if a side is 0, and `PictureTooLarge` beyond the bounds.
+pub(crate) fn check_size(width: u32, height: u32) -> Result<(), MediaError> {
     if width == 0 || height == 0 {
         return Err(MediaError::broken("its width or height is 0"));
     }
@@ -137,7 +146,10 @@ pub(crate) fn decode<'a>(
     let mut decoder = open(kind, bytes, started)?;
     check_size(decoder.dimensions().0, decoder.dimensions().1)?;
     let profile = decoder.icc_profile().ok().flatten().filter(|profile| profile.len() < 4 << 20);
-    let image = DynamicImage::from_decoder(decoder).map_err(failed)?;
+    let mut image = DynamicImage::from_decoder(decoder).map_err(failed)?;
+    if !matches!(image.color(), ColorType::L8 | ColorType::Rgb8 | ColorType::Rgba8) {
+        image = narrow(&image);
+    }
     if started.elapsed() > MAX_TIME {
         return Err(too_slow());
     }

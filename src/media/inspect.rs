@@ -42,12 +42,16 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
 type Check = Box<dyn FnOnce(&Memory, Received) -> Result<Inspected, MediaError> + Send>;
 
 fn inspect_raster(memory: &Memory, received: Received, kind: Raster, folder: PathBuf) -> Result<Inspected, MediaError> {
+    // Until the size is known, the file and its clean copy are all that is in memory.
+    let reservation = memory.reserve(2 * received.bytes.min(MAX_FILE_BYTES))?;
     let source = read(&received, MAX_FILE_BYTES)?;
     let Cleaned { bytes, frames, scans, scratch } = clean(kind, &source)?;
     let is_unchanged = source == bytes;
     drop(source);
     let header = decode::header(kind, &bytes, scratch)?;
     decode::check_repetitions(&header, frames, scans)?;
+    // Waiting for more memory while some is reserved could wait forever.
+    drop(reservation);
     let (decoded, _reservation) = decode::decode(kind, &bytes, &header, memory)?;
     let placeholder = Some(pixels::placeholder(&decoded)?);
     let (width, height) = header.shown();

@@ -50,7 +50,7 @@ fn binary(head: &[u8]) -> &'static str {
     }
 }
 
-/// Recognizes fonts, which `infer` names in forms that are out of use, and Ogg with video.
+/// Recognizes fonts, which `infer` names in forms that are out of use, MP3 of all versions of MPEG, and Ogg with video.
 fn of_signature(head: &[u8]) -> Option<&'static str> {
     match head.get(..4)? {
         b"wOFF" => Some("font/woff"),
@@ -58,6 +58,7 @@ fn of_signature(head: &[u8]) -> Option<&'static str> {
         b"OTTO" => Some("font/otf"),
         b"ttcf" => Some("font/collection"),
         [0, 1, 0, 0] if is_font(head) => Some("font/ttf"),
+        [0xFF, second, ..] if second & 0xE6 == 0xE2 => Some("audio/mpeg"),
         b"OggS" if head.get(29..35) == Some(b"theora") => Some("video/ogg"),
         _ => None,
     }
@@ -69,7 +70,7 @@ fn is_font(head: &[u8]) -> bool {
     (1..=256).contains(&tables) && head.get(12..16).is_some_and(|tag| tag.iter().all(|byte| (32..127).contains(byte)))
 }
 
-/// Recognizes pictures in ISO base media files by all their brands. `infer` misses brands of HEIC.
+/// Recognizes pictures in ISO base media files by all their brands, and videos of phones. `infer` misses some of them.
 fn of_brand(head: &[u8]) -> Option<&'static str> {
     if head.get(4..8)? != b"ftyp" {
         return None;
@@ -85,7 +86,11 @@ fn of_brand(head: &[u8]) -> Option<&'static str> {
     if has(&[b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx"]) {
         return Some("image/heic");
     }
-    matches!(major, b"mif1" | b"msf1").then_some("image/heif")
+    match major {
+        b"mif1" | b"msf1" => Some("image/heif"),
+        [b'3', b'g', ..] => Some("video/3gpp"),
+        _ => None,
+    }
 }
 
 /// Reads at most `length` bytes at a position.

@@ -1,8 +1,9 @@
 //! Resizes pictures, turns them upright, and brings their colors to sRGB.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer};
-use image::{DynamicImage, Rgba, RgbaImage, imageops};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::pixels::U8x4;
+use fast_image_resize::{FilterType, ResizeAlg, ResizeOptions, Resizer};
+use image::{ColorType, DynamicImage, Rgba, RgbaImage, imageops};
 use moxcms::{ColorProfile, DataColorSpace, Layout, TransformOptions};
 
 use crate::decode::Decoded;
@@ -26,54 +27,115 @@ pub(crate) fn make(decoded: &Decoded, plan: &Plan, background: Rgba<u8>) -> Resu
     Ok(place(image, plan.canvas, background))
 }
 
-/// Resizes a part of a picture. The channels are as many as the source has until it is small, which saves most of the
-/// time and memory.
+/// The largest factor of the first step of resizing, with which its sums fit into 32 bits.
+const MAX_FACTOR: u32 = 128;
+/// The number of pixels up to which the first step leaves at least twice the wanted size.
+const LARGE: f64 = 64_000_000.0;
+
+/// Resizes a part of a picture in two steps: by a whole number with the mean of each square, which is fast and needs no
+/// other copy of a large picture; and the rest, which is a factor of 2 to 4, with Lanczos.
 pub(crate) fn resize(image: &DynamicImage, part: Rectangle, size: (u32, u32)) -> Result<RgbaImage, MediaError> {
-    let kind = match image {
-        DynamicImage::ImageLuma8(_) => PixelType::U8,
-        DynamicImage::ImageLumaA8(_) => PixelType::U8x2,
-        DynamicImage::ImageRgb8(_) => PixelType::U8x3,
-        DynamicImage::ImageRgba8(_) => PixelType::U8x4,
-        DynamicImage::ImageLuma16(_) => PixelType::U16,
-        DynamicImage::ImageLumaA16(_) => PixelType::U16x2,
-        DynamicImage::ImageRgb16(_) => PixelType::U16x3,
-        DynamicImage::ImageRgba16(_) => PixelType::U16x4,
-        // Numbers beyond 0 to 1 (HDR) are cut.
-        other => return resize(&DynamicImage::ImageRgba8(other.to_rgba8()), part, size),
+    let factor = first_factor(part, size);
+    let window = Window::around(part, image.width(), image.height());
+    let small = match image {
+        DynamicImage::ImageLuma8(image) => shrink::<1>(image, image.width(), window, factor),
+        DynamicImage::ImageRgb8(image) => shrink::<3>(image, image.width(), window, factor),
+        DynamicImage::ImageRgba8(image) => shrink::<4>(image, image.width(), window, factor),
+        other => return resize(&narrow(other), part, size),
     };
-    let source = ImageRef::new(image.width(), image.height(), image.as_bytes(), kind).map_err(unexpected)?;
-    let mut target = Image::new(size.0, size.1, kind);
+    let scale = f64::from(factor);
     let options = ResizeOptions::new().resize_alg(ResizeAlg::Convolution(FilterType::Lanczos3)).crop(
-        part.left,
-        part.top,
-        part.width,
-        part.height,
+        (part.left - f64::from(window.left)) / scale,
+        (part.top - f64::from(window.top)) / scale,
+        part.width / scale,
+        part.height / scale,
     );
-    Resizer::new().resize(&source, &mut target, &options).map_err(unexpected)?;
-    let pixels = expand(target.buffer(), kind);
+    let (width, height) = (window.width.div_ceil(factor), window.height.div_ceil(factor));
+    let source = TypedImageRef::<U8x4>::from_buffer(width, height, &small).map_err(unexpected)?;
+    let mut target = TypedImage::<U8x4>::new(size.0, size.1);
+    Resizer::new().resize_typed(&source, &mut target, &options).map_err(unexpected)?;
+    let pixels = target.pixels().iter().flat_map(|pixel| pixel.0).collect();
     RgbaImage::from_raw(size.0, size.1, pixels).ok_or_else(|| unexpected("a buffer has another size"))
 }
 
-/// Brings pixels to four channels of 8 bits.
-fn expand(bytes: &[u8], kind: PixelType) -> Vec<u8> {
-    let narrow = |pair: &[u8]| {
-        let wide = u32::from(u16::from_ne_bytes([pair[0], pair[1]]));
-        ((wide * 255 + 32_767) / 65_535) as u8
-    };
-    let narrowed = |bytes: &[u8]| bytes.chunks_exact(2).map(narrow).collect::<Vec<u8>>();
-    let gray = |bytes: &[u8]| bytes.iter().flat_map(|&l| [l, l, l, 255]).collect();
-    let gray_alpha = |bytes: &[u8]| bytes.chunks_exact(2).flat_map(|p| [p[0], p[0], p[0], p[1]]).collect();
-    let rgb = |bytes: &[u8]| bytes.chunks_exact(3).flat_map(|p| [p[0], p[1], p[2], 255]).collect();
-    match kind {
-        PixelType::U8 => gray(bytes),
-        PixelType::U8x2 => gray_alpha(bytes),
-        PixelType::U8x3 => rgb(bytes),
-        PixelType::U16 => gray(&narrowed(bytes)),
-        PixelType::U16x2 => gray_alpha(&narrowed(bytes)),
-        PixelType::U16x3 => rgb(&narrowed(bytes)),
-        PixelType::U16x4 => narrowed(bytes),
-        _ => bytes.to_vec(),
+/// Returns the memory that resizing a part takes.
+pub(crate) fn memory_to_resize(part: Rectangle, size: (u32, u32)) -> u64 {
+    let factor = f64::from(first_factor(part, size));
+    let (width, height) = (part.width / factor + 2.0, part.height / factor + 2.0);
+    // Lanczos changes one side first, and the other then.
+    let between = f64::from(size.0.max(size.1)) * width.max(height);
+    (4.0 * (width * height + between + 2.0 * f64::from(size.0) * f64::from(size.1))) as u64
+}
+
+fn first_factor(part: Rectangle, size: (u32, u32)) -> u32 {
+    let scale = (part.width / f64::from(size.0)).min(part.height / f64::from(size.1));
+    let rest = if part.width * part.height > LARGE { 1.0 } else { 2.0 };
+    ((scale / rest).max(1.0) as u32).min(MAX_FACTOR)
+}
+
+/// Brings a picture to one of the kinds of pixels that are resized. Numbers beyond 0 to 1 (HDR) are cut.
+pub(crate) fn narrow(image: &DynamicImage) -> DynamicImage {
+    match image.color() {
+        ColorType::L8 | ColorType::L16 => DynamicImage::ImageLuma8(image.to_luma8()),
+        ColorType::Rgb8 | ColorType::Rgb16 | ColorType::Rgb32F => DynamicImage::ImageRgb8(image.to_rgb8()),
+        _ => DynamicImage::ImageRgba8(image.to_rgba8()),
     }
+}
+
+/// The whole pixels that a part touches.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    left: u32,
+    top: u32,
+    width: u32,
+    height: u32,
+}
+
+impl Window {
+    fn around(part: Rectangle, width: u32, height: u32) -> Window {
+        let (left, top) = ((part.left as u32).min(width - 1), (part.top as u32).min(height - 1));
+        let right = ((part.left + part.width).ceil() as u32).clamp(left + 1, width);
+        let bottom = ((part.top + part.height).ceil() as u32).clamp(top + 1, height);
+        Window { left, top, width: right - left, height: bottom - top }
+    }
+}
+
+/// Makes one pixel with four channels of each square of pixels with `N` channels. Colors count by their alpha.
+fn shrink<const N: usize>(bytes: &[u8], stride: u32, window: Window, factor: u32) -> Vec<u8> {
+    let (stride, width, factor) = (stride as usize * N, window.width as usize, factor as usize);
+    let columns = width.div_ceil(factor);
+    let rows = (window.height as usize).div_ceil(factor);
+    let mut small = Vec::with_capacity(columns * rows * 4);
+    let start = window.top as usize * stride + window.left as usize * N;
+    let lines: Vec<&[u8]> = (0..window.height as usize).map(|y| &bytes[start + y * stride..][..width * N]).collect();
+    for group in lines.chunks(factor) {
+        let mut sums = vec![[0_u32; 5]; columns];
+        for line in group {
+            for (sum, square) in sums.iter_mut().zip(line.chunks(factor * N)) {
+                square.chunks_exact(N).for_each(|pixel| add::<N>(sum, pixel));
+            }
+        }
+        small.extend(sums.iter().flat_map(mean));
+    }
+    small
+}
+
+/// Adds a pixel to sums of red, green and blue times alpha, of alpha, and of pixels.
+#[inline(always)]
+fn add<const N: usize>(sum: &mut [u32; 5], pixel: &[u8]) {
+    let alpha = if N == 4 { u32::from(pixel[3]) } else { 1 };
+    for channel in 0..3 {
+        sum[channel] += u32::from(pixel[channel % N.min(3)]) * alpha;
+    }
+    sum[3] += alpha;
+    sum[4] += if N == 4 { 1 } else { 0 };
+}
+
+fn mean([red, green, blue, alpha, pixels]: &[u32; 5]) -> [u8; 4] {
+    let color = |sum: &u32| if *alpha == 0 { 0 } else { ((sum + alpha / 2) / alpha) as u8 };
+    // Pixels without alpha are not counted.
+    let alpha = if *pixels == 0 { 255 } else { ((alpha + pixels / 2) / pixels) as u8 };
+    [color(red), color(green), color(blue), alpha]
 }
 
 /// Converts colors of a profile to sRGB, which all formats mean without a profile. A profile that cannot be used is

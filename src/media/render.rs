@@ -36,9 +36,8 @@ pub(crate) fn render(
     if source.is_animated && wanted.format == Format::Webp {
         return render_animation(memory, kind, bytes, &header, &plan, quality);
     }
-    // Resizing passes through a picture that has the new width and the old height, or the other way around.
-    let between = 4 * u64::from(plan.size.0.max(plan.size.1)) * u64::from(header.width.max(header.height));
-    let header = Header { memory: (header.memory + between).min(MEMORY_BYTES.max(header.memory)), ..header };
+    let more = pixels::memory_to_resize(plan.crop, plan.size);
+    let header = Header { memory: (header.memory + more).min(MEMORY_BYTES.max(header.memory)), ..header };
     let (decoded, reservation) = decode::decode(kind, bytes, &header, memory)?;
     let image = pixels::make(&decoded, &plan, background(wanted.format))?;
     drop((decoded, reservation));

@@ -143,8 +143,9 @@ impl Renditions {
             if let Ok(contents) = &made {
                 flight.shared.memory.insert(key, contents.clone());
             }
-            let _ = sender.send(Some(made));
+            // Whoever asks from now on finds it in the memory, or asks for it anew after `forget`.
             drop(flight);
+            let _ = sender.send(Some(made));
         });
         outcome
     }

@@ -3,6 +3,7 @@
 mod damage;
 mod files;
 mod hostile;
+mod measure;
 mod metadata;
 mod pictures;
 mod renditions;

@@ -1,6 +1,7 @@
 //! Removes metadata of WebP.
 
 use super::{Cleaned, Cursor, exif};
+use crate::decode::check_size;
 use crate::error::MediaError;
 
 const KEPT: &[&[u8; 4]] = &[b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ICCP", b"ANIM", b"ANMF"];
@@ -27,6 +28,11 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
         // Chunks of an odd length are followed by a byte, which some writers leave out at the end of the file.
         let padding = usize::from(length % 2 == 1).min(chunks.rest().len());
         chunks.take(padding)?;
+        // The decoder refuses large sizes too, but without naming the limits.
+        if let (b"VP8X", Some(size)) = (&kind, data.get(4..10)) {
+            let side = |at: usize| u32::from_le_bytes([size[at], size[at + 1], size[at + 2], 0]) + 1;
+            check_size(side(0), side(3))?;
+        }
         if kind == *b"EXIF" {
             rotation = rotation.or_else(|| exif::rotation(data));
         }

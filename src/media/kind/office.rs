@@ -70,7 +70,7 @@ fn declared(head: &[u8]) -> Option<&'static str> {
         .find(|kind| {
             let rest = contents.strip_prefix(kind.as_bytes());
             // `…text` must not match `…text-template`.
-            rest.is_some_and(|rest| !rest.first().is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'-'))
+            rest.is_some_and(|rest| !rest.first().is_some_and(|byte| byte.is_ascii_lowercase() || *byte == b'-'))
         })
         .copied()
 }

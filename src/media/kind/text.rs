@@ -19,6 +19,7 @@ const ENDINGS: &[(&str, &str)] = &[
 /// Beginnings that are text for `infer`, but that have a type of their own.
 const BEGINNINGS: &[(&str, &str)] = &[
     ("{\\rtf", "application/rtf"),
+    ("GIF8", "image/gif"),
     ("%PDF-", "application/pdf"),
     ("%!PS", "application/postscript"),
     ("WEBVTT", "text/vtt"),

@@ -41,7 +41,8 @@ fn pass(kind: Raster, bytes: &[u8], is_animated: bool) -> Result<(), MediaError>
     let source =
         Source { hash: Hash::of(b""), mime: "image/x".to_owned(), bytes: 0, width: 40, height: 30, is_animated };
     let focal = (0.1, 0.9);
-    let wanted = Wanted { width: Some(16), height: Some(16), fit: Fit::Cover, format: Format::Webp, quality: None, focal };
+    let wanted =
+        Wanted { width: Some(16), height: Some(16), fit: Fit::Cover, format: Format::Webp, quality: None, focal };
     render::render(&Memory::default(), kind, &cleaned.bytes, &source, &wanted).map(drop)
 }
 
@@ -50,7 +51,8 @@ fn own_panic(kind: Raster, bytes: &[u8]) -> Option<String> {
     let message = std::sync::Arc::new(parking_lot::Mutex::new(None));
     let caught = std::panic::catch_unwind(|| pass(kind, bytes, kind == Raster::Gif));
     if let Err(panic) = caught {
-        let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+        let text =
+            panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
         *message.lock() = Some(text.unwrap_or_default());
     }
     let found = message.lock().take();
@@ -116,7 +118,15 @@ proptest! {
 async fn random_bytes_have_some_type() {
     let store = Store::new();
     let mut runner = proptest::test_runner::TestRunner::deterministic();
-    for head in [b"".as_slice(), b"PK\x03\x04", &[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1], b"\0\0\0\x18ftyp", b"RIFF", b"<?xml", &[0xFF, 0xFE]] {
+    for head in [
+        b"".as_slice(),
+        b"PK\x03\x04",
+        &[0xD0, 0xCF, 0x11, 0xE0, 0xA1, 0xB1, 0x1A, 0xE1],
+        b"\0\0\0\x18ftyp",
+        b"RIFF",
+        b"<?xml",
+        &[0xFF, 0xFE],
+    ] {
         for _ in 0..40 {
             let tree = prop::collection::vec(any::<u8>(), 1..200).new_tree(&mut runner).unwrap();
             let bytes = [head, &proptest::strategy::ValueTree::current(&tree)].concat();

@@ -10,10 +10,7 @@ use crate::{Accepted, Hash, MediaError, Place, Verdict};
 
 /// A folder, and a bucket that is a folder.
 fn stores() -> [Store; 2] {
-    [
-        Store::new(),
-        Store::at(|folder| Place::Bucket(format!("file://{}/bucket", folder.display()))),
-    ]
+    [Store::new(), Store::at(|folder| Place::Bucket(format!("file://{}/bucket", folder.display())))]
 }
 
 #[tokio::test]
@@ -26,7 +23,9 @@ async fn a_file_is_stored_under_its_hash_and_read_whole_and_in_parts() {
         assert_eq!(taken.picture, None);
         assert_eq!(store.read(&taken.hash).await.unwrap(), text.as_bytes());
         assert!(store.files.contains(&taken.hash).await.unwrap());
-        for (range, expected) in [(0..5, 0..5), (7..1_000_000, 7..1_000_000), (1_499_990..9_000_000, 1_499_990..1_500_000)] {
+        for (range, expected) in
+            [(0..5, 0..5), (7..1_000_000, 7..1_000_000), (1_499_990..9_000_000, 1_499_990..1_500_000)]
+        {
             let part = store.files.read(&taken.hash, Some(range)).await.unwrap().unwrap();
             assert_eq!((part.bytes, part.range), (1_500_000, expected.start as u64..expected.end as u64));
             let pieces: Vec<Bytes> = part.body.try_collect().await.unwrap();

@@ -43,7 +43,8 @@ fn gif_of_size(width: u16, height: u16, frames: usize) -> Vec<u8> {
 
 fn tiff_of_size(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"II*\0\x08\0\0\0\x09\0".to_vec();
-    let entries = [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, 200), (277, 1), (278, height), (279, 4)];
+    let entries =
+        [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, 200), (277, 1), (278, height), (279, 4)];
     for (tag, value) in entries {
         bytes.extend_from_slice(&(tag as u16).to_le_bytes());
         bytes.extend_from_slice(&[4, 0, 1, 0, 0, 0]);
@@ -151,6 +152,13 @@ async fn a_file_of_two_types_becomes_what_its_first_bytes_say() {
         assert_eq!(taken.mime, mime);
         assert!(!contains(&store.read(&taken.hash).await.unwrap(), hidden), "{mime}");
     }
+}
+
+#[tokio::test]
+async fn a_script_that_begins_like_a_picture_is_a_broken_picture() {
+    let store = Store::new();
+    let error = store.upload("a.js", b"GIF89a/*padding*/=1;alert(document.cookie);//").await.unwrap_err();
+    assert!(matches!(error, MediaError::BrokenPicture { .. }), "{error}");
 }
 
 #[tokio::test]

@@ -22,7 +22,10 @@ async fn private_data_is_not_stored() {
     let cases: Vec<(&str, Vec<u8>, (u32, u32))> = vec![
         (
             "image/jpeg",
-            with_segments(&jpeg(&image), &[(0xE1, &exif(1)), (0xE1, &xmp), (0xED, &iptc), (0xFE, SECRET), (0xE5, SECRET)]),
+            with_segments(
+                &jpeg(&image),
+                &[(0xE1, &exif(1)), (0xE1, &xmp), (0xED, &iptc), (0xFE, SECRET), (0xE5, SECRET)],
+            ),
             (64, 48),
         ),
         (

@@ -183,7 +183,8 @@ pub(super) fn cmyk_jpeg(inks: [u8; 4]) -> Vec<u8> {
     while bits.len() % 8 != 0 {
         bits.push('1');
     }
-    let pixels = bits.as_bytes().chunks(8).map(|byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap());
+    let pixels =
+        bits.as_bytes().chunks(8).map(|byte| u8::from_str_radix(std::str::from_utf8(byte).unwrap(), 2).unwrap());
     let start = with_segments(
         &[0xFF, 0xD8],
         &[

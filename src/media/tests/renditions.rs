@@ -137,7 +137,9 @@ async fn renditions_are_upright() {
             let (width, height) = if rotation >= 5 { (40, 60) } else { (60, 40) };
             let image = decode(&make(&renditions, &source, &wanted(width, height, Fit::Inside, Format::Png)).await);
             assert_eq!(image.dimensions(), (width, height), "{rotation}");
-            for (corner, color) in [(5, 5), (width - 6, 5), (5, height - 6), (width - 6, height - 6)].into_iter().zip(colors) {
+            for (corner, color) in
+                [(5, 5), (width - 6, 5), (5, height - 6), (width - 6, height - 6)].into_iter().zip(colors)
+            {
                 assert_close(*image.get_pixel(corner.0, corner.1), color);
             }
             // The focal point is one of the shown picture: the bottom left corner.
@@ -199,7 +201,8 @@ async fn gray_wide_and_cmyk_pictures_have_their_colors() {
     ] {
         let source = source(&store, &bytes).await;
         for format in [Format::Png, Format::Webp, Format::Jpeg] {
-            let image = decode(&make(&renditions, &source, &wanted(8, 8, Fit::Cover, format)).await);
+            let side = source.width / 2;
+            let image = decode(&make(&renditions, &source, &wanted(side, side, Fit::Cover, format)).await);
             let found = *image.get_pixel(1, 1);
             let distance = (0..3).map(|i| found[i].abs_diff(expected[i])).max().unwrap();
             assert!(distance < 25, "{name} {format:?}: {found:?} is not {expected:?}");
@@ -216,7 +219,7 @@ async fn colors_of_a_profile_become_those_of_srgb() {
     let source = source(&store, &pictures::png_with_profile(&image, profile)).await;
     let found = *decode(&make(&renditions, &source, &wanted(16, 0, Fit::Inside, Format::Png)).await).get_pixel(8, 8);
     // Computed from the matrices of Display P3 and sRGB.
-    for (channel, expected) in [214, 97, 37].into_iter().enumerate() {
+    for (channel, expected) in [215, 93, 31].into_iter().enumerate() {
         assert!(found[channel].abs_diff(expected) <= 3, "{found:?}");
     }
 }
@@ -279,8 +282,9 @@ async fn what_cannot_be_made_is_the_original() {
     let svg = source(&store, svg).await;
     assert_eq!(renditions.get(&svg, &wanted(4, 0, Fit::Inside, Format::Webp)).await.unwrap(), Rendition::Original);
     // A rendition of the same size and format that is not smaller.
-    let small = source(&store, &png(corners(16, 16))).await;
-    assert_eq!(renditions.get(&small, &wanted(0, 0, Fit::Inside, Format::Png)).await.unwrap(), Rendition::Original);
+    let small = source(&store, &jpeg(&pictures::photo(64, 64))).await;
+    let larger = Wanted { quality: Some(100), ..wanted(0, 0, Fit::Inside, Format::Jpeg) };
+    assert_eq!(renditions.get(&small, &larger).await.unwrap(), Rendition::Original);
     // A file that was damaged after its upload.
     let damaged = source(&store, &jpeg(&corners(64, 64))).await;
     std::fs::write(store.files.local_path(&damaged.hash).unwrap(), b"\xFF\xD8\xFF\xE0 not a picture").unwrap();
@@ -344,7 +348,8 @@ async fn the_least_recently_used_go_first() {
     // A smaller bound holds from the next start on.
     let smaller = open(&store, RenditionLimits { cache_bytes: 2 * 4096, ..limits });
     assert_eq!(smaller.bytes_on_disk(), 2 * 4096);
-    let files: usize = std::fs::read_dir(folder(&store)).unwrap().map(|f| std::fs::read_dir(f.unwrap().path()).unwrap().count()).sum();
+    let files: usize =
+        std::fs::read_dir(folder(&store)).unwrap().map(|f| std::fs::read_dir(f.unwrap().path()).unwrap().count()).sum();
     assert_eq!(files, 2);
 }
 
