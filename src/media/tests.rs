@@ -3,7 +3,6 @@
 mod damage;
 mod files;
 mod hostile;
-mod measure;
 mod metadata;
 mod pictures;
 mod renditions;
