@@ -30,7 +30,7 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
     let folder = files.temporary().to_owned();
     let check: Check = match (mime, Raster::of(mime)) {
         (_, Some(kind)) => Box::new(move |memory, received| inspect_raster(memory, received, kind, folder)),
-        ("image/svg+xml", _) => Box::new(|memory, received| inspect_svg(memory, received)),
+        ("image/svg+xml", _) => Box::new(inspect_svg),
         ("image/avif" | "image/heic" | "image/heif", _) => {
             Box::new(move |memory, received| inspect_heif(memory, received, folder))
         }

@@ -29,18 +29,18 @@ pub(crate) fn make(decoded: &Decoded, plan: &Plan, background: Rgba<u8>) -> Resu
 
 /// The largest factor of the first step of resizing, with which its sums fit into 32 bits.
 const MAX_FACTOR: u32 = 128;
-/// The number of pixels up to which the first step leaves at least twice the wanted size.
+/// The number of pixels up to which the first step leaves at least 1.5 times the wanted size.
 const LARGE: f64 = 64_000_000.0;
 
 /// Resizes a part of a picture in two steps: by a whole number with the mean of each square, which is fast and needs no
-/// other copy of a large picture; and the rest, which is a factor of 2 to 4, with Lanczos.
+/// other copy of a large picture; and the rest, which is a factor of 1.5 to 3, with Lanczos.
 pub(crate) fn resize(image: &DynamicImage, part: Rectangle, size: (u32, u32)) -> Result<RgbaImage, MediaError> {
     let factor = first_factor(part, size);
     let window = Window::around(part, image.width(), image.height());
     let small = match image {
-        DynamicImage::ImageLuma8(image) => shrink::<1>(image, image.width(), window, factor),
-        DynamicImage::ImageRgb8(image) => shrink::<3>(image, image.width(), window, factor),
-        DynamicImage::ImageRgba8(image) => shrink::<4>(image, image.width(), window, factor),
+        DynamicImage::ImageLuma8(image) => shrink_opaque(&window.lines::<1>(image, image.width()), factor),
+        DynamicImage::ImageRgb8(image) => shrink_opaque(&window.lines::<3>(image, image.width()), factor),
+        DynamicImage::ImageRgba8(image) => shrink(&window.lines::<4>(image, image.width()), factor),
         other => return resize(&narrow(other), part, size),
     };
     let scale = f64::from(factor);
@@ -69,7 +69,7 @@ pub(crate) fn memory_to_resize(part: Rectangle, size: (u32, u32)) -> u64 {
 
 fn first_factor(part: Rectangle, size: (u32, u32)) -> u32 {
     let scale = (part.width / f64::from(size.0)).min(part.height / f64::from(size.1));
-    let rest = if part.width * part.height > LARGE { 1.0 } else { 2.0 };
+    let rest = if part.width * part.height > LARGE { 1.0 } else { 1.5 };
     ((scale / rest).max(1.0) as u32).min(MAX_FACTOR)
 }
 
@@ -98,44 +98,78 @@ impl Window {
         let bottom = ((part.top + part.height).ceil() as u32).clamp(top + 1, height);
         Window { left, top, width: right - left, height: bottom - top }
     }
+
+    /// Returns the lines of the window in a picture of this width with `N` channels.
+    fn lines<const N: usize>(self, bytes: &[u8], width: u32) -> Vec<&[[u8; N]]> {
+        let (pixels, _) = bytes.as_chunks::<N>();
+        let lines = pixels.chunks_exact(width as usize).skip(self.top as usize).take(self.height as usize);
+        lines.map(|line| &line[self.left as usize..][..self.width as usize]).collect()
+    }
 }
 
-/// Makes one pixel with four channels of each square of pixels with `N` channels. Colors count by their alpha.
-fn shrink<const N: usize>(bytes: &[u8], stride: u32, window: Window, factor: u32) -> Vec<u8> {
-    let (stride, width, factor) = (stride as usize * N, window.width as usize, factor as usize);
-    let columns = width.div_ceil(factor);
-    let rows = (window.height as usize).div_ceil(factor);
-    let mut small = Vec::with_capacity(columns * rows * 4);
-    let start = window.top as usize * stride + window.left as usize * N;
-    let lines: Vec<&[u8]> = (0..window.height as usize).map(|y| &bytes[start + y * stride..][..width * N]).collect();
+/// Makes one pixel with four channels of each square of pixels with one or three channels.
+fn shrink_opaque<const N: usize>(lines: &[&[[u8; N]]], factor: u32) -> Vec<u8> {
+    let factor = factor as usize;
+    let width = lines.first().map_or(0, |line| line.len());
+    let mut small = Vec::with_capacity(width.div_ceil(factor) * lines.len().div_ceil(factor) * 4);
+    if factor == 1 {
+        let pixels = lines.iter().copied().flatten();
+        small.extend(pixels.flat_map(|pixel| [pixel[0], pixel[1 % N], pixel[2 % N], 255]));
+        return small;
+    }
+    // Adding whole lines first lets the compiler add many bytes at once. `MAX_FACTOR` bytes fit into 16 bits.
+    let mut sums = vec![[0_u16; N]; width];
     for group in lines.chunks(factor) {
-        let mut sums = vec![[0_u32; 5]; columns];
+        sums.fill([0; N]);
         for line in group {
-            for (sum, square) in sums.iter_mut().zip(line.chunks(factor * N)) {
-                square.chunks_exact(N).for_each(|pixel| add::<N>(sum, pixel));
-            }
+            let channels = sums.as_flattened_mut().iter_mut().zip(line.as_flattened());
+            channels.for_each(|(sum, &byte)| *sum += u16::from(byte));
         }
-        small.extend(sums.iter().flat_map(mean));
+        for square in sums.chunks(factor) {
+            let pixels = (square.len() * group.len()) as u32;
+            let mean = |channel: usize| {
+                let sum: u32 = square.iter().map(|sum| u32::from(sum[channel % N])).sum();
+                ((sum + pixels / 2) / pixels) as u8
+            };
+            small.extend_from_slice(&[mean(0), mean(1), mean(2), 255]);
+        }
     }
     small
 }
 
-/// Adds a pixel to sums of red, green and blue times alpha, of alpha, and of pixels.
-#[inline(always)]
-fn add<const N: usize>(sum: &mut [u32; 5], pixel: &[u8]) {
-    let alpha = if N == 4 { u32::from(pixel[3]) } else { 1 };
-    for channel in 0..3 {
-        sum[channel] += u32::from(pixel[channel % N.min(3)]) * alpha;
+/// Makes one pixel of each square of pixels. Colors count by their alpha, so that invisible ones do not shine through.
+fn shrink(lines: &[&[[u8; 4]]], factor: u32) -> Vec<u8> {
+    if factor == 1 {
+        return lines.concat().into_flattened();
     }
-    sum[3] += alpha;
-    sum[4] += if N == 4 { 1 } else { 0 };
+    let factor = factor as usize;
+    let columns = lines.first().map_or(0, |line| line.len().div_ceil(factor));
+    let mut small = Vec::with_capacity(columns * lines.len().div_ceil(factor) * 4);
+    for group in lines.chunks(factor) {
+        let mut sums = vec![[0_u32; 4]; columns];
+        let mut sizes = vec![0_u32; columns];
+        for line in group {
+            for ((sum, size), square) in sums.iter_mut().zip(&mut sizes).zip(line.chunks(factor)) {
+                square.iter().for_each(|pixel| add(sum, pixel));
+                *size += square.len() as u32;
+            }
+        }
+        small.extend(sums.iter().zip(sizes).flat_map(|(sum, size)| mean(sum, size)));
+    }
+    small
 }
 
-fn mean([red, green, blue, alpha, pixels]: &[u32; 5]) -> [u8; 4] {
+fn add(sum: &mut [u32; 4], pixel: &[u8; 4]) {
+    let alpha = u32::from(pixel[3]);
+    for channel in 0..3 {
+        sum[channel] += u32::from(pixel[channel]) * alpha;
+    }
+    sum[3] += alpha;
+}
+
+fn mean([red, green, blue, alpha]: &[u32; 4], pixels: u32) -> [u8; 4] {
     let color = |sum: &u32| if *alpha == 0 { 0 } else { ((sum + alpha / 2) / alpha) as u8 };
-    // Pixels without alpha are not counted.
-    let alpha = if *pixels == 0 { 255 } else { ((alpha + pixels / 2) / pixels) as u8 };
-    [color(red), color(green), color(blue), alpha]
+    [color(red), color(green), color(blue), ((alpha + pixels / 2) / pixels) as u8]
 }
 
 /// Converts colors of a profile to sRGB, which all formats mean without a profile. A profile that cannot be used is

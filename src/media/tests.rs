@@ -1,5 +1,7 @@
 //! Tests of the crate.
 
+#![allow(clippy::unwrap_used)]
+
 mod damage;
 mod files;
 mod hostile;

@@ -64,11 +64,10 @@ impl Jpeg {
     fn add(&mut self, marker: u8, contents: &[u8]) {
         match marker {
             0xE0 if contents.starts_with(b"JFIF\0") && contents.len() >= JFIF_BYTES => {
-                if self.jfif.is_empty() {
-                    let mut jfif = contents[..JFIF_BYTES].to_vec();
-                    jfif[JFIF_BYTES - 2..].fill(0);
-                    push_segment(&mut self.jfif, marker, &jfif);
-                }
+                let mut jfif = contents[..JFIF_BYTES].to_vec();
+                jfif[JFIF_BYTES - 2..].fill(0);
+                self.jfif.clear();
+                push_segment(&mut self.jfif, marker, &jfif);
             }
             0xE1 => self.rotation = self.rotation.or_else(|| exif::rotation(contents)),
             0xE2 if contents.starts_with(b"ICC_PROFILE\0") => push_segment(&mut self.body, marker, contents),

@@ -180,7 +180,7 @@ pub(super) fn cmyk_jpeg(inks: [u8; 4]) -> Vec<u8> {
         }
         bits += "0";
     }
-    while bits.len() % 8 != 0 {
+    while !bits.len().is_multiple_of(8) {
         bits.push('1');
     }
     let pixels =
