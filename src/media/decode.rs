@@ -26,6 +26,8 @@ const MAX_FRAMES: u64 = 10_000;
 const MAX_SCANNED_PIXELS: u64 = 2_000_000_000;
 /// The length of a file that is decoded.
 pub(crate) const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
+/// The memory for the parts of a PNG before the pixels.
+const HEADER_BYTES: u64 = 16 * 1024 * 1024;
 /// The time to decode a picture.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
@@ -181,7 +183,8 @@ pub(crate) fn animation(kind: Raster, bytes: &[u8]) -> Result<Option<Animation<'
             Animation { repetitions: repetitions(decoder.loop_count()), profile, frames: decoder.into_frames() }
         }
         Raster::Png => {
-            let mut decoder = PngDecoder::with_limits(reader, limits()).map_err(failed)?;
+            let mut decoder = PngDecoder::with_limits(reader, limits_of_header()).map_err(failed)?;
+            decoder.set_limits(limits()).map_err(failed)?;
             let profile = decoder.icc_profile().ok().flatten();
             let decoder = decoder.apng().map_err(failed)?;
             Animation { repetitions: repetitions(decoder.loop_count()), profile, frames: decoder.into_frames() }
@@ -205,11 +208,18 @@ fn limits() -> Limits {
     limits
 }
 
+/// Bounds what the decoder of PNG reads before the pixels: a color profile, which is compressed.
+fn limits_of_header() -> Limits {
+    let mut limits = limits();
+    limits.max_alloc = Some(HEADER_BYTES);
+    limits
+}
+
 fn open(kind: Raster, bytes: &[u8], started: Instant) -> Result<Box<dyn ImageDecoder + '_>, MediaError> {
     let reader = Timed::new(bytes, started);
     let mut decoder: Box<dyn ImageDecoder + '_> = match kind {
         Raster::Jpeg => Box::new(JpegDecoder::new(reader).map_err(failed)?),
-        Raster::Png => Box::new(PngDecoder::with_limits(reader, limits()).map_err(failed)?),
+        Raster::Png => Box::new(PngDecoder::with_limits(reader, limits_of_header()).map_err(failed)?),
         Raster::Gif => Box::new(GifDecoder::new(reader).map_err(failed)?),
         Raster::Webp => Box::new(WebPDecoder::new(reader).map_err(failed)?),
         Raster::Tiff => Box::new(TiffDecoder::new(reader).map_err(failed)?),

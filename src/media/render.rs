@@ -97,7 +97,8 @@ fn scratch(kind: Raster, bytes: &[u8]) -> u64 {
     match kind {
         Raster::Jpeg => clean::scratch_of_jpeg(bytes),
         Raster::Png => 0,
-        Raster::Gif | Raster::Webp => 4,
+        Raster::Gif => clean::clean_gif(bytes).map_or(4, |cleaned| cleaned.scratch),
+        Raster::Webp => 4,
         Raster::Tiff => 8,
     }
 }

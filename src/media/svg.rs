@@ -25,6 +25,7 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<(u32, u32)>, MediaError> {
     let mut reader = Reader::from_str(text);
     let mut depth = 0;
     let mut root = None;
+    let mut has_declaration = false;
     loop {
         match reader.read_event().map_err(|error| MediaError::broken(format!("{error}")))? {
             Event::Start(element) => {
@@ -40,7 +41,13 @@ pub(crate) fn check(bytes: &[u8]) -> Result<Option<(u32, u32)>, MediaError> {
             }
             Event::Empty(element) if depth == 0 => root = Some(size_of_root(&element, root.is_some())?),
             Event::End(_) => depth = depth.saturating_sub(1),
-            Event::DocType(declaration) => check_entities(text, &declaration)?,
+            Event::DocType(_) if has_declaration => {
+                return Err(MediaError::broken("it has two declarations `DOCTYPE`"));
+            }
+            Event::DocType(declaration) => {
+                has_declaration = true;
+                check_entities(text, &declaration)?;
+            }
             Event::Eof if depth > 0 => return Err(MediaError::broken("its last elements are not closed")),
             Event::Eof => return root.ok_or_else(|| MediaError::broken("it has no element `svg`")),
             _ => {}

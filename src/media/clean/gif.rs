@@ -11,7 +11,11 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     let header = cursor.take(13)?;
     cursor.take(table_bytes(header[10]))?;
     let mut bytes = source[..cursor.position].to_vec();
-    let mut frames = 0;
+    let area = |size: &[u8]| {
+        u64::from(u16::from_le_bytes([size[0], size[1]])) * u64::from(u16::from_le_bytes([size[2], size[3]]))
+    };
+    let canvas = area(&header[6..10]).max(1);
+    let (mut frames, mut largest) = (0, 0);
     loop {
         let start = cursor.position;
         // Some writers leave out the end mark.
@@ -20,6 +24,7 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
             0x2C => {
                 frames += 1;
                 let descriptor = cursor.take(9)?;
+                largest = area(&descriptor[4..8]).max(largest);
                 cursor.take(table_bytes(descriptor[8]))?;
                 cursor.take(1)?;
                 skip_blocks(&mut cursor)?;
@@ -27,7 +32,9 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
             }
             0x3B if frames > 0 => {
                 bytes.push(0x3B);
-                return Ok(Cleaned { frames, scratch: 4, ..Cleaned::still(bytes) });
+                // The decoder has memory for a whole frame, which may be larger than the picture.
+                let scratch = 4 * largest.div_ceil(canvas).max(1);
+                return Ok(Cleaned { frames, scratch, ..Cleaned::still(bytes) });
             }
             0x3B => return Err(cut_off()),
             _ => return Err(MediaError::broken("a block has an unknown type")),

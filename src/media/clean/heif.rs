@@ -4,6 +4,8 @@ use std::ops::Range;
 
 /// Bounds the items that are looked at.
 const MAX_ITEMS: usize = 4096;
+/// Bounds the parts of all items, which may take no byte in the file.
+const MAX_EXTENTS: usize = 65_536;
 
 /// A box: its type and the range of its contents.
 struct Part {
@@ -14,7 +16,13 @@ struct Part {
 /// Overwrites the items with EXIF and XMP. A file that this does not understand stays as it is: nothing here decodes it.
 pub(crate) fn clean(source: &[u8]) -> Vec<u8> {
     let mut bytes = source.to_vec();
+    let mut cleared = 0;
     for range in private_ranges(source).unwrap_or_default() {
+        cleared += range.len();
+        // Items do not overlap in valid files. In others, clearing the same bytes many times would take long.
+        if cleared > source.len() {
+            break;
+        }
         if let Some(item) = bytes.get_mut(range) {
             item.fill(0);
         }
@@ -92,12 +100,18 @@ fn extents(
     let index_bytes = if version == 0 { 0 } else { more & 15 };
     let wide = if version < 2 { 2 } else { 4 };
     let mut ranges = Vec::new();
+    let mut count = 0;
     for _ in 0..reader.number(wide)?.min(MAX_ITEMS) {
         let id = reader.number(wide)?;
         let method = if version == 0 { 0 } else { reader.number(2)? & 15 };
         reader.number(2)?;
         let base = reader.number(base_bytes)?;
-        for _ in 0..reader.number(2)?.min(MAX_ITEMS) {
+        let is_wanted = wanted.contains(&id);
+        for _ in 0..reader.number(2)? {
+            count += 1;
+            if count > MAX_EXTENTS {
+                return Some(ranges);
+            }
             reader.number(index_bytes)?;
             let (offset, length) = (reader.number(offset_bytes)?, reader.number(length_bytes)?);
             let origin = match (method, &data) {
@@ -106,7 +120,7 @@ fn extents(
                 _ => continue,
             };
             let start = origin.checked_add(base)?.checked_add(offset)?;
-            if wanted.contains(&id) {
+            if is_wanted {
                 ranges.push(start..start.checked_add(length)?);
             }
         }

@@ -13,7 +13,7 @@ const PRIVATE_DIRECTORIES: &[u16] = &[34665, 34853, 40965];
 const MAX_DIRECTORIES: usize = 64;
 
 pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
-    let mut tiff = Tiff { is_little: source.starts_with(b"II"), bytes: source.to_vec(), visited: 0 };
+    let mut tiff = Tiff { is_little: source.starts_with(b"II"), bytes: source.to_vec(), visited: 0, cleared: 0 };
     let mut next = tiff.number(4, 4).ok_or_else(super::cut_off)?;
     let mut frames = 0;
     while next != 0 && tiff.visited < MAX_DIRECTORIES {
@@ -29,6 +29,8 @@ struct Tiff {
     bytes: Vec<u8>,
     is_little: bool,
     visited: usize,
+    /// The number of bytes that were overwritten.
+    cleared: usize,
 }
 
 impl Tiff {
@@ -49,6 +51,9 @@ impl Tiff {
                 let target = self.number(entry + 8, 4)?;
                 // A pointer to nowhere harms no reader that this file did not harm already.
                 let _ = self.clean_directory(target, true);
+                if self.cleared > self.bytes.len() {
+                    return None;
+                }
             } else if is_private || PRIVATE.contains(&tag) {
                 self.clear_value(entry)?;
             }
@@ -67,6 +72,11 @@ impl Tiff {
         let length = size * self.number(entry + 4, 4)?;
         let start = if length <= 4 { entry + 8 } else { self.number(entry + 8, 4)? };
         let end = start.checked_add(length)?.min(self.bytes.len());
+        // Values do not overlap in valid files. In others, clearing the same bytes many times would take long.
+        self.cleared += end.saturating_sub(start);
+        if self.cleared > self.bytes.len() {
+            return None;
+        }
         if let Some(value) = self.bytes.get_mut(start..end) {
             value.fill(0);
         }

@@ -18,25 +18,21 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     let contents = cursor.take(length.saturating_sub(4))?;
     let mut bytes = header.to_vec();
     let mut rotation = None;
+    let mut canvas = None;
     let mut frames = 0;
     let mut chunks = Cursor::new(contents);
     while chunks.rest().len() >= 8 {
         let start = chunks.position;
-        let kind: [u8; 4] = chunks.array()?;
-        let length = u32::from_le_bytes(chunks.array()?) as usize;
-        let data = chunks.take(length)?;
-        // Chunks of an odd length are followed by a byte, which some writers leave out at the end of the file.
-        let padding = usize::from(length % 2 == 1).min(chunks.rest().len());
-        chunks.take(padding)?;
-        // The decoder refuses large sizes too, but without naming the limits.
-        if let (b"VP8X", Some(size)) = (&kind, data.get(4..10)) {
-            let side = |at: usize| u32::from_le_bytes([size[at], size[at + 1], size[at + 2], 0]) + 1;
-            check_size(side(0), side(3))?;
+        let (kind, data) = next_chunk(&mut chunks)?;
+        match &kind {
+            b"VP8X" => canvas = Some(size_at(data, 4)?),
+            b"EXIF" => rotation = rotation.or_else(|| exif::rotation(data)),
+            b"ANMF" => {
+                frames += 1;
+                check_frame(data)?;
+            }
+            _ => check_pixels(&kind, data, canvas)?,
         }
-        if kind == *b"EXIF" {
-            rotation = rotation.or_else(|| exif::rotation(data));
-        }
-        frames += u64::from(kind == *b"ANMF");
         if KEPT.contains(&&kind) {
             bytes.extend_from_slice(&contents[start..chunks.position]);
             bytes.resize(bytes.len().next_multiple_of(2), 0);
@@ -44,6 +40,52 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     }
     finish(&mut bytes, rotation);
     Ok(Cleaned { frames: frames.max(1), scratch: 4, ..Cleaned::still(bytes) })
+}
+
+fn next_chunk<'a>(chunks: &mut Cursor<'a>) -> Result<([u8; 4], &'a [u8]), MediaError> {
+    let kind: [u8; 4] = chunks.array()?;
+    let length = u32::from_le_bytes(chunks.array()?) as usize;
+    let data = chunks.take(length)?;
+    // Chunks of an odd length are followed by a byte, which some writers leave out at the end of the file.
+    let padding = usize::from(length % 2 == 1).min(chunks.rest().len());
+    chunks.take(padding)?;
+    Ok((kind, data))
+}
+
+/// Reads a width and a height of 24 bits each, and checks their bounds. The decoder refuses large sizes too, but without
+/// naming the limits.
+fn size_at(data: &[u8], at: usize) -> Result<(u32, u32), MediaError> {
+    let size = data.get(at..at + 6).ok_or_else(super::cut_off)?;
+    let side = |at: usize| u32::from_le_bytes([size[at], size[at + 1], size[at + 2], 0]) + 1;
+    check_size(side(0), side(3))?;
+    Ok((side(0), side(3)))
+}
+
+fn check_frame(data: &[u8]) -> Result<(), MediaError> {
+    let size = size_at(data, 6)?;
+    let mut chunks = Cursor::new(data.get(16..).unwrap_or_default());
+    while chunks.rest().len() >= 8 {
+        let (kind, data) = next_chunk(&mut chunks)?;
+        check_pixels(&kind, data, Some(size))?;
+    }
+    Ok(())
+}
+
+/// Compares the size of pixels with the size that the file claims, because the decoder does so only after decoding them.
+fn check_pixels(kind: &[u8; 4], data: &[u8], claimed: Option<(u32, u32)>) -> Result<(), MediaError> {
+    let number =
+        |at: usize| data.get(at..at + 4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
+    let size = match kind {
+        b"VP8 " => number(6).map(|sides| (sides & 0x3FFF, sides >> 16 & 0x3FFF)),
+        b"VP8L" => number(1).map(|sides| ((sides & 0x3FFF) + 1, (sides >> 14 & 0x3FFF) + 1)),
+        _ => return Ok(()),
+    };
+    let (width, height) = size.ok_or_else(super::cut_off)?;
+    check_size(width, height)?;
+    if claimed.is_some_and(|claimed| claimed != (width, height)) {
+        return Err(MediaError::broken("its pixels have another size than it claims"));
+    }
+    Ok(())
 }
 
 /// Appends the rotation, and corrects the flags and the length.

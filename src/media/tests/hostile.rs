@@ -41,6 +41,14 @@ fn gif_of_size(width: u16, height: u16, frames: usize) -> Vec<u8> {
     bytes
 }
 
+/// A GIF of one pixel with a frame that is much larger.
+fn gif_with_large_frame() -> Vec<u8> {
+    let mut bytes = gif_of_size(1, 1, 1);
+    let frame = bytes.len() - 16;
+    bytes[frame + 5..frame + 9].copy_from_slice(&[0, 0x80, 0, 0x80]);
+    bytes
+}
+
 fn tiff_of_size(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = b"II*\0\x08\0\0\0\x09\0".to_vec();
     let entries =
@@ -73,6 +81,7 @@ async fn pictures_that_claim_to_be_large_are_refused_at_once() {
         ("gif, pixels of all frames", gif_of_size(5000, 5000, 100)),
         ("tiff", tiff_of_size(65_535, 65_535)),
         ("webp", webp_of_size(0xFF_FFFF)),
+        ("gif, a frame", gif_with_large_frame()),
     ] {
         assert!(bytes.len() < 200_000, "{name}");
         let started = Instant::now();
@@ -151,6 +160,49 @@ async fn a_file_of_two_types_becomes_what_its_first_bytes_say() {
         let taken = store.upload("polyglot.js", &bytes).await.unwrap();
         assert_eq!(taken.mime, mime);
         assert!(!contains(&store.read(&taken.hash).await.unwrap(), hidden), "{mime}");
+    }
+}
+
+#[tokio::test]
+async fn pixels_of_another_size_than_claimed_are_refused_before_they_are_decoded() {
+    let store = Store::new();
+    let simple = pictures::encoded(&corners(64, 64).into(), image::ImageFormat::WebP);
+    let tiny = [2, 0, 0, 0, 7, 0, 0, 7, 0, 0];
+    let still = riff(&[(b"VP8X", &tiny), (b"VP8L", &simple[20..])]);
+    let frame = [&[0, 0, 0, 0, 0, 0, 7, 0, 0, 7, 0, 0, 9, 0, 0, 0][..], &simple[12..]].concat();
+    let animated = riff(&[(b"VP8X", &tiny), (b"ANIM", &[0; 6]), (b"ANMF", &frame)]);
+    for bytes in [still, animated] {
+        let error = store.upload("picture", &bytes).await.unwrap_err();
+        assert!(error.to_string().contains("another size than it claims"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn structures_that_repeat_themselves_take_no_time() {
+    let store = Store::new();
+    // A TIFF with 60,000 texts that each span the whole file.
+    let mut tiff = b"II*\0\x08\0\0\0".to_vec();
+    tiff.extend_from_slice(&60_000_u16.to_le_bytes());
+    for _ in 0..60_000 {
+        tiff.extend_from_slice(&[0x0E, 1, 2, 0, 0, 0, 0xF0, 0, 8, 0, 0, 0]);
+    }
+    tiff.resize(16 << 20, 0);
+    // An AVIF with 4,096 items of 65,535 parts, which take no byte.
+    let part =
+        |kind: &[u8; 4], contents: &[u8]| [&(contents.len() as u32 + 8).to_be_bytes()[..], kind, contents].concat();
+    let items: Vec<u8> = (0..4096_u16)
+        .flat_map(|id| part(b"infe", &[&[2, 0, 0, 0][..], &id.to_be_bytes(), &[0, 0], b"Exif"].concat()))
+        .collect();
+    let places: Vec<u8> = (0..4096_u16).flat_map(|id| [&id.to_be_bytes()[..], &[0, 0, 0xFF, 0xFF]].concat()).collect();
+    let infos = part(b"iinf", &[&[0, 0, 0, 0, 0x10, 0][..], &items].concat());
+    let locations = part(b"iloc", &[&[0, 0, 0, 0, 0, 0, 0x10, 0][..], &places].concat());
+    let meta = part(b"meta", &[&[0, 0, 0, 0][..], &infos, &locations].concat());
+    let avif = [part(b"ftyp", b"avif\0\0\0\0mif1avif"), meta].concat();
+    let declarations = "<!DOCTYPE svg>".repeat(500_000);
+    for bytes in [tiff, avif, format!("<svg>{declarations}</svg>").into_bytes()] {
+        let started = Instant::now();
+        let _ = store.upload("picture", &bytes).await;
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     }
 }
 
