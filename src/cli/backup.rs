@@ -13,7 +13,8 @@ use super::error::{CliError, failed};
 use super::folder::{
     blocking, close_analytics, configure, configure_existing, content_options, open_analytics_or_refuse, with_content,
 };
-use super::output::note;
+use super::media;
+use super::output::{counted, note};
 use super::remote::Remote;
 
 pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
@@ -22,8 +23,15 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
         Some(remote) => download(&remote, &file).await?,
         None => write(&configure_existing(&args.server.folder)?, &file).await?,
     }
+    let n_files = match args.without_media {
+        true => None,
+        false => Some(media::back_up(&args.server, &media_part(&file)).await?),
+    };
     let path = file.clone();
     let found = blocking("checking the backup", move || check(&path)).await?;
+    if let Some(count) = n_files.filter(|count| *count > 0) {
+        note(&format!("{} holds {}", media_part(&file).display(), counted(count, "file")));
+    }
     note(&format!("{} holds {found}, in {} bytes", file.display(), found.bytes));
     Ok(())
 }
@@ -97,7 +105,12 @@ async fn download(remote: &Remote, file: &Path) -> Result<(), CliError> {
     fs::rename(&unfinished, file).map_err(writing)
 }
 
-fn unfinished(file: &Path) -> PathBuf {
+/// Returns the path of the part of a backup with the files of media.
+fn media_part(file: &Path) -> PathBuf {
+    with_suffix(file, "media")
+}
+
+pub(super) fn unfinished(file: &Path) -> PathBuf {
     with_suffix(file, "unfinished")
 }
 
@@ -109,8 +122,11 @@ fn with_suffix(file: &Path, suffix: &str) -> PathBuf {
 }
 
 pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
-    let options = content_options(&configure(&args.folder)?);
+    let config = configure(&args.folder)?;
+    let options = content_options(&config);
     let folder = options.folder.clone();
+    let media_part = media_part(&args.file);
+    media::check_part(&media_part).await?;
     let restore = move || {
         let found = check(&args.file)?;
         let switched_off = restore_backup(&args.file, &options, args.keep_webhooks)?;
@@ -121,7 +137,11 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
         Ok::<_, CliError>((found, switched_off))
     };
     let (found, switched_off) = blocking("restoring the backup", restore).await?;
+    let n_files = media::restore(&config, &media_part).await?;
     note(&format!("{} holds {found}", folder.display()));
+    if n_files > 0 {
+        note(&format!("and {} of media", counted(n_files, "file")));
+    }
     note_switched_off(switched_off);
     Ok(())
 }

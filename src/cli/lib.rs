@@ -17,6 +17,7 @@ mod infer;
 mod input;
 mod json_log;
 mod machine;
+mod media;
 mod member;
 mod output;
 mod private;
@@ -76,6 +77,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
             Command::Verify(args) => verify::verify(args).await,
             Command::Salvage(args) => salvage::salvage(args).await,
             Command::Reindex(args) => verify::reindex(args).await,
+            Command::Media(args) => media::media(args.command).await,
             Command::Cluster(args) => cluster::cluster(args.command).await,
             Command::Analytics(args) => analytics::analytics(args.command).await,
             Command::Health { url } => remote::health(&url).await,

@@ -62,6 +62,8 @@ pub enum Command {
     Salvage(SalvageArgs),
     /// Rebuild the index from the store
     Reindex(FolderArgs),
+    /// Move the files of media to another place
+    Media(MediaArgs),
     /// Share the log with other servers, or stop sharing it
     Cluster(ClusterArgs),
     /// Import access logs into the analytics, or delete pageviews
@@ -213,11 +215,39 @@ pub struct ExportArgs {
 /// `bindery backup`
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct BackupArgs {
-    /// The file to write; it appears once it is complete
+    /// The file to write; it appears once it is complete. The files of media follow in a second one, `FILE.media`
     pub file: PathBuf,
+    /// Leave out the files of media
+    #[arg(long)]
+    pub without_media: bool,
     /// The server or the data folder.
     #[command(flatten)]
     pub server: ServerArgs,
+}
+
+/// `bindery media`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct MediaArgs {
+    /// The command.
+    #[command(subcommand)]
+    pub command: MediaCommand,
+}
+
+/// The commands of `bindery media`.
+#[derive(Debug, Clone, PartialEq, Subcommand)]
+pub enum MediaCommand {
+    /// Copy the files of a stopped server to another place; then set `media_store`
+    #[command(
+        after_help = "Files that are there already are not copied again, so the command can be repeated. The old place stays as it is: remove it once the server runs with the new one."
+    )]
+    Move {
+        /// The new place: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, `file:///DIR`, or `folder` for the data folder
+        #[arg(long, value_name = "PLACE")]
+        to: String,
+        /// The data folder.
+        #[command(flatten)]
+        folder: FolderArgs,
+    },
 }
 
 /// `bindery restore`

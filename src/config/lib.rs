@@ -27,7 +27,7 @@ pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, ClusterArgs, ClusterCommand,
     ClusterRepairArgs, ClusterRestoreArgs, Command, ConfigArgs, ConfigCommand, ExportArgs, FolderArgs, ImportArgs,
-    MemberArgs, MemberCommand, NodeArgs, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TableArgs, TokenArgs,
+    MediaArgs, MediaCommand, MemberArgs, MemberCommand, NodeArgs, RestoreArgs, SalvageArgs, ServeArgs, ServerArgs, TableArgs, TokenArgs,
     TokenCommand, TypesArgs, VerifyArgs,
 };
 pub use error::ConfigError;

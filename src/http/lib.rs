@@ -38,6 +38,7 @@ pub use self::frame::HttpService;
 pub use self::handlers::analytics;
 pub use self::handlers::openapi::general_schemas;
 pub use self::handlers::sessions::invitation_url;
+pub use self::media::backup::{media_backup, restore_media};
 pub use self::media::{Media, place_of as place_of_media};
 pub use self::transport::connections::Limits;
 pub use self::transport::opening::serve_while;
@@ -115,6 +116,7 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/webhooks/{id}/deliveries", get(webhooks::deliveries)),
         Route::new("/v2/webhooks/{id}/test", post(webhooks::test)),
         Route::new("/v2/backup", get(backup::backup)),
+        Route::new("/v2/backup/media", get(backup::media)),
         Route::new("/metrics", get(scrape::serve)).open_to_all(&probe),
         Route::new("/v2/openapi.json", get(openapi::describe)).open_to_all(&probe),
         Route::new("/docs", get(docs::index)).open_to_all(&probe),

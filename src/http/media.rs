@@ -1,6 +1,7 @@
 //! The files of media: the store, the pictures made from them, and their settings. Opened when they are first needed, so that a
 //! server without media has neither folders nor threads for them. Must not know requests.
 
+pub(crate) mod backup;
 pub(crate) mod sweep;
 
 use std::path::PathBuf;
@@ -110,6 +111,12 @@ impl Media {
         };
         let opened = open().map_err(|error| error_of(&error))?;
         Ok(self.opened.get_or_init(|| opened))
+    }
+
+    /// Returns the files of the data folder, if they are there.
+    pub(crate) fn local_files(&self) -> Option<&Files> {
+        let is_local = matches!(self.place, Some(Place::Folder(_)));
+        self.open_if_used().filter(|_| is_local).map(|opened| &opened.files)
     }
 
     /// Returns the store and the pictures, if they were opened already, or have files from before.

@@ -1,4 +1,4 @@
-//! Addresses and names of media (`API.md` 4.25): how an address is made, which texts contain one, and what a file name may be.
+//! Addresses and names of media (`API.md` 4.27): how an address is made, which texts contain one, and what a file name may be.
 //!
 //! Must not know files or stored resources.
 

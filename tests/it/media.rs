@@ -1,4 +1,4 @@
-//! Media (`API.md` 4.25): uploads, the fields that only an upload sets, delivery, uses, and the removal of files.
+//! Media (`API.md` 4.27): uploads, the fields that only an upload sets, delivery, uses, and the removal of files.
 
 mod blueprint;
 mod delivery;

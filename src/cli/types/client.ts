@@ -395,6 +395,28 @@ export interface RequestOptions extends CallOptions {
   body?: unknown;
 }
 
+/** How a picture is wanted. */
+export interface PictureOptions {
+  /** The width in pixels. The server rounds it up to one that it makes. */
+  w?: number | undefined;
+  /** The height in pixels. */
+  h?: number | undefined;
+  /** What becomes of other proportions; `inside` if it is left out. */
+  fit?: "cover" | "contain" | "inside" | undefined;
+  /** `auto` is the smallest format that the browser accepts. */
+  format?: "auto" | "avif" | "webp" | "jpeg" | "png" | undefined;
+  /** The quality, from 1 to 100. */
+  q?: number | undefined;
+}
+
+/** The address of a picture in another size or format. `media` is the attribute `url` of a media resource, or its attributes. */
+export function url(media: string | { url: string | null }, options: PictureOptions = {}): string {
+  const address = (typeof media === "string" ? media : media.url) ?? "";
+  const wanted = parametersOf(options).toString();
+  if (wanted === "") return address;
+  return `${address}${address.includes("?") ? "&" : "?"}${wanted}`;
+}
+
 /** A client of the server at `url`, with the abilities of a token. */
 export class Client {
   private readonly url: string;

@@ -1,4 +1,4 @@
-//! Media resources (`API.md` 4.25): creates one with its file, replaces the file, and finds what is delivered at an address.
+//! Media resources (`API.md` 4.27): creates one with its file, replaces the file, and finds what is delivered at an address.
 //! Must not know where files are.
 
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Uses of media by address (`API.md` 4.25.6): the fields of a copy that contain the address of a media resource.
+//! Uses of media by address (`API.md` 4.27.6): the fields of a copy that contain the address of a media resource.
 //!
 //! Each write of a copy notes the media that it names, under [`Key::MediaUser`]. A note stays when the address goes, so a reader
 //! of notes compares them with the copies as they are.

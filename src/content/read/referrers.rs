@@ -1,4 +1,4 @@
-//! Referrers: the resources that refer to a resource, or use it by address, as a token sees them (`API.md` 4.3.1, 4.25.6).
+//! Referrers: the resources that refer to a resource, or use it by address, as a token sees them (`API.md` 4.3.1, 4.27.6).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Cursor, Read};
 
-use axum::body::Bytes;
+use axum::body::{Body, Bytes};
 use axum::http::{Extensions, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bindery_content::backup_envelope;
@@ -12,6 +12,7 @@ use bindery_model::error::{Error, Result};
 
 use crate::app::App;
 use crate::error::Answer;
+use crate::media::backup::media_backup;
 use crate::request::head::Call;
 use crate::transport::connection::Connection;
 use crate::transport::stream;
@@ -38,6 +39,19 @@ pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
         (header::CONTENT_DISPOSITION, HeaderValue::from_str(&name).map_err(Error::internal)?),
     ];
     Ok((headers, Response::new(body)).into_response())
+}
+
+/// Answers the files of the data folder that resources and revisions name. A bucket has its own backups: then there are none.
+pub(crate) async fn media(call: Call) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    call.takes_no_parameters()?;
+    let content = call.app.content.clone();
+    let named = tokio::task::spawn_blocking(move || content.named_files()).await.map_err(Error::internal)??;
+    let body = match call.app.media.local_files() {
+        Some(files) => Body::from_stream(media_backup(files.clone(), named)),
+        None => Body::empty(),
+    };
+    Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Response::new(body)).into_response())
 }
 
 fn prepare(app: &App) -> Result<PreparedBackup> {

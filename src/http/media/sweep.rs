@@ -1,4 +1,4 @@
-//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.25.7). The content decides which those are;
+//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides which those are;
 //! must not know why.
 //!
 //! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless

@@ -28,7 +28,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 86] = [
+static OPERATIONS: [Operation; 87] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -501,6 +501,8 @@ static OPERATIONS: [Operation; 86] = [
         .answers(&[(204, Body::None)])
         .or(&[400, 403]),
     operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
+        .answers(&[(200, Body::Text("application/octet-stream"))]),
+    operation("get", "/v2/backup/media", "Server", "backUpMedia", "The files of media in one file.", "manage")
         .answers(&[(200, Body::Text("application/octet-stream"))]),
     operation(
         "get",

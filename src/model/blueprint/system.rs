@@ -1,4 +1,4 @@
-//! The system fields: what the server itself notes about the file of a media resource (`API.md` 4.25.1).
+//! The system fields: what the server itself notes about the file of a media resource (`API.md` 4.27.1).
 //!
 //! Owns which fields there are, and their definitions. Must not know where their values come from.
 

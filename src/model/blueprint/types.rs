@@ -65,7 +65,7 @@ pub enum BlueprintKind {
     Singular,
     /// A blueprint with any number of resources, which the dashboard does not edit.
     Readonly,
-    /// A blueprint whose resources are files (`API.md` 4.25).
+    /// A blueprint whose resources are files (`API.md` 4.27).
     Media,
 }
 

@@ -1,4 +1,4 @@
-//! Blueprints of the kind `media`, and writes of the fields that the server adds (`API.md` 4.25.1 and 4.25.2).
+//! Blueprints of the kind `media`, and writes of the fields that the server adds (`API.md` 4.27.1 and 4.27.2).
 
 use serde_json::{Value, json};
 

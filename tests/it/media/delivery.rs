@@ -1,4 +1,4 @@
-//! Delivery (`API.md` 4.25.5): headers, parts, pictures in other sizes and formats, and who sees what is not published.
+//! Delivery (`API.md` 4.27.5): headers, parts, pictures in other sizes and formats, and who sees what is not published.
 
 use serde_json::{Value, json};
 

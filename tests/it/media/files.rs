@@ -1,4 +1,4 @@
-//! The life of files (`API.md` 4.25.7): when they are removed, and what a kill leaves.
+//! The life of files (`API.md` 4.27.7): when they are removed, and what a kill leaves.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Uploads (`API.md` 4.25.3): forms, limits, types, names, keys, replacements, and files from the web.
+//! Uploads (`API.md` 4.27.3): forms, limits, types, names, keys, replacements, and files from the web.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};

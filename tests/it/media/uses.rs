@@ -1,4 +1,4 @@
-//! Uses of media (`API.md` 4.25.6): referrers by relation and by address, and the deletion of what is used.
+//! Uses of media (`API.md` 4.27.6): referrers by relation and by address, and the deletion of what is used.
 
 use serde_json::{Value, json};
 

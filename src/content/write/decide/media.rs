@@ -1,4 +1,4 @@
-//! Media resources (`API.md` 4.25): their system fields, the files that they name, and who uses them by address.
+//! Media resources (`API.md` 4.27): their system fields, the files that they name, and who uses them by address.
 //!
 //! All variants have the same system fields. So a write that changes one of them writes all variants.
 

@@ -1,4 +1,4 @@
-//! Delivery of files (`API.md` 4.25.5): who may see a file, which part or picture of it is answered, and for how long it may be
+//! Delivery of files (`API.md` 4.27.5): who may see a file, which part or picture of it is answered, and for how long it may be
 //! kept. Must not know how pictures are made.
 
 use std::ops::Range;

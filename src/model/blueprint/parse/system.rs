@@ -1,4 +1,4 @@
-//! The system fields among the fields of a definition (`API.md` 4.25.1).
+//! The system fields among the fields of a definition (`API.md` 4.27.1).
 //!
 //! The server adds them itself. A body may leave them out, or contain them as they are answered.
 

@@ -1,0 +1,115 @@
+//! `bindery media move`, and the files of media in backups and in a verification. Must not know how files are stored.
+
+use std::fs::{self, File};
+use std::io::{BufReader, Write as _};
+use std::path::Path;
+
+use bindery_config::{Config, MediaCommand, ServerArgs};
+use bindery_content::Content;
+use bindery_http::{media_backup, place_of_media, restore_media};
+use bindery_media::{Files, Place};
+use futures_util::StreamExt;
+
+use super::backup::unfinished;
+use super::error::{CliError, failed};
+use super::folder::{blocking, configure_existing, with_content};
+use super::output::{counted, note};
+use super::remote::Remote;
+
+pub(super) async fn media(command: MediaCommand) -> Result<(), CliError> {
+    let MediaCommand::Move { to, folder } = command;
+    let config = configure_existing(&folder)?;
+    let from = place_of_media(&config);
+    let from = from.ok_or_else(|| CliError::Incomplete("a server of a cluster has files only in `media_store`".to_owned()))?;
+    let to = match to.as_str() {
+        "folder" => Place::Folder(config.data.join("media")),
+        address => Place::Bucket(address.to_owned()),
+    };
+    if from == to {
+        return Err(CliError::Incomplete("the files are there already".to_owned()));
+    }
+    let (source, target) = (open(&config, &from)?, open(&config, &to)?);
+    let mut moved = 0;
+    let mut stored = std::pin::pin!(source.list());
+    while let Some(file) = stored.next().await {
+        let file = file.map_err(|error| failed("listing the files", &error))?;
+        let copying = |error| failed(format!("copying the file {}", file.hash), &error);
+        if target.length(&file.hash).await.map_err(copying)? == Some(file.bytes) {
+            continue;
+        }
+        let Some(found) = source.read(&file.hash, None).await.map_err(copying)? else { continue };
+        target.put_stream(&file.hash, found.body).await.map_err(copying)?;
+        moved += 1;
+    }
+    let setting = match &to {
+        Place::Folder(_) => "remove the setting `media_store`".to_owned(),
+        Place::Bucket(address) => format!("set `media_store` to `{address}`"),
+    };
+    note(&format!("{} copied; {setting}, and start the server", counted(moved, "file")));
+    Ok(())
+}
+
+fn open(config: &Config, place: &Place) -> Result<Files, CliError> {
+    let temporary = config.data.join("media-cache").join("uploads");
+    Files::open(place, &temporary).map_err(|error| failed("opening the place of the files", &error))
+}
+
+/// Returns the files in the data folder; `None` if there are none, or they are in a bucket.
+fn local_files(config: &Config) -> Result<Option<Files>, CliError> {
+    match place_of_media(config) {
+        Some(place @ Place::Folder(_)) if config.data.join("media").is_dir() => open(config, &place).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// Writes the files of media of a server or a data folder to a file, and returns how many there are. Without any, there is no
+/// file.
+pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, CliError> {
+    let path = unfinished(file);
+    let writing = |error: std::io::Error| failed(format!("writing {}", path.display()), &error);
+    let mut out = File::create(&path).map_err(writing)?;
+    match Remote::of(server)? {
+        Some(remote) => {
+            let mut response = remote.get_stream("/v2/backup/media").await?;
+            while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
+                out.write_all(&piece).map_err(writing)?;
+            }
+        }
+        None => {
+            let config = configure_existing(&server.folder)?;
+            if let Some(files) = local_files(&config)? {
+                let name = async |content: Content| blocking("reading the store", move || content.named_files()).await;
+                let mut parts = media_backup(files, with_content(&config, name).await?);
+                while let Some(piece) = parts.next().await {
+                    let piece = piece.map_err(|error| failed("reading the files of media", &error))?;
+                    out.write_all(&piece).map_err(writing)?;
+                }
+            }
+        }
+    }
+    out.sync_all().map_err(writing)?;
+    drop(out);
+    let count = if fs::metadata(&path).map_err(writing)?.len() == 0 { 0 } else { read(&path, None).await? };
+    match count {
+        0 => fs::remove_file(&path).map_err(writing)?,
+        _ => fs::rename(&path, file).map_err(writing)?,
+    }
+    Ok(count)
+}
+
+/// Checks the part of a backup with the files of media, if there is one, before anything is restored.
+pub(super) async fn check_part(file: &Path) -> Result<(), CliError> {
+    if file.is_file() { read(file, None).await.map(drop) } else { Ok(()) }
+}
+
+/// Restores the files of media of a backup, if it has any, and returns how many there are.
+pub(super) async fn restore(config: &Config, file: &Path) -> Result<u64, CliError> {
+    let Some(place) = place_of_media(config).filter(|_| file.is_file()) else { return Ok(0) };
+    read(file, Some(&open(config, &place)?)).await
+}
+
+async fn read(file: &Path, files: Option<&Files>) -> Result<u64, CliError> {
+    let opened = File::open(file).map_err(|error| failed(format!("reading {}", file.display()), &error))?;
+    let read = restore_media(&mut BufReader::new(opened), files).await;
+    read.map_err(|text| CliError::Incomplete(format!("{}: {text}", file.display())))
+}
