@@ -168,6 +168,24 @@ export interface SearchOptions extends CallOptions {
   q_mode?: "broad" | "exact" | undefined;
   /** `all`: only resources with all words of `q`, however few there are. */
   q_match?: "any" | "all" | undefined;
+  /** With `true`, `q` has a list for each blueprint, too. */
+  group?: boolean | undefined;
+  /** The slugs of the blueprints to search, separated by commas. */
+  blueprints?: string | undefined;
+  /** The weights of blueprints in one list, such as `articles:2,pages:0.5`. */
+  weights?: string | undefined;
+  page?: number | undefined;
+  per_page?: number | undefined;
+  limit?: number | undefined;
+  strict?: boolean | undefined;
+}
+
+export interface SuggestOptions extends CallOptions {
+  /** What was typed so far. */
+  q: string;
+  /** The slugs of the blueprints to search, separated by commas. */
+  blueprints?: string | undefined;
+  variant?: string | undefined;
   limit?: number | undefined;
   strict?: boolean | undefined;
 }
@@ -325,7 +343,28 @@ export interface Referrer {
   ids: string[];
 }
 
-/** The matches of a search over all blueprints. Of the attributes, they have the record title. */
+/** The matches of `q` in all blueprints, in one order. Of the attributes, they have the record title. */
+export interface Ranked {
+  data: { [S in Slug]: Some<S> }[Slug][];
+  links: { first: string; last: string; prev: string | null; next: string | null };
+  meta: {
+    current_page: number;
+    last_page: number;
+    per_page: number;
+    total: number;
+    /** The number of resources that have all words. */
+    matched_all: number;
+    /** The number of matches of each blueprint. */
+    facets: { blueprint: { values: { value: Slug; count: number }[]; distinct: number; null: number } };
+  };
+}
+
+/** What a search field offers while somebody types. */
+export type Suggestion =
+  | { kind: "word"; text: string; count: number }
+  | { kind: "title"; text: string; blueprint: Slug; id: string };
+
+/** The matches of a search over all blueprints, for each of them. Of the attributes, they have the record title. */
 export interface Found {
   data: { [S in Slug]: { blueprint: S; total: number; resources: Some<S>[] } }[Slug][];
   meta: { total: number };
@@ -496,9 +535,16 @@ export class Client {
     }
   }
 
-  /** One search over all blueprints. */
-  async search(options: SearchOptions): Promise<Found> {
-    return this.read("/v2/search", options) as Promise<Found>;
+  /** One search over all blueprints. Words have one list, unless `group` is set. */
+  search(options: SearchOptions & { q: string; group?: false | undefined }): Promise<Ranked>;
+  search(options: SearchOptions): Promise<Found>;
+  async search(options: SearchOptions): Promise<Ranked | Found> {
+    return this.read("/v2/search", options) as Promise<Ranked | Found>;
+  }
+
+  /** What a search field offers while somebody types. */
+  async suggest(options: SuggestOptions): Promise<{ data: Suggestion[] }> {
+    return this.read("/v2/search/suggest", options) as Promise<{ data: Suggestion[] }>;
   }
 
   async create<S extends Slug>(slug: S, body: Create<S>, options: CreateOptions<S> = {}): Promise<Written<S>> {

@@ -182,6 +182,10 @@ async function reads(): Promise<void> {
   for await (const { id } of client.export("notes", { fields: "id", filter: { kind: "red" } })) exported.push(id);
   check(exported, [created.id], "an export");
   check((await client.search({ search: "ä &" })).meta.total, 1, "a search over all blueprints");
+  const ranked = await client.search({ q: "t", per_page: 2 });
+  check([ranked.meta.last_page, ranked.meta.facets.blueprint.values[0]?.value], [3, "notes"], "one ranked list");
+  check((await client.search({ q: "t", group: true })).data.map(({ blueprint, total }) => [blueprint, total]), [["notes", 5]], "lists apart");
+  check((await client.suggest({ q: "t4", blueprints: "notes" })).data.map(({ kind }) => kind), ["word", "title"], "suggestions");
   const status = await client.request<{ data: { writable: boolean } }>("GET", "/v2/status", { query: { strict: true } });
   check(status.data.writable, true, "another request");
   const first = await client.list("notes", { filter: { kind: 'gr"een' }, sort: "title", per_page: 2, fields: "attributes.title" });
