@@ -71,11 +71,11 @@ async function server() {
   const url = `http://127.0.0.1:${port}`;
   await until(`${url}/readyz`, (answer) => answer.ok);
   const signsIn = (await fetch(`${url}/v2/session`)).status === 401;
-  if (signsIn && !process.env.DASHBOARD_FILES) return { DASHBOARD_URL: url, DASHBOARD_API: url, DASHBOARD_TOKEN: token };
+  if (signsIn && !process.env.DASHBOARD_FILES) return { DASHBOARD_URL: url, DASHBOARD_API: url, DASHBOARD_TOKEN: token, BINDERY_BINARY: binary };
   const more = signsIn ? ['--pass', 'yes'] : ['--first', 'dashboard-tests-first-owner'];
   start(process.execPath, [path.resolve(here, '../dev/server.mjs'), '--upstream', url, '--token', token, '--port', String(front), ...more]);
   await until(`http://127.0.0.1:${front}/admin/`, (answer) => answer.ok);
-  return { DASHBOARD_URL: `http://127.0.0.1:${front}`, DASHBOARD_API: url, DASHBOARD_TOKEN: token };
+  return { DASHBOARD_URL: `http://127.0.0.1:${front}`, DASHBOARD_API: url, DASHBOARD_TOKEN: token, BINDERY_BINARY: binary };
 }
 
 async function compile(folders) {
@@ -83,7 +83,7 @@ async function compile(folders) {
   await build({
     configFile: false, logLevel: 'error', root: path.resolve(here, '..'), plugins: [svelte()],
     build: { ssr: true, outDir: path.join(here, '.built', which), emptyOutDir: true, target: 'node20', rollupOptions: { input: Object.fromEntries(files), output: { entryFileNames: '[name].mjs' } } },
-    ssr: { external: ['playwright-core', 'axe-core'] },
+    ssr: { external: ['playwright-core', 'axe-core', 'vite'] },
   });
   return files.map(([name]) => path.join(here, '.built', which, `${name}.mjs`));
 }

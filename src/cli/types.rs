@@ -18,6 +18,12 @@ const CLIENT: &str = include_str!("types/client.ts");
 /// The line of the client that the operators replace.
 const OPERATORS_HERE: &str = "  // The operators.\n";
 
+/// A search client for InstantSearch, which is built on the client.
+const INSTANTSEARCH: &str = include_str!("types/instantsearch.ts");
+
+/// The line of the search client that the fields replace.
+const FIELDS_HERE: &str = "  // The fields.\n";
+
 pub(super) async fn types(args: TypesArgs) -> Result<(), CliError> {
     if args.api {
         print(api().trim_end());
@@ -45,11 +51,29 @@ fn typescript<'a>(blueprints: impl Iterator<Item = &'a Value>) -> String {
     let blueprints: Vec<&Value> = blueprints.collect();
     let slugs: Vec<&Value> = blueprints.iter().map(|blueprint| &blueprint["slug"]).collect();
     out.push_str("/** What resources consist of, by the slug of their blueprint. */\nexport interface Blueprints {\n");
-    for blueprint in blueprints {
+    for blueprint in &blueprints {
         push_blueprint(&mut out, blueprint, &slugs);
     }
     out.push_str("}\n\n");
     out.push_str(&CLIENT.replace(OPERATORS_HERE, &operators()));
+    out.push_str(&INSTANTSEARCH.replace(FIELDS_HERE, &fields(&blueprints)));
+    out
+}
+
+/// Returns the types of fields as properties by blueprint, which the search client reads while it runs.
+fn fields(blueprints: &[&Value]) -> String {
+    let mut out = String::new();
+    for blueprint in blueprints {
+        out.push_str(&format!("  {}: {{\n", blueprint["slug"]));
+        for field in blueprint["fields"].as_array().into_iter().flatten() {
+            let related = match &field["settings"]["blueprint"] {
+                Value::Null => String::new(),
+                slug => format!(", {slug}"),
+            };
+            out.push_str(&format!("    {}: [{}{related}],\n", field["slug"], field["type"]));
+        }
+        out.push_str("  },\n");
+    }
     out
 }
 
