@@ -1,4 +1,5 @@
 // A blueprint while it is being made or changed, and the body that the API accepts for it.
+import { isSystemField, TITLES } from './media';
 import { fieldSlug } from './slug';
 import type { Blueprint, Field, FieldSettings, FieldType, Kind, Seo, Variant } from './types';
 
@@ -35,7 +36,7 @@ export const HISTORY = { keep: 50, days: 365 };
 export function draftOf(blueprint: Blueprint | null): BlueprintDraft {
   if (!blueprint) return { name: '', slug: '', kind: 'resource', icon: 'file-text', record_title: null, scheduled: true, workingCopy: true, trash: { ...TRASH }, history: { ...HISTORY }, search: null, variants: [], seo: null, fields: [newField('text', 'Title', true)] };
   const { name, slug, kind, icon, record_title, scheduled, working_copy, trash, history, search, variants, seo, fields } = JSON.parse(JSON.stringify(blueprint)) as Blueprint;
-  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, workingCopy: working_copy ?? false, trash: trash ?? null, history: history ?? null, search: search ?? null, variants, seo, fields: fields.map((field) => ({ ...field, key: next++, stored: true })) };
+  return { name, slug, kind, icon, record_title, scheduled: scheduled ?? false, workingCopy: working_copy ?? false, trash: trash ?? null, history: history ?? null, search: search ?? null, variants, seo, fields: fields.filter((field) => !isSystemField(blueprint, field)).map((field) => ({ ...field, key: next++, stored: true })) };
 }
 
 /** A draft that was kept: its rows get keys that no other row has. */
@@ -66,7 +67,8 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
     name: field.name, ...(slugOf(field) ? { slug: slugOf(field) } : {}), type: field.type, description: field.description || null,
     required: field.required, unique: field.unique && UNIQUE_TYPES.includes(field.type), settings: settingsOf(field),
   }));
-  const known = new Set(fields.map((field) => field.slug));
+  // The name of the file is a field that the server adds.
+  const known = new Set([...fields.map((field) => field.slug), ...((draft.kind as string) === 'media' ? TITLES : [])]);
   const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
   const { fields: weights, ...words } = draft.search ?? {};
   const searched = Object.entries(weights ?? {}).filter(([slug]) => known.has(slug));

@@ -15,6 +15,8 @@ const AHEAD_MS = 700;
 
 export class Listing {
   readonly blueprint: Blueprint;
+  /** Attributes that are asked for beside the columns. */
+  private readonly also: string[];
   state = $state() as ListState;
   answer = $state.raw<ListAnswer | null>(null);
   fault = $state('');
@@ -23,8 +25,9 @@ export class Listing {
   private later: ReturnType<typeof setTimeout> | undefined;
   private shown = '';
 
-  constructor(blueprint: Blueprint) {
+  constructor(blueprint: Blueprint, also: string[] = []) {
     this.blueprint = blueprint;
+    this.also = also;
     this.state = this.allowed(parseList(route.query));
   }
 
@@ -94,7 +97,7 @@ export class Listing {
 
   private urlOf(page: number): string {
     const title = this.title?.slug;
-    const columns = title && !this.columns.includes(title) ? [title, ...this.columns] : this.columns;
+    const columns = [...new Set([...(title ? [title] : []), ...this.columns, ...this.also])];
     const [path, query] = requestOf(this.blueprint, this.state, columns, page).split('?');
     const parameters = new URLSearchParams(query);
     askTitles(parameters, columns.map((column) => fieldOf(this.blueprint, column)));

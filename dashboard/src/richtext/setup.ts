@@ -17,6 +17,7 @@ import { listKeys, listRule } from './lists';
 import { linkBefore, markRules } from './marks';
 import { pasting } from './paste';
 import { schema } from './schema';
+import { uploadPlaces } from './uploading';
 
 const { nodes, marks } = schema;
 
@@ -152,7 +153,7 @@ const clickBelow = new Plugin({
 
 export function plugins(openLink: () => void, hint: () => string): Plugin[] {
   const { plugin, escaped } = escaping();
-  return [plugin, typing, rules, keys(openLink, escaped), keymap(joining), chunks(), history(), dropCursor(), clickBelow, pasting, gapCursor(), tableEditing(), placeholder(hint)];
+  return [plugin, typing, rules, keys(openLink, escaped), keymap(joining), chunks(), history(), dropCursor(), clickBelow, pasting, uploadPlaces, gapCursor(), tableEditing(), placeholder(hint)];
 }
 
 export function markActive(state: EditorState, type: MarkType): boolean {

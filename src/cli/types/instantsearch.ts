@@ -74,7 +74,8 @@ export interface FacetValuesResult {
 /** What `instantsearch()` accepts as `searchClient`. */
 export interface InstantSearchClient {
   search<T = Record<string, any>>(requests: readonly InstantSearchRequest[]): Promise<{ results: InstantSearchResult<T>[] }>;
-  searchForFacetValues(requests: readonly InstantSearchRequest[]): Promise<FacetValuesResult[]>;
+  /** Accepts `InstantSearchRequest[]`, as InstantSearch sends it, and returns `FacetValuesResult[]`. Its published type is that of another method. */
+  searchForFacetValues(requests: any): Promise<any>;
 }
 
 /** Options of every request. `filter` is added to the filters of the widgets. */
@@ -152,7 +153,8 @@ export function searchClient<S extends Slug = Slug>(client: Client, options: Ins
       const received = await Promise.all(asked);
       return { results: plans.map((plan, at) => resultOf(plan, received[at]!, Date.now() - start)) as never };
     },
-    searchForFacetValues: (requests) => Promise.all(requests.map((request) => facetValues(list, planOf(request, options)))),
+    searchForFacetValues: (requests: readonly InstantSearchRequest[]): Promise<FacetValuesResult[]> =>
+      Promise.all(requests.map((request) => facetValues(list, planOf(request, options)))),
   };
 }
 
