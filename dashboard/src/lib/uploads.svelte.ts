@@ -24,6 +24,8 @@ export class Upload {
   resource = $state.raw<Resource | null>(null);
   /** Sending again after a lost answer must not store it twice. */
   readonly key = `upload-${Date.now()}-${Math.random().toString(36).slice(2)}`;
+  /** Who may publish expects to see on the site what is uploaded for it. The same in each attempt, as the key demands. */
+  private readonly publishedAt = session.can('publish') ? new Date().toISOString() : null;
   readonly stop = new AbortController();
   private settle: (resource: Resource | null) => void = () => {};
   /** The resource, or null if the upload was given up. */
@@ -42,8 +44,7 @@ export class Upload {
     const form = new FormData();
     // Parts before the file: the server reads them in order.
     if (Object.keys(this.attributes).length > 0) form.append('attributes', JSON.stringify(this.attributes));
-    // Who may publish expects to see on the site what is uploaded for it.
-    if (session.can('publish')) form.append('published_at', new Date().toISOString());
+    if (this.publishedAt) form.append('published_at', this.publishedAt);
     form.append('file', this.file, this.file.name);
     try {
       const { body } = await sendForm<{ data: Resource }>('POST', `/v2/media/${this.blueprint}`, form, {

@@ -1,0 +1,320 @@
+// The media library: uploads, folders, the focal point, alt texts, and files in fields, texts and pages.
+import axe from 'axe-core';
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast, TOKEN, URL_BASE } from '../browser';
+import { give, jpeg, png, type Sent } from '../pictures';
+
+const LIBRARY = 'media';
+
+before(async () => {
+  const known = await api('GET', `/v2/blueprints/${LIBRARY}`);
+  if (known.status === 404) {
+    const fields = [
+      { name: 'Alt text', slug: 'alt', type: 'text' }, { name: 'Caption', slug: 'caption', type: 'text' },
+      { name: 'Folder', slug: 'folder', type: 'enum', settings: { values: null } },
+    ];
+    const variants = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
+    const made = await api('POST', '/v2/blueprints', { name: 'Media', slug: LIBRARY, kind: 'media', icon: 'image', record_title: 'file_name', variants, fields });
+    assert.equal(made.status, 201, JSON.stringify(made.body));
+  }
+  await makeBlueprint('media-notes', { variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] });
+});
+after(closeBrowser);
+
+interface Media { data: { id: string; published_at: string | null; attributes: Record<string, string & number> } }
+
+/** Uploads through the API, as a site would. */
+async function uploaded(sent: Sent, attributes: Record<string, unknown> = {}): Promise<Media['data']> {
+  const form = new FormData();
+  form.append('attributes', JSON.stringify(attributes));
+  form.append('published_at', '2026-01-01T00:00:00Z');
+  form.append('file', new Blob([new Uint8Array(sent.buffer)], { type: sent.mimeType }), sent.name);
+  const answer = await fetch(`${URL_BASE}/v2/media/${LIBRARY}`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` }, body: form });
+  const text = await answer.text();
+  assert.equal(answer.status, 201, text);
+  return (JSON.parse(text) as Media).data;
+}
+
+const named = async (name: string): Promise<Media['data'][]> =>
+  (await api<{ data: Media['data'][] }>('GET', `/v2/resources/${LIBRARY}?filter[file_name]=${encodeURIComponent(name)}`)).body.data;
+const picture = (page: Page, name: string): Locator => page.locator('.grid li').filter({ hasText: name });
+const input = (page: Page): Locator => page.locator('input[type=file]').first();
+
+/** The picture was loaded, and is not only a place for one. */
+async function isShown(image: Locator): Promise<void> {
+  await image.waitFor();
+  const width = await image.evaluate(async (element: HTMLImageElement) => {
+    element.loading = 'eager';
+    await element.decode();
+    return element.naturalWidth;
+  });
+  assert.ok(width > 0);
+}
+
+test('files are uploaded by a button, by dropping and by pasting, several at once, and are shown as pictures', async () => {
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}`);
+  await input(page).setInputFiles([png('button-one.png', 640, 400, [200, 40, 40]), png('button-two.png', 300, 500, [20, 160, 40])]);
+  await page.getByText('2 of 2 uploaded').waitFor();
+  for (const name of ['button-one.png', 'button-two.png']) await isShown(picture(page, name).locator('img'));
+  await give(page.locator('.screen'), 'drop', [await jpeg(page, 'dropped.jpg', 320, 200, '#246')]);
+  await page.getByText('3 of 3 uploaded').waitFor();
+  await isShown(picture(page, 'dropped.jpg').locator('img'));
+  await give(page.locator('body'), 'paste', [png('pasted.png', 64, 64, [10, 20, 220])]);
+  await page.getByText('4 of 4 uploaded').waitFor();
+  await picture(page, 'pasted.png').waitFor();
+  assert.match(await picture(page, 'button-one.png').innerText(), /PNG · 640 × 400/);
+  const [stored] = await named('button-one.png');
+  assert.ok(stored!.published_at !== null, 'what an editor uploads is published');
+  await page.getByRole('button', { name: 'Hide finished' }).click();
+  await page.getByText('4 of 4 uploaded').waitFor({ state: 'detached' });
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a file that is not accepted says so, and a lost connection is tried again without a second copy', async () => {
+  const { page, context } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}`);
+  await input(page).setInputFiles({ name: 'tool.exe', mimeType: 'image/png', buffer: Buffer.from('MZ\x90\0 this is no picture', 'latin1') });
+  await page.getByText('1 failed').waitFor();
+  assert.equal((await named('tool.exe')).length, 0);
+  await page.getByRole('button', { name: 'Remove tool.exe from this list' }).click();
+
+  // The server stores the file, and its answer is lost.
+  let lost = 0;
+  await page.route(`**/v2/media/${LIBRARY}`, async (route) => {
+    if (lost > 0) return route.continue();
+    lost += 1;
+    await route.fetch();
+    await route.abort();
+  });
+  await input(page).setInputFiles(png('lost.png', 32, 32, [1, 2, 3]));
+  await page.getByText('The server cannot be reached').waitFor();
+  await page.getByRole('button', { name: 'Upload lost.png again' }).click();
+  await page.getByText('1 of 1 uploaded').waitFor();
+  assert.equal(lost, 1);
+  assert.equal((await named('lost.png')).length, 1);
+  await context.close();
+});
+
+test('files stand in folders, and those without an alt text are found', async () => {
+  const { page, context } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}`);
+  await page.getByRole('button', { name: 'New folder' }).click();
+  await page.getByRole('textbox', { name: 'Name of the folder' }).fill('Holidays');
+  await page.keyboard.press('Enter');
+  await page.getByText('No matches').or(page.getByRole('button', { name: 'Clear filters' })).first().waitFor();
+  await input(page).setInputFiles([png('beach.png', 120, 80, [240, 220, 20]), png('hills.png', 120, 80, [20, 220, 120])]);
+  await picture(page, 'hills.png').waitFor();
+  const [beach] = await named('beach.png');
+  assert.equal(beach!.attributes.folder, 'Holidays');
+  await page.getByRole('button', { name: /^Holidays\s*2$/ }).waitFor();
+  await api('PATCH', `/v2/resources/${LIBRARY}/${beach!.id}`, { attributes: { alt: 'A beach' } });
+  await page.getByRole('button', { name: 'No alt text', exact: true }).click();
+  await picture(page, 'beach.png').waitFor({ state: 'detached' });
+  assert.equal(await page.locator('.grid li').count(), 1);
+  await page.getByRole('button', { name: 'No alt text', exact: true }).click();
+  await picture(page, 'beach.png').waitFor();
+  await page.getByRole('button', { name: 'Table', exact: true }).click();
+  await page.locator('tbody a.title', { hasText: 'hills.png' }).waitFor();
+  await page.reload();
+  await page.locator('tbody a.title', { hasText: 'beach.png' }).waitFor();
+  await page.getByRole('button', { name: 'Pictures', exact: true }).click();
+  await page.getByRole('button', { name: 'All folders' }).click();
+  await page.getByRole('searchbox').first().fill('hills');
+  await picture(page, 'hills.png').waitFor();
+  await context.close();
+});
+
+test('arrow keys move in the grid, and Enter opens a file', async () => {
+  for (const name of ['keys-a.png', 'keys-b.png']) await uploaded(png(name, 40, 40, [name.charCodeAt(5), 0, 0]), { folder: 'Keys' });
+  const { page, context } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}?filter%5Bfolder%5D%5Beq%5D=Keys&sort=file_name`);
+  await picture(page, 'keys-b.png').waitFor();
+  await page.locator('.grid a').first().focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('x');
+  assert.ok(await picture(page, 'keys-b.png').locator('input').isChecked());
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'keys-b.png' }).waitFor();
+  await context.close();
+});
+
+test('a picture has a focal point, texts in each language, and a file that can be replaced', async () => {
+  const stored = await uploaded(png('detail.png', 400, 200, [90, 90, 200]));
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+  await open(page, `/content/${LIBRARY}/${stored.id}`);
+  const image = page.locator('.media img');
+  await isShown(image);
+  assert.match(await page.locator('.media').innerText(), /image\/png[\s\S]*400 × 200 pixels/);
+  await page.getByText('no alt text in: English, Deutsch').waitFor();
+  assert.equal(await field(page, 'hash').count(), 0, 'what only an upload sets is no input');
+
+  const box = (await image.boundingBox())!;
+  await image.click({ position: { x: box.width * 0.8, y: box.height * 0.25 } });
+  const point = page.getByRole('button', { name: /^Focal point: 80 % from the left, 25 % from the top$/ });
+  await point.focus();
+  await page.keyboard.press('ArrowLeft');
+  await page.keyboard.press('Shift+ArrowDown');
+  await page.locator('#field-alt').fill('Blue fields');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  const saved = await read(LIBRARY, stored.id);
+  assert.deepEqual([saved.attributes.focal_x, saved.attributes.focal_y, saved.attributes.alt], [0.79, 0.35, 'Blue fields']);
+  await page.getByText('no alt text in: Deutsch').waitFor();
+
+  await page.getByRole('combobox', { name: 'Language' }).or(page.locator('select.language')).first().selectOption('de');
+  await page.locator('#field-alt').fill('Blaue Felder');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.equal((await read(LIBRARY, stored.id, '?variant=de')).attributes.alt, 'Blaue Felder');
+  await page.getByText('no alt text in').waitFor({ state: 'detached' });
+
+  await page.locator('.media input[type=file]').setInputFiles(await jpeg(page, 'other.jpg', 222, 111, '#852'));
+  await toast(page, 'The file was replaced');
+  await page.locator('.media').getByText('222 × 111 pixels').waitFor();
+  await isShown(image);
+  assert.equal(await image.evaluate((element: HTMLImageElement) => element.naturalWidth), 222);
+  await page.getByRole('button', { name: 'Copy address' }).click();
+  await toast(page, 'The address was copied');
+  assert.match(await page.evaluate(() => navigator.clipboard.readText()), new RegExp(`^http.*/media/${stored.id}/`));
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('fields take files of the library, an upload, or an address as before', async () => {
+  const hill = await uploaded(png('picked.png', 80, 60, [120, 10, 90]));
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  const id = await create('media-notes', { text: 'A note' });
+  await open(page, `/content/media-notes/${id}`);
+  const image = field(page, 'image');
+  await image.getByRole('button', { name: 'Choose from library' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Choose a picture' });
+  await dialog.getByRole('searchbox').fill('picked');
+  await dialog.getByRole('button', { name: /picked\.png/ }).click();
+  await dialog.waitFor({ state: 'detached' });
+  assert.equal(await page.locator('#field-image').inputValue(), hill.attributes.url);
+  await isShown(image.locator('img').last());
+  await image.getByText('No alt text').waitFor();
+
+  await give(field(page, 'file').locator('.media-input'), 'drop', [{ name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n') }]);
+  await page.waitForFunction(() => (document.querySelector('#field-file') as HTMLInputElement).value.includes('/media/'));
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  const saved = (await read('media-notes', id)).attributes;
+  assert.equal(saved.image, hill.attributes.url);
+  assert.match(String(saved.file), /\/media\/[0-9a-f-]{36}\/paper\.pdf/);
+  await page.locator('#field-image').fill('https://example.org/a.png');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.equal((await read('media-notes', id)).attributes.image, 'https://example.org/a.png');
+
+  // The library says where its files are used.
+  await api('PATCH', `/v2/resources/media-notes/${id}`, { attributes: { image: hill.attributes.url } });
+  assert.deepEqual(troubles.filter((one) => !one.includes('example.org')), []);
+  await context.close();
+});
+
+test('a picture that is dropped, pasted or chosen stands in the text, with its description', async () => {
+  const chosen = await uploaded(png('described.png', 90, 60, [60, 60, 60]), { alt: 'A described picture' });
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  const id = await create('media-notes', { text: 'A note', rich: '<p>First.</p><p>Second.</p>' });
+  await open(page, `/content/media-notes/${id}`);
+  const prose = page.locator('.prose').first();
+  await prose.waitFor();
+  await give(prose.locator('p').first(), 'drop', [png('in-text.png', 70, 50, [5, 100, 200])]);
+  await isShown(prose.locator('img').first());
+  await prose.locator('p').last().click();
+  await page.keyboard.press('Control+End');
+  await give(prose, 'paste', [png('pasted-in-text.png', 70, 50, [5, 200, 100])]);
+  await isShown(prose.locator('img').nth(1));
+  await page.keyboard.press('Control+End');
+  await page.getByRole('button', { name: 'Picture', exact: true }).or(page.getByRole('button', { name: 'Image', exact: true })).first().click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Choose from library' }).click();
+  const picker = page.getByRole('dialog', { name: 'Choose a picture' });
+  await picker.getByRole('searchbox').fill('described');
+  await picker.getByRole('button', { name: /described\.png/ }).click();
+  await picker.waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Insert' }).click();
+  await isShown(prose.locator('img').nth(2));
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  const rich = String((await read('media-notes', id)).attributes.rich);
+  assert.match(rich, /^<p>(First\.|.*<img[^>]+in-text\.png.*)/);
+  assert.match(rich, /\/media\/[0-9a-f-]{36}\/pasted-in-text\.png/);
+  assert.ok(rich.includes(`src="${chosen.attributes.url}"`) && rich.includes('alt="A described picture"'), rich);
+  assert.doesNotMatch(rich, /uploading|blob:|data:/);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a block of a page takes a picture with its description', async () => {
+  const stored = await uploaded(png('block.png', 90, 60, [160, 60, 60]), { alt: 'A picture in a block' });
+  const { page, context } = await signedIn('Mia', 'editor');
+  const id = await create('media-notes', { text: 'A note', page: { html: '', css: '', blocks: [{ type: 'image' }] } });
+  await open(page, `/content/media-notes/${id}`);
+  const builder = field(page, 'page').locator('.builder');
+  await builder.getByRole('button', { name: 'Choose from library' }).click();
+  const picker = page.getByRole('dialog', { name: 'Choose a picture' });
+  await picker.getByRole('searchbox').fill('block');
+  await picker.getByRole('button', { name: /block\.png/ }).click();
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  const saved = (await read('media-notes', id)).attributes.page as { html: string; blocks: Record<string, string>[] };
+  assert.deepEqual(saved.blocks, [{ type: 'image', image: stored.attributes.url, alternative: 'A picture in a block' }]);
+  assert.ok(saved.html.includes('alt="A picture in a block"'), saved.html);
+  await context.close();
+});
+
+test('an author uploads drafts, and a viewer uploads nothing', async () => {
+  const author = await signedIn('Aki', 'author');
+  await open(author.page, `/content/${LIBRARY}`);
+  await input(author.page).setInputFiles(png('by-author.png', 20, 20, [9, 9, 90]));
+  await author.page.getByText('1 of 1 uploaded').waitFor();
+  assert.equal((await named('by-author.png'))[0]!.published_at, null);
+  await isShown(picture(author.page, 'by-author.png').locator('img'));
+  await author.context.close();
+  const viewer = await signedIn('Vic', 'viewer');
+  await open(viewer.page, `/content/${LIBRARY}`);
+  await picture(viewer.page, 'by-author.png').waitFor();
+  assert.equal(await viewer.page.getByRole('button', { name: 'Upload', exact: true }).count(), 0);
+  await viewer.context.close();
+});
+
+for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const) {
+  test(`axe finds nothing in the library, and nothing scrolls sideways (${scheme}, ${locale})`, async () => {
+    const stored = await uploaded(png('axe.png', 300, 200, [200, 100, 30]), { folder: 'A folder with a rather long name' });
+    const note = await create('media-notes', { text: 'A note', image: stored.attributes.url });
+    const { page, context, troubles } = await signedIn('Mia', 'editor', { scheme, locale });
+    const look = async (where: string): Promise<void> => {
+      await settled(page);
+      await page.evaluate(axe.source);
+      const { violations } = await page.evaluate(async () => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false, resultTypes: ['violations'] }));
+      assert.deepEqual(violations.map((one) => `${where}: ${one.id}: ${one.nodes[0]?.html.slice(0, 200)}`), []);
+      for (const width of [640, 360]) {
+        await page.setViewportSize({ width, height: 740 });
+        await page.waitForTimeout(200);
+        const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        assert.ok(over <= 0, `${where} is ${over} pixels wider than ${width}`);
+      }
+      await page.setViewportSize({ width: 1280, height: 900 });
+    };
+    await open(page, `/content/${LIBRARY}`);
+    await picture(page, 'axe.png').first().waitFor();
+    await input(page).setInputFiles({ name: 'bad.bin', mimeType: 'x', buffer: Buffer.from([0, 1, 2, 3, 255]) });
+    await page.locator('.uploads .fault').waitFor();
+    await look('the library');
+    await open(page, `/content/${LIBRARY}/${stored.id}`);
+    await isShown(page.locator('.media img'));
+    await look('a file');
+    await open(page, `/content/media-notes/${note}`);
+    await field(page, 'image').locator('.media-input button').click();
+    await page.locator('dialog .grid button').first().waitFor();
+    await look('the picker');
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+}

@@ -1,0 +1,64 @@
+// Real pictures for tests: PNG from bytes, and files as a page gets them by dropping or pasting.
+import { crc32, deflateSync } from 'node:zlib';
+import type { Locator, Page } from 'playwright-core';
+
+export interface Sent {
+  name: string;
+  mimeType: string;
+  buffer: Buffer;
+}
+
+function chunk(type: string, data: Buffer): Buffer {
+  const body = Buffer.concat([Buffer.from(type, 'latin1'), data]);
+  const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+  length.writeUInt32BE(data.length);
+  sum.writeUInt32BE(crc32(body));
+  return Buffer.concat([length, body, sum]);
+}
+
+/** A picture with a bright square in one place, so that no two of other colours are the same file. */
+export function png(name: string, width: number, height: number, [red, green, blue]: [number, number, number]): Sent {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, 2, 0, 0, 0], 8);
+  const rows = Buffer.alloc(height * (1 + width * 3));
+  for (let y = 0; y < height; y += 1) {
+    for (let x = 0; x < width; x += 1) {
+      const bright = x > width * 0.7 && x < width * 0.9 && y > height * 0.1 && y < height * 0.4;
+      rows.set(bright ? [255, 240, 160] : [(red * (height - y)) / height, green, (blue * x) / width], y * (1 + width * 3) + 1 + x * 3);
+    }
+  }
+  const buffer = Buffer.concat([Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]), chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))]);
+  return { name, mimeType: 'image/png', buffer };
+}
+
+/** A JPEG, as the browser makes it. */
+export async function jpeg(page: Page, name: string, width: number, height: number, colour: string): Promise<Sent> {
+  const base64 = await page.evaluate(([wide, high, fill]) => {
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [wide as number, high as number];
+    const context = canvas.getContext('2d')!;
+    context.fillStyle = fill as string;
+    context.fillRect(0, 0, wide as number, high as number);
+    context.fillStyle = '#fff';
+    context.fillRect(4, 4, (wide as number) / 4, (high as number) / 4);
+    return canvas.toDataURL('image/jpeg').split(',')[1]!;
+  }, [width, height, colour]);
+  return { name, mimeType: 'image/jpeg', buffer: Buffer.from(base64, 'base64') };
+}
+
+/** Drops files on an element, or pastes them there, as the system would. */
+export async function give(target: Locator, how: 'drop' | 'paste', files: Sent[]): Promise<void> {
+  const sent = files.map(({ name, mimeType, buffer }) => ({ name, mimeType, base64: buffer.toString('base64') }));
+  await target.evaluate((element, [all, kind]) => {
+    const data = new DataTransfer();
+    for (const { name, mimeType, base64 } of all as { name: string; mimeType: string; base64: string }[]) {
+      data.items.add(new File([Uint8Array.from(atob(base64), (one) => one.charCodeAt(0))], name, { type: mimeType }));
+    }
+    const box = element.getBoundingClientRect();
+    const at = { clientX: box.left + box.width / 2, clientY: box.top + Math.min(20, box.height / 2), bubbles: true, cancelable: true };
+    if (kind === 'paste') element.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
+    else for (const name of ['dragenter', 'dragover', 'drop']) element.dispatchEvent(new DragEvent(name, { dataTransfer: data, ...at }));
+  }, [sent, how] as const);
+}
