@@ -1,6 +1,7 @@
 // Real pictures for tests: PNG from bytes, and files as a page gets them by dropping or pasting.
 import { crc32, deflateSync } from 'node:zlib';
 import type { Locator, Page } from 'playwright-core';
+import { api, TOKEN, URL_BASE } from './browser';
 
 export interface Sent {
   name: string;
@@ -61,4 +62,36 @@ export async function give(target: Locator, how: 'drop' | 'paste', files: Sent[]
     if (kind === 'paste') element.dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
     else for (const name of ['dragenter', 'dragover', 'drop']) element.dispatchEvent(new DragEvent(name, { dataTransfer: data, ...at }));
   }, [sent, how] as const);
+}
+
+export const LIBRARY = 'media';
+
+/** A library with folders and descriptions, unless the demonstration has one. */
+export async function makeLibrary(): Promise<void> {
+  if ((await api('GET', `/v2/blueprints/${LIBRARY}`)).status === 200) return;
+  const fields = [
+    { name: 'Alt text', slug: 'alt', type: 'text' }, { name: 'Caption', slug: 'caption', type: 'text' },
+    { name: 'Folder', slug: 'folder', type: 'enum', settings: { values: null } },
+  ];
+  const variants = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
+  const made = await api('POST', '/v2/blueprints', { name: 'Media', slug: LIBRARY, kind: 'media', icon: 'image', record_title: 'file_name', variants, fields });
+  if (made.status !== 201) throw new Error(JSON.stringify(made.body));
+}
+
+export interface Stored {
+  id: string;
+  published_at: string | null;
+  attributes: Record<string, string & number>;
+}
+
+/** Uploads through the API, as a site would. */
+export async function uploaded(sent: Sent, attributes: Record<string, unknown> = {}): Promise<Stored> {
+  const form = new FormData();
+  form.append('attributes', JSON.stringify(attributes));
+  form.append('published_at', '2026-01-01T00:00:00Z');
+  form.append('file', new Blob([new Uint8Array(sent.buffer)], { type: sent.mimeType }), sent.name);
+  const answer = await fetch(`${URL_BASE}/v2/media/${LIBRARY}`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` }, body: form });
+  const text = await answer.text();
+  if (answer.status !== 201) throw new Error(text);
+  return (JSON.parse(text) as { data: Stored }).data;
 }

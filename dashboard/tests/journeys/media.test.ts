@@ -3,42 +3,17 @@ import axe from 'axe-core';
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast, TOKEN, URL_BASE } from '../browser';
-import { give, jpeg, png, type Sent } from '../pictures';
-
-const LIBRARY = 'media';
+import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
+import { give, jpeg, LIBRARY, makeLibrary, png, uploaded, type Stored } from '../pictures';
 
 before(async () => {
-  const known = await api('GET', `/v2/blueprints/${LIBRARY}`);
-  if (known.status === 404) {
-    const fields = [
-      { name: 'Alt text', slug: 'alt', type: 'text' }, { name: 'Caption', slug: 'caption', type: 'text' },
-      { name: 'Folder', slug: 'folder', type: 'enum', settings: { values: null } },
-    ];
-    const variants = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
-    const made = await api('POST', '/v2/blueprints', { name: 'Media', slug: LIBRARY, kind: 'media', icon: 'image', record_title: 'file_name', variants, fields });
-    assert.equal(made.status, 201, JSON.stringify(made.body));
-  }
+  await makeLibrary();
   await makeBlueprint('media-notes', { variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] });
 });
 after(closeBrowser);
 
-interface Media { data: { id: string; published_at: string | null; attributes: Record<string, string & number> } }
-
-/** Uploads through the API, as a site would. */
-async function uploaded(sent: Sent, attributes: Record<string, unknown> = {}): Promise<Media['data']> {
-  const form = new FormData();
-  form.append('attributes', JSON.stringify(attributes));
-  form.append('published_at', '2026-01-01T00:00:00Z');
-  form.append('file', new Blob([new Uint8Array(sent.buffer)], { type: sent.mimeType }), sent.name);
-  const answer = await fetch(`${URL_BASE}/v2/media/${LIBRARY}`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` }, body: form });
-  const text = await answer.text();
-  assert.equal(answer.status, 201, text);
-  return (JSON.parse(text) as Media).data;
-}
-
-const named = async (name: string): Promise<Media['data'][]> =>
-  (await api<{ data: Media['data'][] }>('GET', `/v2/resources/${LIBRARY}?filter[file_name]=${encodeURIComponent(name)}`)).body.data;
+const named = async (name: string): Promise<Stored[]> =>
+  (await api<{ data: Stored[] }>('GET', `/v2/resources/${LIBRARY}?filter[file_name]=${encodeURIComponent(name)}`)).body.data;
 const picture = (page: Page, name: string): Locator => page.locator('.grid li').filter({ hasText: name });
 const input = (page: Page): Locator => page.locator('input[type=file]').first();
 
@@ -92,7 +67,7 @@ test('a file that is not accepted says so, and a lost connection is tried again 
   });
   await input(page).setInputFiles(png('lost.png', 32, 32, [1, 2, 3]));
   await page.getByText('The server cannot be reached').waitFor();
-  await page.getByRole('button', { name: 'Upload lost.png again' }).click();
+  await page.getByRole('button', { name: 'Try again: lost.png' }).click();
   await page.getByText('1 of 1 uploaded').waitFor();
   assert.equal(lost, 1);
   assert.equal((await named('lost.png')).length, 1);
@@ -225,12 +200,13 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   await open(page, `/content/media-notes/${id}`);
   const prose = page.locator('.prose').first();
   await prose.waitFor();
+  const pictures = prose.locator('img:not(.ProseMirror-separator)');
   await give(prose.locator('p').first(), 'drop', [png('in-text.png', 70, 50, [5, 100, 200])]);
-  await isShown(prose.locator('img').first());
+  await isShown(pictures.first());
   await prose.locator('p').last().click();
   await page.keyboard.press('Control+End');
   await give(prose, 'paste', [png('pasted-in-text.png', 70, 50, [5, 200, 100])]);
-  await isShown(prose.locator('img').nth(1));
+  await isShown(pictures.nth(1));
   await page.keyboard.press('Control+End');
   await page.getByRole('button', { name: 'Picture', exact: true }).or(page.getByRole('button', { name: 'Image', exact: true })).first().click();
   await page.getByRole('dialog').getByRole('button', { name: 'Choose from library' }).click();
@@ -239,7 +215,7 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   await picker.getByRole('button', { name: /described\.png/ }).click();
   await picker.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Insert' }).click();
-  await isShown(prose.locator('img').nth(2));
+  await isShown(pictures.nth(2));
   await page.keyboard.press('Control+s');
   await toast(page, 'Saved');
   const rich = String((await read('media-notes', id)).attributes.rich);

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { api, closeBrowser, open, openBrowser, signedIn, TOKEN, URL_BASE } from '../browser';
+import { LIBRARY, makeLibrary, png, uploaded } from '../pictures';
 
 const folder = path.resolve(process.env.SCREENSHOTS ?? '../docs');
 mkdirSync(folder, { recursive: true });
@@ -147,4 +148,36 @@ test('a picture of every screen', async () => {
   await open(phone.page, `/content/articles/${id}`);
   await phone.page.locator('.prose').waitFor();
   await phone.page.screenshot({ path: path.join(folder, 'dashboard-editor-narrow.png') });
+});
+
+test('pictures of the media library', async () => {
+  await makeLibrary();
+  const names = ['harbour', 'forest', 'old-town', 'bridge', 'market', 'library', 'station', 'garden'];
+  for (const [at, name] of names.entries()) {
+    await uploaded(png(`${name}.png`, 600 + 40 * at, 440, [(at * 37 + 60) % 256, (at * 83 + 90) % 256, (at * 131 + 120) % 256]), { folder: at % 3 === 0 ? 'City' : 'Travel', ...(at % 4 === 1 ? {} : { alt: `A picture of a ${name}` }) });
+  }
+  const last = await uploaded({ name: 'price-list.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n') }, { folder: 'City' });
+  const point = await uploaded(png('lighthouse.png', 900, 600, [40, 90, 160]), { folder: 'Travel', focal_x: 0.8, focal_y: 0.25 });
+  const article = (await api<{ data: { id: string }[] }>('GET', '/v2/resources/articles?filter[slug]=displaybind')).body.data[0]!.id;
+  for (const [scheme, width] of [['light', 1200], ['dark', 1200], ['light', 360]] as const) {
+    const { page, context } = await signedIn('Ada', 'owner', { width, height: 720, scheme });
+    const ending = scheme === 'dark' ? '-dark' : width === 360 ? '-narrow' : '';
+    const shoot = (name: string): Promise<Buffer> => page.waitForTimeout(1200).then(() => page.screenshot({ path: path.join(folder, `dashboard-${name}${ending}.png`) }));
+    await open(page, `/content/${LIBRARY}`);
+    if (ending === '') await page.locator('input[type=file]').setInputFiles([png('sunrise.png', 300, 200, [250, 120, 30]), { name: 'setup.exe', mimeType: 'x', buffer: Buffer.from([77, 90, 0, 1]) }]);
+    await page.locator('.grid img').first().waitFor();
+    await shoot('library');
+    await open(page, `/content/${LIBRARY}/${point.id}`);
+    await page.locator('.media img').waitFor();
+    await shoot('file');
+    await open(page, `/content/${LIBRARY}/${last.id}`);
+    if (ending === '') await shoot('document');
+    await open(page, `/content/articles/${article}`);
+    await page.locator('.prose').waitFor();
+    await page.getByRole('toolbar').first().getByRole('button', { name: 'Image', exact: true }).or(page.getByRole('button', { name: 'Picture', exact: true })).first().click();
+    await page.getByRole('button', { name: 'Choose from library' }).click();
+    await page.locator('dialog .grid img').first().waitFor();
+    await shoot('picker');
+    await context.close();
+  }
 });
