@@ -189,6 +189,9 @@ test('fields take files of the library, an upload, or an address as before', asy
 
   // The library says where its files are used.
   await api('PATCH', `/v2/resources/media-notes/${id}`, { attributes: { image: hill.attributes.url } });
+  await open(page, `/content/${LIBRARY}/${hill.id}`);
+  await page.getByRole('complementary').getByRole('heading', { name: 'Used in' }).waitFor();
+  await page.getByRole('complementary').getByRole('link', { name: 'A note' }).waitFor();
   assert.deepEqual(troubles.filter((one) => !one.includes('example.org')), []);
   await context.close();
 });
