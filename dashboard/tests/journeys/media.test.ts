@@ -17,6 +17,13 @@ const named = async (name: string): Promise<Stored[]> =>
 const picture = (page: Page, name: string): Locator => page.locator('.grid li').filter({ hasText: name });
 const input = (page: Page): Locator => page.locator('input[type=file]').first();
 
+/** A message about an earlier save may still be there, so the answer is waited for. */
+async function save(page: Page): Promise<void> {
+  const answered = page.waitForResponse((answer) => answer.request().method() === 'PATCH' && answer.ok());
+  await page.keyboard.press('Control+s');
+  await answered;
+}
+
 /** The picture was loaded, and is not only a place for one. */
 async function isShown(image: Locator): Promise<void> {
   await image.waitFor();
@@ -135,16 +142,14 @@ test('a picture has a focal point, texts in each language, and a file that can b
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('Shift+ArrowDown');
   await page.locator('#field-alt').fill('Blue fields');
-  await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await save(page);
   const saved = await read(LIBRARY, stored.id);
   assert.deepEqual([saved.attributes.focal_x, saved.attributes.focal_y, saved.attributes.alt], [0.79, 0.35, 'Blue fields']);
   await page.getByText('no alt text in: Deutsch').waitFor();
 
   await page.getByRole('combobox', { name: 'Language' }).or(page.locator('select.language')).first().selectOption('de');
   await page.locator('#field-alt').fill('Blaue Felder');
-  await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await save(page);
   assert.equal((await read(LIBRARY, stored.id, '?variant=de')).attributes.alt, 'Blaue Felder');
   await page.getByText('no alt text in').waitFor({ state: 'detached' });
 
@@ -177,14 +182,12 @@ test('fields take files of the library, an upload, or an address as before', asy
 
   await give(field(page, 'file').locator('.media-input'), 'drop', [{ name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n') }]);
   await page.waitForFunction(() => (document.querySelector('#field-file') as HTMLInputElement).value.includes('/media/'));
-  await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await save(page);
   const saved = (await read('media-notes', id)).attributes;
   assert.equal(saved.image, hill.attributes.url);
   assert.match(String(saved.file), /\/media\/[0-9a-f-]{36}\/paper\.pdf/);
   await page.locator('#field-image').fill('https://example.org/a.png');
-  await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await save(page);
   assert.equal((await read('media-notes', id)).attributes.image, 'https://example.org/a.png');
 
   // The library says where its files are used.
@@ -219,8 +222,7 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   await picker.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Insert' }).click();
   await isShown(pictures.nth(2));
-  await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await save(page);
   const rich = String((await read('media-notes', id)).attributes.rich);
   assert.match(rich, /^<p>(First\.|.*<img[^>]+in-text\.png.*)/);
   assert.match(rich, /\/media\/[0-9a-f-]{36}\/pasted-in-text\.png/);
@@ -240,8 +242,7 @@ test('a block of a page takes a picture with its description', async () => {
   const picker = page.getByRole('dialog', { name: 'Choose a picture' });
   await picker.getByRole('searchbox').fill('block');
   await picker.getByRole('button', { name: /block\.png/ }).click();
-  await page.keyboard.press('Control+s');
-  await toast(page, 'Saved');
+  await save(page);
   const saved = (await read('media-notes', id)).attributes.page as { html: string; blocks: Record<string, string>[] };
   assert.deepEqual(saved.blocks, [{ type: 'image', image: stored.attributes.url, alternative: 'A picture in a block' }]);
   assert.ok(saved.html.includes('alt="A picture in a block"'), saved.html);
