@@ -94,10 +94,11 @@ impl Delivery<'_> {
     /// Answers with another size or format of a picture.
     async fn picture(self, parameters: &Parameters) -> Answer {
         let mime = self.media.file.mime.as_str();
-        if mime == "image/svg+xml" {
-            return self.original().await;
-        }
         let Some((width, height)) = self.media.file.size.filter(|_| can_be_resized(mime)) else {
+            // A page that asks for its pictures in some size shows those of all types.
+            if mime.starts_with("image/") {
+                return self.original().await;
+            }
             let text = format!(
                 "a file of the type `{mime}` has no other sizes and formats; leave out `w`, `h`, `fit`, `format` and `q`"
             );
@@ -229,7 +230,7 @@ fn part_of(range: &str, bytes: u64) -> Part {
     }
 }
 
-/// Returns whether pictures of this type can be made smaller. The others are served as they are.
+/// Returns whether pictures of this type can be made smaller. Other pictures are served as they are.
 fn can_be_resized(mime: &str) -> bool {
     matches!(mime, "image/jpeg" | "image/png" | "image/gif" | "image/webp" | "image/tiff")
 }
