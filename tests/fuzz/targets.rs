@@ -16,7 +16,7 @@ use bindery_log::{CommitLog, FollowLog, Log, LogOptions, LogReader};
 use bindery_model::blueprint::{self, Blueprint, Definition, FieldType};
 use bindery_model::json;
 use bindery_model::value::{Options, Relations, check, check_attributes};
-use bindery_query::{ExportParams, GetParams, ListParams, NeighborsParams, RawParams, WriteParams};
+use bindery_query::{ExportParams, GetParams, ListParams, NeighborsParams, RawParams, Steering, WriteParams};
 use bindery_sanitize::{Sanitizer, style_sheet, text_content};
 use bindery_store::{Key, Store, StoreOptions, decode_writes};
 use serde_json::{Value, json};
@@ -85,11 +85,11 @@ const CSS: &[&[u8]] = &[
 fn query(data: &[u8]) {
     let raw = String::from_utf8_lossy(data);
     let blueprint = &*EVERY_TYPE;
-    let _ = ListParams::parse(&RawParams::parse(&raw), blueprint, &|_| None, 0);
+    let _ = ListParams::parse(&RawParams::parse(&raw), blueprint, &|_| None, 0, &Steering::default());
     let _ = GetParams::parse(&raw, blueprint, &|_| None);
     let _ = WriteParams::parse(&raw, blueprint);
-    let _ = ExportParams::parse(&RawParams::parse(&raw), None, blueprint, &|_| None, 0);
-    let _ = NeighborsParams::parse(&RawParams::parse(&raw), blueprint, &|_| None, 0);
+    let _ = ExportParams::parse(&RawParams::parse(&raw), None, blueprint, &|_| None, 0, &Steering::default());
+    let _ = NeighborsParams::parse(&RawParams::parse(&raw), blueprint, &|_| None, 0, &Steering::default());
 }
 
 fn filter(data: &[u8]) {
@@ -99,6 +99,7 @@ fn filter(data: &[u8]) {
         &EVERY_TYPE,
         &|slug| (slug == EVERY_TYPE.slug).then_some(&EVERY_TYPE),
         1_700_000_000_000,
+        &Steering::default(),
     );
 }
 

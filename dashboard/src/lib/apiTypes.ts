@@ -394,6 +394,14 @@ export interface BlueprintDefinition {
     fields?: Record<string, number>;
     language?: "ar" | "ca" | "cs" | "da" | "de" | "el" | "en" | "es" | "et" | "eu" | "fi" | "fr" | "ga" | "hu" | "hy" | "id" | "it" | "lt" | "nb" | "nl" | "nn" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | null;
     stop_words?: string[];
+    synonyms?: boolean;
+    boost?: {
+      field: string;
+      weight: number;
+      half_life_days?: number;
+      from?: number;
+      to?: number;
+    }[];
   } | null;
   trash?: {
     days: number;
@@ -425,6 +433,14 @@ export interface Blueprint {
     fields?: Record<string, number>;
     language?: "ar" | "ca" | "cs" | "da" | "de" | "el" | "en" | "es" | "et" | "eu" | "fi" | "fr" | "ga" | "hu" | "hy" | "id" | "it" | "lt" | "nb" | "nl" | "nn" | "no" | "pl" | "pt" | "ro" | "ru" | "sv" | "tr" | null;
     stop_words?: string[];
+    synonyms?: boolean;
+    boost?: {
+      field: string;
+      weight: number;
+      half_life_days?: number;
+      from?: number;
+      to?: number;
+    }[];
   } | null;
   trash?: {
     days: number;
@@ -669,6 +685,72 @@ export interface TestDelivery {
   duration_ms: number;
 }
 
+export interface Synonym {
+  variant: string | null;
+  words: string[];
+  one_way: boolean;
+  id: string;
+  type: "synonym";
+  created_at: string;
+  updated_at: string;
+}
+
+export interface NewSynonym {
+  words: string[];
+  variant?: string | null;
+  one_way?: boolean;
+}
+
+export interface SynonymChange {
+  variant?: string | null;
+  words?: string[];
+  one_way?: boolean;
+}
+
+export interface SearchRule {
+  query: string | null;
+  match: "is" | "contains";
+  blueprint: string | null;
+  variant: string | null;
+  filter: string | null;
+  from: string | null;
+  until: string | null;
+  pin: {
+    id: string;
+    position: number;
+  }[];
+  hide: string[];
+  filter_add: string | null;
+  id: string;
+  type: "search_rule";
+  created_at: string;
+  updated_at: string;
+}
+
+export interface SearchRuleChange {
+  query?: string | null;
+  match?: "is" | "contains";
+  blueprint?: string | null;
+  variant?: string | null;
+  filter?: string | null;
+  from?: string | null;
+  until?: string | null;
+  pin?: {
+    id: string;
+    position: number;
+  }[];
+  hide?: string[];
+  filter_add?: string | null;
+}
+
+export interface Suggestion {
+  kind: "word" | "title";
+  text: string;
+  count?: number;
+  blueprint?: string;
+  id?: string;
+}
+
 export interface Status {
   type: "status";
   version: string;
@@ -719,14 +801,20 @@ export interface Hint {
 }
 
 export interface Found {
-  data: {
+  data: ({
     blueprint: string;
     total: number;
     resources: Record<string, unknown>[];
-  }[];
+  } | Resource)[];
   meta: {
     total: number;
+    current_page?: number;
+    last_page?: number;
+    per_page?: number;
+    matched_all?: number;
+    facets?: Record<string, unknown>;
   };
+  links?: Record<string, unknown>;
 }
 
 export type Figures = Record<string, number>;

@@ -352,10 +352,15 @@ fn synonyms() -> impl Strategy<Value = Synonymous> {
     let variant = proptest::sample::select(vec![None, Some("de"), Some("en")]);
     let entry = (variant, phrases, any::<bool>()).prop_map(|(variant, phrases, is_one_way)| {
         let phrases: Vec<String> = phrases.into_iter().map(str::to_owned).collect();
-        Arc::new(SynonymEntry::new(variant.map(str::to_owned), &phrases, is_one_way))
+        (variant.map(str::to_owned), phrases, is_one_way)
     });
-    (vec(entry, 0..4), proptest::option::of(Just("de".to_owned())))
-        .prop_map(|(entries, variant)| Synonymous { synonyms: Arc::new(Synonyms::of(entries)), variant })
+    (vec(entry, 0..4), proptest::option::of(Just("de".to_owned()))).prop_map(|(entries, variant)| {
+        let mut synonyms = Synonyms::default();
+        for (number, (variant, phrases, is_one_way)) in entries.into_iter().enumerate() {
+            synonyms.insert(&Arc::new(SynonymEntry::new(&number.to_string(), variant, &phrases, is_one_way)));
+        }
+        Synonymous { synonyms: Arc::new(synonyms), variant }
+    })
 }
 
 fn sorts() -> impl Strategy<Value = Vec<SortKey>> {

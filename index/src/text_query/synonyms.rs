@@ -15,6 +15,8 @@ const MAX_PHRASES: usize = 500;
 /// Words and phrases that stand for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SynonymEntry {
+    /// The id of the entry, by which entries are ordered.
+    id: String,
     /// The slug of the variant in which they do; `None` for all.
     pub variant: Option<String>,
     phrases: Vec<Phrase>,
@@ -30,10 +32,20 @@ struct Phrase {
     row: Vec<String>,
 }
 
-/// All synonyms, by the first word of each phrase that has others.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Synonyms {
-    by_first: HashMap<String, Vec<(Arc<SynonymEntry>, usize)>>,
+/// All synonyms, by the first word of each phrase that has others. They are divided into parts, so that a change copies little.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Synonyms(Vec<Arc<ByFirst>>);
+
+/// For each first word the entries, each with the number of the phrase that begins with it, by id and number.
+type ByFirst = HashMap<String, Vec<(Arc<SynonymEntry>, usize)>>;
+
+/// The number of parts.
+const PARTS: usize = 256;
+
+impl Default for Synonyms {
+    fn default() -> Synonyms {
+        Synonyms(vec![Arc::default(); PARTS])
+    }
 }
 
 /// The phrases that stand for a word of a query string.
@@ -52,9 +64,9 @@ pub fn row_of_words(text: &str) -> Vec<String> {
 
 impl SynonymEntry {
     /// Creates an entry of these words and phrases.
-    pub fn new(variant: Option<String>, phrases: &[String], is_one_way: bool) -> SynonymEntry {
+    pub fn new(id: &str, variant: Option<String>, phrases: &[String], is_one_way: bool) -> SynonymEntry {
         let phrase = |text: &String| Phrase { text: text.clone(), row: row_of_words(text) };
-        SynonymEntry { variant, phrases: phrases.iter().map(phrase).collect(), is_one_way }
+        SynonymEntry { id: id.to_owned(), variant, phrases: phrases.iter().map(phrase).collect(), is_one_way }
     }
 
     /// Returns the rows of words that others stand for, each with the number of the others.
@@ -70,16 +82,36 @@ impl SynonymEntry {
 }
 
 impl Synonyms {
-    /// Creates the table of these entries.
-    pub fn of(entries: impl IntoIterator<Item = Arc<SynonymEntry>>) -> Synonyms {
-        let mut by_first: HashMap<String, Vec<(Arc<SynonymEntry>, usize)>> = HashMap::new();
-        for entry in entries {
-            for (number, (row, _)) in entry.sources().enumerate() {
-                let Some(first) = row.first() else { continue };
-                by_first.entry(first.clone()).or_default().push((Arc::clone(&entry), number));
+    /// Adds an entry, whose id must be new.
+    pub fn insert(&mut self, entry: &Arc<SynonymEntry>) {
+        for (number, (row, _)) in entry.sources().enumerate() {
+            let Some(first) = row.first() else { continue };
+            let entries = self.part_mut(first).entry(first.clone()).or_default();
+            let at = entries.partition_point(|(other, of)| (&other.id, *of) < (&entry.id, number));
+            entries.insert(at, (Arc::clone(entry), number));
+        }
+    }
+
+    /// Removes an entry.
+    pub fn remove(&mut self, entry: &SynonymEntry) {
+        for (row, _) in entry.sources() {
+            let Some(first) = row.first() else { continue };
+            let part = self.part_mut(first);
+            if let Some(entries) = part.get_mut(first) {
+                entries.retain(|(other, _)| other.id != entry.id);
+                if entries.is_empty() {
+                    part.remove(first);
+                }
             }
         }
-        Synonyms { by_first }
+    }
+
+    fn part_mut(&mut self, first: &str) -> &mut ByFirst {
+        Arc::make_mut(&mut self.0[part_of(first)])
+    }
+
+    fn beginning_with(&self, first: &str) -> &[(Arc<SynonymEntry>, usize)] {
+        self.0[part_of(first)].get(first).map_or(&[], |entries| entries)
     }
 
     /// Adds the phrases that stand for words of a query string. A row of words has a synonym if its words stand one after the
@@ -87,8 +119,8 @@ impl Synonyms {
     pub(super) fn add_to(&self, words: &mut Words, variant: Option<&str>, language: Option<Language>) {
         let mut left = MAX_PHRASES;
         for first in 0..words.required.len() {
-            let found = words.open_word(first).and_then(|word| self.by_first.get(&word.text));
-            for (entry, number) in found.into_iter().flatten() {
+            let found = words.open_word(first).map_or(&[][..], |word| self.beginning_with(&word.text));
+            for (entry, number) in found {
                 let row = &entry.phrases[*number].row;
                 let is_of_variant = entry.variant.as_deref().is_none_or(|slug| Some(slug) == variant);
                 let is_row =
@@ -108,6 +140,11 @@ impl Synonyms {
             }
         }
     }
+}
+
+/// Returns the part that a first word belongs to.
+fn part_of(first: &str) -> usize {
+    first.bytes().fold(0, |sum, byte| (sum * 31 + usize::from(byte)) % PARTS)
 }
 
 impl Words {
@@ -160,4 +197,29 @@ fn wanted(phrase: &str, language: Option<Language>) -> Vec<WantedToken> {
         }
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(id: &str, phrases: &[&str]) -> Arc<SynonymEntry> {
+        let phrases: Vec<String> = phrases.iter().map(|phrase| (*phrase).to_owned()).collect();
+        Arc::new(SynonymEntry::new(id, None, &phrases, false))
+    }
+
+    #[test]
+    fn a_table_depends_only_on_its_entries() {
+        let entries = [entry("1", &["a b", "c"]), entry("2", &["a", "d", "a c"]), entry("3", &["c", "a"])];
+        let mut in_order = Synonyms::default();
+        entries.iter().for_each(|entry| in_order.insert(entry));
+        let mut changed = Synonyms::default();
+        entries.iter().rev().for_each(|entry| changed.insert(entry));
+        changed.remove(&entries[1]);
+        assert_ne!(changed, in_order);
+        changed.insert(&entries[1]);
+        assert_eq!(changed, in_order);
+        entries.iter().for_each(|entry| changed.remove(entry));
+        assert_eq!(changed, Synonyms::default());
+    }
 }

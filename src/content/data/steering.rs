@@ -1,7 +1,7 @@
 //! What steers ranked search: all synonyms and rules, as the state has them (`API.md` 4.25). Must not know how they were written.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use bindery_index::{SynonymEntry, Synonyms};
 use bindery_model::error::{Error, Result};
@@ -16,28 +16,25 @@ use crate::data::synonym::Synonym;
 pub(crate) struct SearchSteering {
     synonyms: BTreeMap<String, Arc<StoredSynonym>>,
     rules: BTreeMap<String, Arc<StoredRule>>,
-    /// What is computed from them once it is needed. A change replaces it.
-    derived: Arc<OnceLock<Derived>>,
+    table: Arc<Synonyms>,
+    /// The sum of the hashes of all synonyms and rules.
+    fingerprint: u64,
+    /// The moments at which a rule begins or ends, in order.
+    moments: Vec<Millis>,
 }
 
 /// Synonyms, cut into words.
 pub(crate) struct StoredSynonym {
     pub(crate) synonym: Synonym,
     pub(crate) entry: Arc<SynonymEntry>,
+    hash: u64,
 }
 
 /// A rule, as stored and as applied.
 pub(crate) struct StoredRule {
     pub(crate) rule: SearchRule,
     pub(crate) prepared: Arc<Rule>,
-}
-
-struct Derived {
-    table: Arc<Synonyms>,
-    /// A hash of all synonyms and rules.
-    fingerprint: u64,
-    /// The moments at which a rule begins or ends, in order.
-    moments: Vec<Millis>,
+    hash: u64,
 }
 
 impl SearchSteering {
@@ -71,15 +68,17 @@ impl SearchSteering {
     /// # Errors
     /// `INTERNAL` for a malformed record.
     pub(crate) fn put_synonym(&mut self, id: &str, stored: Option<&[u8]>) -> Result<()> {
-        self.derived = Arc::default();
-        match stored {
-            None => drop(self.synonyms.remove(id)),
-            Some(bytes) => {
-                let synonym = Synonym::decode(bytes).map_err(Error::internal)?;
-                let entry = SynonymEntry::new(synonym.variant.clone(), &synonym.words, synonym.one_way);
-                self.synonyms.insert(id.to_owned(), Arc::new(StoredSynonym { synonym, entry: Arc::new(entry) }));
-            }
+        if let Some(before) = self.synonyms.remove(id) {
+            Arc::make_mut(&mut self.table).remove(&before.entry);
+            self.fingerprint = self.fingerprint.wrapping_sub(before.hash);
         }
+        let Some(bytes) = stored else { return Ok(()) };
+        let synonym = Synonym::decode(bytes).map_err(Error::internal)?;
+        let entry = SynonymEntry::new(&synonym.id, synonym.variant.clone(), &synonym.words, synonym.one_way);
+        let (entry, hash) = (Arc::new(entry), hash_of(bytes));
+        Arc::make_mut(&mut self.table).insert(&entry);
+        self.fingerprint = self.fingerprint.wrapping_add(hash);
+        self.synonyms.insert(id.to_owned(), Arc::new(StoredSynonym { synonym, entry, hash }));
         Ok(())
     }
 
@@ -88,21 +87,23 @@ impl SearchSteering {
     /// # Errors
     /// `INTERNAL` for a malformed record.
     pub(crate) fn put_rule(&mut self, id: &str, stored: Option<&[u8]>) -> Result<()> {
-        self.derived = Arc::default();
-        match stored {
-            None => drop(self.rules.remove(id)),
-            Some(bytes) => {
-                let rule = SearchRule::decode(bytes).map_err(Error::internal)?;
-                let prepared = Arc::new(rule.prepared());
-                self.rules.insert(id.to_owned(), Arc::new(StoredRule { rule, prepared }));
-            }
+        if let Some(before) = self.rules.remove(id) {
+            self.fingerprint = self.fingerprint.wrapping_sub(before.hash);
         }
+        if let Some(bytes) = stored {
+            let rule = SearchRule::decode(bytes).map_err(Error::internal)?;
+            let (prepared, hash) = (Arc::new(rule.prepared()), hash_of(bytes));
+            self.fingerprint = self.fingerprint.wrapping_add(hash);
+            self.rules.insert(id.to_owned(), Arc::new(StoredRule { rule, prepared, hash }));
+        }
+        self.moments = self.rules.values().flat_map(|stored| [stored.rule.from, stored.rule.until]).flatten().collect();
+        self.moments.sort_unstable();
         Ok(())
     }
 
     /// Returns the table of all synonyms; `None` if there are none.
     pub(crate) fn table(&self) -> Option<Arc<Synonyms>> {
-        (!self.synonyms.is_empty()).then(|| Arc::clone(&self.derived().table))
+        (!self.synonyms.is_empty()).then(|| Arc::clone(&self.table))
     }
 
     /// Returns the rules that hold in a blueprint at this moment, in the order of their creation.
@@ -119,33 +120,13 @@ impl SearchSteering {
         if self.is_empty() {
             return None;
         }
-        let Derived { fingerprint, moments, .. } = self.derived();
-        let passed = moments.partition_point(|moment| *moment <= now) as u64;
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&fingerprint.to_le_bytes());
-        hasher.update(&passed.to_le_bytes());
-        Some(first_of(&hasher))
-    }
-
-    fn derived(&self) -> &Derived {
-        self.derived.get_or_init(|| {
-            let mut hasher = blake3::Hasher::new();
-            let synonyms = self.synonyms.values().map(|stored| stored.synonym.encode());
-            for stored in synonyms.chain(self.rules.values().map(|stored| stored.rule.encode())) {
-                hasher.update(&stored);
-            }
-            let mut moments: Vec<Millis> =
-                self.rules.values().flat_map(|stored| [stored.rule.from, stored.rule.until]).flatten().collect();
-            moments.sort_unstable();
-            let table = Arc::new(Synonyms::of(self.synonyms.values().map(|stored| Arc::clone(&stored.entry))));
-            Derived { table, fingerprint: first_of(&hasher), moments }
-        })
+        let passed = self.moments.partition_point(|moment| *moment <= now) as u64;
+        Some(hash_of(&[self.fingerprint.to_le_bytes(), passed.to_le_bytes()].concat()))
     }
 }
 
-/// Returns the first bytes of a hash.
-fn first_of(hasher: &blake3::Hasher) -> u64 {
+fn hash_of(bytes: &[u8]) -> u64 {
     let mut hash = [0; 8];
-    hasher.finalize_xof().fill(&mut hash);
+    blake3::Hasher::new().update(bytes).finalize_xof().fill(&mut hash);
     u64::from_le_bytes(hash)
 }

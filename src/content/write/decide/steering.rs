@@ -1,6 +1,6 @@
 //! Decides commands on synonyms and rules of ranked search.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bindery_index::SynonymEntry;
 use bindery_model::error::{Code, Error, FieldErrors, Result};
@@ -123,11 +123,10 @@ fn check_count(count: usize, most: usize, what: &str) -> Result<()> {
 /// Checks that the variant of synonyms exists, and that no word gets too many of them.
 fn check_synonym(state: &State, synonym: &Synonym) -> Result<()> {
     check_variant(state, None, synonym.variant.as_deref())?;
-    let entry = SynonymEntry::new(None, &synonym.words, synonym.one_way);
+    let entry = SynonymEntry::new(&synonym.id, None, &synonym.words, synonym.one_way);
     let sources: HashSet<&[String]> = entry.sources().map(|(row, _)| row).collect();
     let of_one = |row: &[String]| entry.sources().filter(|(own, _)| *own == row).map(|(_, count)| count).sum::<usize>();
-    let mut counts: std::collections::HashMap<&[String], usize> =
-        sources.iter().map(|row| (*row, of_one(row))).collect();
+    let mut counts: HashMap<&[String], usize> = sources.iter().map(|row| (*row, of_one(row))).collect();
     for stored in state.steering.synonyms().filter(|stored| stored.synonym.id != synonym.id) {
         for (row, count) in stored.entry.sources() {
             if let Some(sum) = counts.get_mut(row) {

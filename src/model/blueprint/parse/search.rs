@@ -79,13 +79,14 @@ fn boosts(value: Option<Value>, reader: &mut BodyReader) -> Vec<BoostSetting> {
         };
         let positive = |most: f64| move |number: f64| number > 0.0 && number <= most;
         let of = "above 0 and at most";
+        let has_weight = entry.get("weight").is_some_and(|weight| !weight.is_null());
         let weight = bounded(&mut entry, "weight", &path, &format!("{of} {MAX_BOOST}"), positive(MAX_BOOST), reader);
         let days = format!("of days {of} {MAX_DAYS}");
         let half_life_days = bounded(&mut entry, "half_life_days", &path, &days, positive(MAX_DAYS), reader);
         let from = bounded(&mut entry, "from", &path, "of at most 15 digits", is_plain, reader);
         let to = bounded(&mut entry, "to", &path, "of at most 15 digits", is_plain, reader);
         reader.unknown_keys(&path, &entry, &["field", "weight", "half_life_days", "from", "to"]);
-        if weight.is_none() {
+        if !has_weight {
             reader.error(&format!("{path}.weight"), format!("is required: a number {of} {MAX_BOOST}"));
         }
         if from.is_some() && to.is_none() || to.is_some_and(|to| from.unwrap_or(0.0) >= to) {
