@@ -24,12 +24,15 @@ const MOST: usize = 20;
 /// The default number of them.
 const DEFAULT: usize = 10;
 
+/// The titles of a blueprint, each with the id of its resource, the best first.
+type Titles = Vec<(ResourceId, String)>;
+
 /// What all blueprints suggest.
 #[derive(Default)]
 struct Found {
     words: HashMap<String, u64>,
-    /// The titles of each blueprint, the best first.
-    titles: Vec<(Arc<Blueprint>, Vec<(ResourceId, String)>)>,
+    /// The titles of each blueprint.
+    titles: Vec<(Arc<Blueprint>, Titles)>,
 }
 
 pub(crate) async fn suggest(call: Call) -> Answer {

@@ -374,6 +374,8 @@ impl World {
             "/v2/resources/notes?filter[secret.t]=alpha".to_owned(),
             "/v2/search?search=a".to_owned(),
             "/v2/search?q=alpha".to_owned(),
+            "/v2/search?q=alpha&group=true".to_owned(),
+            "/v2/search/suggest?q=al".to_owned(),
             "/v2/changes?since=0".to_owned(),
             "/v2/openapi.json".to_owned(),
             "/v2/status".to_owned(),
