@@ -5,9 +5,9 @@ use std::io::{BufReader, Write as _};
 use std::path::Path;
 
 use bindery_config::{Config, MediaCommand, ServerArgs};
-use bindery_content::Content;
+use bindery_content::{Content, Findings};
 use bindery_http::{media_backup, place_of_media, restore_media};
-use bindery_media::{Files, Place};
+use bindery_media::{Files, Hash, Place, Verdict};
 use futures_util::StreamExt;
 
 use super::backup::unfinished;
@@ -20,7 +20,8 @@ pub(super) async fn media(command: MediaCommand) -> Result<(), CliError> {
     let MediaCommand::Move { to, folder } = command;
     let config = configure_existing(&folder)?;
     let from = place_of_media(&config);
-    let from = from.ok_or_else(|| CliError::Incomplete("a server of a cluster has files only in `media_store`".to_owned()))?;
+    let from =
+        from.ok_or_else(|| CliError::Incomplete("a server of a cluster has files only in `media_store`".to_owned()))?;
     let to = match to.as_str() {
         "folder" => Place::Folder(config.data.join("media")),
         address => Place::Bucket(address.to_owned()),
@@ -106,6 +107,43 @@ pub(super) async fn check_part(file: &Path) -> Result<(), CliError> {
 pub(super) async fn restore(config: &Config, file: &Path) -> Result<u64, CliError> {
     let Some(place) = place_of_media(config).filter(|_| file.is_file()) else { return Ok(0) };
     read(file, Some(&open(config, &place)?)).await
+}
+
+/// Checks the files of media: each one that is named must be there, with its hash.
+pub(super) async fn verify(config: &Config, findings: &mut Findings) -> Result<(), CliError> {
+    let place = place_of_media(config).filter(|place| !matches!(place, Place::Folder(folder) if !folder.is_dir()));
+    let Some(place) = place else {
+        let missing = findings.named_files.len() as u64;
+        if missing > 0 {
+            findings.report(format!("{} of media missing: their place does not exist", counted(missing, "file")));
+        }
+        return Ok(());
+    };
+    // Nothing is written to the folder that is checked.
+    let temporary = tempfile::tempdir().map_err(|error| failed("making a temporary folder", &error))?;
+    let files =
+        Files::open(&place, temporary.path()).map_err(|error| failed("opening the place of the files", &error))?;
+    for hash in findings.named_files.clone() {
+        let hash = Hash::from(hash);
+        match files.verify(&hash).await {
+            Ok(Verdict::Whole) => {}
+            Ok(Verdict::Missing) => findings.report(format!("the file {hash} of media is missing")),
+            Ok(Verdict::Damaged) => {
+                findings.report(format!("the file {hash} of media is damaged: its bytes have another hash"))
+            }
+            Err(error) => findings.report(format!("the file {hash} of media cannot be read: {error}")),
+        }
+    }
+    let mut unnamed = 0;
+    let mut stored = std::pin::pin!(files.list());
+    while let Some(file) = stored.next().await {
+        let file = file.map_err(|error| failed("listing the files of media", &error))?;
+        unnamed += u64::from(findings.named_files.binary_search(file.hash.as_bytes()).is_err());
+    }
+    if unnamed > 0 {
+        findings.note(format!("{} of media that nothing names; the server removes them", counted(unnamed, "file")));
+    }
+    Ok(())
 }
 
 async fn read(file: &Path, files: Option<&Files>) -> Result<u64, CliError> {

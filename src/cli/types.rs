@@ -103,8 +103,10 @@ fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
     }
     out.push_str("    };\n    write: {\n");
     // The focal point is the only field of these that a client may change.
-    let is_set_by_uploads = |field: &Value| field["system"] == true && field["type"] != "number"
-        || field["system"] == true && ["bytes", "width", "height"].iter().any(|slug| field["slug"] == *slug);
+    let is_set_by_uploads = |field: &Value| {
+        field["system"] == true && field["type"] != "number"
+            || field["system"] == true && ["bytes", "width", "height"].iter().any(|slug| field["slug"] == *slug)
+    };
     for field in fields.iter().filter(|field| !is_set_by_uploads(field)) {
         let is_required = field["required"] == true;
         let (mark, null) = if is_required { ("", "") } else { ("?", " | null") };

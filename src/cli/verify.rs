@@ -8,13 +8,15 @@ use bindery_content::Findings;
 
 use super::error::CliError;
 use super::folder::{blocking, close_content, configure_existing, content_options};
+use super::media;
 use super::output::{counted, note, print};
 
 pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
     let config = configure_existing(&args.folder)?;
     let temporary = args.temporary.unwrap_or_else(|| folder_of(&config.data));
     let options = content_options(&config);
-    let findings = blocking("verifying", move || bindery_content::verify(&options, &temporary)).await?;
+    let mut findings = blocking("verifying", move || bindery_content::verify(&options, &temporary)).await?;
+    media::verify(&config, &mut findings).await?;
     let folder = AnalyticsOptions::in_folder(&config.data).folder;
     let analytics = blocking("verifying the analytics", move || bindery_analytics::check(&folder)).await?;
     report(findings, &analytics)
@@ -33,12 +35,16 @@ fn report(mut findings: Findings, analytics: &bindery_analytics::CheckReport) ->
     if !analytics.findings.is_empty() {
         findings.note("`bindery analytics repair` moves damaged files of the analytics aside");
     }
-    let Findings { log_records, bases, values, resources, unnamed_copies, notes, issue_count, issues } = findings;
+    let Findings { log_records, bases, values, resources, unnamed_copies, named_files, notes, issue_count, issues } =
+        findings;
     let (records, values) = (counted(log_records, "log record"), counted(values, "value"));
     note(&format!("checked {records}, {} and {values} of the store", counted(bases, "base")));
     let resources = counted(resources, "resource");
     note(&format!("compared {resources} with the index; unreferenced copies: {unnamed_copies}"));
     note(&format!("checked {} of the analytics", counted(analytics.day_files, "day file")));
+    if !named_files.is_empty() {
+        note(&format!("checked {} of media", counted(named_files.len() as u64, "file")));
+    }
     notes.iter().chain(&issues).for_each(|line| print(line));
     match issue_count {
         0 => {

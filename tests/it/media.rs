@@ -3,6 +3,7 @@
 mod blueprint;
 mod delivery;
 mod files;
+mod places;
 mod upload;
 mod uses;
 

@@ -224,14 +224,7 @@ impl Content {
     /// # Errors
     /// `INTERNAL` if the store fails.
     pub fn named_files(&self) -> Result<Vec<[u8; 32]>> {
-        let mut named = Vec::new();
-        for entry in self.shared.store.scan(Prefix::AllFileOwners) {
-            let Key::FileOwner { hash, blueprint, id } = entry.map_err(Error::internal)?.0 else { continue };
-            if named.last() != Some(&hash) && files::names_file(&self.shared.store, blueprint, id, hash)? {
-                named.push(hash);
-            }
-        }
-        Ok(named)
+        files::named(&self.shared.store)
     }
 }
 

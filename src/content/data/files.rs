@@ -66,3 +66,19 @@ pub(crate) fn names_file(lookup: &dyn Lookup, blueprint: u32, id: ResourceId, ha
     }
     Ok(false)
 }
+
+/// Returns the files that resources and revisions name, in the order of their hashes.
+///
+/// # Errors
+/// `INTERNAL` if the store fails.
+pub(crate) fn named(store: &Store) -> Result<Vec<FileHash>> {
+    let mut named = Vec::new();
+    for entry in store.scan(Prefix::AllFileOwners) {
+        let Key::FileOwner { hash, blueprint, id } = entry.map_err(Error::internal)?.0 else { continue };
+        // A copy may be replaced while it is read.
+        if named.last() != Some(&hash) && names_file(store, blueprint, id, hash).unwrap_or(true) {
+            named.push(hash);
+        }
+    }
+    Ok(named)
+}

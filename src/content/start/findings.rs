@@ -16,6 +16,8 @@ pub struct Findings {
     pub resources: u64,
     /// The number of copies that no resource references. A kill may leave some; they are not an issue.
     pub unnamed_copies: u64,
+    /// The hashes of the files of media that resources and revisions name, in order. The caller looks for the files.
+    pub named_files: Vec<[u8; 32]>,
     /// Facts that are no issues but may be of interest, as text.
     pub notes: Vec<String>,
     /// The number of issues.

@@ -26,6 +26,8 @@ const KNOWN: [(&str, &[&str]); 6] = [
             "base",
             "analytics",
             "backups",
+            "media",
+            "media-cache",
             restoring::RESTORING,
             NODE_FILE,
             "node.json.new",

@@ -14,6 +14,7 @@ use bindery_log::{AppendError, CommitLog, FollowLog, Inspection, LogError, LogRe
 use bindery_model::blueprint::Blueprint;
 use bindery_store::{Assembler, Key, Store, StoreError, StoreOptions, checkpointed, condemned};
 
+use crate::data::files;
 use crate::start::compare::Comparison;
 use crate::start::error::StartError;
 use crate::start::findings::Findings;
@@ -43,6 +44,10 @@ pub(crate) fn verify_folder(
     verify_bases(folder, &log, &mut findings)?;
     let scratch = Scratch::create(temporary)?;
     if let Some(store) = verify_store(folder, &log, &scratch, &mut findings)? {
+        match files::named(&store) {
+            Ok(named) => findings.named_files = named,
+            Err(error) => findings.report(format!("the files of media cannot be listed: {}", error.message)),
+        }
         verify_index(folder, &log, &store, &scratch, index, &mut findings)?;
     }
     Ok(findings)

@@ -25,7 +25,7 @@ fn the_server_adds_its_fields_and_accepts_them_back() {
     server.put("/v2/blueprints/media", &definition()).expect(200);
 
     let mut changed = blueprint;
-    changed["fields"][5]["type"] = json!("number");
+    changed["fields"][5]["name"] = json!("Other");
     assert_eq!(server.put("/v2/blueprints/media", &changed).expect(422).error_keys(), ["fields.5.slug"]);
     let own = json!({ "name": "x", "kind": "media", "fields": [{ "name": "Hash", "type": "text" }] });
     assert_eq!(server.post("/v2/blueprints", &own).expect(422).error_keys(), ["fields.0.slug"]);

@@ -260,6 +260,7 @@ fn blueprints() -> Schemas {
             ("description", maybe("string")),
             ("required", flag()),
             ("unique", flag()),
+            ("system", flag()),
             ("settings", json!({ "type": ["object", "null"], "additionalProperties": true })),
         ])
     };

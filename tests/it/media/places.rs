@@ -1,0 +1,111 @@
+//! Places of files (`API.md` 4.14, 4.25.7): a check of the folder, backups, and moving to a bucket.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{definition, fetch, png, text, upload};
+use crate::support::{Server, binary};
+
+/// Runs a command, and returns its exit code and what it printed.
+fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(binary());
+    let output = command.args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+}
+
+#[track_caller]
+fn succeeds(arguments: &[&str]) -> String {
+    let (code, text) = run(arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {text}");
+    text
+}
+
+/// Makes a data folder with one file. Returns the bytes that are served, and the address.
+fn prepare(folder: &Path) -> (Vec<u8>, String) {
+    let mut server = Server::start_in(folder, &[]);
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let resource = upload(&server, "a.png", &png(30, 20));
+    let url = text(&resource, "url").to_owned();
+    let bytes = fetch(&server, &url).expect(200).bytes;
+    server.terminate();
+    (bytes, url)
+}
+
+fn only_file(folder: &Path) -> PathBuf {
+    let folders = std::fs::read_dir(folder.join("media")).unwrap().map(|entry| entry.unwrap().path());
+    folders.flat_map(|folder| std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path())).next().unwrap()
+}
+
+#[test]
+fn a_check_of_the_folder_finds_missing_and_damaged_files() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    let (bytes, _) = prepare(&folder);
+    let data = folder.to_str().unwrap();
+    assert!(succeeds(&["verify", "--data", data]).contains("no problems found"));
+    let file = only_file(&folder);
+    let spare = file.with_file_name(blake3::hash(b"x").to_hex().to_string());
+    let spare =
+        folder.join("media").join(&spare.file_name().unwrap().to_str().unwrap()[..2]).join(spare.file_name().unwrap());
+    std::fs::create_dir_all(spare.parent().unwrap()).unwrap();
+    std::fs::write(&spare, b"x").unwrap();
+    assert!(succeeds(&["verify", "--data", data]).contains("1 file of media that nothing names"));
+    let mut damaged = bytes.clone();
+    damaged[40] ^= 1;
+    std::fs::write(&file, damaged).unwrap();
+    let (code, found) = run(&["verify", "--data", data]);
+    assert!(code == Some(1) && found.contains("of media is damaged"), "{found}");
+    std::fs::remove_file(&file).unwrap();
+    let (code, found) = run(&["verify", "--data", data]);
+    assert!(code == Some(1) && found.contains("of media is missing"), "{found}");
+}
+
+#[test]
+fn a_backup_has_the_files_in_a_part_of_their_own() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    let (bytes, url) = prepare(&temp.path().join("data"));
+    succeeds(&["backup", &path("off"), "--data", &path("data")]);
+    let server = Server::start_in(&temp.path().join("data"), &[]);
+    succeeds(&["backup", &path("on"), "--url", server.address(), "--token", server.secret()]);
+    succeeds(&["backup", &path("small"), "--without-media", "--url", server.address(), "--token", server.secret()]);
+    drop(server);
+    assert!(!Path::new(&path("small.media")).exists());
+    for name in ["off", "on"] {
+        let restored = path(&format!("restored-{name}"));
+        assert!(succeeds(&["restore", &path(name), "--data", &restored]).contains("1 file of media"));
+        let server = Server::start_in(Path::new(&restored), &[]);
+        assert!(fetch(&server, &url).expect(200).bytes == bytes, "{name}");
+    }
+    let part = std::fs::read(path("on.media")).unwrap();
+    for (name, part) in
+        [("cut", &part[..part.len() - 20]), ("changed", &[&part[..60], &[part[60] ^ 1], &part[61..]].concat())]
+    {
+        std::fs::copy(path("on"), path(name)).unwrap();
+        std::fs::write(path(&format!("{name}.media")), part).unwrap();
+        let (code, found) = run(&["restore", &path(name), "--data", &path("nowhere")]);
+        assert!(code == Some(1) && !Path::new(&path("nowhere")).exists(), "{name}: {found}");
+    }
+}
+
+#[test]
+fn files_move_to_a_bucket_and_back() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    let data = folder.to_str().unwrap();
+    let (bytes, url) = prepare(&folder);
+    let bucket = format!("file://{}", temp.path().join("bucket").display());
+    succeeds(&["media", "move", "--to", &bucket, "--data", data]);
+    assert!(succeeds(&["media", "move", "--to", &bucket, "--data", data]).contains("0 files copied"));
+    std::fs::remove_dir_all(folder.join("media")).unwrap();
+    let mut server = Server::start_in(&folder, &["--media-store", &bucket]);
+    assert!(fetch(&server, &url).expect(200).bytes == bytes);
+    let part = super::request(&server, "GET", &url, &[("range", "bytes=1-3")]).expect(206);
+    assert!(part.bytes == bytes[1..4]);
+    assert!(fetch(&server, &format!("{url}&w=160&format=webp")).expect(200).bytes.starts_with(b"RIFF"));
+    let other = upload(&server, "b.png", &png(31, 20));
+    fetch(&server, text(&other, "url")).expect(200);
+    assert!(!folder.join("media").exists());
+    server.terminate();
+}
