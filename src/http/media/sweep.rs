@@ -15,8 +15,8 @@ use futures_util::StreamExt;
 use super::{OpenedMedia, error_of};
 use crate::app::App;
 
-/// The pause between two sweeps.
-const PAUSE: Duration = Duration::from_secs(600);
+/// The pause between two sweeps. Each looks at every file.
+const PAUSE: Duration = Duration::from_secs(3_600);
 /// The age from which a file is removed: an upload has long been answered by then.
 const LEAST_AGE: Duration = Duration::from_secs(3_600);
 /// The most files that one transaction marks, so that writes do not wait long.

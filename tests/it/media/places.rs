@@ -109,3 +109,29 @@ fn files_move_to_a_bucket_and_back() {
     assert!(!folder.join("media").exists());
     server.terminate();
 }
+
+#[test]
+fn servers_of_a_cluster_share_a_bucket() {
+    let temp = tempfile::tempdir().unwrap();
+    let address = |name: &str| format!("file://{}", temp.path().join(name).display());
+    let (log, bucket) = (address("log"), address("bucket"));
+    let (one, two) = (temp.path().join("one"), temp.path().join("two"));
+    succeeds(&["cluster", "create", "--data", one.to_str().unwrap(), "--log", &log]);
+    let mut server = Server::start_in(&one, &["--log", &log]);
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let bytes = png(30, 20);
+    let refused = super::send_form(&server, "POST", "/v2/media/media", &[("file", Some("a.png"), &bytes)]);
+    assert_eq!(refused.outcome(), "409 CONFLICT");
+    assert!(refused.message().contains("media_store"), "{}", refused.message());
+    server.terminate();
+
+    let server = Server::start_in(&one, &["--log", &log, "--media-store", &bucket]);
+    let other = Server::start_in(&two, &["--log", &log, "--media-store", &bucket]);
+    let resource = upload(&server, "a.png", &bytes);
+    let after = [("bindery-after", server.get("/v2/status").expect(200).header("bindery-number").unwrap().to_owned())];
+    let headers: Vec<(&str, &str)> = after.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let served = super::request(&other, "GET", text(&resource, "url"), &headers).expect(200);
+    assert_eq!(blake3::hash(&served.bytes).to_hex().as_str(), text(&resource, "hash"));
+    let elsewhere = upload(&other, "b.png", &png(31, 20));
+    super::request(&other, "GET", text(&elsewhere, "url"), &[]).expect(200);
+}

@@ -39,7 +39,7 @@ pub(super) struct Form<'a> {
     parts: Multipart,
     waiting: Arc<Waiting>,
     takes_attributes: bool,
-    _charge: Charge,
+    charge: Charge,
 }
 
 /// The parts of a form. The file is received, and not checked yet.
@@ -97,7 +97,7 @@ impl<'a> Form<'a> {
             let text = format!("the header `Content-Type` is {sent}; send `multipart/form-data` with a boundary");
             Error::new(Code::UnsupportedMediaType, text)
         })?;
-        Ok(Form { app, parts, waiting, takes_attributes, _charge: charge })
+        Ok(Form { app, parts, waiting, takes_attributes, charge })
     }
 
     /// Receives all parts.
@@ -106,7 +106,7 @@ impl<'a> Form<'a> {
     /// `VALIDATION_FAILED` for a part that is unknown, missing or sent twice, `PAYLOAD_TOO_LARGE`, `MALFORMED_JSON` for a body
     /// that is cut off or no form.
     pub(super) async fn receive(self) -> Result<ReceivedForm, Failure> {
-        let Form { app, mut parts, waiting, takes_attributes, _charge } = self;
+        let Form { app, mut parts, waiting, takes_attributes, mut charge } = self;
         let (mut file, mut attributes, mut published_at) = (None, None, None);
         while let Some(mut part) = parts.next_field().await.map_err(|error| broken(&error))? {
             let name = part.name().unwrap_or_default().to_owned();
@@ -116,11 +116,11 @@ impl<'a> Form<'a> {
                 "published_at" if published_at.is_some() => return Err(twice("published_at").into()),
                 "file" => file = Some(receive_file(app, &mut part, &waiting).await?),
                 "attributes" if takes_attributes => {
-                    attributes =
-                        Some(receive_text(&mut part, &waiting, app.config.max_body_bytes, "attributes").await?);
+                    let text = receive_text(&mut part, &waiting, app.config.max_body_bytes, &mut charge);
+                    attributes = Some(text.await?);
                 }
                 "published_at" if takes_attributes => {
-                    published_at = Some(receive_text(&mut part, &waiting, MAX_DATE_BYTES, "published_at").await?);
+                    published_at = Some(receive_text(&mut part, &waiting, MAX_DATE_BYTES, &mut charge).await?);
                 }
                 other => {
                     let known = if takes_attributes { "`file`, `attributes`, `published_at`" } else { "`file`" };
@@ -167,8 +167,9 @@ async fn receive_text(
     part: &mut Field<'_>,
     waiting: &Waiting,
     max_bytes: usize,
-    name: &str,
+    charge: &mut Charge,
 ) -> Result<String, Failure> {
+    let name = part.name().unwrap_or_default().to_owned();
     let mut text = Vec::new();
     while let Some(piece) = part.chunk().await.map_err(|error| broken(&error))? {
         waiting.take(piece.len());
@@ -177,8 +178,11 @@ async fn receive_text(
             return Err(Error::new(Code::PayloadTooLarge, text).into());
         }
         text.extend_from_slice(&piece);
+        if !charge.try_set(UPLOAD_BYTES + text.capacity()) {
+            return Err(no_memory().into());
+        }
     }
-    String::from_utf8(text).map_err(|_| Error::of_field(name, "must be UTF-8 text").into())
+    String::from_utf8(text).map_err(|_| Error::of_field(&name, "must be UTF-8 text").into())
 }
 
 fn twice(name: &str) -> Error {
