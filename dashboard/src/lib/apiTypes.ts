@@ -186,6 +186,12 @@ export interface WorkingPublication {
   force?: boolean;
 }
 
+export interface MediaFetch {
+  url: string;
+  attributes?: Attributes;
+  published_at?: string | null;
+}
+
 export interface Revision {
   number: number;
   at: string;
@@ -345,6 +351,7 @@ export interface Field {
   required: boolean;
   unique: boolean;
   settings: FieldSettings;
+  system?: true;
 }
 
 export interface Variant {
@@ -371,9 +378,10 @@ export interface BlueprintDefinition {
     required?: boolean;
     unique?: boolean;
     settings?: Record<string, unknown> | null;
+    system?: boolean;
   }[];
   slug?: string;
-  kind?: "resource" | "singular_resource" | "readonly_resource";
+  kind?: "resource" | "singular_resource" | "readonly_resource" | "media";
   scheduled?: boolean;
   working_copy?: boolean;
   icon?: string | null;
@@ -417,7 +425,7 @@ export interface Blueprint {
   type: "blueprint";
   name: string;
   slug: string;
-  kind: "resource" | "singular_resource" | "readonly_resource";
+  kind: "resource" | "singular_resource" | "readonly_resource" | "media";
   icon: string | null;
   record_title: string | null;
   is_singular: boolean;

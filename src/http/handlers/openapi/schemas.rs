@@ -260,7 +260,6 @@ fn blueprints() -> Schemas {
             ("description", maybe("string")),
             ("required", flag()),
             ("unique", flag()),
-            ("system", flag()),
             ("settings", json!({ "type": ["object", "null"], "additionalProperties": true })),
         ])
     };
@@ -299,10 +298,11 @@ fn blueprints() -> Schemas {
     };
     let trash = |or: &str| settings(or, &[("days", TrashSettings::MAX_DAYS)]);
     let history = |or: &str| settings(or, &[("keep", HistorySettings::MAX_KEEP), ("days", HistorySettings::MAX_DAYS)]);
+    let sent_field = also(also_required(described_field(), &["name", "type"]), [("system", flag())]);
     let definition = also(
         json!({
             "type": "object", "required": ["name", "fields"],
-            "properties": { "name": text(), "fields": list_of(also_required(described_field(), &["name", "type"])) },
+            "properties": { "name": text(), "fields": list_of(sent_field) },
         }),
         [
             ("slug", text()),
@@ -349,10 +349,11 @@ fn blueprints() -> Schemas {
         ("conflicts", object([("count", count()), ("ids", list_of(text()))])),
     ]);
     let answer = object([("data", json!({ "anyOf": [reference("Blueprint"), reference("BlueprintPlan")] }))]);
+    let field = all_required(also(described_field(), [("settings", reference("FieldSettings"))]));
     vec![
         ("FieldType", json!({ "type": "string", "enum": FieldType::NAMES })),
         ("FieldSettings", field_settings()),
-        ("Field", all_required(also(described_field(), [("settings", reference("FieldSettings"))]))),
+        ("Field", also(field, [("system", json!({ "const": true }))])),
         ("Variant", all_required(variant())),
         ("Seo", object(seo())),
         ("BlueprintDefinition", definition),
