@@ -1,5 +1,5 @@
 // A blueprint while it is being made or changed, and the body that the API accepts for it.
-import { isSystemField, TITLES } from './media';
+import { ALT, FOLDER, isMediaKind, isSystemField, TITLES } from './media';
 import { fieldSlug } from './slug';
 import type { Blueprint, Field, FieldSettings, FieldType, Kind, Seo, Variant } from './types';
 
@@ -46,6 +46,11 @@ export const newField = (type: FieldType, name = '', required = false): DraftFie
   name, slug: '', type, description: null, required, unique: false, settings: startSettings(type), key: next++, stored: false,
 });
 
+/** The fields that a library begins with: what describes a picture, and folders. */
+export const mediaFields = (): DraftField[] => [
+  { ...newField('text', 'Alt text'), slug: ALT }, newField('text', 'Caption'), { ...newField('enum', 'Folder'), slug: FOLDER },
+];
+
 export function startSettings(type: FieldType): FieldSettings {
   if (type === 'duration') return { unit: 'minutes' };
   if (type === 'enum' || type === 'multi-enum') return { values: null };
@@ -68,7 +73,7 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
     required: field.required, unique: field.unique && UNIQUE_TYPES.includes(field.type), settings: settingsOf(field),
   }));
   // The name of the file is a field that the server adds.
-  const known = new Set([...fields.map((field) => field.slug), ...((draft.kind as string) === 'media' ? TITLES : [])]);
+  const known = new Set([...fields.map((field) => field.slug), ...(isMediaKind(draft.kind) ? TITLES : [])]);
   const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
   const { fields: weights, ...words } = draft.search ?? {};
   const searched = Object.entries(weights ?? {}).filter(([slug]) => known.has(slug));

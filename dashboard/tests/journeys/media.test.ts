@@ -214,7 +214,7 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   await give(prose, 'paste', [png('pasted-in-text.png', 70, 50, [5, 200, 100])]);
   await isShown(pictures.nth(1));
   await page.keyboard.press('Control+End');
-  await page.getByRole('button', { name: 'Picture', exact: true }).or(page.getByRole('button', { name: 'Image', exact: true })).first().click();
+  await page.getByRole('button', { name: 'Image', exact: true }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Choose from library' }).click();
   const picker = page.getByRole('dialog', { name: 'Choose a picture' });
   await picker.getByRole('searchbox').fill('described');
@@ -262,6 +262,31 @@ test('an author uploads drafts, and a viewer uploads nothing', async () => {
   await picture(viewer.page, 'by-author.png').waitFor();
   assert.equal(await viewer.page.getByRole('button', { name: 'Upload', exact: true }).count(), 0);
   await viewer.context.close();
+});
+
+test('a library is made in the dashboard, and keeps the fields of files when it is changed', async () => {
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/new');
+  await page.getByLabel('Name', { exact: true }).first().fill('Photographs');
+  await page.getByLabel('Kind').selectOption('media');
+  await page.getByRole('button', { name: 'Create the blueprint' }).click();
+  await page.getByRole('heading', { name: 'Photographs' }).waitFor();
+  await input(page).setInputFiles(png('press.png', 60, 40, [70, 70, 7]));
+  await picture(page, 'press.png').waitFor();
+  await open(page, '/blueprints/photographs');
+  assert.equal(await page.getByText('Placeholder', { exact: true }).count(), 0, 'what only an upload sets is not offered');
+  await page.goto('/admin/blueprints/photographs?tab=settings');
+  await page.getByLabel('Name', { exact: true }).first().fill('Press photographs');
+  await page.getByRole('button', { name: 'Review the changes' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Apply the changes' }).click();
+  await page.getByRole('dialog').waitFor({ state: 'detached' });
+  const { body } = await api<{ data: { name: string; fields: { slug: string }[] } }>('GET', '/v2/blueprints/photographs');
+  assert.equal(body.data.name, 'Press photographs');
+  const slugs = body.data.fields.map(({ slug }) => slug);
+  for (const slug of ['file_name', 'hash', 'alt', 'folder']) assert.ok(slugs.includes(slug), slugs.join());
+  assert.deepEqual(troubles, []);
+  await api('DELETE', '/v2/blueprints/photographs?force=true');
+  await context.close();
 });
 
 for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const) {
