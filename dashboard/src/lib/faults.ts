@@ -93,7 +93,6 @@ const CODES: Record<string, Key> = {
   CONFLICT: 'error.conflict',
   PRECONDITION_FAILED: 'error.changed',
   PAYLOAD_TOO_LARGE: 'error.large',
-  UNSUPPORTED_MEDIA_TYPE: 'error.type',
   VALIDATION_FAILED: 'error.invalid',
   INVALID_FILTER: 'error.filter',
   INTERNAL: 'error.server',

@@ -55,7 +55,7 @@ export function thumbnailOf(attributes: Attributes | undefined, width: number): 
 
 const ADDRESS = /^(?:https?:\/\/[^/?#]+)?\/media\/([0-9a-f]{8}-[0-9a-f-]{27})\/[^/]*$/;
 
-/** The id of the media resource that an address of this server names, or null. Of another host's address nothing is known. */
+/** The id in an address of media, or null. The host may be the server's public one, so only a look-up of the id says that it is a file of this server. */
 export const idIn = (address: string): string | null => ADDRESS.exec(address.trim().split('?')[0]!)?.[1] ?? null;
 
 /** The average colour that a thumbhash begins with, as a CSS colour, which is shown until the picture is there. */

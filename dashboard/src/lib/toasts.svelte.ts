@@ -68,6 +68,8 @@ export function explain(error: unknown): string {
   if (!(error instanceof ApiError)) return t('error.unknown');
   if (error.offline) return t('error.offline');
   if (error.status === 403) return t('error.forbidden');
+  // The server lists every type that it accepts, which is more than somebody reads here.
+  if (error.status === 415) return t('error.type');
   if (error.status === 429) return t('error.slow', { count: error.retryAfter ?? 60 });
   const [field, texts] = Object.entries(error.fields)[0] ?? [];
   if (field && texts?.[0]) return `${field}: ${texts[0]}`;

@@ -1,6 +1,5 @@
 // Files on their way to the server: some at a time, with progress, and again after a failure. They go on when the screen changes.
-import { aborted, ApiError, sendForm } from './api';
-import { t } from './i18n.svelte';
+import { aborted, sendForm } from './api';
 import { refresh } from './pages';
 import { session } from './session.svelte';
 import { explain } from './toasts.svelte';
@@ -57,8 +56,7 @@ export class Upload {
       refresh();
     } catch (error) {
       if (aborted(error)) return this.giveUp();
-      // The server lists every type that it accepts, which is more than somebody reads here.
-      this.fault = error instanceof ApiError && error.status === 415 ? t('error.type') : explain(error);
+      this.fault = explain(error);
       this.state = 'failed';
     }
   }

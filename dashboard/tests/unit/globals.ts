@@ -1,5 +1,6 @@
 // What the browser has and Node has not, for modules that look at it when they are loaded.
 Object.defineProperty(globalThis, 'navigator', { value: { languages: ['en-GB', 'de-DE'] }, configurable: true });
+Object.defineProperty(globalThis, 'location', { value: { href: 'http://127.0.0.1:7700/admin/' }, configurable: true });
 for (const name of ['localStorage', 'sessionStorage']) {
   const kept = new Map<string, string>();
   Object.defineProperty(globalThis, name, {

@@ -9,6 +9,7 @@ import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { locale } from '../../src/lib/i18n.svelte';
 import { exportOf, formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
+import { colourOf, idIn, thumbnailOf } from '../../src/lib/media';
 import { compare, merged } from '../../src/lib/merge';
 import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
@@ -17,6 +18,7 @@ import { formatTime, parseTime } from '../../src/lib/time';
 import { FIELD_TYPES, type Blueprint, type Field, type Resource } from '../../src/lib/types';
 import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved, unsavedOf } from '../../src/lib/unsaved';
 import { chunks, isEmpty, same } from '../../src/lib/values';
+import { folderOf } from '../../src/media/folders';
 import { pageHtml } from '../../src/pages/blocks';
 import de from '../../src/strings/de.json';
 import en from '../../src/strings/en.json';
@@ -341,4 +343,42 @@ test('paragraphs that differ are brought back one by one', () => {
   assert.deepEqual(passagesOf({ slug: 'choices', type: 'multi-enum' } as Field, ['a'], ['b']), []);
   const lines = passagesOf({ slug: 'text', type: 'text' } as Field, 'a\nb\nc', 'x\nb\ny');
   assert.deepEqual(lines.map((one) => one.broughtBack), ['a\nb\ny', 'x\nb\nc']);
+});
+
+test('an address of media has the id of its resource, whatever the host', () => {
+  const id = '01a21825-ee9d-75d9-a4ab-5d9abdf72a8c';
+  for (const address of [`/media/${id}/a.png`, `/media/${id}/a.png?v=1&w=320`, `https://cms.example.org/media/${id}/a%20b.png`]) assert.equal(idIn(address), id, address);
+  for (const address of ['', '/media/', `/media/${id}`, `/media/${id}/a/b.png`, `/files/${id}/a.png`, '/media/1234/a.png', `https://example.org/x/media/${id}/a.png`, `javascript:/media/${id}/a.png`]) assert.equal(idIn(address), null, address);
+});
+
+test('only what the server scales has a smaller picture', () => {
+  const url = 'https://cms.example.org/media/1/a?v=2';
+  assert.equal(thumbnailOf({ url, mime: 'image/jpeg' }, 320), '/media/1/a?v=2&w=320&fit=inside&format=webp');
+  assert.equal(thumbnailOf({ url: '/media/1/a', mime: 'image/png' }, 160), '/media/1/a?w=160&fit=inside&format=webp');
+  assert.equal(thumbnailOf({ url, mime: 'image/svg+xml' }, 320), '/media/1/a?v=2');
+  for (const mime of ['application/pdf', 'image/heic', 'text/html', '']) assert.equal(thumbnailOf({ url, mime }, 320), null, mime);
+  assert.equal(thumbnailOf({ url: null, mime: 'image/png' }, 320), null);
+});
+
+test('a placeholder begins with the average colour, and a damaged one has none', () => {
+  // The header of a thumbhash: light in 6 bits, then two colour differences.
+  const hash = (light: number, yellow: number, red: number): string => {
+    const header = light | (yellow << 6) | (red << 12);
+    return btoa(String.fromCharCode(header & 255, (header >> 8) & 255, (header >> 16) & 255, 0, 0));
+  };
+  const parts = (light: number, yellow: number, red: number): number[] => colourOf(hash(light, yellow, red)).match(/\d+/g)!.map(Number);
+  assert.ok(parts(0, 31, 31).every((part) => part < 12) && parts(63, 32, 32).every((part) => part > 240));
+  const [r, g] = parts(32, 32, 55);
+  assert.ok(r! > g! + 100, 'more red than green');
+  for (const text of ['', 'AAAA', 'no base64!', 'é']) assert.equal(colourOf(text), '', text);
+});
+
+test('a folder is shown if every group of conditions asks for it', () => {
+  const condition = { field: 'folder', op: 'eq', value: 'City' };
+  assert.equal(folderOf([[condition]]), 'City');
+  assert.equal(folderOf([[condition, { field: 'mime', op: 'eq', value: 'x' }], [condition]]), 'City');
+  assert.equal(folderOf([[condition], []]), null);
+  assert.equal(folderOf([[condition], [{ ...condition, value: 'Travel' }]]), null);
+  assert.equal(folderOf([[{ ...condition, op: 'ne' }]]), null);
+  assert.equal(folderOf([]), null);
 });
