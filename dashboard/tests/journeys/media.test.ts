@@ -222,6 +222,7 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   await picker.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Insert' }).click();
   await isShown(pictures.nth(2));
+  await page.getByText('2 pictures in this text have no description.').waitFor();
   await save(page);
   const rich = String((await read('media-notes', id)).attributes.rich);
   assert.match(rich, /^<p>(First\.|.*<img[^>]+in-text\.png.*)/);
