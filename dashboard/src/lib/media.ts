@@ -1,4 +1,4 @@
-// What is known about media resources: which blueprints have them, and the attributes that describe a file (API.md, Media).
+// Knows which blueprints have media resources, and which attributes describe a file (API.md, Media).
 // It must not know how they are shown or uploaded.
 import { defaultVariant, fieldOf } from './blueprints.svelte';
 import type { Attributes, Blueprint, Field, Resource } from './types';

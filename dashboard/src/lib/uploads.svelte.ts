@@ -18,7 +18,7 @@ export class Upload {
   readonly blueprint: string;
   readonly attributes: Attributes;
   state = $state<State>('waiting');
-  /** How much was sent, from 0 to 1. */
+  /** The part that was sent, from 0 to 1. */
   sent = $state(0);
   fault = $state('');
   resource = $state.raw<Resource | null>(null);

@@ -1,4 +1,4 @@
-// Which folder of a library is shown: a condition like any other.
+// Reads the folder of a library from the conditions of its list, where it is a condition like any other.
 import type { Condition } from '../lib/list';
 import { FOLDER } from '../lib/media';
 

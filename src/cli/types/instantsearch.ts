@@ -71,7 +71,7 @@ export interface FacetValuesResult {
   processingTimeMS: number;
 }
 
-/** What `instantsearch()` accepts as `searchClient`. */
+/** The client that `instantsearch()` accepts as `searchClient`. */
 export interface InstantSearchClient {
   search<T = Record<string, any>>(requests: readonly InstantSearchRequest[]): Promise<{ results: InstantSearchResult<T>[] }>;
   /** Accepts `InstantSearchRequest[]`, as InstantSearch sends it, and returns `FacetValuesResult[]`. Its published type is that of another method. */
@@ -117,7 +117,7 @@ type ReadList = (slug: string, query: object) => Promise<ListAnswer>;
 const DEFAULT_HITS = 20;
 const DEFAULT_VALUES = 100;
 const MOST_VALUES = 1000;
-/** How many facets, statistics and highlighted fields a request of the API may name. */
+/** The most facets, statistics or highlighted fields that a request of the API may name. */
 const MOST_NAMES = 10;
 const DATES = ["date", "datetime"];
 const NUMBERS = ["number", "duration", "money"];
@@ -280,7 +280,7 @@ function highlightedOf(slug: string, { attributesToHighlight = "*", attributesTo
   return named.includes("*") ? texts.slice(0, MOST_NAMES) : texts.filter((name) => named.includes(name));
 }
 
-/** Which attributes are answered. */
+/** Returns the parameters that choose the answered attributes. */
 function shapeOf({ attributesToRetrieve = "*" }: InstantSearchParameters): { fields: string[]; exclude?: string[] } {
   const names = namesOf(attributesToRetrieve ?? "*").filter((name) => name !== "objectID" && name !== "");
   const keyOf = (name: string): string => (DATES_OF_SYSTEM.includes(name) ? name : `attributes.${name}`);
