@@ -342,7 +342,7 @@ fn form(has_attributes: bool) -> Value {
     let mut schema = json!({ "type": "object", "required": ["file"], "properties": { "file": file } });
     if has_attributes {
         schema["properties"]["attributes"] =
-            json!({ "type": "object", "description": "The attributes of the resource, as JSON text." });
+            json!({ "type": "object", "additionalProperties": true, "description": "The attributes, as JSON text." });
         schema["properties"]["published_at"] =
             json!({ "type": "string", "format": "date-time", "description": "The publication date." });
     }
