@@ -102,11 +102,9 @@ fn push_blueprint(out: &mut String, blueprint: &Value, slugs: &[&Value]) {
         out.push_str(&format!("      {}: {} | null;\n", field["slug"], answered(field)));
     }
     out.push_str("    };\n    write: {\n");
-    // The focal point is the only field of these that a client may change.
-    let is_set_by_uploads = |field: &Value| {
-        field["system"] == true && field["type"] != "number"
-            || field["system"] == true && ["bytes", "width", "height"].iter().any(|slug| field["slug"] == *slug)
-    };
+    // The focal point is the only one of the server's fields that a client may change.
+    let is_writable = |field: &Value| ["focal_x", "focal_y"].iter().any(|slug| field["slug"] == *slug);
+    let is_set_by_uploads = |field: &Value| field["system"] == true && !is_writable(field);
     for field in fields.iter().filter(|field| !is_set_by_uploads(field)) {
         let is_required = field["required"] == true;
         let (mark, null) = if is_required { ("", "") } else { ("?", " | null") };
