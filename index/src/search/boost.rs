@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn series_agree_with_the_functions_of_the_platform() {
-        for number in [1.0, 1.5, 2.0, 3.0, 10.0, 12_345.678, 1e9, 1e300] {
+        for number in [1.0_f64, 1.5, 2.0, 3.0, 10.0, 12_345.678, 1e9, 1e300] {
             let difference = (logarithm(number) - number.ln()).abs();
             assert!(difference < 1e-12 * number.ln().max(1.0), "{number}: {difference}");
         }
-        for times in [0.0, 0.25, 0.999, 1.0, 1.5, 7.3, 100.0] {
+        for times in [0.0_f64, 0.25, 0.999, 1.0, 1.5, 7.3, 100.0] {
             let expected = (-times).exp2();
             assert!((halved(times) - expected).abs() < 1e-14 * expected.max(1e-3), "{times}");
         }
