@@ -93,6 +93,7 @@ fn blueprint(types: &[(&str, FieldType)]) -> Blueprint {
         description: None,
         required: false,
         claims: None,
+        is_system: false,
         field_type: field_type.clone(),
     });
     Blueprint {

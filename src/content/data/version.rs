@@ -333,20 +333,12 @@ mod tests {
             let working = Some(WorkingHash::of(versions));
             ResourceVersion { id: id(1), resource: 1, blueprint: 1, working }.tag(1)
         };
-        let list = |epoch, blueprint, changed, seen, day, base_url| {
-            ListVersion::new(SeenVersion { blueprint, changed, seen }, day, [].into_iter()).tag(epoch, base_url)
-        };
-        let related = |related: &[Option<(u32, u64, VersionVisibility)>]| {
-            let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
-            let own = seen((1, 1, VersionVisibility::Drafts));
-            let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
-            ListVersion::new(own, 1, related.into_iter()).tag(1, "a")
-        };
+        let page = |epoch, sees, numbers, texts: &[&str]| EntityTag::of_page(epoch, sees, numbers, texts);
         let expanded = |related: &[Option<(u32, u64, VersionVisibility)>]| {
             let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
             let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1, working: None };
             let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
-            AnswerVersion::of_resource(1, version, related.into_iter()).tag("")
+            version.tag_with(1, related.into_iter())
         };
         let (drafts, published) = (VersionVisibility::Drafts, VersionVisibility::Published);
         let tags = [
@@ -360,21 +352,14 @@ mod tests {
             working(&[(1, 6)]),
             working(&[(2, 5)]),
             working(&[(1, 5), (2, 5)]),
-            list(1, 1, 1, drafts, 1, "a"),
-            list(2, 1, 1, drafts, 1, "a"),
-            list(1, 2, 1, drafts, 1, "a"),
-            list(1, 1, 2, drafts, 1, "a"),
-            list(1, 1, 1, published, 1, "a"),
-            list(1, 1, 1, drafts, 2, "a"),
-            list(1, 1, 1, drafts, 1, "b"),
-            list(1, 1, 1, VersionVisibility::Nothing, 1, "a"),
-            related(&[None]),
-            related(&[Some((2, 1, drafts))]),
-            related(&[Some((3, 1, drafts))]),
-            related(&[Some((2, 2, drafts))]),
-            related(&[Some((2, 1, published))]),
-            related(&[Some((2, 1, drafts)), Some((3, 1, drafts))]),
-            related(&[None, Some((3, 1, drafts))]),
+            page(1, drafts, [1, 2, 3], &["a", "b"]),
+            page(2, drafts, [1, 2, 3], &["a", "b"]),
+            page(1, published, [1, 2, 3], &["a", "b"]),
+            page(1, drafts, [2, 2, 3], &["a", "b"]),
+            page(1, drafts, [1, 2, 3], &["ab", ""]),
+            page(1, drafts, [1, 2, 3], &["", "ab"]),
+            page(1, VersionVisibility::Nothing, [1, 2, 3], &["a", "b"]),
+            page(1, VersionVisibility::Working, [1, 2, 3], &["a", "b"]),
             expanded(&[None]),
             expanded(&[Some((2, 1, drafts))]),
             expanded(&[Some((2, 2, drafts))]),
@@ -384,9 +369,42 @@ mod tests {
             assert_eq!(EntityTag::parse(&tag.to_string()), Some(*tag));
         }
         assert_eq!(resource(1, 1, 1, 1), tags[0]);
+        assert_eq!(page(1, drafts, [1, 2, 3], &["a", "b"]), page(1, drafts, [1, 2, 3], &["a", "b"]));
         let text = tags[0].to_string();
         for other in ["", &text[1..], &text.to_uppercase(), &format!("0{text}"), &format!("+{}", &text[1..])] {
             assert_eq!(EntityTag::parse(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn everything_that_a_list_depends_on_makes_another_version() {
+        let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
+        let (drafts, published) = (VersionVisibility::Drafts, VersionVisibility::Published);
+        let list = |own, day, related: &[Option<(u32, u64, VersionVisibility)>]| {
+            let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
+            ListVersion::new(seen(own), day, related.into_iter())
+        };
+        let own = (1, 1, drafts);
+        let versions = [
+            list(own, 1, &[]),
+            list((2, 1, drafts), 1, &[]),
+            list((1, 2, drafts), 1, &[]),
+            list((1, 1, published), 1, &[]),
+            list(own, 2, &[]),
+            list(own, 1, &[None]),
+            list(own, 1, &[Some((2, 1, drafts))]),
+            list(own, 1, &[Some((3, 1, drafts))]),
+            list(own, 1, &[Some((2, 2, drafts))]),
+            list(own, 1, &[Some((2, 1, published))]),
+            list(own, 1, &[Some((2, 1, drafts)), Some((3, 1, drafts))]),
+            list(own, 1, &[None, Some((3, 1, drafts))]),
+            list(own, 1, &[]).steered(Some(1), None),
+            list(own, 1, &[]).steered(Some(2), None),
+            list(own, 1, &[]).steered(None, Some(1)),
+        ];
+        for (position, version) in versions.iter().enumerate() {
+            assert!(!versions[..position].contains(version), "{position}");
+        }
+        assert_ne!(AnswerVersion::of_list(1, versions[0]), AnswerVersion::of_list(2, versions[0]));
     }
 }
