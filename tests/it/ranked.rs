@@ -85,7 +85,8 @@ fn a_ranked_list_and_its_tag_change_with_drafts() {
         (reply.status, reply.header("etag").unwrap().to_owned())
     };
     let ranked = format!("{LIST}?q=disk+kernel+&typos=false");
-    for (word, drafts, first) in [("disk", 8, "kernels"), ("kernel", 40, "disks")] {
+    // The drafts of the first round leave the order as it is, those of the second one turn it.
+    for (word, drafts, first, status) in [("disk", 8, "kernels", 304), ("kernel", 40, "disks", 200)] {
         titles(&viewer, &query);
         let (tag, tag_of_list) = (ask(&ranked, "\"x\"").1, ask(LIST, "\"x\"").1);
         // The other word becomes the rarer one.
@@ -94,7 +95,7 @@ fn a_ranked_list_and_its_tag_change_with_drafts() {
             server.post(LIST, &json!({ "attributes": attributes })).expect(201);
         }
         assert_eq!(titles(&viewer, &query)[0], first);
-        assert_eq!((ask(&ranked, &tag).0, ask(LIST, &tag_of_list).0), (200, 304));
+        assert_eq!((ask(&ranked, &tag).0, ask(LIST, &tag_of_list).0), (status, 304));
     }
 }
 

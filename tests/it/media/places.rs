@@ -1,4 +1,4 @@
-//! Places of files (`API.md` 4.14, 4.25.7): a check of the folder, backups, and moving to a bucket.
+//! Places of files (`API.md` 4.14, 4.27.7): a check of the folder, backups, and moving to a bucket.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
