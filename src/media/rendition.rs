@@ -1,4 +1,4 @@
-//! What a client can ask for: a picture in another size or format.
+//! Requests for a picture in another size or format.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

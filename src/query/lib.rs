@@ -370,7 +370,7 @@ struct ScopedQuery<'a> {
     fallback: Option<u16>,
     /// The text query of `q`.
     words: Option<Arc<TextQuery>>,
-    /// What the rules of ranked search change.
+    /// Changes of a list by the rules of ranked search.
     changes: Changes,
     scope: Scope<'a>,
 }

@@ -31,7 +31,7 @@ pub struct Rule {
     hidden: Vec<u128>,
 }
 
-/// What steers the ranked searches of one blueprint at one moment.
+/// Synonyms and rules for the ranked searches of one blueprint at one moment.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Steering {
     /// The synonyms; `None` for none.
@@ -40,7 +40,7 @@ pub struct Steering {
     pub rules: Vec<Arc<Rule>>,
 }
 
-/// What the rules that hold for a request change.
+/// Changes of a list by the rules that hold for a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Changes {
     /// The ids of the rules.

@@ -1,4 +1,4 @@
-//! What steers ranked search: all synonyms and rules, as the state has them (`API.md` 4.25). Must not know how they were written.
+//! Steering of ranked search: all synonyms and rules, as the state has them (`API.md` 4.25). Must not know how they were written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

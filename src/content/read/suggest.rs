@@ -11,7 +11,7 @@ use crate::read::explain::Explanation;
 use crate::read::resolve::stopped;
 use crate::read::view::{View, ViewSearch};
 
-/// What one blueprint suggests.
+/// Suggestions of one blueprint.
 #[derive(Debug, Default)]
 pub struct Suggestions {
     /// Words that begin as the last one, each with the number of resources that have it and the words before.

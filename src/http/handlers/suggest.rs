@@ -27,7 +27,7 @@ const DEFAULT: usize = 10;
 /// The titles of a blueprint, each with the id of its resource, the best first.
 type Titles = Vec<(ResourceId, String)>;
 
-/// What all blueprints suggest.
+/// Suggestions of all blueprints.
 #[derive(Default)]
 struct Found {
     words: HashMap<String, u64>,

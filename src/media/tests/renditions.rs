@@ -79,7 +79,7 @@ async fn sizes_follow_the_fit_and_nothing_is_enlarged() {
             let wanted = wanted(width, height, fit, format);
             match renditions.get(&source, &wanted).await.unwrap() {
                 Rendition::Made(made) => assert_eq!(decode(&made).dimensions(), expected, "{wanted:?}"),
-                // The same size and format as the source, which is smaller.
+                // The source has this size and format, and is smaller.
                 Rendition::Original => assert_eq!((expected, format), ((400, 200), Format::Png), "{wanted:?}"),
             }
         }

@@ -215,7 +215,7 @@ fn the_tag_of_a_page_stays_through_writes_that_leave_the_page_as_it_is() {
     let tag = || server.get(&ones).expect(200).header("etag").unwrap().to_owned();
     let before = tag();
     let is_known = |tag: &str| server.raw("GET", &ones, &[("if-none-match", tag)], b"").status == 304;
-    // What the filter leaves out, and what is on another page.
+    // A change that the filter leaves out, and one on another page.
     patch(&ids[2], 6);
     assert!(is_known(&before));
     patch(&ids[1], 1);

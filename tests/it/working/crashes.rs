@@ -173,7 +173,7 @@ const POINTS_OF_SWEEP: [&str; 2] = ["log::sync", "apply::stored"];
 /// The transactions that are let through before the process ends.
 const STEPS_BEFORE: [usize; 3] = [0, 2, 6];
 
-/// What the store holds of the histories of `notes`, and of the blueprint that was deleted.
+/// Counts keys of the store: of the histories of `notes`, and of the blueprint that was deleted.
 fn left_to_sweep(folder: &Path) -> [usize; 4] {
     let store = Store::open(&folder.join("store"), &StoreOptions::default()).unwrap();
     [Prefix::Revisions(1), Prefix::FormerCopies(1), Prefix::Resources(2), Prefix::Copies(2)]

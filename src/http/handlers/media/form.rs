@@ -24,7 +24,7 @@ use crate::transport::connection::Connection;
 /// The bytes that may be received and not processed yet. The parser of the form keeps what it receives until it finds the end of
 /// a part's head, so this bounds its memory.
 const WAITING_BYTES: usize = 256 << 10;
-/// How often the parser may ask for more at that bound before it is clear that it makes no progress.
+/// The times that the parser may ask for more at that bound before it is clear that it makes no progress.
 const PATIENCE: usize = 32;
 /// The memory of an upload that is under way.
 const UPLOAD_BYTES: usize = 2 << 20;
