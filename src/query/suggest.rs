@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_index::{self as index, ColumnId, Expansion, TextField, TextQuery, Words, last_word};
-use bindery_model::blueprint::Blueprint;
+use bindery_model::blueprint::{Blueprint, Field, FieldType};
 use bindery_model::error::Error;
 
 use super::filter::{Filter, copies_of};
@@ -63,7 +63,9 @@ impl SuggestParams {
         };
         let last = last_word(q);
         let head = last.as_ref().map_or("", |last| &q[..last.at]);
-        let title = blueprint.record_title.as_ref().and_then(|slug| blueprint.field(slug));
+        let named = blueprint.record_title.as_ref().and_then(|slug| blueprint.field(slug));
+        let is_text = |field: &&Field| matches!(field.field_type, FieldType::Text);
+        let title = named.or_else(|| blueprint.fields.iter().find(is_text));
         let title = title.filter(|field| projection::has_prose(field)).map(projection::column_of);
         let titles = title.map(|column| (of_words(q, vec![field((column, 1.0))]), column));
         Ok(SuggestParams {
