@@ -19,21 +19,40 @@ use crate::request::head::{Path, takes_no_parameters};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// The content of a file, as the binary has it.
+#[derive(Clone, Copy)]
+enum Content {
+    Plain(&'static [u8]),
+    /// Packed with zstd, which keeps the binary small.
+    Packed(&'static [u8]),
+}
+
 /// Name, type and content of each file.
-const FILES: [(&str, &str, &[u8]); 5] = [
-    ("index.html", "text/html; charset=utf-8", include_bytes!("docs/index.html")),
-    ("start.js", "text/javascript; charset=utf-8", include_bytes!("docs/start.js")),
-    ("swagger-ui-bundle.js", "text/javascript; charset=utf-8", include_bytes!("docs/swagger-ui-bundle.js")),
-    ("swagger-ui.css", "text/css; charset=utf-8", include_bytes!("docs/swagger-ui.css")),
+const FILES: [(&str, &str, Content); 5] = [
+    ("index.html", "text/html; charset=utf-8", Content::Plain(include_bytes!("docs/index.html"))),
+    ("start.js", "text/javascript; charset=utf-8", Content::Plain(include_bytes!("docs/start.js"))),
+    (
+        "swagger-ui-bundle.js",
+        "text/javascript; charset=utf-8",
+        Content::Packed(include_bytes!("docs/swagger-ui-bundle.js.zst")),
+    ),
+    ("swagger-ui.css", "text/css; charset=utf-8", Content::Packed(include_bytes!("docs/swagger-ui.css.zst"))),
     // Used by the page at `/`.
-    ("welcome.css", "text/css; charset=utf-8", include_bytes!("docs/welcome.css")),
+    ("welcome.css", "text/css; charset=utf-8", Content::Plain(include_bytes!("docs/welcome.css"))),
 ];
 
-/// The entity tag of each file.
-static TAGS: LazyLock<[HeaderValue; 5]> = LazyLock::new(|| {
+/// The content of each file, unpacked when the first one is asked for, and its entity tag.
+static UNPACKED: LazyLock<[(Bytes, HeaderValue); 5]> = LazyLock::new(|| {
     FILES.map(|(_, _, content)| {
-        let hash = blake3::hash(content).to_hex();
-        HeaderValue::from_str(&format!("\"{}\"", &hash[..32])).expect("a hash is visible ASCII")
+        let content = match content {
+            Content::Plain(content) => Bytes::from_static(content),
+            Content::Packed(packed) => {
+                zstd::decode_all(packed).expect("the binary has the file as it was packed").into()
+            }
+        };
+        let hash = blake3::hash(&content).to_hex();
+        let tag = HeaderValue::from_str(&format!("\"{}\"", &hash[..32])).expect("a hash is visible ASCII");
+        (content, tag)
     })
 });
 
@@ -51,8 +70,8 @@ pub(crate) async fn asset(Path(name): Path<String>, RawQuery(query): RawQuery, h
 }
 
 fn file(request: &HeaderMap, position: usize) -> Response {
-    let (_, media_type, content) = FILES[position];
-    let tag = TAGS[position].clone();
+    let (_, media_type, _) = FILES[position];
+    let (content, tag) = UNPACKED[position].clone();
     let headers = [
         (CONTENT_TYPE, HeaderValue::from_static(media_type)),
         (CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
@@ -61,6 +80,6 @@ fn file(request: &HeaderMap, position: usize) -> Response {
     ];
     match is_unmodified(request, &tag) {
         true => (StatusCode::NOT_MODIFIED, headers).into_response(),
-        false => (StatusCode::OK, headers, Bytes::from_static(content)).into_response(),
+        false => (StatusCode::OK, headers, content).into_response(),
     }
 }
