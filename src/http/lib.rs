@@ -24,6 +24,7 @@ use axum::response::IntoResponse;
 use axum::routing::{delete, get, patch, post, put};
 
 use self::error::Answer;
+use self::handlers::steering::{Rules, Synonyms};
 use self::handlers::{
     administration as admin, backup, bulk, changes, dashboard, docs, history, import, media as files, openapi,
     resources, scrape, search, sessions, status, steering, suggest, trash, views, webhooks,
@@ -74,14 +75,14 @@ fn routes() -> Vec<Route> {
     let webhook = get(webhooks::find).patch(webhooks::change).delete(webhooks::delete);
     let session = get(sessions::find).post(sessions::sign_in).delete(sessions::sign_out);
     let invitation = get(sessions::find_invitation).post(sessions::accept_invitation);
-    let synonyms = get(steering::synonyms::find)
-        .put(steering::synonyms::replace)
-        .patch(steering::synonyms::change)
-        .delete(steering::synonyms::delete);
-    let rules = get(steering::rules::find)
-        .put(steering::rules::replace)
-        .patch(steering::rules::change)
-        .delete(steering::rules::delete);
+    let synonyms = get(steering::find::<Synonyms>)
+        .put(steering::replace::<Synonyms>)
+        .patch(steering::change::<Synonyms>)
+        .delete(steering::delete::<Synonyms>);
+    let rules = get(steering::find::<Rules>)
+        .put(steering::replace::<Rules>)
+        .patch(steering::change::<Rules>)
+        .delete(steering::delete::<Rules>);
     let probe = [Method::GET, Method::HEAD];
     let mut routes = vec![
         Route::new("/v2/resources/{blueprint}", get(resources::list).post(resources::create)),
@@ -131,9 +132,9 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/views/{id}", patch(views::change).delete(views::delete)),
         Route::new("/v2/search", get(search::search)),
         Route::new("/v2/search/suggest", get(suggest::suggest)),
-        Route::new("/v2/search/synonyms", get(steering::synonyms::list).post(steering::synonyms::create)),
+        Route::new("/v2/search/synonyms", get(steering::list::<Synonyms>).post(steering::create::<Synonyms>)),
         Route::new("/v2/search/synonyms/{id}", synonyms),
-        Route::new("/v2/search/rules", get(steering::rules::list).post(steering::rules::create)),
+        Route::new("/v2/search/rules", get(steering::list::<Rules>).post(steering::create::<Rules>)),
         Route::new("/v2/search/rules/{id}", rules),
         Route::new("/v2/status", get(status::find)),
         Route::new("/v2/cluster", get(status::cluster)),

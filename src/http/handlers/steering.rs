@@ -11,103 +11,73 @@ use crate::request::head::{BaseUrl, Call};
 use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 
-async fn list(call: Call, kind: SteeringKind) -> Answer {
-    let all = call.app.content.list_steering(&call.access, kind)?;
+/// A kind of entries, for which the handlers are made.
+pub(crate) trait Entry {
+    /// The kind.
+    const KIND: SteeringKind;
+    /// The segment of the path.
+    const PATH: &'static str;
+}
+
+/// Synonyms.
+pub(crate) struct Synonyms;
+
+/// Rules.
+pub(crate) struct Rules;
+
+impl Entry for Synonyms {
+    const KIND: SteeringKind = SteeringKind::Synonym;
+    const PATH: &'static str = "synonyms";
+}
+
+impl Entry for Rules {
+    const KIND: SteeringKind = SteeringKind::Rule;
+    const PATH: &'static str = "rules";
+}
+
+pub(crate) async fn list<E: Entry>(call: Call) -> Answer {
+    let all = call.app.content.list_steering(&call.access, E::KIND)?;
     call.takes_no_parameters()?;
     Ok(data_value(StatusCode::OK, all.into()))
 }
 
-async fn find(call: Call<String>, kind: SteeringKind) -> Answer {
+pub(crate) async fn find<E: Entry>(call: Call<String>) -> Answer {
     call.access.require(&[Ability::Manage])?;
     // Checked before the entry is looked up (`API.md` 1.7).
     call.takes_no_parameters()?;
-    Ok(data_value(StatusCode::OK, call.app.content.find_steering(&call.access, kind, &call.path)?))
+    Ok(data_value(StatusCode::OK, call.app.content.find_steering(&call.access, E::KIND, &call.path)?))
 }
 
-async fn create(call: Call, base: String, request: Post, kind: SteeringKind, path: &'static str) -> Answer {
+pub(crate) async fn create<E: Entry>(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
     let render = move |shown: &Value| {
-        let location = format!("{base}/v2/search/{path}/{}", shown["id"].as_str().unwrap_or_default());
+        let location = format!("{base}/v2/search/{}/{}", E::PATH, shown["id"].as_str().unwrap_or_default());
         RenderedResponse::new(StatusCode::CREATED, json!({ "data": shown }).to_string())
             .with(header::LOCATION, &location)
     };
     let create = async |body: JsonBody, idempotent| {
         let body = body.read(call.max_body_bytes()).await?;
-        Ok(call.app.content.create_steering(&call.access, kind, &body, idempotent).await?)
+        Ok(call.app.content.create_steering(&call.access, E::KIND, &body, idempotent).await?)
     };
     request.answer(&call, Ability::Manage, render, create).await
 }
 
-async fn change(call: Call<String>, body: JsonBody, kind: SteeringKind, is_whole: bool) -> Answer {
+pub(crate) async fn replace<E: Entry>(call: Call<String>, body: JsonBody) -> Answer {
+    write::<E>(call, body, true).await
+}
+
+pub(crate) async fn change<E: Entry>(call: Call<String>, body: JsonBody) -> Answer {
+    write::<E>(call, body, false).await
+}
+
+async fn write<E: Entry>(call: Call<String>, body: JsonBody, is_whole: bool) -> Answer {
     // A missing entry is reported before an error in the body (`API.md` 1.7).
-    call.app.content.find_steering(&call.access, kind, &call.path)?;
+    call.app.content.find_steering(&call.access, E::KIND, &call.path)?;
     let body = body.read(call.max_body_bytes()).await?;
-    let changed = call.app.content.change_steering(&call.access, kind, &call.path, &body, is_whole).await?;
+    let changed = call.app.content.change_steering(&call.access, E::KIND, &call.path, &body, is_whole).await?;
     Ok(data_value(StatusCode::OK, changed))
 }
 
-async fn delete(call: Call<String>, kind: SteeringKind) -> Answer {
-    call.app.content.delete_steering(&call.access, kind, &call.path).await?;
+pub(crate) async fn delete<E: Entry>(call: Call<String>) -> Answer {
+    call.app.content.delete_steering(&call.access, E::KIND, &call.path).await?;
     Ok(no_content())
-}
-
-/// Synonyms.
-pub(crate) mod synonyms {
-    use super::{Answer, BaseUrl, Call, JsonBody, Post, SteeringKind};
-
-    const KIND: SteeringKind = SteeringKind::Synonym;
-
-    pub(crate) async fn list(call: Call) -> Answer {
-        super::list(call, KIND).await
-    }
-
-    pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-        super::create(call, base, request, KIND, "synonyms").await
-    }
-
-    pub(crate) async fn find(call: Call<String>) -> Answer {
-        super::find(call, KIND).await
-    }
-
-    pub(crate) async fn replace(call: Call<String>, body: JsonBody) -> Answer {
-        super::change(call, body, KIND, true).await
-    }
-
-    pub(crate) async fn change(call: Call<String>, body: JsonBody) -> Answer {
-        super::change(call, body, KIND, false).await
-    }
-
-    pub(crate) async fn delete(call: Call<String>) -> Answer {
-        super::delete(call, KIND).await
-    }
-}
-
-/// Rules.
-pub(crate) mod rules {
-    use super::{Answer, BaseUrl, Call, JsonBody, Post, SteeringKind};
-
-    const KIND: SteeringKind = SteeringKind::Rule;
-
-    pub(crate) async fn list(call: Call) -> Answer {
-        super::list(call, KIND).await
-    }
-
-    pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-        super::create(call, base, request, KIND, "rules").await
-    }
-
-    pub(crate) async fn find(call: Call<String>) -> Answer {
-        super::find(call, KIND).await
-    }
-
-    pub(crate) async fn replace(call: Call<String>, body: JsonBody) -> Answer {
-        super::change(call, body, KIND, true).await
-    }
-
-    pub(crate) async fn change(call: Call<String>, body: JsonBody) -> Answer {
-        super::change(call, body, KIND, false).await
-    }
-
-    pub(crate) async fn delete(call: Call<String>) -> Answer {
-        super::delete(call, KIND).await
-    }
 }
