@@ -219,6 +219,7 @@ impl Index {
         let mut writer = inner.lock_writer_with_room();
         let frozen_before = writer.frozen.len();
         let changed = writer.apply(ops);
+        let changes = changed.len();
         if cached_results == CachedResults::MayChange {
             inner.context.record_change(writer.version.number, changed);
         }
@@ -227,7 +228,7 @@ impl Index {
             wake();
         }
         drop(writer);
-        drop(before);
+        drop(inner.context.recent.keep(before, changes));
     }
 
     /// Returns the current version, which can be read as long as the snapshot is held.
@@ -312,7 +313,7 @@ impl Index {
         drop(writer);
         self.inner.room.notify_all();
         // After the lock is released: these may be the last references to runs, with much memory to free.
-        drop((before, version, written));
+        drop((before, version, written, self.inner.context.recent.forget()));
         true
     }
 

@@ -70,6 +70,22 @@ impl Filter {
         }
     }
 
+    /// Returns roughly how many bytes it takes. What other searches found is shared, and not counted.
+    pub fn bytes(&self) -> usize {
+        let inner = match self {
+            Filter::And(filters) | Filter::Or(filters) => filters.iter().map(Filter::bytes).sum(),
+            Filter::Not(filter) => filter.bytes(),
+            Filter::Ids(ids) => size_of_val(&ids[..]),
+            Filter::Column(_, predicate) => match predicate {
+                Predicate::Equals(text) | Predicate::Substring(_, text) | Predicate::Has(text) => text.len(),
+                Predicate::AnyId(ids) => ids.listed() * size_of::<u128>(),
+                Predicate::Null | Predicate::Number(_) | Predicate::Text(_) | Predicate::Instant(_) => 0,
+            },
+            _ => 0,
+        };
+        size_of::<Filter>() + inner
+    }
+
     /// Replaces the text query in the filter by `found`, its matches.
     pub(crate) fn with_found(&self, query: &Arc<TextQuery>, found: &MatchSet) -> Filter {
         match self {

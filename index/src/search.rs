@@ -4,6 +4,7 @@
 pub use aggregates::Aggregates;
 pub(crate) use context::SearchContext;
 pub use coverage::WordsFound;
+pub use kept_page::{KeptPage, PageDependence};
 pub(crate) use query_cache::{Caches, QueryCache};
 pub use relevance::Rank;
 pub use result_set::ResultSet;
@@ -22,6 +23,7 @@ mod documents;
 mod estimate;
 mod evaluate;
 mod facet;
+mod kept_page;
 mod key_column;
 mod matches;
 mod meant;

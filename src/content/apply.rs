@@ -165,7 +165,8 @@ impl Applier {
         }
         self.apply_resources(next, &effects, prepared)?;
         for &(blueprint, is_public, version) in &effects.list_versions {
-            next.state.change_lists(blueprint, is_public, version);
+            let is_written = effects.resources.iter().any(|(written, ..)| *written == blueprint);
+            next.state.change_lists(blueprint, is_public, version, is_written);
         }
         for &(blueprint, version) in &effects.working_versions {
             next.state.change_working_lists(blueprint, version);

@@ -95,6 +95,7 @@ pub use read::everywhere::{BlueprintMatches, RankedMatch, in_common_order};
 pub use read::explain::Explanation;
 pub use read::export::{Export, spreadsheet_cell};
 pub use read::history::{HistoryPage, RevisionAnswer, RevisionEntry};
+pub use read::kept_list::KeptList;
 pub use read::list::{ListPage, ListRequest, PagePosition};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;

@@ -12,6 +12,7 @@ pub(crate) mod export;
 mod gather;
 mod highlight;
 pub(crate) mod history;
+pub(crate) mod kept_list;
 pub(crate) mod list;
 pub(crate) mod neighbors;
 pub(crate) mod referrers;

@@ -1,5 +1,6 @@
 #![allow(clippy::unwrap_used)]
 
+mod kept_lists;
 mod memory_log;
 mod random;
 mod two_contents;

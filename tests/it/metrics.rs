@@ -127,3 +127,32 @@ fn assert_checked(kind: &str, text: &str) {
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
+
+/// A kept list is answered again, with its tag, after writes that do not show in it.
+#[test]
+fn a_kept_list_outlives_writes_that_do_not_show_in_it() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let list = "/v2/resources/notes?filter[title][startswith]=a&sort=title&per_page=2";
+    let titles = ["a", "ab", "abc", "abcd", "b"];
+    let ids: Vec<String> = titles.iter().map(|title| server.create("notes", json!({ "title": title }))).collect();
+    let outlived = || values(&server.get("/metrics").expect(200).text)["bindery_kept_answers_outlived_total"];
+    let mut before = server.get(list).expect(200);
+    for (write, id, body, is_same) in [
+        ("one that does not match", &ids[4], json!({ "attributes": { "title": "bc" } }), true),
+        ("a match behind the page", &ids[3], json!({ "attributes": { "title": "abcdef" } }), true),
+        ("a match that leaves", &ids[3], json!({ "attributes": { "title": "c" } }), false),
+        ("one that comes", &ids[4], json!({ "attributes": { "title": "az" } }), false),
+        ("one of the page", &ids[0], json!({ "published_at": "2026-01-01" }), false),
+        ("a match that comes onto the page", &ids[2], json!({ "attributes": { "title": "aa" } }), false),
+        ("a match behind the page", &ids[4], json!({ "attributes": { "title": "ax" } }), true),
+    ] {
+        let counted = outlived();
+        server.patch(&format!("/v2/resources/notes/{id}"), &body).expect(200);
+        let tag = before.header("etag").unwrap().to_owned();
+        let answer = server.get(list).expect(200);
+        assert_eq!(outlived() - counted, if is_same { 1.0 } else { 0.0 }, "{write}");
+        assert_eq!((answer.header("etag") == Some(&tag), answer.text == before.text), (is_same, is_same), "{write}");
+        before = answer;
+    }
+}

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
+use super::kept_page::RecentVersions;
 use super::query_cache::QueryCache;
 use crate::options::Options;
 use crate::schema::VariantNumber;
@@ -19,6 +20,8 @@ pub(crate) struct SearchContext {
     /// Shared with the writer.
     pub(crate) slots: Arc<SlotMap>,
     pub(crate) cache: QueryCache,
+    /// Versions that pages can be compared with.
+    pub(crate) recent: RecentVersions,
     working: Mutex<WorkingContexts>,
     /// The tables from which the next version with working copies is made.
     pub(crate) working_base: Mutex<Option<WorkingBase>>,
@@ -40,7 +43,8 @@ impl SearchContext {
 
     fn of(version: u64, slots: Arc<SlotMap>, cache: QueryCache, options: Options) -> SearchContext {
         let working = Mutex::new(WorkingContexts { recorded: version, by_variant: BTreeMap::new() });
-        SearchContext { options, slots, cache, working, working_base: Mutex::default() }
+        let recent = RecentVersions::default();
+        SearchContext { options, slots, cache, recent, working, working_base: Mutex::default() }
     }
 
     /// Returns the context of searches that read the working copies of a variant.

@@ -123,6 +123,25 @@ impl<'a> Evaluator<'a> {
         }
     }
 
+    /// Prepares a filter for tests of single slots, which use neither the cache nor what other searches found. `None` if it has
+    /// words, or if it names what a search of another version found.
+    pub(super) fn testable(&self, filter: &Filter) -> Option<Node> {
+        fn without_words(node: Node<&TextQuery>) -> Option<Node> {
+            let all = |nodes: Vec<Node<_>>| nodes.into_iter().map(without_words).collect::<Option<Vec<Node>>>();
+            Some(match node {
+                Node::All => Node::All,
+                Node::Nothing => Node::Nothing,
+                Node::And(nodes) => Node::And(all(nodes)?),
+                Node::Or(nodes) => Node::Or(all(nodes)?),
+                Node::Not(node) => Node::Not(Box::new(without_words(*node)?)),
+                Node::Slots(slots) => Node::Slots(slots),
+                Node::Primitive(primitive) => Node::Primitive(primitive),
+                Node::Found(_) | Node::Words(_) => return None,
+            })
+        }
+        without_words(self.prepare(filter))
+    }
+
     /// Returns a node for a test. `write` appends the test's operands to its cache key.
     fn primitive<W>(&self, test: Test, write: impl FnOnce(&mut Vec<u8>)) -> Node<W> {
         let mut key = self.context.cache.new_key();
@@ -300,7 +319,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Tests whether the node holds for a live slot.
-    fn holds(&self, node: &Node, slot: u32) -> Result<bool, Error> {
+    pub(super) fn holds(&self, node: &Node, slot: u32) -> Result<bool, Error> {
         Ok(match node {
             Node::All => true,
             Node::Nothing => false,

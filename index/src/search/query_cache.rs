@@ -237,11 +237,16 @@ impl QueryCache {
         None
     }
 
+    /// Returns the slots in which two versions may differ, ascending; `None` if they are unknown.
+    pub(super) fn changed(&self, one: u64, other: u64) -> Option<Vec<u32>> {
+        self.changed.lock().between(one, other)
+    }
+
     fn looked_up<T>(&self, computed_for: u64, result: Arc<T>, version: u64) -> Option<CacheHit<T>> {
         if computed_for == version {
             return Some(CacheHit::Current(result));
         }
-        let changed = self.changed.lock().between(computed_for, version)?;
+        let changed = self.changed(computed_for, version)?;
         Some(CacheHit::Outdated { result, changed })
     }
 }

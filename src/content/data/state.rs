@@ -79,6 +79,8 @@ pub(crate) struct ListVersions {
     pub(crate) public: u64,
     /// Changed by what only readers of working copies see.
     pub(crate) working: u64,
+    /// The last of them since the start that wrote no resource: publications became due.
+    pub(crate) without_writes: u64,
 }
 
 impl State {
@@ -147,11 +149,17 @@ impl State {
         });
     }
 
-    /// Gives the lists of a blueprint a new version: those of readers without `preview`, or those of all others.
-    pub(crate) fn change_lists(&mut self, number: u32, is_public: bool, version: u64) {
-        self.edit(number, |collection| match is_public {
-            true => collection.versions.public = version,
-            false => collection.versions.all = version,
+    /// Gives the lists of a blueprint a new version: those of readers without `preview`, or those of all others. `is_written` if
+    /// its resources were written.
+    pub(crate) fn change_lists(&mut self, number: u32, is_public: bool, version: u64, is_written: bool) {
+        self.edit(number, |collection| {
+            match is_public {
+                true => collection.versions.public = version,
+                false => collection.versions.all = version,
+            }
+            if !is_written {
+                collection.versions.without_writes = version;
+            }
         });
     }
 

@@ -118,6 +118,15 @@ impl AnswerVersion {
         AnswerVersion { epoch, answered: AnsweredVersion::Resource(version, hash_of(related)) }
     }
 
+    /// Returns whether both are versions of one list, between which only resources of its own blueprint were written.
+    pub(crate) fn differs_by_writes(self, other: AnswerVersion) -> bool {
+        let (AnsweredVersion::List(one), AnsweredVersion::List(two)) = (self.answered, other.answered) else {
+            return false;
+        };
+        let unwritten = |list: ListVersion| ListVersion { own: SeenVersion { changed: 0, ..list.own }, ..list };
+        self.epoch == other.epoch && unwritten(one) == unwritten(two)
+    }
+
     /// Returns the version of a list in this epoch.
     pub(crate) fn of_list(epoch: u64, version: ListVersion) -> AnswerVersion {
         AnswerVersion { epoch, answered: AnsweredVersion::List(version) }

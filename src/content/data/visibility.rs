@@ -70,6 +70,22 @@ impl Visibility {
         }
     }
 
+    /// Returns a filter that was restricted to the visible resources, restricted to what another visibility shows. `None` if it
+    /// was not restricted.
+    pub(crate) fn exchange(self, other: Visibility, restricted: &Filter) -> Option<Filter> {
+        let seen = self.filter();
+        match restricted {
+            filter if *filter == seen => Some(other.filter()),
+            Filter::And(filters) => match &filters[..] {
+                [first, rest @ ..] if *first == seen => {
+                    Some(Filter::And([other.filter()].into_iter().chain(rest.iter().cloned()).collect()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Restricts a filter to the visible resources.
     pub(crate) fn restrict(self, filter: Filter) -> Filter {
         match (self.filter(), filter) {

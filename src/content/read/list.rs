@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_index::{Hits, MatchSet, Position};
+use bindery_index::{Hits, KeptPage, MatchSet, PageDependence, Position};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use bindery_query::{ListParams, Page, Query, RawParams};
@@ -16,9 +16,10 @@ use crate::read::aggregate::aggregate;
 use crate::read::cursor::CursorKey;
 use crate::read::expand::IncludedResources;
 use crate::read::explain::Explanation;
+use crate::read::kept_list::KeptList;
 use crate::read::resolve::{Resolver, Result as SearchResult};
 use crate::read::resource::Presentation;
-use crate::read::view::{View, ViewSearch};
+use crate::read::view::{IndexQuery, View, ViewSearch};
 
 /// A page of a list.
 #[derive(Debug)]
@@ -37,6 +38,8 @@ pub struct ListPage {
     pub meta: Map<String, Value>,
     /// The explanation of the search, if it was asked for.
     pub explained: Option<Explanation>,
+    /// Decides whether the page is the same after writes; `None` if that cannot be decided.
+    pub kept: Option<KeptList>,
 }
 
 /// The position of a page in its list.
@@ -60,6 +63,8 @@ struct FoundPage {
     next: Option<String>,
     included: Option<String>,
     aggregates: Map<String, Value>,
+    /// The page and the query that found it, unless it is another one after every write.
+    kept: Option<(KeptPage, IndexQuery)>,
 }
 
 /// A list request with valid parameters and a verified cursor.
@@ -101,6 +106,20 @@ impl ListRequest {
         &self.params
     }
 
+    /// Returns what an answer depends on beside its page; `None` if every write may change it.
+    fn dependence(&self) -> Option<PageDependence> {
+        let ListParams { aggregation, .. } = &self.params;
+        // A facet with a filter of its own counts resources that the list does not have.
+        if self.is_ranked() || aggregation.facets.iter().any(|facet| facet.filter.is_some()) {
+            return None;
+        }
+        Some(match &self.start {
+            _ if !aggregation.is_empty() => PageDependence::Matches,
+            PageStart::Walk { behind: Some(_), .. } => PageDependence::Beginning,
+            PageStart::Walk { behind: None, .. } | PageStart::Numbered => PageDependence::Page,
+        })
+    }
+
     /// Returns whether the list is ordered by relevance.
     pub fn is_ranked(&self) -> bool {
         self.params.is_ranked()
@@ -129,9 +148,10 @@ impl View {
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let request = self.list_request(raw_query)?;
         let (query, documents) = (&request.params.query, &self.documents);
-        let found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
+        let mut found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
         let objects = self.objects_here(&found.hits.hits, self.presentation(&request.params))?;
-        Ok(list_page(&request.params, found, objects, None))
+        let kept = found.kept.take().and_then(|page| self.keep_list(page));
+        Ok(ListPage { kept, ..list_page(&request.params, found, objects, None) })
     }
 
     /// Returns a page of the list, searched for within the time that a request may take.
@@ -147,12 +167,13 @@ impl View {
         let documents = self.documents.clone();
         let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find(searching, request, &documents);
         let plan = self.plan(request, offset, &params.aggregation, *is_explained);
-        let (found, explained) = self.search(plan, search).await?;
+        let (mut found, explained) = self.search(plan, search).await?;
         let started = Instant::now();
         let objects = self.objects(&found.hits.hits, self.presentation(params)).await?;
         let took = started.elapsed();
         let explained = explained.map(|how| how.with_documents(&self.collection, found.hits.hits.len(), took));
-        Ok(list_page(params, found, objects, explained))
+        let kept = found.kept.take().and_then(|page| self.keep_list(page));
+        Ok(ListPage { kept, ..list_page(params, found, objects, explained) })
     }
 
     /// Reads the query string of a list.
@@ -193,7 +214,7 @@ impl View {
 
 /// Returns the page of these resource objects, which are separated by commas.
 fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explanation>) -> ListPage {
-    let FoundPage { hits, next, included, aggregates: mut meta } = found;
+    let FoundPage { hits, next, included, aggregates: mut meta, .. } = found;
     if let Some(words) = &hits.words {
         meta.insert("matched_all".to_owned(), words.matched_all.into());
         meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
@@ -207,7 +228,7 @@ fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: 
     resources.insert(0, '[');
     resources.push(']');
     let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
-    ListPage { resources, ids, included, place, total: hits.total, meta, explained }
+    ListPage { resources, ids, included, place, total: hits.total, meta, explained, kept: None }
 }
 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
@@ -243,7 +264,8 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
         true => None,
         false => Some(resolver.step("expand", "expand", include, |included| included.len())?.finish()),
     };
-    Ok(FoundPage { hits, next, included, aggregates })
+    let kept = request.dependence().map(|on| (collection.snapshot.keep_page(&hits.hits, on), searching.query.clone()));
+    Ok(FoundPage { hits, next, included, aggregates, kept })
 }
 
 /// Returns a page of a walk, and the cursor of the next one.

@@ -144,7 +144,7 @@ fn load_list_versions(store: &Store, blueprint: u32) -> Result<ListVersions, Sta
     };
     let working = store.get(&Key::WorkingVersion(blueprint)).map_err(StartError::content)?;
     let working = working.map(|bytes| decode_list_version(&bytes)).transpose().map_err(StartError::content)?;
-    Ok(ListVersions { all: load(false)?, public: load(true)?, working: working.unwrap_or(0) })
+    Ok(ListVersions { all: load(false)?, public: load(true)?, working: working.unwrap_or(0), without_writes: 0 })
 }
 
 fn load_accounts(store: &Store) -> Result<Accounts, StartError> {

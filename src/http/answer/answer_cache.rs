@@ -3,9 +3,10 @@
 //!
 //! An answer is kept under everything that its request asks for ([`RequestKey`]), and is valid for one version
 //! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints these are, and whether
-//! drafts count in its order, is kept with the answer, since it is known only once the request's parameters were read. So nothing has to be told to this
-//! cache: after a write, requests arrive with another version, and the answer of the old one is replaced. Requests that ask
-//! the same while the answer is being made wait for it.
+//! drafts count in its order, is kept with the answer, since it is known only once the request's parameters were read. So
+//! nothing has to be told to this cache: after a write, requests arrive with another version. Then the answer stays if the
+//! writes since do not show in it (`content::KeptList`), and otherwise another one replaces it. Requests that ask the same while
+//! the answer is being made wait for it.
 //!
 //! The cache is bounded in bytes for all blueprints together. Answers that were not requested again are evicted first.
 //! Must not know what an answer holds. Compressed forms have their own cache, see `encoding`.
@@ -21,7 +22,7 @@ use axum::http::header::HOST;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Uri};
 use axum::response::Response;
-use bindery_content::AnswerVersion;
+use bindery_content::{AnswerVersion, KeptList, View};
 use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
@@ -58,6 +59,8 @@ pub(crate) type Key = Vec<u8>;
 #[derive(Debug, Clone)]
 pub(crate) struct CachedAnswer {
     pub(crate) version: AnswerVersion,
+    /// Decides whether it outlives writes; `None` for an answer that does not.
+    pub(crate) kept: Option<KeptList>,
     /// The slugs of the other blueprints that its version is made from.
     pub(crate) depends_on: Arc<[String]>,
     /// True for a list by relevance, which has another version than other lists.
@@ -70,6 +73,15 @@ pub(crate) struct CachedAnswer {
     pub(crate) body: Bytes,
 }
 
+/// Whether a cached answer is that of a request.
+pub(crate) enum Validity {
+    /// It has the version of the request.
+    Valid,
+    /// It has another version, and is the same in this one.
+    Outlived(AnswerVersion, KeptList),
+    Outdated,
+}
+
 /// The cache of answers.
 pub(crate) struct AnswerCache {
     answers: Cache<Arc<[u8]>, CachedAnswer, Weight>,
@@ -78,6 +90,7 @@ pub(crate) struct AnswerCache {
     making: Mutex<HashMap<ExactKey, AnswerReceiver>>,
     hits: AtomicU64,
     misses: AtomicU64,
+    outlived: AtomicU64,
 }
 
 #[derive(Clone)]
@@ -85,7 +98,8 @@ struct Weight;
 
 impl Weighter<Arc<[u8]>, CachedAnswer> for Weight {
     fn weight(&self, key: &Arc<[u8]>, answer: &CachedAnswer) -> u64 {
-        (key.len() + answer.body.len()) as u64 + ENTRY_BYTES
+        let kept = answer.kept.as_ref().map_or(0, KeptList::bytes);
+        (key.len() + answer.body.len() + kept) as u64 + ENTRY_BYTES
     }
 }
 
@@ -149,6 +163,23 @@ impl RequestKey {
 }
 
 impl CachedAnswer {
+    /// Returns whether it has this version.
+    pub(crate) fn has_version(&self, version: AnswerVersion) -> Validity {
+        if self.version == version { Validity::Valid } else { Validity::Outdated }
+    }
+
+    /// Returns whether it is the list of this version of a view.
+    pub(crate) fn is_list_of(&self, view: &View) -> Validity {
+        let version = view.list_version(&self.depends_on, self.is_ranked);
+        match &self.kept {
+            Some(kept) if self.version != version => {
+                let kept = view.has_list(kept, self.version, version);
+                kept.map_or(Validity::Outdated, |kept| Validity::Outlived(version, kept))
+            }
+            _ => self.has_version(version),
+        }
+    }
+
     /// Returns the response; 304 if the client has the answer already.
     pub(crate) fn respond(self, is_known: bool) -> Response {
         let mut response = match is_known {
@@ -180,13 +211,14 @@ impl AnswerCache {
             making: Mutex::default(),
             hits: AtomicU64::new(0),
             misses: AtomicU64::new(0),
+            outlived: AtomicU64::new(0),
         }
     }
 
-    /// Returns the cached answer for `key` if it has the version that `version` returns for what it depends on.
-    pub(crate) fn get(&self, key: &[u8], version: impl FnOnce(&CachedAnswer) -> AnswerVersion) -> Option<CachedAnswer> {
+    /// Returns the cached answer for `key` if it is valid.
+    pub(crate) fn get(&self, key: &[u8], validity: impl FnOnce(&CachedAnswer) -> Validity) -> Option<CachedAnswer> {
         // A miss is not counted here: the request asks once more, to have the answer made.
-        let answer = self.kept(key, version)?;
+        let answer = self.kept(key, validity)?;
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(answer)
     }
@@ -194,6 +226,11 @@ impl AnswerCache {
     /// Returns the number of requests answered from the cache or by another request's answer, and of all others.
     pub(crate) fn uses(&self) -> (u64, u64) {
         (self.hits.load(Ordering::Relaxed), self.misses.load(Ordering::Relaxed))
+    }
+
+    /// Returns how often a cached answer stayed valid although its blueprint was written to.
+    pub(crate) fn outlived(&self) -> u64 {
+        self.outlived.load(Ordering::Relaxed)
     }
 
     /// Caches the answer for `key`, which was made because none was cached.
@@ -242,7 +279,7 @@ impl AnswerCache {
     fn next(&self, key: &[u8], version: AnswerVersion) -> NextAction<'_> {
         // An answer is cached before its turn ends. So under this lock it is cached or being made.
         let mut all = self.making.lock();
-        if let Some(answer) = self.kept(key, |_| version) {
+        if let Some(answer) = self.kept(key, |kept| kept.has_version(version)) {
             return NextAction::Use(answer);
         }
         let key = (Arc::from(key), version);
@@ -254,14 +291,22 @@ impl AnswerCache {
         NextAction::Make(Turn { cache: self, key, made })
     }
 
-    fn kept(&self, key: &[u8], version: impl FnOnce(&CachedAnswer) -> AnswerVersion) -> Option<CachedAnswer> {
+    fn kept(&self, key: &[u8], validity: impl FnOnce(&CachedAnswer) -> Validity) -> Option<CachedAnswer> {
         let answer = self.answers.get(key)?;
-        if answer.version == version(&answer) {
-            return Some(answer);
+        match validity(&answer) {
+            Validity::Valid => Some(answer),
+            Validity::Outlived(version, kept) => {
+                let answer = CachedAnswer { version, kept: Some(kept), ..answer };
+                self.outlived.fetch_add(1, Ordering::Relaxed);
+                self.answers.insert(Arc::from(key), answer.clone());
+                Some(answer)
+            }
+            Validity::Outdated => {
+                // Only a request that took its view before the last write could still ask for it.
+                self.answers.remove_if(key, |kept| kept.version == answer.version);
+                None
+            }
         }
-        // It is outdated: only a request that took its view before the last write could still ask for it.
-        self.answers.remove_if(key, |kept| kept.version == answer.version);
-        None
     }
 }
 

@@ -10,7 +10,7 @@ use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use bindery_access::Access;
 
-use crate::answer::answer_cache::RequestKey;
+use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::respond::is_unmodified;
 use crate::app::App;
 use crate::request::head::{AuthorizedAccess, authorize};
@@ -52,11 +52,12 @@ fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> 
     let answer = match id {
         None => {
             let key = asked.list(app.config.public_url.is_none(), view.sees_drafts());
-            app.answers.get(&key, |kept| view.list_version(&kept.depends_on, kept.is_ranked))?
+            app.answers.get(&key, |kept| kept.is_list_of(&view))?
         }
         Some(id) => {
             let resource = view.locate(id).ok()?;
-            app.answers.get(&asked.resource(), |kept| view.resource_version(&resource, &kept.depends_on))?
+            let version = |kept: &CachedAnswer| view.resource_version(&resource, &kept.depends_on);
+            app.answers.get(&asked.resource(), |kept| kept.has_version(version(kept)))?
         }
     };
     let is_known = is_unmodified(request.headers(), &answer.etag);

@@ -62,12 +62,13 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     let is_ranked = request.is_ranked();
     let version = view.list_version(&depends_on, is_ranked);
     let make = async || {
-        let list = view.list_in_time(&request).await?;
+        let mut list = view.list_in_time(&request).await?;
+        let kept = list.kept.take();
         let tags = call.app.config.cache_tags.then(|| list_tags(&view, &call.path, &depends_on, &list.ids)).flatten();
         // The tag stays while the page does, also through writes that make the version another one.
         let etag = etag(view.page_tag(&list, &base));
         let body = Bytes::from(list_body(list, None, &url, &call.query));
-        Ok(CachedAnswer { version, depends_on, is_ranked, etag, vary, tags, body })
+        Ok(CachedAnswer { version, kept, depends_on, is_ranked, etag, vary, tags, body })
     };
     let key = asked.list(follows_host, view.sees_drafts());
     let answer = call.app.answers.get_or_make(&key, version, make).await?;
@@ -132,7 +133,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
         return Ok(not_modified(etag, VARY_BY_TOKEN));
     }
     let key = asked.resource();
-    if let Some(answer) = call.app.answers.get(&key, |_| version).filter(|_| !view.is_working()) {
+    if let Some(answer) = call.app.answers.get(&key, |kept| kept.has_version(version)).filter(|_| !view.is_working()) {
         return Ok(answer.respond(false));
     }
     let data = view.read(&resource, &params).await?;
@@ -143,7 +144,8 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     let body = Bytes::from(body);
     let tags = || CacheTags::new(iter::once(id).chain(depends_on.iter().filter(|slug| view.knows(slug))));
     let tags = (call.app.config.cache_tags && !view.is_working()).then(tags).flatten();
-    let answer = CachedAnswer { version, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, tags, body };
+    let answer =
+        CachedAnswer { version, kept: None, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, tags, body };
     if !view.is_working() {
         call.app.answers.keep(&key, &answer);
     }

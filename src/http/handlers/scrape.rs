@@ -159,6 +159,7 @@ fn register_caches(registry: &mut Registry, app: &App) {
     let (hits, misses) = app.answers.uses();
     counter(registry, "kept_answers_hits", "Reads that were answered with a kept answer", hits);
     counter(registry, "kept_answers_misses", "Reads whose answer was made and could be kept", misses);
+    counter(registry, "kept_answers_outlived", "Kept lists that were the same after a write", app.answers.outlived());
     let documents = app.content.kept_document_bytes();
     gauge(registry, "kept_documents_bytes", "Size of the documents that are kept unpacked", documents);
     let (hits, misses) = app.content.kept_document_reads();

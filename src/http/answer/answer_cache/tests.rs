@@ -15,6 +15,7 @@ fn answer(number: u64, body: impl AsRef<[u8]>) -> CachedAnswer {
     let body = Bytes::copy_from_slice(body.as_ref());
     CachedAnswer {
         version: version(number),
+        kept: None,
         depends_on: Arc::default(),
         is_ranked: false,
         etag: HeaderValue::from_static("\"x\""),
@@ -33,12 +34,15 @@ fn an_answer_is_found_under_its_key_as_long_as_its_version_is_that_of_the_reques
     let cache = AnswerCache::default();
     cache.keep(b"a", &answer(1, b"one"));
     cache.keep(b"b", &answer(1, b"other"));
-    assert_eq!(body(cache.get(b"a", |_| version(1))).unwrap(), "one");
-    assert_eq!(body(cache.get(b"b", |_| version(1))).unwrap(), "other");
-    assert!(cache.get(b"c", |_| version(1)).is_none());
+    assert_eq!(body(cache.get(b"a", |kept| kept.has_version(version(1)))).unwrap(), "one");
+    assert_eq!(body(cache.get(b"b", |kept| kept.has_version(version(1)))).unwrap(), "other");
+    assert!(cache.get(b"c", |kept| kept.has_version(version(1))).is_none());
     cache.keep(b"a", &answer(2, b"two"));
-    assert_eq!(body(cache.get(b"a", |_| version(2))).unwrap(), "two");
-    assert!(cache.get(b"a", |_| version(1)).is_none(), "a later answer replaces the one before it");
+    assert_eq!(body(cache.get(b"a", |kept| kept.has_version(version(2)))).unwrap(), "two");
+    assert!(
+        cache.get(b"a", |kept| kept.has_version(version(1))).is_none(),
+        "a later answer replaces the one before it"
+    );
 }
 
 #[test]
@@ -48,13 +52,14 @@ fn what_is_kept_is_bounded_and_answers_that_are_used_stay() {
     let used = &keys[0];
     for key in &keys {
         cache.keep(key, &answer(1, [0; 1_000]));
-        assert!(cache.get(used, |_| version(1)).is_some(), "an answer that is in use stays");
+        assert!(cache.get(used, |kept| kept.has_version(version(1))).is_some(), "an answer that is in use stays");
     }
-    let kept = keys.iter().filter(|key| cache.get(key, |_| version(1)).is_some()).count();
+    let kept = keys.iter().filter(|key| cache.get(key, |kept| kept.has_version(version(1))).is_some()).count();
     assert!((PARTS * 90..=PARTS * 100).contains(&kept), "{kept}");
-    assert!(cache.get(&keys[3_999], |_| version(1)).is_some(), "the latest is kept");
+    assert!(cache.get(&keys[3_999], |kept| kept.has_version(version(1))).is_some(), "the latest is kept");
     let (answers, stored) = cache.size();
-    let of_kept = |key: &Key| Some(Weight.weight(&Arc::from(&key[..]), &cache.get(key, |_| version(1))?));
+    let of_kept =
+        |key: &Key| Some(Weight.weight(&Arc::from(&key[..]), &cache.get(key, |kept| kept.has_version(version(1)))?));
     let expected: u64 = keys.iter().filter_map(of_kept).sum();
     assert_eq!(answers, kept);
     assert_eq!(stored as u64, expected, "what leaves or is replaced is not counted any more");
@@ -65,7 +70,10 @@ fn an_answer_that_is_too_large_is_not_kept() {
     let cache = AnswerCache::default();
     cache.keep(b"a", &answer(1, vec![0; MAX_ANSWER_BYTES]));
     cache.keep(b"b", &answer(1, vec![0; MAX_ANSWER_BYTES + 1]));
-    assert!(cache.get(b"a", |_| version(1)).is_some() && cache.get(b"b", |_| version(1)).is_none());
+    assert!(
+        cache.get(b"a", |kept| kept.has_version(version(1))).is_some()
+            && cache.get(b"b", |kept| kept.has_version(version(1))).is_none()
+    );
 }
 
 /// Asks 20 times at once. Returns the number of times the answer was made. `make` gets the number of the call.
