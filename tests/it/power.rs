@@ -15,8 +15,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::failures::copy_folder;
 use crate::folders::run;
 use crate::support::{Reply, Server};
+use crate::working::crashes::{left_to_sweep, wait_until_swept};
 use disk::{Disk, Mounted, Programs};
 
 const WRITERS: u64 = 3;
@@ -56,6 +58,57 @@ fn two_hundred_cuts() {
     }
 }
 
+/// While revisions that are no longer kept are removed, the power is cut: every value, and every revision that is kept, is there,
+/// and the next start removes the rest.
+#[test]
+fn a_sweep_survives_power_cuts() {
+    const NOTES: u64 = 40;
+    const WRITES: u64 = 25;
+    let Some(programs) = programs("a_sweep_survives_power_cuts") else { return };
+    let disk = Disk::new(&programs, "ext4").unwrap();
+    let data = disk.path().join("data");
+    let mut server = Server::start_in(&data, &[]);
+    define(&server, 1_000);
+    let attributes = |value: u64| json!({ "value": value, "text": format!("text {value} ").repeat(200) });
+    let ids: Vec<String> = (0..NOTES).map(|_| server.create("notes", attributes(1))).collect();
+    for value in 2..=WRITES {
+        let update = |id: &String| json!({ "id": id, "attributes": attributes(value) });
+        let updates: Vec<Value> = ids.iter().map(update).collect();
+        server.patch("/v2/resources/notes/bulk", &json!({ "updates": updates })).expect(200);
+    }
+    let mut blueprint = server.get("/v2/blueprints/notes").expect(200).data();
+    blueprint["history"] = json!({ "keep": 4, "days": 365 });
+    server.put("/v2/blueprints/notes", &blueprint).expect(200);
+    server.kill_and_restart();
+    let known = Known { acknowledged: WRITES, sent: WRITES, ..Known::default() };
+    let ledger: Ledger = ids.into_iter().map(|id| (id, known.clone())).collect();
+    let images = tempfile::tempdir().unwrap();
+    let cuts = (0..6).map(|number| {
+        std::thread::sleep(Duration::from_millis(60));
+        let (image, policy) = (images.path().join(format!("cut-{number}")), POLICIES[number % POLICIES.len()]);
+        disk.cut(&image, policy, number as u64);
+        Cut { image, policy, before: ledger.clone(), after: ledger.clone() }
+    });
+    let cuts: Vec<Cut> = cuts.collect();
+    let mut is_partial = false;
+    for cut in &cuts {
+        // Counted in a copy, so that the image is opened as the cut left it.
+        let copy = tempfile::tempdir().unwrap();
+        copy_folder(&Mounted::image(&cut.image, "ext4").unwrap().path.join("data"), copy.path());
+        let before = left_to_sweep(copy.path())[0];
+        is_partial |= (200..1_000).contains(&before);
+        check(cut, "ext4");
+        let mounted = Mounted::image(&cut.image, "ext4").unwrap();
+        let data = mounted.path.join("data");
+        let mut server = Server::start_in(&data, &[]);
+        wait_until_swept(&server);
+        assert!(server.terminate().success());
+        let after = left_to_sweep(&data)[0];
+        assert!(after < 200, "{}: {after} of {before} revisions are left", cut.policy);
+    }
+    assert!(is_partial, "no cut was in the middle of the removal");
+}
+
 /// Without syncs, acknowledged writes are lost. If this does not fail, the cuts prove nothing.
 #[test]
 fn without_syncs_acknowledged_writes_are_lost() {
@@ -74,7 +127,7 @@ fn writes_after_a_failed_flush_and_a_restart_survive_a_power_cut() {
     let Some(programs) = programs("writes_after_a_failed_flush_and_a_restart_survive_a_power_cut") else { return };
     let disk = Disk::new(&programs, "ext4").unwrap();
     let mut server = Server::start_in(&disk.path().join("data"), &[]);
-    define(&server);
+    define(&server, 4);
     // Each record fills its own pages, so that later writes do not bring the lost pages to the disk by accident.
     let body = |value: u32| json!({ "attributes": { "value": value, "text": "x".repeat(20_000) } });
     let create = |server: &Server, value: u32| server.post("/v2/resources/notes", &body(value));
@@ -148,7 +201,7 @@ fn take_cuts(
 ) -> Vec<Cut> {
     let disk = Disk::new(programs, system).unwrap();
     let server = Server::start_in_environment(&disk.path().join("data"), &[], environment);
-    define(&server);
+    define(&server, 4);
     let ledger = Mutex::new(Ledger::new());
     let stop = AtomicBool::new(false);
     let taken = std::thread::scope(|scope| {
@@ -174,12 +227,13 @@ fn take_cuts(
     taken
 }
 
-fn define(server: &Server) {
+/// Makes a blueprint with working copies, a trash and a history that keeps `keep` revisions.
+fn define(server: &Server, keep: u32) {
     let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind });
     let fields =
         json!([field("value", "number"), field("text", "text"), { "name": "key", "type": "text", "unique": true }]);
     let body = json!({ "name": "Notes", "slug": "notes", "fields": fields, "working_copy": true,
-        "history": { "keep": 4, "days": 365 }, "trash": { "days": 30 } });
+        "history": { "keep": keep, "days": 365 }, "trash": { "days": 30 } });
     server.post("/v2/blueprints", &body).expect(201);
 }
 

@@ -1,6 +1,6 @@
 //! Working copies (`API.md` 4.21).
 
-mod crashes;
+pub(crate) mod crashes;
 mod lifecycle;
 mod random;
 mod revisions;

@@ -174,14 +174,14 @@ const POINTS_OF_SWEEP: [&str; 2] = ["log::sync", "apply::stored"];
 const STEPS_BEFORE: [usize; 3] = [0, 2, 6];
 
 /// Counts keys of the store: of the histories of `notes`, and of the blueprint that was deleted.
-fn left_to_sweep(folder: &Path) -> [usize; 4] {
+pub(crate) fn left_to_sweep(folder: &Path) -> [usize; 4] {
     let store = Store::open(&folder.join("store"), &StoreOptions::default()).unwrap();
     [Prefix::Revisions(1), Prefix::FormerCopies(1), Prefix::Resources(2), Prefix::Copies(2)]
         .map(|prefix| store.scan(prefix).count())
 }
 
-/// Waits until the server writes nothing more by itself, and stops it. Returns what can be read.
-fn swept(server: &mut Server, ids: &Ids) -> Answers {
+/// Waits until the server writes nothing more by itself.
+pub(crate) fn wait_until_swept(server: &Server) {
     let number = |server: &Server| server.get("/v2/status").expect(200).data()["number"].clone();
     let mut last = number(server);
     loop {
@@ -189,10 +189,15 @@ fn swept(server: &mut Server, ids: &Ids) -> Answers {
         std::thread::sleep(Duration::from_millis(700));
         let now = number(server);
         if now == last {
-            break;
+            return;
         }
         last = now;
     }
+}
+
+/// Waits until the server writes nothing more by itself, and stops it. Returns what can be read.
+fn swept(server: &mut Server, ids: &Ids) -> Answers {
+    wait_until_swept(server);
     let found = everything(server, ids);
     assert!(server.terminate().success());
     found
