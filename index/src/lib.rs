@@ -133,7 +133,9 @@ pub use language::Language;
 pub use options::{Options, Thresholds};
 pub use query::*;
 pub use schema::*;
-pub use search::{Aggregates, KeptPage, PageDependence, Rank, RankedHits, ResultSet, Snapshot, Stream, WordsFound};
+pub use search::{
+    Aggregates, FEW as FEW_MATCHES, KeptPage, PageDependence, Rank, RankedHits, ResultSet, Snapshot, Stream, WordsFound,
+};
 pub use text_query::{
     Boost, Curve, Expansion, LastWord, Mark, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words,
     last_word, row_of_words,

@@ -91,7 +91,7 @@ pub use handle::Content;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::ImportCheck;
 pub use read::changes::{Change, Changes};
-pub use read::everywhere::{BlueprintMatches, RankedMatch, in_common_order};
+pub use read::everywhere::{BlueprintMatches, RankedMatch, did_you_mean, ignored_words, in_common_order};
 pub use read::explain::Explanation;
 pub use read::export::{Export, spreadsheet_cell};
 pub use read::history::{HistoryPage, RevisionAnswer, RevisionEntry};

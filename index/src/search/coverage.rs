@@ -10,7 +10,7 @@ use crate::text_query::Requirement;
 use crate::text_query::closeness::{FARTHEST, distance_of};
 
 /// With fewer resources that have all words, those that lack some are found as well.
-pub(super) const FEW: usize = 10;
+pub const FEW: usize = 10;
 /// A word that more than one in this many resources have need not be had.
 const COMMON_SHARE: usize = 5;
 /// A word is never common if fewer resources than this have it.
@@ -189,17 +189,13 @@ impl<'a> TextSearch<'a> {
     ) -> Result<WordsFound, Error> {
         let mut words = self.words_had(list)?;
         if words.matched_all < FEW as u64 {
-            words.did_you_mean = self.meant(words.matched_all as usize, &all()?)?;
+            words.did_you_mean = self.meant(words.matched_all as usize, &all()?)?.map(|(question, _)| question);
         }
         Ok(words)
     }
 
-    /// Returns how many resources of a list have all words.
-    pub(super) fn matched_all(&self, list: &Bitmap) -> Result<u64, Error> {
-        Ok(self.words_had(list)?.matched_all)
-    }
-
-    fn words_had(&self, list: &Bitmap) -> Result<WordsFound, Error> {
+    /// Like [`TextSearch::words_found`], without a question that finds more.
+    pub(super) fn words_had(&self, list: &Bitmap) -> Result<WordsFound, Error> {
         let mut by_words = list.clone();
         by_words.subtract(&self.coverage()?.only_pinned);
         let list = &by_words;

@@ -26,9 +26,10 @@ struct Replacement {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Returns the question that was probably meant. `matched_all` of the resources have all words of this one; the other
-    /// question finds more of `all`, the resources that the filters of the request allow.
-    pub(super) fn meant(&self, matched_all: usize, all: &Bitmap) -> Result<Option<String>, Error> {
+    /// Returns the question that was probably meant, with the number of resources that have all of its words. `matched_all` of the
+    /// resources have all words of this one; the other question finds more of `all`, the resources that the filters of the request
+    /// allow.
+    pub(super) fn meant(&self, matched_all: usize, all: &Bitmap) -> Result<Option<(String, usize)>, Error> {
         let mut replacements = Vec::new();
         for (number, (required, tokens)) in self.requirements().enumerate() {
             let Requirement::Token(wanted) = required else { continue };
@@ -52,7 +53,8 @@ impl<'a> TextSearch<'a> {
             }
         }
         self.subtract_excluded(&mut found)?;
-        Ok((found.count() > matched_all).then(|| self.question_with(&replacements)))
+        let count = found.count();
+        Ok((count > matched_all).then(|| (self.question_with(&replacements), count)))
     }
 
     /// Returns whether some of the resources have the word without typos.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
+use super::coverage::WordsFound;
 use super::estimate::{estimate, estimate_filter};
 use super::evaluate::Evaluator;
 use super::matches::Matches;
@@ -48,8 +49,8 @@ pub struct Stream {
 pub struct RankedHits {
     /// The number of all matches.
     pub total: u64,
-    /// The number of those that have all words, without those that are only pinned.
-    pub matched_all: u64,
+    /// The words that the matches have and lack, without a question that finds more: [`Snapshot::meant`] returns that.
+    pub words: WordsFound,
     /// The first ones that are not pinned, in order.
     pub hits: Vec<(Hit, Rank)>,
     /// Those that are pinned, each with its place from 1, by place.
@@ -149,10 +150,30 @@ impl Snapshot {
             let Ranked { first, pinned } = interrupt.traced(first, step)?;
             Ok(RankedHits {
                 total: slots.count() as u64,
-                matched_all: search.matched_all(&slots)?,
+                words: search.words_had(&slots)?,
                 hits: first.into_iter().map(|(slot, rank)| (self.version.hit(slot), rank)).collect(),
                 pinned: pinned.into_iter().map(|(slot, place)| (self.version.hit(slot), place)).collect(),
             })
+        }))
+    }
+
+    /// Returns a question with similar words that finds more, if it has one; with the number of resources that have all of them.
+    /// `matched_all` of the resources have all words of this question.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::search_with`].
+    pub fn meant(
+        &self,
+        query: &Query,
+        matched_all: u64,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Option<(String, u64)>, Error> {
+        let search = self.text_search(query, interrupt);
+        let search = search.map(|search| search.filter(|search| search.query.words().is_expanded()));
+        self.sound(search.and_then(|search| {
+            let Some(search) = search else { return Ok(None) };
+            let meant = search.meant(matched_all as usize, &self.allowed(query, interrupt)?)?;
+            Ok(meant.map(|(question, found)| (question, found as u64)))
         }))
     }
 

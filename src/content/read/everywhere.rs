@@ -2,10 +2,10 @@
 //! found.
 
 use std::cmp::Ordering;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use bindery_index::{Hit, Rank, RankedHits};
+use bindery_index::{FEW_MATCHES, Hit, Rank, RankedHits};
 use bindery_model::error::{Error, Result};
 use bindery_query::Aggregation;
 use serde_json::Value;
@@ -39,7 +39,7 @@ impl BlueprintMatches {
 
     /// Returns the number of matches that have all words.
     pub fn matched_all(&self) -> u64 {
-        self.found.matched_all
+        self.found.words.matched_all
     }
 }
 
@@ -63,6 +63,24 @@ impl View {
         Ok(BlueprintMatches { found, weight, explained })
     }
 
+    /// Returns a question with similar words that finds more in this blueprint than a list does, with the number of resources that have
+    /// all of them.
+    ///
+    /// # Errors
+    /// The errors of [`View::list_in_time`].
+    pub async fn meant_in_time(
+        &self,
+        request: &Arc<ListRequest>,
+        matches: &BlueprintMatches,
+    ) -> Result<Option<(String, u64)>> {
+        let matched_all = matches.matched_all();
+        let search = move |searching: &ViewSearch<'_>, _: &ListRequest| {
+            searching.of(|snapshot, interrupt| snapshot.meant(searching.query, matched_all, interrupt))
+        };
+        let plan = self.plan(request, 0, &Aggregation::default(), false);
+        Ok(self.search(plan, search).await?.0)
+    }
+
     /// Returns the resource objects of matches of this blueprint, as its list has them.
     ///
     /// # Errors
@@ -72,6 +90,40 @@ impl View {
         let objects = self.objects(&hits, self.presentation(request.params())).await?;
         serde_json::from_str(&format!("[{objects}]")).map_err(Error::internal)
     }
+}
+
+/// Returns the words, as they were asked for, that some of the matches lack, each once.
+pub fn ignored_words(parts: &[BlueprintMatches]) -> Vec<String> {
+    let mut ignored: Vec<String> = Vec::new();
+    for word in parts.iter().flat_map(|part| &part.found.words.ignored) {
+        if !ignored.contains(word) {
+            ignored.push(word.clone());
+        }
+    }
+    ignored
+}
+
+/// Returns a question that finds more in all blueprints together, if few resources have all words of this one. `lists` are those of
+/// `parts`.
+///
+/// # Errors
+/// The errors of [`View::list_in_time`].
+pub async fn did_you_mean(lists: &[(View, Arc<ListRequest>)], parts: &[BlueprintMatches]) -> Result<Option<String>> {
+    let matched_all: u64 = parts.iter().map(BlueprintMatches::matched_all).sum();
+    if matched_all >= FEW_MATCHES as u64 {
+        return Ok(None);
+    }
+    let mut found: BTreeMap<String, u64> = BTreeMap::new();
+    for ((view, request), part) in lists.iter().zip(parts) {
+        match view.meant_in_time(request, part).await? {
+            Some((question, count)) => *found.entry(question).or_default() += count,
+            // The words stand in this blueprint as they were asked for.
+            None if part.matched_all() > 0 => return Ok(None),
+            None => {}
+        }
+    }
+    let best = found.into_iter().filter(|(_, count)| *count > matched_all).max_by_key(|(_, count)| *count);
+    Ok(best.map(|(question, _)| question))
 }
 
 /// Returns the first `count` matches of all blueprints in their common order. `parts` must have enough of each.
