@@ -12,7 +12,8 @@ use super::event::{DIRECT, NamedEvent, Utm};
 use super::names::{NONE, Name, Names};
 use super::pageview::{Dimension, Property};
 use super::period::Day;
-use super::rollup::{EventKey, Rollup};
+use super::rollup::{EventKey, Rollup, SearchKey};
+use super::search::QueuedSearch;
 use super::traffic::Traffic;
 
 /// The name for everything beyond the bounds. It is neither a path nor a host.
@@ -25,6 +26,9 @@ const MAX_EVENTS: usize = 200;
 /// The bound for the properties of all events together, and for their values.
 const MAX_PROPERTIES: usize = 1_000;
 const MAX_VALUES: usize = 10_000;
+const MAX_QUESTIONS: usize = 10_000;
+/// The bound for questions by blueprint.
+const MAX_ASKED: usize = 20_000;
 
 /// The names of one day so far.
 #[derive(Debug, Default)]
@@ -42,6 +46,9 @@ struct SiteNames {
     /// The properties by event: keys without a value.
     properties: HashSet<EventKey>,
     values: HashSet<EventKey>,
+    questions: HashSet<Name>,
+    /// The questions by blueprint.
+    asked: HashSet<SearchKey>,
 }
 
 impl SiteNames {
@@ -52,6 +59,7 @@ impl SiteNames {
         };
         let keys = || rollup.events.iter().map(|row| row.key).filter(|key| key.event != other);
         let properties = || keys().filter(|key| key.property != NONE && key.property != other);
+        let searches = || rollup.searches.iter().map(|row| row.key).filter(|key| key.question != other);
         SiteNames {
             paths: rollup.pages.iter().map(|page| page.path).filter(|path| *path != other).collect(),
             referrers: shares(Dimension::Referrer as usize),
@@ -59,6 +67,8 @@ impl SiteNames {
             events: keys().map(|key| key.event).collect(),
             properties: properties().map(|key| EventKey { value: NONE, ..key }).collect(),
             values: properties().filter(|key| key.value != other).collect(),
+            questions: searches().map(|key| key.question).collect(),
+            asked: searches().filter(|key| key.blueprint != NONE).collect(),
         }
     }
 }
@@ -121,6 +131,31 @@ impl Bounds {
             }
         }
         (name, properties)
+    }
+
+    /// Returns the rows under which a search counts on a day: first that of its question. Days must come in order. Also returns
+    /// whether the question is counted separately.
+    pub(super) fn search(
+        &mut self,
+        day: Day,
+        site: Name,
+        search: &QueuedSearch,
+        names: &Names,
+    ) -> (Vec<SearchKey>, bool) {
+        let known = self.of_site(day, site);
+        let other = names.intern(OTHER);
+        let question = admit(&mut known.questions, MAX_QUESTIONS, &search.question, names);
+        let mut keys = vec![SearchKey { question, blueprint: NONE }];
+        for blueprint in &search.blueprints {
+            // Only the content names blueprints, so they need no bound of their own.
+            let key = SearchKey { question, blueprint: names.intern(blueprint) };
+            let is_admitted = question != other && (known.asked.contains(&key) || known.asked.len() < MAX_ASKED);
+            if is_admitted {
+                known.asked.insert(key);
+            }
+            keys.push(if is_admitted { key } else { SearchKey { question: other, ..key } });
+        }
+        (keys, question != other)
     }
 
     fn of_site(&mut self, day: Day, site: Name) -> &mut SiteNames {

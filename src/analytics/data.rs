@@ -10,12 +10,14 @@ use bindery_disk::sync;
 use bindery_model::time::Millis;
 use parking_lot::{Mutex, RwLock};
 
+use super::asked_before::AskedBeforeCache;
 use super::country::Countries;
 use super::day_file::DayFile;
 use super::day_files::DayFiles;
 use super::names::Names;
 use super::options::Clock;
 use super::period::Period;
+use super::search_id::SearchIds;
 use super::state::State;
 use super::traffic::Traffic;
 use super::turns::Turns;
@@ -36,8 +38,14 @@ pub(super) struct AnalyticsData {
     /// The lock that is held while the state is written.
     pub(super) state_file: Mutex<()>,
     pub(super) filter_turns: Turns,
-    /// The number of pageviews that were dropped since the start.
+    pub(super) search_ids: SearchIds,
+    pub(super) asked_before: AskedBeforeCache,
+    /// The number of pageviews, events, searches and clicks that were dropped since the start.
     pub(super) dropped: AtomicU64,
+    /// The number of searches that were counted since the start.
+    pub(super) searches: AtomicU64,
+    /// The number of clicks on their results that were counted since the start.
+    pub(super) clicks: AtomicU64,
     /// Holds the lock on the folder.
     pub(super) _lock: File,
 }

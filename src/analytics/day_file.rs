@@ -6,7 +6,8 @@
 //!          length of the figures, unpacked (8)  CRC32 of all but itself (4)
 //! table    length of the figures, packed (8)  length of the visits, packed (8)
 //!          length of the visits, unpacked (8)  CRC32 of the visits (4)
-//! figures  zstd: sites, each with its hours, totals, pages by path, shares by name, sessions by page, and events
+//! figures  zstd: sites, each with its hours, totals, pages by path, shares by name, sessions by page, and events;
+//!          then the searches of each site (missing in files of versions that counted none)
 //! visits   zstd: sites, each with its visits (`visit_codec`)
 //! ```
 //!
@@ -64,8 +65,8 @@ impl DayFile {
         let rows = |rollup: &Rollup| {
             let shares: usize = rollup.shares.iter().map(Vec::len).sum();
             let ends = rollup.entries.len() + rollup.exits.len();
-            // A row of events is as long as two other rows.
-            40 + rollup.pages.len() + shares + ends + 2 * rollup.events.len()
+            // A row of events is as long as two other rows, and one of searches as five.
+            40 + rollup.pages.len() + shares + ends + 2 * rollup.events.len() + 5 * rollup.searches.len()
         };
         self.sites.values().map(rows).sum()
     }

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::search::{QueuedSearch, TrackedSearch};
+
 /// The most bytes of a path or host that are kept; the rest is cut.
 const MAX_NAME_BYTES: usize = 512;
 /// The most bytes of a user agent that are read.
@@ -74,6 +76,16 @@ pub(super) struct QueuedHit {
 pub(super) enum HitKind {
     Pageview { path: String, referrer: String, device_by_width: Option<&'static str>, utm: Utm },
     Event(NamedEvent),
+    Search(QueuedSearch),
+}
+
+impl From<TrackedSearch> for QueuedHit {
+    fn from(search: TrackedSearch) -> QueuedHit {
+        let what = HitKind::Search(QueuedSearch::of(&search));
+        let TrackedSearch { site, address, user_agent, .. } = search;
+        let (site, user_agent) = (cut(site, MAX_NAME_BYTES), cut(user_agent, MAX_AGENT_BYTES));
+        QueuedHit { site, what, address, user_agent, country: None }
+    }
 }
 
 impl From<Hit> for QueuedHit {
@@ -167,7 +179,7 @@ pub(super) fn referrer_host(referrer: &str, site: &str) -> String {
 }
 
 /// Returns the first bytes of a text, up to the end of a character.
-fn cut(mut text: String, most: usize) -> String {
+pub(super) fn cut(mut text: String, most: usize) -> String {
     if text.len() > most {
         let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or_default();
         text.truncate(end);

@@ -16,10 +16,11 @@ use super::damage;
 use super::data::AnalyticsData;
 use super::day_file::DayFile;
 use super::deletion::Deletion;
-use super::event::{Hit, QueuedHit};
+use super::event::QueuedHit;
 use super::import_list::{self, ImportList};
 use super::links::RecordRange;
 use super::period::Period;
+use super::search::{Click, ResultClick};
 use super::storage_error::StorageError;
 use super::worker::{Job, Worker};
 
@@ -45,9 +46,17 @@ impl WorkerHandle {
         Ok(WorkerHandle { data, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a pageview without waiting. Drops it if the queue is full or closed.
-    pub(super) fn submit(&self, hit: Hit) {
-        let job = Job::Count { at: (self.data.clock)(), hit: Box::new(QueuedHit::from(hit)) };
+    /// Queues a pageview, an event or a search without waiting. Drops it if the queue is full or closed.
+    pub(super) fn submit(&self, hit: impl Into<QueuedHit>) {
+        self.enqueue(Job::Count { at: (self.data.clock)(), hit: Box::new(hit.into()) });
+    }
+
+    /// Queues a click without waiting. Drops it if the queue is full or closed.
+    pub(super) fn submit_click(&self, click: ResultClick) {
+        self.enqueue(Job::Click(Click { at: (self.data.clock)(), click }));
+    }
+
+    fn enqueue(&self, job: Job) {
         let sent = self.queue.lock().as_ref().map(|queue| queue.try_send(job));
         if !matches!(sent, Some(Ok(()))) {
             self.data.dropped.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Analytics: pageviews and events in, exact figures out (`API.md` 4.8). Its interface is typed values; it does not
+//! Analytics: pageviews, events and searches in, exact figures out (`API.md` 4.8). Its interface is typed values; it does not
 //! know content, HTTP or JSON.
 //!
 //! One thread owns all changing data: it takes pageviews from a bounded queue, and counts them. Another thread writes
@@ -10,6 +10,7 @@
 
 mod access_log;
 mod agent;
+mod asked_before;
 mod backup;
 mod bounds;
 mod check;
@@ -20,6 +21,7 @@ mod damage;
 mod data;
 mod day_file;
 mod day_files;
+mod day_searches;
 mod deletion;
 mod event;
 mod event_figures;
@@ -37,6 +39,7 @@ mod names;
 mod open_day;
 mod options;
 mod pageview;
+mod pending_searches;
 mod period;
 mod recovery;
 mod repair;
@@ -44,6 +47,9 @@ mod replay;
 mod rollup;
 mod rollup_codec;
 mod salts;
+mod search;
+mod search_figures;
+mod search_id;
 mod series;
 mod session;
 mod start;
@@ -77,6 +83,9 @@ pub use options::{AnalyticsOptions, Clock};
 pub use pageview::Dimension;
 pub use period::{Day, Period};
 pub use repair::repair;
+pub use search::{ResultClick, TrackedSearch, normalized_question};
+pub use search_figures::{SearchCount, SearchReport};
+pub use search_id::SearchId;
 pub use series::{Interval, SeriesPoint};
 pub use start::OpenError;
 
@@ -153,6 +162,52 @@ impl Analytics {
         match &self.opened {
             OpenOutcome::Yes(worker) => worker.submit(hit),
             OpenOutcome::No(closed) => drop(closed.dropped.fetch_add(1, Ordering::Relaxed)),
+        }
+    }
+
+    /// Returns an id for a search that is going to be counted. `None` if nothing can be counted now.
+    pub fn issue_search(&self) -> Option<SearchId> {
+        self.worker().ok()?.data.search_ids.issue(self.now())
+    }
+
+    /// Queues a search without waiting. It counts once no other question of the visitor has followed for a second.
+    pub fn submit_search(&self, search: TrackedSearch) {
+        if let OpenOutcome::Yes(worker) = &self.opened {
+            worker.submit(search);
+        }
+    }
+
+    /// Returns the number in the id of a search that can be clicked.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if this server did not issue the id, or it is too old; `INTERNAL` if the analytics could not be opened.
+    pub fn clickable_search(&self, id: &str) -> Result<u64> {
+        self.worker()?.data.search_ids.open(id, self.now())
+    }
+
+    /// Queues a click on the result of a search without waiting. Of one search, the first click on each of ten results counts. A click
+    /// does not count if its search does not.
+    pub fn submit_click(&self, click: ResultClick) {
+        if let OpenOutcome::Yes(worker) = &self.opened {
+            worker.submit_click(click);
+        }
+    }
+
+    /// Returns at most `limit` questions that begin so and found something in a blueprint that `sees` selects, for at least five
+    /// visitors in the last 30 days who saw no drafts; each with the number of these visitors, most first. Does not wait: the questions
+    /// are those of a moment ago, and none at the first call after a start.
+    pub fn asked_before(&self, beginning: &str, limit: usize, sees: impl Fn(&str) -> bool) -> Vec<(Arc<str>, u64)> {
+        let Ok(worker) = self.worker() else { return Vec::new() };
+        asked_before::find(worker, beginning, limit, sees)
+    }
+
+    /// Returns the numbers of searches and of clicks on their results that were counted since the start.
+    pub fn searches_and_clicks(&self) -> (u64, u64) {
+        match &self.opened {
+            OpenOutcome::Yes(worker) => {
+                (worker.data.searches.load(Ordering::Relaxed), worker.data.clicks.load(Ordering::Relaxed))
+            }
+            OpenOutcome::No(_) => (0, 0),
         }
     }
 

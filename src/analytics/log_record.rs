@@ -1,4 +1,4 @@
-//! The records of the analytics log: pageviews and events in the order of arrival, the open sessions at each midnight,
+//! The records of the analytics log: pageviews, events, searches and clicks in the order of arrival, the open sessions at each midnight,
 //! and for a deletion all remaining figures. No record holds an address or a user agent.
 
 use std::collections::HashMap;
@@ -11,6 +11,8 @@ use super::names::{NONE, Name, Names};
 use super::open_day::OpenDay;
 use super::pageview::{Activity, CustomEvent, DIMENSIONS, Pageview, Property};
 use super::period::Period;
+use super::rollup::SearchKey;
+use super::search::{Click, ResultClick, Search};
 use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
 use super::traffic::Traffic;
 
@@ -21,11 +23,18 @@ const DELETION: u8 = 6;
 
 const PAGEVIEW: u8 = 0;
 const EVENT: u8 = 1;
+const SEARCH: u8 = 2;
+const CLICK: u8 = 3;
+
+/// The bits of a search.
+const FOUND: u64 = 1;
+const PUBLIC: u64 = 2;
+const OWN_ROW: u64 = 4;
 
 /// A record of the log.
 #[derive(Debug, PartialEq)]
 pub(super) enum LogRecord {
-    /// Pageviews and events, in order.
+    /// Pageviews, events, searches and clicks, in order.
     Activities(Vec<Activity>),
     /// A day began. `sessions` are all open sessions.
     Midnight { at: Millis, sessions: Vec<OpenSession> },
@@ -88,6 +97,22 @@ pub(super) fn encode_activities(activities: &[Activity], names: &Names) -> Vec<u
                 put(&mut content, event.properties.len() as u64);
                 event.properties.iter().for_each(|property| put_names(&mut content, &[property.name, property.value]));
             }
+            Activity::Search(search) => {
+                content.push(SEARCH);
+                put_visitor(&mut content, search.visitor);
+                put_names(&mut content, &[search.site]);
+                put(&mut content, search.number);
+                let bits = [(search.found, FOUND), (search.is_public, PUBLIC), (search.has_own_row, OWN_ROW)];
+                put(&mut content, bits.iter().map(|(is_set, bit)| if *is_set { *bit } else { 0 }).sum());
+                put(&mut content, search.keys.len() as u64);
+                search.keys.iter().for_each(|key| put_names(&mut content, &[key.question, key.blueprint]));
+            }
+            Activity::Click(Click { click, .. }) => {
+                content.push(CLICK);
+                put(&mut content, click.number);
+                content.extend_from_slice(&click.resource.to_le_bytes());
+                put(&mut content, click.position.into());
+            }
         }
     }
     texts.record(ACTIVITIES, &content)
@@ -132,6 +157,8 @@ pub(super) fn encode_deletion(at: Millis, traffic: &Traffic, deletion: &Deletion
         put_signed(&mut content, *number);
         day.encode(&mut content, names, |name| texts.number(name, names));
     }
+    // Records of earlier versions end here.
+    traffic.days.values().for_each(|day| day.encode_searches(&mut content, |name| texts.number(name, names)));
     texts.record(DELETION, &content)
 }
 
@@ -165,6 +192,9 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, DecodeEr
                 let day = input.signed()?;
                 traffic.days.insert(day, OpenDay::decode(&mut input, names, name)?);
             }
+            if !input.0.is_empty() {
+                traffic.days.values_mut().try_for_each(|day| day.decode_searches(&mut input, name))?;
+            }
             Ok(LogRecord::Deletion { at, traffic, deletion })
         }
         _ => Err(DecodeError),
@@ -177,20 +207,33 @@ fn read_activity(
     name: impl Fn(&mut Input) -> Result<Name, DecodeError>,
 ) -> Result<Activity, DecodeError> {
     let kind = input.bytes(1)?[0];
+    if kind == CLICK {
+        let (number, resource, position) = (input.number()?, input.wide()?, input.small()?);
+        return Ok(Activity::Click(Click { at, click: ResultClick { number, resource, position } }));
+    }
     let visitor = read_visitor(input)?;
-    let (site, what) = (name(input)?, name(input)?);
+    let site = name(input)?;
     match kind {
         PAGEVIEW => {
+            let path = name(input)?;
             let mut dimensions = [NONE; DIMENSIONS];
             for dimension in &mut dimensions {
                 *dimension = name(input)?;
             }
-            Ok(Activity::Pageview(Pageview { at, site, visitor, path: what, dimensions }))
+            Ok(Activity::Pageview(Pageview { at, site, visitor, path, dimensions }))
         }
         EVENT => {
+            let event = name(input)?;
             let properties = (0..input.count()?).map(|_| Ok(Property { name: name(input)?, value: name(input)? }));
             let properties = properties.collect::<Result<_, DecodeError>>()?;
-            Ok(Activity::Event(CustomEvent { at, site, visitor, name: what, properties }))
+            Ok(Activity::Event(CustomEvent { at, site, visitor, name: event, properties }))
+        }
+        SEARCH => {
+            let (number, bits) = (input.number()?, input.number()?);
+            let keys = (0..input.count()?).map(|_| Ok(SearchKey { question: name(input)?, blueprint: name(input)? }));
+            let keys = keys.collect::<Result<_, DecodeError>>()?;
+            let [found, is_public, has_own_row] = [FOUND, PUBLIC, OWN_ROW].map(|bit| bits & bit != 0);
+            Ok(Activity::Search(Search { at, site, visitor, number, keys, found, is_public, has_own_row }))
         }
         _ => Err(DecodeError),
     }

@@ -6,10 +6,12 @@ use std::collections::{HashMap, HashSet};
 use bindery_model::time::{DAY_MILLIS, Millis};
 
 use super::codec::{DecodeError, Input, put, put_signed};
+use super::day_searches::DaySearches;
 use super::names::{NONE, Name, Names};
 use super::pageview::{CustomEvent, Dimension, Pageview};
 use super::rollup::{EventKey, EventRow, Page, PageSessions, Rollup, Share, SiteRollups};
 use super::rollup_codec::{decode_sites, encode_sites};
+use super::search::{Click, Search};
 use super::series::HOUR_MILLIS;
 use super::session::VisitorHash;
 use super::visit_codec;
@@ -34,6 +36,7 @@ pub(super) struct OpenDay {
     exit_indexes: HashMap<PageKey, usize>,
     event_indexes: HashMap<(Name, EventKey), usize>,
     visits: DayVisits,
+    searches: DaySearches,
 }
 
 /// A visitor, who belongs to one site.
@@ -171,6 +174,22 @@ impl OpenDay {
         }
     }
 
+    /// Counts a search of the day.
+    pub(super) fn add_search(&mut self, search: &Search) {
+        let visitor = see(&mut self.visitors, &mut self.last_visitor, search.visitor.today, search.site).number;
+        self.searches.add(search, visitor, self.sites.entry(search.site).or_default());
+    }
+
+    /// Returns whether a click on a search of the day counts.
+    pub(super) fn accepts(&self, click: &Click) -> bool {
+        self.searches.accepts(click)
+    }
+
+    /// Counts a click on a search of the day.
+    pub(super) fn add_click(&mut self, click: &Click) {
+        self.searches.add_click(click, |site| self.sites.get_mut(&site));
+    }
+
     /// Notes that a session of this day continued after `gap`, from the page `left` to the page `path`.
     pub(super) fn lengthen_session(&mut self, site: Name, gap: Millis, was_bounce: bool, left: Name, path: Name) {
         let rollup = self.sites.entry(site).or_default();
@@ -188,6 +207,7 @@ impl OpenDay {
         self.visits.remove(site);
         let mut removed = HashSet::new();
         self.visitors.retain(|_, seen| seen.site != site || !removed.insert(seen.number));
+        self.searches.remove(site, &removed);
         self.page_visits.retain(|visit| !removed.contains(&visit.visitor));
         self.share_visits.retain(|visit| !removed.contains(&visit.visitor));
         self.event_visits.retain(|visit| !removed.contains(&visit.visitor));
@@ -240,6 +260,28 @@ impl OpenDay {
         }
     }
 
+    /// Appends who searched for what, which [`OpenDay::encode`] leaves out because earlier versions did not know it.
+    pub(super) fn encode_searches(&self, out: &mut Vec<u8>, text: impl FnMut(Name) -> u64) {
+        self.searches.encode(out, text);
+    }
+
+    /// Reads what [`OpenDay::encode_searches`] appended.
+    pub(super) fn decode_searches(
+        &mut self,
+        input: &mut Input,
+        name: impl Fn(&mut Input) -> Result<Name, DecodeError>,
+    ) -> Result<(), DecodeError> {
+        self.searches = DaySearches::decode(input, name)?;
+        self.index_searches();
+        Ok(())
+    }
+
+    fn index_searches(&mut self) {
+        for (site, rollup) in &self.sites {
+            self.searches.index(*site, &rollup.searches);
+        }
+    }
+
     /// Reads a day that [`OpenDay::encode`] appended; `name` reads a name.
     pub(super) fn decode(
         input: &mut Input,
@@ -272,6 +314,7 @@ impl OpenDay {
             day.visits.extensions.insert(key, extension);
         }
         day.index_rollups();
+        day.index_searches();
         Ok(day)
     }
 

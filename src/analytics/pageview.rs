@@ -3,6 +3,7 @@
 use bindery_model::time::Millis;
 
 use super::names::Name;
+use super::search::{Click, Search};
 use super::session::Visitor;
 
 /// The property by which visitors are grouped. Its number is its index in arrays by dimension, including those on disk.
@@ -84,6 +85,8 @@ pub(super) struct Property {
 pub(super) enum Activity {
     Pageview(Pageview),
     Event(CustomEvent),
+    Search(Search),
+    Click(Click),
 }
 
 impl Activity {
@@ -91,6 +94,8 @@ impl Activity {
         match self {
             Activity::Pageview(view) => view.at,
             Activity::Event(event) => event.at,
+            Activity::Search(search) => search.at,
+            Activity::Click(click) => click.at,
         }
     }
 }

@@ -64,6 +64,56 @@ pub(super) struct EventRow {
     pub(super) visitors: u64,
 }
 
+/// A question; or the searches for it that found something in one blueprint, or looked only there. The blueprint is [`NONE`] for the
+/// question itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct SearchKey {
+    pub(super) question: Name,
+    pub(super) blueprint: Name,
+}
+
+/// The searches for a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct SearchRow {
+    pub(super) key: SearchKey,
+    pub(super) searches: u64,
+    pub(super) visitors: u64,
+    /// The visitors who found something that readers without drafts see.
+    pub(super) finders: u64,
+    pub(super) without_results: u64,
+    /// The searches with a click.
+    pub(super) clicked_searches: u64,
+    pub(super) clicks: u64,
+    /// The positions of all clicks, added up.
+    pub(super) positions: u64,
+}
+
+impl SearchRow {
+    pub(super) fn new(key: SearchKey) -> SearchRow {
+        SearchRow {
+            key,
+            searches: 0,
+            visitors: 0,
+            finders: 0,
+            without_results: 0,
+            clicked_searches: 0,
+            clicks: 0,
+            positions: 0,
+        }
+    }
+
+    /// Adds the figures of a row with the same key.
+    pub(super) fn add(&mut self, more: &SearchRow) {
+        self.searches += more.searches;
+        self.visitors += more.visitors;
+        self.finders += more.finders;
+        self.without_results += more.without_results;
+        self.clicked_searches += more.clicked_searches;
+        self.clicks += more.clicks;
+        self.positions += more.positions;
+    }
+}
+
 /// The figures of one site on one day. In additions to an earlier day, bounces, duration and exits may be negative.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Rollup {
@@ -79,6 +129,7 @@ pub(super) struct Rollup {
     /// The sessions by their last page.
     pub(super) exits: Vec<PageSessions>,
     pub(super) events: Vec<EventRow>,
+    pub(super) searches: Vec<SearchRow>,
 }
 
 /// The rollups of one day by site.
@@ -124,6 +175,7 @@ impl Rollup {
                 row.visitors += more.visitors;
             },
         );
+        add_rows(&mut self.searches, &other.searches, |row| row.key, SearchRow::add);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::codec::{DecodeError, Input, put, put_signed, put_text};
 use super::names::{NONE, Name, Names};
-use super::rollup::{EventKey, EventRow, Hour, Page, PageSessions, Rollup, Share, SiteRollups};
+use super::rollup::{EventKey, EventRow, Hour, Page, PageSessions, Rollup, SearchKey, SearchRow, Share, SiteRollups};
 
 /// Encodes rollups.
 pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
@@ -46,13 +46,28 @@ pub(super) fn encode_sites(sites: &SiteRollups, names: &Names) -> Vec<u8> {
             put(&mut out, *visitors);
         }
     }
+    // Files of earlier versions end here.
+    for rollup in sites.values() {
+        put(&mut out, rollup.searches.len() as u64);
+        for row in &rollup.searches {
+            for name in [row.key.question, row.key.blueprint] {
+                put_text(&mut out, &if name == NONE { "".into() } else { names.text(name) });
+            }
+            figures_of(row).iter().for_each(|figure| put(&mut out, *figure));
+        }
+    }
     out
+}
+
+fn figures_of(row: &SearchRow) -> [u64; 7] {
+    let SearchRow { key: _, searches, visitors, finders, without_results, clicked_searches, clicks, positions } = row;
+    [searches, visitors, finders, without_results, clicked_searches, clicks, positions].map(|figure| *figure)
 }
 
 /// Decodes rollups and interns their names.
 pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups, DecodeError> {
     let mut input = Input(content);
-    let mut sites = SiteRollups::new();
+    let (mut sites, mut order) = (SiteRollups::new(), Vec::new());
     for _ in 0..input.count()? {
         let site = names.intern(input.text()?);
         let mut rollup = Rollup::default();
@@ -85,9 +100,35 @@ pub(super) fn decode_sites(content: &[u8], names: &Names) -> Result<SiteRollups,
             let key = read_key(&mut input, names)?;
             rollup.events.push(EventRow { key, count: input.number()?, visitors: input.number()? });
         }
+        order.push(site);
         sites.insert(site, rollup);
     }
+    if input.0.is_empty() {
+        return Ok(sites);
+    }
+    for site in order {
+        for _ in 0..input.count()? {
+            let row = read_search(&mut input, names)?;
+            sites.entry(site).or_default().searches.push(row);
+        }
+    }
     Ok(sites)
+}
+
+/// Reads a row of searches. No blueprint has an empty slug.
+fn read_search(input: &mut Input, names: &Names) -> Result<SearchRow, DecodeError> {
+    let (question, blueprint) = (names.intern(input.text()?), input.text()?);
+    let blueprint = if blueprint.is_empty() { NONE } else { names.intern(blueprint) };
+    Ok(SearchRow {
+        key: SearchKey { question, blueprint },
+        searches: input.number()?,
+        visitors: input.number()?,
+        finders: input.number()?,
+        without_results: input.number()?,
+        clicked_searches: input.number()?,
+        clicks: input.number()?,
+        positions: input.number()?,
+    })
 }
 
 /// Reads a key. One without a property belongs to the event itself, because no property has an empty name.

@@ -13,6 +13,7 @@ use bindery_disk::sync;
 use bindery_model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
 
 use super::period::Day;
+use super::search_id::{self, SearchKeys};
 use super::session::{SESSION_GAP, Visitor, VisitorHash};
 
 const SALT_BYTES: usize = 32;
@@ -54,6 +55,16 @@ impl Salts {
     pub(super) fn advance(&mut self, now: Millis) -> io::Result<()> {
         let made = self.make(day_number(now));
         made.and(self.destroy_expired(now))
+    }
+
+    /// Returns the days whose salts exist.
+    pub(super) fn days(&self) -> impl Iterator<Item = &Day> {
+        self.salts.keys()
+    }
+
+    /// Returns the keys of the ids of searches of these days.
+    pub(super) fn search_keys(&self) -> SearchKeys {
+        self.salts.iter().map(|(day, salt)| (*day, search_id::key_of(salt))).collect()
     }
 
     /// Returns the visitor at a time of the day to which the salts were last advanced. `None` if that day has no salt

@@ -10,6 +10,7 @@ use bindery_log::{Log, LogError, lock_folder};
 use bindery_model::time::{Millis, day_number, format_date};
 use parking_lot::{Mutex, RwLock};
 
+use super::asked_before::AskedBeforeCache;
 use super::checked_file::is_damage;
 use super::country::Countries;
 use super::damage::Finding;
@@ -23,6 +24,7 @@ use super::options::AnalyticsOptions;
 use super::recovery;
 use super::replay;
 use super::salts::{self, Salts};
+use super::search_id::SearchIds;
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
 use super::traffic::Traffic;
@@ -88,7 +90,11 @@ pub(super) fn open(options: &AnalyticsOptions) -> Result<WorkerHandle, OpenError
         state: Mutex::new(found.state),
         state_file: Mutex::new(()),
         filter_turns: Turns::default(),
+        search_ids: SearchIds::new(salts.search_keys()),
+        asked_before: AskedBeforeCache::default(),
         dropped: AtomicU64::new(0),
+        searches: AtomicU64::new(0),
+        clicks: AtomicU64::new(0),
         _lock: lock,
     });
     let saved = data.save_state(|state| {

@@ -9,6 +9,7 @@ use super::open_day::OpenDay;
 use super::pageview::{Activity, CustomEvent, Dimension, Pageview};
 use super::period::{Day, Period};
 use super::rollup::Rollup;
+use super::search::Click;
 use super::series::HOUR_MILLIS;
 use super::session::{SessionStep, Sessions, VisitPlace};
 use super::visits::{Visit, VisitKey, VisitStep, entry_of};
@@ -21,12 +22,29 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Counts a pageview or an event, as [`Traffic::add_view`] and [`Traffic::add_event`] do.
+    /// Counts a pageview, an event, a search or a click. They must come in the order of their times. Days that are not open according
+    /// to `is_open` are left unchanged.
     pub(super) fn add(&mut self, activity: &Activity, is_open: impl Fn(Day) -> bool) {
         match activity {
             Activity::Pageview(view) => self.add_view(view, is_open),
             Activity::Event(event) => self.add_event(event, is_open),
+            Activity::Search(search) => {
+                if is_open(day_number(search.at)) {
+                    self.days.entry(day_number(search.at)).or_default().add_search(search);
+                }
+            }
+            Activity::Click(click) => {
+                let number = day_number(click.at);
+                if let Some(day) = self.days.get_mut(&number).filter(|_| is_open(number)) {
+                    day.add_click(click);
+                }
+            }
         }
+    }
+
+    /// Returns whether a click at a time counts: its search is one of the same day, and can be clicked.
+    pub(super) fn accepts(&self, click: &Click) -> bool {
+        self.days.get(&day_number(click.at)).is_some_and(|day| day.accepts(click))
     }
 
     /// Counts a pageview. Pageviews must come in the order of their times. Days that are not open according to

@@ -25,8 +25,10 @@ use super::log_writer::LogWriter;
 use super::midnight;
 use super::options::AnalyticsOptions;
 use super::pageview::{Activity, CustomEvent, Pageview};
+use super::pending_searches::PendingSearches;
 use super::period::Day;
 use super::salts::Salts;
+use super::search::{Click, QueuedSearch, Search};
 use super::storage_error::StorageError;
 
 /// The time between two writes of the state, with the record number through which the log is durable.
@@ -40,6 +42,8 @@ const BATCH: usize = 4_096;
 pub(super) enum Job {
     /// Count a pageview.
     Count { at: Millis, hit: Box<QueuedHit> },
+    /// Count a click on the result of a search.
+    Click(Click),
     /// Reply when everything that was queued before is counted.
     Settle(SyncSender<()>),
     /// Link all files into a folder, and reply with the records that the log has. The sender holds the import lock.
@@ -61,6 +65,8 @@ pub(super) struct Worker {
     /// The time of the last pageview or midnight. It never goes back.
     last: Millis,
     bounds: Bounds,
+    /// The searches that have not rested yet.
+    pending: PendingSearches,
     state_saved_at: Instant,
     /// The thread that writes the state, which may take long.
     saving: Option<JoinHandle<()>>,
@@ -88,6 +94,7 @@ impl Worker {
             day,
             last,
             bounds,
+            pending: PendingSearches::default(),
             state_saved_at: Instant::now(),
             saving: None,
             logged_drops: 0,
@@ -106,6 +113,9 @@ impl Worker {
             };
             self.run_batch(std::iter::once(first).chain(jobs.try_iter()).take(BATCH));
         }
+        let mut views = Vec::new();
+        self.count_rested(Millis::MAX, &mut views);
+        self.count(&mut views);
         if let Err(error) = self.close() {
             tracing::error!(%error, "the analytics were not closed in good order; the next start counts the log again");
         }
@@ -117,20 +127,30 @@ impl Worker {
         for job in jobs {
             match job {
                 Job::Count { at, hit } => {
+                    self.count_rested(at, &mut views);
                     let at = self.advance(at, &mut views);
-                    views.extend(self.activity(at, &hit));
+                    match &hit.what {
+                        HitKind::Search(_) => self.let_rest(at, hit),
+                        _ => views.extend(self.activity(at, &hit)),
+                    }
                 }
+                Job::Click(click) => self.count_click(click, &mut views),
                 Job::Settle(reply) => waiting.push(reply),
                 Job::Link { folder, reply } => {
                     self.count(&mut views);
                     let _ = reply.send(self.link(&folder));
                 }
                 Job::Delete { deletion, reply } => {
+                    // Deletes those that wait, too.
+                    self.count_rested(Millis::MAX, &mut views);
                     self.count(&mut views);
                     // The caller may be gone.
                     let _ = reply.send(self.delete(deletion));
                 }
             }
+        }
+        if !waiting.is_empty() {
+            self.count_rested((self.data.clock)(), &mut views);
         }
         self.count(&mut views);
         for reply in waiting {
@@ -141,6 +161,9 @@ impl Worker {
     /// Does the work that is due by the clock.
     fn tick(&mut self) {
         let now = (self.data.clock)().max(self.last);
+        let mut views = Vec::new();
+        self.count_rested(now, &mut views);
+        self.count(&mut views);
         if day_number(now) > self.day {
             self.advance(now, &mut Vec::new());
         } else {
@@ -183,6 +206,46 @@ impl Worker {
         if let Err(error) = self.salts.advance(now) {
             tracing::error!(%error, "a visitor salt cannot be written or destroyed");
         }
+        if !self.data.search_ids.has_days(self.salts.days()) {
+            self.data.search_ids.replace(self.salts.search_keys());
+        }
+    }
+
+    /// Lets a search wait until it has rested. Drops those of unknown sites and of robots.
+    fn let_rest(&mut self, at: Millis, hit: Box<QueuedHit>) {
+        if !self.sites.contains(&hit.site) || self.agents.read(&hit.user_agent).is_none() {
+            return;
+        }
+        let visitor = self.salts.visitor(at, &hit.address.to_string(), &hit.user_agent, &hit.site);
+        let Some(visitor) = visitor else { return };
+        if !self.pending.add(at, visitor.today, hit) {
+            self.data.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Counts the searches that have rested at a time, each at the moment from which on it had.
+    fn count_rested(&mut self, now: Millis, views: &mut Vec<Activity>) {
+        while let Some((at, hit)) = self.pending.take_rested(now) {
+            // With no limit, it is early for the last ones.
+            let at = self.advance(at.min((self.data.clock)()), views);
+            views.extend(self.activity(at, &hit));
+        }
+    }
+
+    /// Counts a click, if it counts. Its search counts at once, rested or not.
+    fn count_click(&mut self, Click { at, click }: Click, views: &mut Vec<Activity>) {
+        self.count_rested(at, views);
+        let at = self.advance(at, views);
+        if let Some(hit) = self.pending.take(click.number) {
+            views.extend(self.activity(at, &hit));
+        }
+        // Whether it counts depends on all activities before it.
+        self.count(views);
+        let click = Click { at, click };
+        if self.data.counts.read().traffic.accepts(&click) {
+            views.push(Activity::Click(click));
+            self.count(views);
+        }
     }
 
     /// Returns the activity to count; `None` for an unknown site, a robot, or a day without a salt.
@@ -196,6 +259,20 @@ impl Worker {
         let visitor = self.salts.visitor(at, &hit.address.to_string(), &hit.user_agent, site)?;
         let (day, site) = (day_number(at), names.intern(site));
         let (path, referrer, device_by_width, utm) = match &hit.what {
+            HitKind::Search(search) => {
+                let (keys, has_own_row) = self.bounds.search(day, site, search, names);
+                let QueuedSearch { number, found, is_public, .. } = *search;
+                return Some(Activity::Search(Search {
+                    at,
+                    site,
+                    visitor,
+                    number,
+                    keys,
+                    found,
+                    is_public,
+                    has_own_row,
+                }));
+            }
             HitKind::Event(event) => {
                 let (name, properties) = self.bounds.event(day, site, event, names);
                 return Some(Activity::Event(CustomEvent { at, site, visitor, name, properties }));
@@ -229,6 +306,11 @@ impl Worker {
         for view in views.drain(..) {
             counts.traffic.add(&view, |_| true);
             counts.last = view.at();
+            match view {
+                Activity::Search(_) => drop(self.data.searches.fetch_add(1, Ordering::Relaxed)),
+                Activity::Click(_) => drop(self.data.clicks.fetch_add(1, Ordering::Relaxed)),
+                Activity::Pageview(_) | Activity::Event(_) => {}
+            }
         }
     }
 
@@ -289,6 +371,7 @@ impl Worker {
             prepared.finish(&mut counts.day_files, &data.names, &data.folder)?;
         }
         self.bounds = Bounds::of(&data.counts.read().traffic, self.day, &data.names);
+        data.asked_before.forget();
         data.save_state(|state| state.synced_through = state.synced_through.max(number))?;
         failure::point("deletion::cut")?;
         self.log.run(move |log| Ok(log.remove_before(number)?))?;
