@@ -31,6 +31,8 @@ type Titles = Vec<(ResourceId, String)>;
 #[derive(Default)]
 struct Found {
     words: HashMap<String, u64>,
+    /// Questions that were asked before, each with the number of visitors who found something.
+    questions: Vec<(Arc<str>, u64)>,
     /// The titles of each blueprint.
     titles: Vec<(Arc<Blueprint>, Titles)>,
 }
@@ -69,7 +71,9 @@ async fn find(
     blueprints: Vec<Arc<Blueprint>>,
     limit: usize,
 ) -> Result<Found> {
-    let mut found = Found::default();
+    let sees = |slug: &str| blueprints.iter().any(|blueprint| blueprint.slug == slug);
+    let questions = call.app.analytics.asked_before(params.single("q")?.unwrap_or_default(), limit, sees);
+    let mut found = Found { questions, ..Found::default() };
     for blueprint in blueprints {
         // Blueprints without working copies answer with the live ones.
         let query = match copies == CopyKind::Working && blueprint.working_copy {
@@ -95,8 +99,8 @@ async fn find(
 }
 
 impl Found {
-    /// Returns at most `limit` suggestions: questions whose last word is complete, then titles, which have at least half of the
-    /// places if there are as many.
+    /// Returns at most `limit` suggestions: what was typed with its last word completed, then questions that were asked before, then
+    /// titles. Titles have at least half of the places if there are as many, and words half of the others.
     fn shown(self, q: &str, limit: usize) -> Value {
         let head = bindery_query::before_last_word(q);
         let mut words: Vec<(String, u64)> = self.words.into_iter().collect();
@@ -106,11 +110,19 @@ impl Found {
             self.titles.iter().filter_map(move |(blueprint, titles)| Some((blueprint, titles.get(place)?)))
         });
         let titles: Vec<Value> = by_place.map(|(blueprint, title)| title_json(blueprint, title)).take(limit).collect();
-        words.truncate(limit.div_ceil(2).max(limit - titles.len()));
-        let left = limit - words.len();
+        let places = limit.div_ceil(2).max(limit - titles.len());
+        let mut questions = self.questions;
+        let most = (places / 2).max(places.saturating_sub(words.len()));
+        words.truncate(places - most.min(questions.len()));
+        let is_word = |text: &str| words.iter().any(|(word, _)| format!("{head}{word}").to_lowercase() == *text);
+        questions.retain(|(text, _)| !is_word(text));
+        questions.truncate(places - words.len());
+        let left = limit - words.len() - questions.len();
+        let question = |(text, count): (Arc<str>, u64)| json!({ "kind": "question", "text": &*text, "count": count });
         let word =
             |(word, count): (String, u64)| json!({ "kind": "word", "text": format!("{head}{word}"), "count": count });
-        words.into_iter().map(word).chain(titles.into_iter().take(left)).collect()
+        let before = words.into_iter().map(word).chain(questions.into_iter().map(question));
+        before.chain(titles.into_iter().take(left)).collect()
     }
 }
 
