@@ -209,7 +209,7 @@ pub struct AnalyticsSettings {
     #[arg(id = "analytics_retention_days", long = "analytics-retention-days", value_name = "DAYS")]
     pub retention_days: Option<u32>,
 
-    /// The number of pageviews a minute to accept from one address; 0 for no limit [default: 3000]
+    /// The number of pageviews, searches and clicks a minute to accept from one address; 0 for no limit [default: 3000]
     /// [env: BINDERY_ANALYTICS_EVENTS_PER_MINUTE]
     #[arg(id = "analytics_events_per_minute", long = "analytics-events-per-minute", value_name = "NUMBER")]
     pub events_per_minute: Option<u32>,

@@ -19,6 +19,7 @@ pub(crate) mod sessions;
 pub(crate) mod status;
 pub(crate) mod steering;
 pub(crate) mod suggest;
+mod tracking;
 pub(crate) mod trash;
 pub(crate) mod views;
 pub(crate) mod webhooks;

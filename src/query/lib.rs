@@ -72,6 +72,8 @@ pub struct ListParams {
     pub highlights: Option<Arc<Highlights>>,
     /// True if words of `q` are found in other ways than as they stand.
     pub is_expanded: bool,
+    /// True if the search is to be counted.
+    pub is_tracked: bool,
     /// The ids of the rules of ranked search that hold for it.
     pub rules: Vec<String>,
     /// The fields that count into its order.
@@ -189,7 +191,8 @@ impl ListParams {
         now: Millis,
         steering: &Steering,
     ) -> Result<ListParams, Error> {
-        let is_strict = strict::check(params, &[&["page", "per_page", "cursor"][..], &CHOOSING, &BESIDE].concat())?;
+        let is_strict =
+            strict::check(params, &[&["page", "per_page", "cursor", "track"][..], &CHOOSING, &BESIDE].concat())?;
         let page = Page::parse(params)?;
         let cursor = cursor(params)?;
         let selection = Selection::parse(params, blueprint)?;
@@ -197,6 +200,11 @@ impl ListParams {
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
         let ScopedQuery { query, fallback, words, changes, .. } = asked;
+        let is_tracked = params.flag("track")?;
+        if is_tracked && words.is_none() && is_strict {
+            return Err(strict::ignored("track", "there is no `q` with words"));
+        }
+        let is_tracked = is_tracked && words.is_some();
         let is_expanded = words.is_some_and(|words| words.words().is_expanded());
         if cursor.is_some() && query.sort.contains(&words::BY_RELEVANCE) {
             let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
@@ -211,6 +219,7 @@ impl ListParams {
             fallback,
             highlights,
             is_expanded,
+            is_tracked,
             rules,
             boosts,
             query,

@@ -14,6 +14,7 @@ mod midnight;
 mod naive;
 mod private;
 mod random;
+mod searches;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

@@ -30,6 +30,8 @@ fn a_strict_read_has_no_parameter_that_its_endpoint_does_not_know() {
         "timeseries/sessions",
         "entry-pages",
         "utm/source",
+        "searches",
+        "searches/without-clicks",
         "custom-events",
         "custom-events/a/b",
         "script.js",

@@ -120,6 +120,11 @@ impl ListRequest {
         })
     }
 
+    /// Returns whether the search is to be counted.
+    pub fn is_tracked(&self) -> bool {
+        self.params.is_tracked
+    }
+
     /// Returns whether the list is ordered by relevance.
     pub fn is_ranked(&self) -> bool {
         self.params.is_ranked()

@@ -66,6 +66,8 @@ pub(crate) struct CachedAnswer {
     /// True for a list by relevance, which has another version than other lists.
     pub(crate) is_ranked: bool,
     pub(crate) etag: HeaderValue,
+    /// The number of matches of a list.
+    pub(crate) total: u64,
     /// The headers that the body depends on.
     pub(crate) vary: &'static str,
     /// The tags for a cache in front of the server; `None` unless the setting `cache_tags` is on.
@@ -147,6 +149,11 @@ impl RequestKey {
             authority = self.uri.authority().map_or(b"", |authority| authority.as_str().as_bytes());
         }
         self.key([host, authority, if sees_drafts { b"drafts" } else { b"published" }])
+    }
+
+    /// Returns the key of a list whose answers are made around the kept one: it is not answered as it is kept.
+    pub(crate) fn inner_list(&self, follows_host: bool, sees_drafts: bool) -> Key {
+        [&self.list(follows_host, sees_drafts)[..], b"\ninner"].concat()
     }
 
     /// Returns the key of a resource.

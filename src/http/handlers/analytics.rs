@@ -1,6 +1,7 @@
-//! Analytics over HTTP (`API.md` 4.8): the routes of reports, events, imports and the script.
+//! Analytics over HTTP (`API.md` 4.8): the routes of reports, events, clicks, imports and the script.
 
 mod bodies;
+mod clicks;
 mod event_body;
 mod events;
 mod figures;
@@ -10,16 +11,13 @@ mod params;
 mod report;
 mod script;
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
 use axum::Router;
-use axum::extract::{Extension, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use axum::http::{Method, StatusCode, Uri};
 use axum::routing::{MethodRouter, get, post};
-use bindery_analytics::{Dimension, Metric, SessionPage};
-use bindery_config::{Config, Rate};
+use bindery_analytics::{Dimension, Metric, SearchReport, SessionPage};
+use bindery_config::Config;
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::site::site_host;
@@ -32,9 +30,9 @@ use crate::error::Answer;
 use crate::frame;
 use crate::request::head::Bearer;
 use crate::route::{Route, into_router};
-use crate::transport::rate::RateLimit;
 
 pub use event_body::parse_event;
+pub(crate) use events::asks_not_to_be_tracked;
 pub use events::delete_figures;
 pub use import::ImportBody;
 pub use report::Report;
@@ -42,6 +40,8 @@ pub use report::Report;
 /// The header with the first days for which filters did not see every visit.
 const CUT_DAYS: HeaderName = HeaderName::from_static("bindery-incomplete-days");
 const MAX_CUT_DAYS: usize = 10;
+/// The path to which clicks on the results of a search are sent.
+const CLICK: &str = "/v2/analytics/searches/{search_id}/click";
 const PAGES: &str = "/v2/analytics/pages/";
 const CUSTOM_EVENTS: &str = "/v2/analytics/custom-events/";
 
@@ -67,6 +67,9 @@ pub(crate) fn reports() -> Vec<Route> {
         ("utm/content", Report::Utm(Dimension::Content)),
         ("utm/term", Report::Utm(Dimension::Term)),
         ("custom-events", Report::CustomEvents),
+        ("searches", Report::Searches(SearchReport::All)),
+        ("searches/without-results", Report::Searches(SearchReport::WithoutResults)),
+        ("searches/without-clicks", Report::Searches(SearchReport::WithoutClicks)),
         ("demographics/devices", Report::Devices),
         ("demographics/browsers", Report::Browsers),
         ("demographics/countries", Report::Countries),
@@ -85,12 +88,11 @@ pub(crate) fn reports() -> Vec<Route> {
 }
 
 /// Returns the routes that the pages of sites use.
-pub(crate) fn intake(config: &Config) -> Vec<Route> {
-    let rate = Rate::per_minute(config.analytics.events_per_minute);
-    let limit = rate.map(|rate| Arc::new(RateLimit::<IpAddr>::new(rate)));
-    let events = post(events::send).layer(Extension(limit)).delete(events::delete);
+pub(crate) fn intake() -> Vec<Route> {
+    let events = post(events::send).delete(events::delete);
     vec![
         Route::new("/v2/analytics/events", events).open_to_all(&[Method::POST]),
+        Route::new(CLICK, post(clicks::click)).open_to_all(&[Method::POST]),
         Route::new("/v2/analytics/script.js", get(script::serve)).open_to_all(&[Method::GET, Method::HEAD]),
     ]
 }
@@ -98,7 +100,7 @@ pub(crate) fn intake(config: &Config) -> Vec<Route> {
 /// Returns the intake routes as a router. Scripts of the configured sites may call them.
 pub(crate) fn intake_router(config: &Config) -> Router<App> {
     // Comes before the CORS layer, which answers the `OPTIONS` requests of browsers.
-    let routes = into_router(intake(config)).method_not_allowed_fallback(frame::no_method);
+    let routes = into_router(intake()).method_not_allowed_fallback(frame::no_method);
     let (sites, origins) = (config.analytics.sites.clone(), config.cors_origins.clone());
     if sites.is_empty() && origins.is_empty() {
         return routes;

@@ -277,10 +277,8 @@ impl Operation {
         let content = match self.request {
             Request::None => return description,
             Request::Json(schema) => json!({ "application/json": { "schema": reference(schema) } }),
-            Request::Event => json!({
-                "application/json": { "schema": reference("Event") },
-                "text/plain": { "schema": { "type": "string", "description": "The same as JSON text." } },
-            }),
+            Request::Event => json_or_text("Event"),
+            Request::Click => json_or_text("Click"),
             Request::Text(media_type) => json!({ media_type: { "schema": { "type": "string" } } }),
             Request::Form { has_attributes } => json!({ "multipart/form-data": { "schema": form(has_attributes) } }),
         };
@@ -334,6 +332,14 @@ impl Body {
             Body::Binary => ("*/*", json!({})),
         })
     }
+}
+
+/// Returns the content of a request that pages send as JSON or as text, which needs no preflight.
+fn json_or_text(schema: &str) -> Value {
+    json!({
+        "application/json": { "schema": reference(schema) },
+        "text/plain": { "schema": { "type": "string", "description": "The same as JSON text." } },
+    })
 }
 
 /// Returns the schema of the form of an upload.

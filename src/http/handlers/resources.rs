@@ -17,6 +17,7 @@ use bindery_model::id::ResourceId;
 use bindery_query::RawParams;
 use serde_json::{Map, Value, json};
 
+use super::tracking::{AnsweredSearch, Visitor, not_kept, with_search_id};
 use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::cache_tags::CacheTags;
 use crate::answer::links::Links;
@@ -34,7 +35,13 @@ use crate::transport::stream;
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
-pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): BaseUrl, known: IfNoneMatch) -> Answer {
+pub(crate) async fn list(
+    call: Call<String>,
+    asked: RequestKey,
+    BaseUrl(base): BaseUrl,
+    known: IfNoneMatch,
+    visitor: Visitor,
+) -> Answer {
     let view = call.app.content.view_of(&call.access, &call.path, &call.query)?;
     // Parsed before the tag is compared: an invalid parameter must never be answered with 304.
     let request = view.list_request(&call.query)?;
@@ -42,8 +49,12 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     if call.access.is_session() || request.is_explained {
         // An answer with authors or times is neither cached nor compared with a cached one.
         let mut list = view.list_in_time(&request).await?;
-        let how = list.explained.take();
-        let response = json_response(StatusCode::OK, list_body(list, how.as_ref(), &url, &call.query));
+        let (how, total) = (list.explained.take(), list.total);
+        let body = list_body(list, how.as_ref(), &url, &call.query);
+        let response = match request.is_tracked() {
+            true => tracked(&call, &view, &visitor, body.as_bytes(), total),
+            false => json_response(StatusCode::OK, body),
+        };
         return Ok(match how {
             Some(how) => explained(response, &how),
             None => response,
@@ -54,8 +65,11 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
     if view.is_working() {
         // Few ask for working copies, so these answers are not kept either.
         let list = view.list_in_time(&request).await?;
-        let etag = etag(view.page_tag(&list, &base));
+        let (etag, total) = (etag(view.page_tag(&list, &base)), list.total);
         let body = Bytes::from(list_body(list, None, &url, &call.query));
+        if request.is_tracked() {
+            return Ok(tracked(&call, &view, &visitor, &body, total));
+        }
         return Ok(if known.names(&etag) { not_modified(etag, vary) } else { cacheable(etag, vary, body) });
     }
     let depends_on: Arc<[String]> = request.depends_on().into();
@@ -66,14 +80,27 @@ pub(crate) async fn list(call: Call<String>, asked: RequestKey, BaseUrl(base): B
         let kept = list.kept.take();
         let tags = call.app.config.cache_tags.then(|| list_tags(&view, &call.path, &depends_on, &list.ids)).flatten();
         // The tag stays while the page does, also through writes that make the version another one.
-        let etag = etag(view.page_tag(&list, &base));
+        let (etag, total) = (etag(view.page_tag(&list, &base)), list.total);
         let body = Bytes::from(list_body(list, None, &url, &call.query));
-        Ok(CachedAnswer { version, kept, depends_on, is_ranked, etag, vary, tags, body })
+        Ok(CachedAnswer { version, kept, depends_on, is_ranked, etag, total, vary, tags, body })
     };
+    if request.is_tracked() {
+        let key = asked.inner_list(follows_host, view.sees_drafts());
+        let answer = call.app.answers.get_or_make(&key, version, make).await?;
+        return Ok(tracked(&call, &view, &visitor, &answer.body, answer.total));
+    }
     let key = asked.list(follows_host, view.sees_drafts());
     let answer = call.app.answers.get_or_make(&key, version, make).await?;
     let is_known = known.names(&answer.etag);
     Ok(answer.respond(is_known))
+}
+
+/// Returns the answer to a tracked search around the body of its list. It has no entity tag, because each answer has its own id.
+fn tracked(call: &Call<String>, view: &View, visitor: &Visitor, body: &[u8], total: u64) -> Response {
+    let sees_drafts = view.sees_drafts() || view.is_working();
+    let answered = AnsweredSearch { total, blueprints: vec![call.path.clone()], sees_drafts };
+    let id = visitor.search_id(&RawParams::parse(&call.query), answered);
+    not_kept(json_response(StatusCode::OK, with_search_id(body, &id)))
 }
 
 /// Returns the tags of a list: its blueprint, the other blueprints that it depends on, and the resources of the page.
@@ -144,8 +171,8 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     let body = Bytes::from(body);
     let tags = || CacheTags::new(iter::once(id).chain(depends_on.iter().filter(|slug| view.knows(slug))));
     let tags = (call.app.config.cache_tags && !view.is_working()).then(tags).flatten();
-    let answer =
-        CachedAnswer { version, kept: None, depends_on, is_ranked: false, etag, vary: VARY_BY_TOKEN, tags, body };
+    let (kept, is_ranked, total) = (None, false, 1);
+    let answer = CachedAnswer { version, kept, depends_on, is_ranked, etag, total, vary: VARY_BY_TOKEN, tags, body };
     if !view.is_working() {
         call.app.answers.keep(&key, &answer);
     }

@@ -114,6 +114,9 @@ fn registry(app: &App) -> Registry {
     register_node(&mut registry, app);
     register_caches(&mut registry, app);
     counter(&mut registry, "analytics_dropped", "Pageviews that were dropped", app.analytics.dropped());
+    let (searches, clicks) = app.analytics.searches_and_clicks();
+    counter(&mut registry, "analytics_searches", "Searches that were counted", searches);
+    counter(&mut registry, "analytics_clicks", "Clicks on results of searches that were counted", clicks);
     register_media(&mut registry, app);
     register_process(&mut registry);
     registry

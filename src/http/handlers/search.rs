@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bindery_content::{BlueprintMatches, Explanation, ListRequest, View, in_common_order};
+use bindery_content::{BlueprintMatches, Explanation, ListRequest, View, did_you_mean, ignored_words, in_common_order};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -14,6 +14,7 @@ use bindery_query::{CopyKind, Page, RawParams, WordParams, has_ranked_fields, ha
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use super::tracking::{AnsweredSearch, Visitor, not_kept};
 use crate::answer::links::Links;
 use crate::answer::respond;
 use crate::answer::server_timing::explained;
@@ -30,13 +31,13 @@ const DEFAULT: usize = 5;
 const MAX_WEIGHT: f32 = 1_000.0;
 
 /// The parameters, beside those that say how words are found.
-const NAMES: [&str; 10] =
-    ["search", "q", "group", "blueprints", "weights", "page", "per_page", "limit", "copy", "explain"];
+const NAMES: [&str; 11] =
+    ["search", "q", "group", "blueprints", "weights", "page", "per_page", "limit", "copy", "explain", "track"];
 
-pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl) -> Answer {
+pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
-    strict::check(&params, &[&NAMES[..], &WordParams::NAMES].concat())?;
+    let is_strict = strict::check(&params, &[&NAMES[..], &WordParams::NAMES].concat())?;
     let is_explained = params.flag("explain")?;
     if is_explained {
         call.access.require(&[Ability::Manage])?;
@@ -51,6 +52,13 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl) -> Answer {
     let blueprints = blueprints(&call, &params)?;
     let weights = weights(&params, &blueprints)?;
     let is_grouped = params.flag("group")? || !asked.has_words;
+    let is_tracked = params.flag("track")?;
+    if is_strict && is_tracked && is_grouped {
+        let message =
+            "\"track\" has no effect: only the one list of all blueprints is counted, which has `q` and no `group`";
+        return Err(Error::new(Code::InvalidParameter, message).into());
+    }
+    let tracked = is_tracked.then_some((&visitor, &params));
     let mut page = Page::parse(&params)?;
     if sent_limit.is_some() && params.single("per_page")?.is_none() {
         page.per_page = limit as u64;
@@ -60,7 +68,7 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl) -> Answer {
     let found = async {
         match is_grouped {
             true => search.all(&call).await,
-            false => search.ranked(&call, &weights, page, &format!("{base}/v2/search")).await,
+            false => search.ranked(&call, &weights, page, &format!("{base}/v2/search"), tracked).await,
         }
     };
     match tokio::time::timeout(most, found).await {
@@ -131,6 +139,8 @@ struct SearchParams {
     query: String,
     /// True if there are words, which can be ranked.
     has_words: bool,
+    /// True if words are found only as they stand.
+    is_exact: bool,
 }
 
 impl SearchParams {
@@ -154,7 +164,8 @@ impl SearchParams {
         }
         let parameters: Vec<String> =
             given.into_iter().filter_map(|(name, text)| Some(parameter((name, text?)))).collect();
-        Ok(SearchParams { query: parameters.join("&"), has_words: q.is_some() })
+        let is_exact = params.single("q_mode")? == Some("exact");
+        Ok(SearchParams { query: parameters.join("&"), has_words: q.is_some(), is_exact })
     }
 }
 
@@ -184,8 +195,16 @@ impl Search {
         })
     }
 
-    /// Searches the blueprints one after another, and answers a page of their common order.
-    async fn ranked(&self, call: &Call, weights: &[f32], page: Page, url: &str) -> Answer {
+    /// Searches the blueprints one after another, and answers a page of their common order. If the search is `tracked`, it is counted
+    /// for its visitor.
+    async fn ranked(
+        &self,
+        call: &Call,
+        weights: &[f32],
+        page: Page,
+        url: &str,
+        tracked: Option<(&Visitor, &RawParams)>,
+    ) -> Answer {
         let end = usize::try_from(page.offset().saturating_add(page.per_page)).unwrap_or(usize::MAX);
         let (mut lists, mut parts): (Vec<(View, Arc<ListRequest>)>, Vec<BlueprintMatches>) = (Vec::new(), Vec::new());
         let mut how: Option<Explanation> = None;
@@ -219,14 +238,26 @@ impl Search {
             "per_page": page.per_page,
             "total": total,
             "matched_all": parts.iter().map(BlueprintMatches::matched_all).sum::<u64>(),
-            "facets": { "blueprint": facet(slugs) },
+            "facets": { "blueprint": facet(slugs.clone()) },
         });
+        if !self.asked.is_exact {
+            meta["ignored_words"] = ignored_words(&parts).into();
+            meta["did_you_mean"] = did_you_mean(&lists, &parts).await?.into();
+        }
+        if let Some((visitor, params)) = tracked {
+            let sees_drafts = lists.iter().any(|(view, _)| view.sees_drafts() || view.is_working());
+            let is_only = slugs.len() == 1;
+            let found = slugs.iter().filter(|(_, total)| *total > 0 || is_only).map(|(slug, _)| (*slug).to_owned());
+            let answered = AnsweredSearch { total, blueprints: found.collect(), sees_drafts };
+            meta["search_id"] = visitor.search_id(params, answered);
+        }
         if let Some(Explanation { steps, .. }) = &how {
             meta["explain"] = Value::Array(steps.clone());
         }
         let links = json!({ "first": first, "last": last, "prev": prev, "next": next });
         let body = json!({ "data": resources, "links": links, "meta": meta });
         let response = respond::json(StatusCode::OK, body.to_string());
+        let response = if tracked.is_some() { not_kept(response) } else { response };
         Ok(match how {
             Some(how) => explained(response, &how),
             None => response,

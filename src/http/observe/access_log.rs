@@ -23,6 +23,8 @@ use crate::request::client::Client;
 
 /// The paths that visitors of sites request. Their addresses are not logged (`API.md` 4.8.4).
 const OF_VISITORS: [&str; 2] = ["/v2/analytics/events", "/v2/analytics/script.js"];
+/// The beginning and the end of the path to which they send clicks.
+const CLICK: (&str, &str) = ("/v2/analytics/searches/", "/click");
 
 /// The access log; `None` if it is off.
 pub(crate) struct AccessLog(Option<Arc<Log>>);
@@ -79,7 +81,9 @@ impl AccessLog {
 }
 
 fn client(request: &Request, config: &Config) -> Option<IpAddr> {
-    let is_of_visitors = OF_VISITORS.contains(&request.uri().path().trim_end_matches('/'));
+    let path = request.uri().path().trim_end_matches('/');
+    let is_click = path.starts_with(CLICK.0) && path.ends_with(CLICK.1);
+    let is_of_visitors = is_click || OF_VISITORS.contains(&path);
     let address = || Client::of(request.extensions(), request.headers(), &config.analytics).address;
     (!is_of_visitors).then(address).filter(|address| !address.is_unspecified())
 }

@@ -26,6 +26,7 @@ pub(crate) const LIST: &[&str] = &[
     "expand",
     "fields-of",
     "explain",
+    "track",
     "if-none-match",
 ];
 pub(crate) const EXPORT: &[&str] = &[
@@ -74,6 +75,7 @@ pub(crate) const NEIGHBORS: &[&str] = &[
 ];
 pub(crate) const PERIOD: &[&str] = &["start", "end", "site", "visits"];
 pub(crate) const LIMITED: &[&str] = &["start", "end", "limit", "site", "visits"];
+pub(crate) const SEARCHES: &[&str] = &["start", "end", "limit", "site", "asked_blueprint"];
 pub(crate) const SERIES: &[&str] = &["start", "end", "interval", "site", "visits"];
 
 /// One method of one route.
@@ -101,6 +103,8 @@ pub(crate) enum Request {
     Json(&'static str),
     /// A pageview.
     Event,
+    /// A click on a result.
+    Click,
     /// A text of this type.
     Text(&'static str),
     /// A form with a file.

@@ -8,7 +8,7 @@ mod webhooks;
 use std::sync::LazyLock;
 
 use crate::observe::operation::{
-    Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SERIES, operation,
+    Body, EXPORT, LIMITED, LIST, NEIGHBORS, Operation, PERIOD, Request, SEARCHES, SERIES, operation,
 };
 
 pub(crate) const TAGS: [(&str, &str); 10] = [
@@ -28,7 +28,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 87] = [
+static OPERATIONS: [Operation; 91] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -433,6 +433,15 @@ static OPERATIONS: [Operation; 87] = [
     report("/v2/analytics/custom-events/{event}", "customEvent", "One event, with its properties and their values.")
         .with(&["event_name", "start", "end", "limit", "site", "visits"])
         .answers(&[(200, Body::Json("CustomEvent"))]),
+    report("/v2/analytics/searches", "searches", "What people search for.")
+        .with(SEARCHES)
+        .answers(&[(200, Body::JsonList("SearchFigures"))]),
+    report("/v2/analytics/searches/without-results", "searchesWithoutResults", "Searches that found nothing.")
+        .with(SEARCHES)
+        .answers(&[(200, Body::JsonList("SearchFigures"))]),
+    report("/v2/analytics/searches/without-clicks", "searchesWithoutClicks", "Searches without a click on a result.")
+        .with(SEARCHES)
+        .answers(&[(200, Body::JsonList("SearchFigures"))]),
     report("/v2/analytics/demographics/devices", "devices", "Visitors by device.")
         .answers(&[(200, Body::JsonList("Share"))]),
     report("/v2/analytics/demographics/browsers", "browsers", "Visitors by browser.")
@@ -463,6 +472,18 @@ static OPERATIONS: [Operation; 87] = [
         .takes(Request::Event)
         .answers(&[(202, Body::None)]),
     operation(
+        "post",
+        "/v2/analytics/searches/{search_id}/click",
+        "Analytics",
+        "sendClick",
+        "Count a click on a result of a search.",
+        "",
+    )
+    .with(&["search_id"])
+    .takes(Request::Click)
+    .answers(&[(202, Body::None)])
+    .or(&[404]),
+    operation(
         "delete",
         "/v2/analytics/events",
         "Analytics",
@@ -489,6 +510,7 @@ static OPERATIONS: [Operation; 87] = [
             "search_limit",
             "copy",
             "explain",
+            "track",
         ])
         .answers(&[(200, Body::Json("Found"))]),
     operation("get", "/v2/status", "Server", "status", "How the server is.", "manage")

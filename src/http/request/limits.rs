@@ -1,4 +1,4 @@
-//! The rate limits of requests that need a token (`API.md` 8.1). Must not know what the requests ask for.
+//! The rate limits of requests that need a token (`API.md` 8.1), and of what the visitors of sites send (4.8.1). Must not know what the requests ask for.
 
 use std::net::IpAddr;
 
@@ -14,6 +14,7 @@ use crate::transport::rate::{RateLimit, Wait, network};
 pub(crate) struct Limits {
     addresses: Option<(Rate, RateLimit<IpAddr>)>,
     senders: Option<(Rate, RateLimit<Actor>)>,
+    visitors: Option<RateLimit<IpAddr>>,
 }
 
 impl Limits {
@@ -22,6 +23,7 @@ impl Limits {
         Limits {
             addresses: config.rate_limit_per_address.map(|rate| (rate, RateLimit::new(rate))),
             senders: config.rate_limit_per_token.map(|rate| (rate, RateLimit::new(rate))),
+            visitors: Rate::per_minute(config.analytics.events_per_minute).map(RateLimit::new),
         }
     }
 
@@ -32,6 +34,11 @@ impl Limits {
     pub(crate) fn take_address(&self, address: IpAddr) -> Result<(), Failure> {
         let Some((rate, limit)) = &self.addresses else { return Ok(()) };
         limit.take(network(address)).map_err(|wait| limited("one address", rate, &wait))
+    }
+
+    /// Counts what an address sends for the analytics; the error is the time to wait.
+    pub(crate) fn take_visitor(&self, address: IpAddr) -> Result<(), Wait> {
+        self.visitors.as_ref().map_or(Ok(()), |limit| limit.take(network(address)))
     }
 
     /// Counts a request of a token or a member.

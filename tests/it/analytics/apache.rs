@@ -140,6 +140,7 @@ fn path_of(report: &Report) -> String {
         Report::Utm(_) => "utm/term".to_owned(),
         Report::SessionPages(SessionPage::First) => "entry-pages".to_owned(),
         Report::SessionPages(SessionPage::Last) => "exit-pages".to_owned(),
+        Report::Searches(_) => "searches".to_owned(),
         Report::CustomEvents => "custom-events".to_owned(),
         Report::CustomEvent(name) => format!("custom-events/{}", utf8_percent_encode(name, NON_ALPHANUMERIC)),
         Report::Series(Metric::Visitors) => "timeseries/visitors".to_owned(),

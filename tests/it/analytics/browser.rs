@@ -110,3 +110,39 @@ fn browsers_that_ask_not_to_be_tracked_and_headless_ones_are_not_counted() {
         assert_eq!(counted(&heeds), expected[1]);
     }
 }
+
+#[test]
+fn the_script_reports_clicks_within_results() {
+    let Some(chromium) = chromium("clicks on results in a browser") else { return };
+    let server = Server::start_with(&["--analytics-sites=127.0.0.1"]);
+    server.blueprint("articles", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let linen = server.create("articles", json!({ "title": "Linen" }));
+    let headers = [("user-agent", AGENTS[0].0), ("origin", "http://127.0.0.1")];
+    let list = server.raw("GET", "/v2/resources/articles?q=linen&track=true", &headers, b"").expect(200).json();
+    let search = list["meta"]["search_id"].as_str().unwrap().to_owned();
+    let script = format!("{}/v2/analytics/script.js", server.address());
+    let pages = Pages::serve(move |_| {
+        format!(
+            "<!doctype html><script src={script}></script><p>no result</p><a href='#x' data-search=''><b>not counted</b></a>\
+             <a href='#y' data-search='{search} {linen} 3'><b>a result</b></a>\
+             <script>onload = () => {{ for (const each of document.querySelectorAll('p, b')) each.click();\
+             document.dispatchEvent(new Event('click')); fetch('/done?' + encodeURIComponent(JSON.stringify(location.hash))) }}</script>"
+        )
+    });
+    let address = format!("http://127.0.0.1:{}/page", pages.port);
+    let _browser = Browser::open(&chromium, &address, Some(AGENTS[0].0), &json!({}));
+    assert_eq!(pages.wait(), json!("#y"));
+    let began = Instant::now();
+    let clicks = || {
+        server
+            .get("/metrics")
+            .text
+            .lines()
+            .find_map(|line| line.strip_prefix("bindery_analytics_clicks_total ").map(str::to_owned))
+    };
+    while clicks().as_deref() == Some("0") && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::thread::sleep(SILENCE);
+    assert_eq!(clicks().as_deref(), Some("1"));
+}

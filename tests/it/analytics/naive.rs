@@ -328,6 +328,8 @@ pub(crate) fn expected_body(report: &Report, asked: &Asked, all: &[Seen], now: i
             }
             rows(counts, ["path", "sessions"], asked.limit)
         }
+        // A pageview is no search; `searches.rs` has the definition.
+        Report::Searches(_) => json!([]),
         Report::CustomEvents => {
             let mut names: BTreeMap<&String, Vec<&Seen>> = BTreeMap::new();
             for (seen, (name, _)) in asked.events(all) {

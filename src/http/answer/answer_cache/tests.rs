@@ -19,6 +19,7 @@ fn answer(number: u64, body: impl AsRef<[u8]>) -> CachedAnswer {
         depends_on: Arc::default(),
         is_ranked: false,
         etag: HeaderValue::from_static("\"x\""),
+        total: 0,
         vary: "Authorization",
         tags: None,
         body,

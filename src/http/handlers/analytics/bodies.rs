@@ -2,14 +2,14 @@
 
 use bindery_analytics::{
     Breakdown, Comparison, Dimension, EventCount, Figures, Interval, Occurrences, PageCount, PageSessionCounts, Period,
-    PropertyCount, ReferrerTrend, SeriesPoint, Totals,
+    PropertyCount, ReferrerTrend, SearchCount, SeriesPoint, Totals,
 };
 use bindery_model::error::Result;
 use bindery_model::time::format_millis;
 use percent_encoding::percent_decode_str;
 use serde_json::{Value, json};
 
-use super::figures::{average_duration, change, percentage, trend};
+use super::figures::{average_duration, change, mean, percentage, trend};
 
 pub(super) fn summary(figures: &Figures, period: Period) -> Result<Value> {
     let (current, previous) = (figures.totals(period)?, figures.totals(period.previous())?);
@@ -57,6 +57,18 @@ pub(super) fn shares(breakdown: &Breakdown, name_key: &str, count_key: &str) -> 
         json!({ name_key: &*row.name, count_key: row.visitors, "percentage": percentage })
     });
     rows.collect()
+}
+
+pub(super) fn search(count: &SearchCount) -> Value {
+    json!({
+        "question": &*count.question,
+        "searches": count.searches,
+        "visitors": count.visitors,
+        "without_results": count.without_results,
+        "without_clicks": count.without_clicks(),
+        "click_rate": percentage(count.clicked, count.searches),
+        "mean_position": mean(count.positions, count.clicks),
+    })
 }
 
 pub(super) fn referrer_trend(ReferrerTrend { referrer, visitors }: &ReferrerTrend) -> Value {

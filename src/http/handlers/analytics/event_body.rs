@@ -128,7 +128,7 @@ fn parse_properties(value: &Value) -> Result<Vec<(String, String)>, String> {
     }
 }
 
-fn shown(value: Option<&Value>) -> String {
+pub(super) fn shown(value: Option<&Value>) -> String {
     match value {
         None => "missing".to_owned(),
         Some(Value::String(text)) => quote(text),

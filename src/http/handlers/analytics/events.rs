@@ -1,9 +1,6 @@
 //! The handlers of events: one pageview in, and a site's figures out (`API.md` 4.8.1, 4.8.9).
 
-use std::net::IpAddr;
-use std::sync::Arc;
-
-use axum::extract::{Extension, RawQuery, State};
+use axum::extract::{RawQuery, State};
 use axum::http::header::USER_AGENT;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
@@ -22,27 +19,15 @@ use crate::error::{Answer, Failure};
 use crate::request::client::Client;
 use crate::request::head::Bearer;
 use crate::transport::body::JsonBody;
-use crate::transport::rate::{RateLimit, network};
 
 /// The longest body of an event.
-const MAX_EVENT_BYTES: usize = 64 << 10;
+pub(super) const MAX_EVENT_BYTES: usize = 64 << 10;
 
 /// Handles `POST /v2/analytics/events`. Answers before the pageview is counted, and gives the same answer if it is not
 /// counted.
-pub(super) async fn send(
-    State(app): State<App>,
-    Extension(limit): Extension<Option<Arc<RateLimit<IpAddr>>>>,
-    parts: Parts,
-    body: JsonBody,
-) -> Answer {
-    let settings = &app.config.analytics;
-    let (client, headers) = (Client::of(&parts.extensions, &parts.headers, settings), parts.headers);
-    if let Some(limit) = limit
-        && let Err(wait) = limit.take(network(client.address))
-    {
-        let message = format!("one address sent more than {} pageviews in a minute", settings.events_per_minute);
-        return Err(Failure::from(Error::new(Code::RateLimited, message)).retry_after(wait.seconds));
-    }
+pub(super) async fn send(State(app): State<App>, parts: Parts, body: JsonBody) -> Answer {
+    let client = limit_visitor(&app, &parts)?;
+    let (settings, headers) = (&app.config.analytics, parts.headers);
     let max_bytes = MAX_EVENT_BYTES.min(app.config.max_body_bytes);
     let body = body.read_as(max_bytes, &["application/json", "text/plain"]).await?;
     let event = parse_event(&body)?;
@@ -52,6 +37,21 @@ pub(super) async fn send(
         app.analytics.submit(hit);
     }
     Ok(StatusCode::ACCEPTED.into_response())
+}
+
+/// Returns the visitor who sent a request, and counts it.
+///
+/// Errors: `RATE_LIMITED`.
+pub(super) fn limit_visitor(app: &App, parts: &Parts) -> Result<Client, Failure> {
+    let settings = &app.config.analytics;
+    let client = Client::of(&parts.extensions, &parts.headers, settings);
+    let limited = app.limits.take_visitor(client.address);
+    limited.map_err(|wait| {
+        let most = settings.events_per_minute;
+        let message = format!("one address sent more than {most} pageviews, searches and clicks in a minute");
+        Failure::from(Error::new(Code::RateLimited, message)).retry_after(wait.seconds)
+    })?;
+    Ok(client)
 }
 
 /// `DELETE /v2/analytics/events`.
@@ -74,6 +74,7 @@ pub fn delete_figures(analytics: &Analytics, raw_query: &str) -> Result<Value> {
     Ok(json!({ "deleted": analytics.delete(&site, period)? }))
 }
 
-fn asks_not_to_be_tracked(headers: &HeaderMap) -> bool {
+/// Returns whether the visitor's browser asks not to be tracked.
+pub(crate) fn asks_not_to_be_tracked(headers: &HeaderMap) -> bool {
     ["dnt", "sec-gpc"].iter().any(|name| headers.get(*name).is_some_and(|value| value.as_bytes() == b"1"))
 }

@@ -22,6 +22,11 @@ pub(super) fn percentage(part: u64, whole: u64) -> Value {
     tenths(if whole == 0 { 0 } else { divide(1_000 * i128::from(part), i128::from(whole)) })
 }
 
+/// Returns the mean of `count` numbers, to one decimal; null without any.
+pub(super) fn mean(sum: u64, count: u64) -> Value {
+    if count == 0 { Value::Null } else { tenths(divide(10 * i128::from(sum), i128::from(count))) }
+}
+
 /// Returns the average duration of a session as `HH:MM:SS`.
 pub(super) fn average_duration(totals: &Totals) -> String {
     let seconds = match totals.sessions {

@@ -3,16 +3,16 @@
 use std::cell::RefCell;
 
 use bindery_analytics::{
-    Analytics, Day, Dimension, Figures, Metric, Period, SessionPage, Totals, VisitFilter, page_path,
+    Analytics, Day, Dimension, Figures, Metric, Period, SearchReport, SessionPage, Totals, VisitFilter, page_path,
 };
-use bindery_model::error::Result;
+use bindery_model::error::{Code, Error, Result};
 use bindery_query::RawParams;
 use bindery_query::strict::{self, FILTERS};
 use serde_json::{Value, json};
 
 use super::bodies::{
-    custom_event, custom_events, event_name, page, referrer_trend, series_point, session_pages, shares, summary,
-    utm_key, visitors_trends,
+    custom_event, custom_events, event_name, page, referrer_trend, search, series_point, session_pages, shares,
+    summary, utm_key, visitors_trends,
 };
 use super::figures::average_duration;
 use super::{filters, params};
@@ -38,6 +38,7 @@ pub enum Report {
     Countries,
     Utm(Dimension),
     SessionPages(SessionPage),
+    Searches(SearchReport),
     CustomEvents,
     /// One event: the rest of the URL's path, still encoded.
     CustomEvent(String),
@@ -56,6 +57,8 @@ impl Report {
             | Report::SessionPages(_)
             | Report::CustomEvents
             | Report::CustomEvent(_) => &["start", "end", "limit", "site", FILTERS],
+            // Visits do not know searches.
+            Report::Searches(_) => &["start", "end", "limit", "site", "blueprint"],
             Report::Series(_) => &["start", "end", "interval", "site", FILTERS],
             _ => &["start", "end", "site", FILTERS],
         }
@@ -80,6 +83,10 @@ impl Report {
         let params = RawParams::parse(raw_query);
         strict::check(&params, self.parameters())?;
         let filters = filters::filters(&params)?;
+        if matches!(self, Report::Searches(_)) && !filters.is_empty() {
+            let message = "reports of searches have no filters; `site` and `blueprint` say which searches count";
+            return Err(Error::new(Code::InvalidFilter, message));
+        }
         let request = Request { analytics, params, filters, cut_days: RefCell::default() };
         let body = self.body(&request)?;
         Ok((body, request.cut_days.into_inner()))
@@ -115,6 +122,11 @@ impl Report {
             }),
             Report::SessionPages(page) => request
                 .limited(|figures, period, limit| Ok(session_pages(&figures.session_pages(period, *page, limit)?))),
+            Report::Searches(report) => request.limited(|figures, period, limit| {
+                let blueprint = request.params.single("blueprint")?;
+                let rows = figures.searches(period, *report, blueprint, limit)?;
+                Ok(rows.iter().map(search).collect())
+            }),
             Report::CustomEvents => request.limited(custom_events),
             Report::CustomEvent(name) => {
                 request.limited(|figures, period, limit| custom_event(figures, period, &event_name(name), limit))

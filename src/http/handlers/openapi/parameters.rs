@@ -30,6 +30,15 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
             at("query", "variant", text(), "The slug of the variant; other blueprints have their default."),
         ),
         ("suggest_limit", at("query", "limit", number(1, 20), "How many suggestions; the default is 10.")),
+        (
+            "track",
+            at("query", "track", flag(), "Count the search, and answer `meta.search_id` for clicks (API.md 4.8.13)."),
+        ),
+        ("search_id", at("path", "search_id", text(), "The `meta.search_id` of a search.")),
+        (
+            "asked_blueprint",
+            at("query", "blueprint", text(), "Only searches that found something in it, or looked nowhere else."),
+        ),
         ("group", at("query", "group", flag(), "With `true`, each blueprint has its own list.")),
         (
             "searched_blueprints",

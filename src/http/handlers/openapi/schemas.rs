@@ -68,6 +68,7 @@ fn resources() -> Schemas {
     let meta = also(meta, aggregates());
     let meta =
         also(meta, [("matched_all", count()), ("ignored_words", list_of(text())), ("did_you_mean", maybe("string"))]);
+    let meta = also(meta, [("search_id", maybe("string"))]);
     let links =
         object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);
     let included = || [("included", reference("Included"))];
@@ -503,6 +504,15 @@ fn analytics() -> Schemas {
             ),
         ],
     );
+    let searches = object([
+        ("question", text()),
+        ("searches", count()),
+        ("visitors", count()),
+        ("without_results", count()),
+        ("without_clicks", count()),
+        ("click_rate", number()),
+        ("mean_position", maybe("number")),
+    ]);
     let value = object([("value", text()), ("count", count()), ("visitors", count()), ("percentage", number())]);
     let property = object([("name", text()), ("count", count()), ("values", list_of(value))]);
     let custom_event = [("name", text()), ("count", count()), ("visitors", count()), ("conversion_rate", number())];
@@ -521,6 +531,11 @@ fn analytics() -> Schemas {
             ),
         ),
         ("SessionPage", object([("path", text()), ("sessions", count()), ("percentage", number())])),
+        ("SearchFigures", searches),
+        (
+            "Click",
+            object([("id", text()), ("position", json!({ "type": "integer", "minimum": 1, "maximum": 100_000 }))]),
+        ),
         ("CustomEvent", also(object(custom_event), [("properties", list_of(property))])),
         ("Share", share),
         ("Point", object([("date", text()), ("value", count())])),

@@ -130,7 +130,7 @@ pub(super) fn steering() -> Schemas {
     };
     let pin = object([("id", text()), ("position", json!({ "type": "integer", "minimum": 1, "maximum": 1000 }))]);
     let suggestion = also(
-        object([("kind", json!({ "type": "string", "enum": ["word", "title"] })), ("text", text())]),
+        object([("kind", json!({ "type": "string", "enum": ["word", "question", "title"] })), ("text", text())]),
         [("count", count()), ("blueprint", text()), ("id", text())],
     );
     let parts = || {
@@ -186,6 +186,9 @@ pub(super) fn server() -> Schemas {
                         ("last_page", count()),
                         ("per_page", count()),
                         ("matched_all", count()),
+                        ("ignored_words", list_of(text())),
+                        ("did_you_mean", maybe("string")),
+                        ("search_id", maybe("string")),
                         ("facets", any_object()),
                     ],
                 ),
