@@ -42,6 +42,21 @@ function block(language: string): string {
   return text.split(`\`\`\`${language}\n`)[1]!.split('\n```')[0]!;
 }
 
+test('the option `track` counts searches with hits, and nothing else', async () => {
+  const tracking = client({ track: true });
+  const facet = { analytics: false, clickAnalytics: false, hitsPerPage: 0, page: 0, facets: 'kind' };
+  const { results } = await tracking.search([
+    { indexName: 'articles', params: { query: 'compiler', facets: ['kind'], facetFilters: [['kind:faq']] } },
+    { indexName: 'articles', params: { query: 'compiler', ...facet } },
+    { indexName: 'articles', params: { query: '' } },
+  ]);
+  await tracking.searchForFacetValues([{ indexName: 'articles', params: { query: 'compiler', facetName: 'kind', facetQuery: 'f' } }]);
+  assert.deepEqual(asked.map((address) => address.includes('track=true')).filter((isTracked) => isTracked), [true]);
+  assert.ok(asked[0]!.includes('q=compiler') && asked[0]!.includes('track=true'), asked[0]);
+  // The server has no sites, so nothing is counted.
+  assert.ok(results.every((result) => !('queryID' in result)));
+});
+
 before(async () => {
   rmSync(FOLDER, { recursive: true, force: true });
   mkdirSync(FOLDER, { recursive: true });

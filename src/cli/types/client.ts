@@ -140,6 +140,8 @@ export interface ListOptions<S extends Slug> extends AllOptions<S>, GetOptions<S
   facets?: Names<FacetName<S>> | undefined;
   facet_mode?: "disjunctive" | undefined;
   stats?: Names<Attribute<S>> | undefined;
+  /** Counts the search of `q`, and answers `meta.search_id` for `click`. */
+  track?: boolean | undefined;
 }
 
 export interface ExportOptions<S extends Slug> extends SelectOptions<S> {
@@ -177,6 +179,8 @@ export interface SearchOptions extends CallOptions {
   page?: number | undefined;
   per_page?: number | undefined;
   limit?: number | undefined;
+  /** Counts a search that has one list, and answers `meta.search_id` for `click`. */
+  track?: boolean | undefined;
   strict?: boolean | undefined;
 }
 
@@ -327,6 +331,8 @@ export interface WordsFound {
   ignored_words?: string[];
   /** A `q` with similar words that finds more, if few resources have all words. */
   did_you_mean?: string | null;
+  /** The id of a search with `track`; null if it is not counted. */
+  search_id?: string | null;
 }
 
 export type One<S extends Slug, O = {}> = Shown<S, Given<O, "fields">, Given<O, "exclude">> & Expanded<S, O> & Tagged;
@@ -354,6 +360,9 @@ export interface Ranked {
     total: number;
     /** The number of resources that have all words. */
     matched_all: number;
+    ignored_words?: string[];
+    did_you_mean?: string | null;
+    search_id?: string | null;
     /** The number of matches of each blueprint. */
     facets: { blueprint: { values: { value: Slug; count: number }[]; distinct: number; null: number } };
   };
@@ -362,6 +371,8 @@ export interface Ranked {
 /** What a search field offers while somebody types. */
 export type Suggestion =
   | { kind: "word"; text: string; count: number }
+  /** What other visitors asked and found something for. */
+  | { kind: "question"; text: string; count: number }
   | { kind: "title"; text: string; blueprint: Slug; id: string };
 
 /** The matches of a search over all blueprints, for each of them. Of the attributes, they have the record title. */
@@ -545,6 +556,20 @@ export class Client {
   /** What a search field offers while somebody types. */
   async suggest(options: SuggestOptions): Promise<{ data: Suggestion[] }> {
     return this.read("/v2/search/suggest", options) as Promise<{ data: Suggestion[] }>;
+  }
+
+  /**
+   * Reports a click on a result of a search with `track`, without the token; returns whether the server accepted it. `position` is that in
+   * the whole list, from 1. Without an id nothing is sent.
+   */
+  async click(searchId: string | null | undefined, id: string, position: number): Promise<boolean> {
+    if (searchId === null || searchId === undefined) return false;
+    const fetcher = this.fetcher;
+    const address = this.addressOf(`/v2/analytics/searches/${encodeURIComponent(searchId)}/click`, {});
+    // Text needs no preflight, and the request outlives a page that the click leaves.
+    const headers = { "Content-Type": "text/plain" };
+    const answer = await fetcher(address, { method: "POST", headers, body: JSON.stringify({ id, position }), keepalive: true });
+    return answer.ok;
   }
 
   async create<S extends Slug>(slug: S, body: Create<S>, options: CreateOptions<S> = {}): Promise<Written<S>> {

@@ -45,6 +45,10 @@ export interface HighlightedText {
 
 export interface InstantSearchHit {
   objectID: string;
+  /** The position in the whole list, from 1. */
+  __position?: number;
+  /** The id of the search, with the option `track`. */
+  __queryID?: string;
   _highlightResult: Record<string, HighlightedText | HighlightedText[]>;
   _snippetResult: Record<string, HighlightedText>;
 }
@@ -63,6 +67,8 @@ export interface InstantSearchResult<T = Record<string, any>> extends WordsFound
   query: string;
   params: string;
   processingTimeMS: number;
+  /** The id of the search, with the option `track`. */
+  queryID?: string;
 }
 
 export interface FacetValuesResult {
@@ -78,9 +84,9 @@ export interface InstantSearchClient {
   searchForFacetValues(requests: any): Promise<any>;
 }
 
-/** Options of every request. `filter` is added to the filters of the widgets. */
+/** Options of every request. `filter` is added to the filters of the widgets, and `track` counts what visitors search for. */
 export type InstantSearchOptions<S extends Slug> = Pick<
-  SelectOptions<S>, "filter" | "variant" | "fallback" | "fallback_mode" | "typos" | "q_mode" | "q_match"
+  ListOptions<S>, "filter" | "variant" | "fallback" | "fallback_mode" | "typos" | "q_mode" | "q_match" | "track"
 >;
 
 /** The conditions on one field, by operator. */
@@ -99,6 +105,7 @@ interface Plan {
   filters: ByName[];
   facets: string[];
   hasHits: boolean;
+  isTracked: boolean;
 }
 
 /** The parts of a list's answer that are used here. */
@@ -158,7 +165,14 @@ export function searchClient<S extends Slug = Slug>(client: Client, options: Ins
   };
 }
 
-function planOf(request: InstantSearchRequest, { filter = {}, ...options }: { filter?: object | undefined }): Plan {
+/** Reports a click on a hit, with the option `track`; returns whether the server accepted it. */
+export function sendClick(client: Client, hit: Pick<InstantSearchHit, "objectID" | "__position" | "__queryID">): Promise<boolean> {
+  return client.click(hit.__queryID, hit.objectID, hit.__position ?? 1);
+}
+
+function planOf(
+  request: InstantSearchRequest, { filter = {}, track = false, ...options }: { filter?: object | undefined; track?: boolean | undefined },
+): Plan {
   const parameters = request.params ?? {};
   const unsupported = UNSUPPORTED.find((name) => !isNothing((parameters as Record<string, unknown>)[name]));
   if (unsupported !== undefined) throw new RangeError(`the search client of Bindery does not support the parameter ${unsupported}`);
@@ -179,6 +193,7 @@ function planOf(request: InstantSearchRequest, { filter = {}, ...options }: { fi
     ],
     facets: facetsOf(slug, parameters.facets),
     hasHits: parameters.hitsPerPage !== 0,
+    isTracked: track && q !== undefined,
   };
 }
 
@@ -239,6 +254,7 @@ function queryOf(plan: Plan, isDisjunctive: boolean): Record<string, unknown> {
   if (!hasHits) return { ...query, per_page: 1, fields: "id" };
   const highlight = highlightedOf(slug, parameters);
   if (highlight.length > 0) query["highlight"] = highlight;
+  if (plan.isTracked) query["track"] = true;
   return { ...query, ...shapeOf(parameters), per_page: parameters.hitsPerPage ?? DEFAULT_HITS, page: (parameters.page ?? 0) + 1 };
 }
 
@@ -246,7 +262,7 @@ function queryOf(plan: Plan, isDisjunctive: boolean): Record<string, unknown> {
 async function ask(list: ReadList, slug: string, query: Record<string, unknown>): Promise<ListAnswer> {
   const parts: Record<string, unknown>[] = [];
   const firstOf: Record<string, unknown> = {};
-  const rest: Record<string, unknown> = { ...query, per_page: 1, page: 1, fields: "id", highlight: undefined, exclude: undefined };
+  const rest: Record<string, unknown> = { ...query, per_page: 1, page: 1, fields: "id", highlight: undefined, exclude: undefined, track: undefined };
   for (const name of ["facets", "stats"]) {
     const names = (query[name] ?? []) as string[];
     rest[name] = undefined;
@@ -485,10 +501,12 @@ function opposite(slug: string, attribute: string, filter: ByName): ByName {
 function resultOf(plan: Plan, { data, meta }: ListAnswer, processingTimeMS: number): InstantSearchResult {
   const { request, parameters, slug, facets, hasHits } = plan;
   const { page = 0, hitsPerPage = DEFAULT_HITS, query = "" } = parameters;
-  const { matched_all, ignored_words, did_you_mean } = meta;
+  const { matched_all, ignored_words, did_you_mean, search_id } = meta;
+  const ofSearch = (at: number): object =>
+    typeof search_id === "string" ? { __queryID: search_id, __position: page * hitsPerPage + at + 1 } : {};
   return {
     index: request.indexName,
-    hits: hasHits ? data.map((resource) => hitOf(plan, resource)) : [],
+    hits: hasHits ? data.map((resource, at) => ({ ...hitOf(plan, resource), ...ofSearch(at) })) : [],
     nbHits: meta.total,
     page,
     nbPages: hasHits && meta.total > 0 ? meta.last_page : 0,
@@ -503,6 +521,7 @@ function resultOf(plan: Plan, { data, meta }: ListAnswer, processingTimeMS: numb
     ...(matched_all === undefined ? {} : { matched_all }),
     ...(ignored_words === undefined ? {} : { ignored_words }),
     ...(did_you_mean === undefined ? {} : { did_you_mean }),
+    ...(typeof search_id === "string" ? { queryID: search_id } : {}),
   };
 }
 

@@ -186,6 +186,10 @@ async function reads(): Promise<void> {
   check([ranked.meta.last_page, ranked.meta.facets.blueprint.values[0]?.value], [3, "notes"], "one ranked list");
   check((await client.search({ q: "t", group: true })).data.map(({ blueprint, total }) => [blueprint, total]), [["notes", 5]], "lists apart");
   check((await client.suggest({ q: "t4", blueprints: "notes" })).data.map(({ kind }) => kind), ["word", "title"], "suggestions");
+  const tracked = await client.list("notes", { q: "t", track: true });
+  check(tracked.meta.search_id, null, "a search for no site is not counted");
+  const clicks = [client.click(tracked.meta.search_id, "x", 1), client.click("x", "x", 1)];
+  check(await Promise.all(clicks), [false, false], "clicks on searches that were not counted");
   const status = await client.request<{ data: { writable: boolean } }>("GET", "/v2/status", { query: { strict: true } });
   check(status.data.writable, true, "another request");
   const first = await client.list("notes", { filter: { kind: 'gr"een' }, sort: "title", per_page: 2, fields: "attributes.title" });
