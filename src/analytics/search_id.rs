@@ -109,6 +109,8 @@ fn differences(one: &[u8; CODE_BYTES], other: &[u8]) -> u8 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use bindery_model::time::DAY_MILLIS;
 
     use super::*;

@@ -108,12 +108,15 @@ pub(super) fn not_kept(mut response: Response) -> Response {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
     fn the_site_is_that_of_the_page_that_asked() {
         let two = ["a.example".to_owned(), "www.b.example".to_owned()];
-        let table: [(&[(&str, &str)], &[String], Option<&str>); 8] = [
+        type Headers = &'static [(&'static str, &'static str)];
+        let table: [(Headers, &[String], Option<&str>); 8] = [
             (&[("origin", "https://a.example")], &two, Some("a.example")),
             (&[("origin", "https://A.example:8443")], &two, Some("a.example")),
             (&[("referer", "https://www.b.example/search?q=x")], &two, Some("www.b.example")),

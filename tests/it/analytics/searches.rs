@@ -52,6 +52,9 @@ struct Root {
     clicks: Vec<(u128, u32)>,
 }
 
+/// A time, whether it is that of a click, and the place of the step: in this order, the server counts.
+type Moment = (i64, bool, usize);
+
 /// The counted searches by their definition, slow and simple.
 fn roots(steps: &[Step]) -> Vec<Root> {
     let searches: Vec<(usize, &Sent)> = steps
@@ -60,7 +63,7 @@ fn roots(steps: &[Step]) -> Vec<Root> {
         .filter_map(|(place, step)| if let Step::Search(sent) = step { Some((place, sent)) } else { None })
         .collect();
     // The moment from which on a search counts: that, whether a click came first, and the place of the step.
-    let mut counted: Vec<((i64, bool, usize), usize)> = Vec::new();
+    let mut counted: Vec<(Moment, usize)> = Vec::new();
     for (number, (place, sent)) in searches.iter().enumerate() {
         let follows = |other: &&(usize, &Sent)| {
             other.0 > *place
@@ -108,7 +111,7 @@ fn roots(steps: &[Step]) -> Vec<Root> {
         // Clicks until the next search is counted are looked at below, when it is known what was found by then.
     }
     // Once more in the order of time, for what each search had found when it was clicked.
-    let mut events: Vec<((i64, bool, usize), Result<usize, usize>)> =
+    let mut events: Vec<(Moment, Result<usize, usize>)> =
         counted.iter().map(|(moment, number)| (*moment, Ok(*number))).collect();
     for (place, step) in steps.iter().enumerate() {
         if let Step::Click { at, .. } = step {

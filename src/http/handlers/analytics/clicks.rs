@@ -66,6 +66,8 @@ fn parse_click(body: &[u8]) -> Result<(ResourceId, u32)> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]
