@@ -6,20 +6,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bindery_access::Access;
-use bindery_config::ImportArgs;
+use bindery_config::{Config, ImportArgs};
 use bindery_content::{Content, ImportCheck, ImportLine};
-use bindery_http::error_object;
+use bindery_http::{Media, error_object};
 use bindery_model::blueprint::Blueprint;
 use bindery_model::time::{format_millis, now_millis};
 use bindery_model::value::FieldRemovals;
 use indicatif::ProgressBar;
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 use tokio_stream::wrappers::ReceiverStream;
 use tokio_stream::{Stream, StreamExt};
 
 use super::blueprint_file::read_blueprint;
 use super::error::{CliError, failed};
+use super::fetched::{FetchReport, Library, LibraryPlace, library_of, with_fetched_files};
 use super::folder::{blocking, configure, configure_existing, with_content};
 use super::format::Rows;
 use super::input::{Batch, Batches, Pieces, progress, read_batches};
@@ -45,33 +47,88 @@ pub(super) async fn import(args: ImportArgs) -> Result<(), CliError> {
     let started = Instant::now();
     // Reports a missing file before it connects to a server.
     let progress = progress(&args.file, "  {msg}")?;
-    let (tally, outcome) = match Remote::of(&args.server)? {
+    let (tally, outcome, fetching) = match Remote::of(&args.server)? {
         Some(remote) => {
             let config = configure(&args.server.folder)?;
             let blueprint = read_blueprint(remote.get(&format!("/v2/blueprints/{}", args.blueprint)).await?)?;
+            let library = library_on_server(&args, &remote, &config).await?;
             let (batches, mut tally) = read_items(&args, config.max_body_bytes, blueprint.clone(), progress).await?;
+            let (batches, fetching) = fetched(&args, batches, &blueprint, library);
             let outcome = match args.dry_run {
                 true => check(&blueprint, &config.video_hosts, batches, &mut tally).await,
                 false => import_to_server(&remote, &args.blueprint, batches, &mut tally).await,
             };
-            (tally, outcome)
+            (tally, outcome, fetching)
         }
         None => {
             let config = configure_existing(&args.server.folder)?;
             let import = async |content: Content| {
                 let blueprint = content.find_blueprint(&Access::everything("cli"), &args.blueprint)?;
                 let plain = Blueprint::clone(&blueprint);
+                let library = library_in_folder(&args, &content, &config)?;
                 let (batches, mut tally) = read_items(&args, config.max_body_bytes, plain, progress).await?;
+                let (batches, fetching) = fetched(&args, batches, &blueprint, library);
                 let outcome = match args.dry_run {
                     true => check(&blueprint, &config.video_hosts, batches, &mut tally).await,
                     false => import_to_folder(&content, &args.blueprint, batches, &mut tally).await,
                 };
-                Ok((tally, outcome))
+                Ok((tally, outcome, fetching))
             };
             with_content(&config, import).await?
         }
     };
-    tally.finish(started.elapsed(), args.dry_run, outcome)
+    let imported = tally.finish(started.elapsed(), args.dry_run, outcome);
+    match fetching {
+        Some(fetching) => fetching.await.map_err(|error| failed("fetching files", &error))?.finish(imported),
+        None => imported,
+    }
+}
+
+/// Returns the library on a server that fetched files belong to; `None` if none are to be fetched.
+async fn library_on_server(args: &ImportArgs, remote: &Remote, config: &Config) -> Result<Option<Library>, CliError> {
+    if !args.fetch_media || args.dry_run {
+        return Ok(None);
+    }
+    let listed = remote.get("/v2/blueprints").await?;
+    let listed = listed.as_array().into_iter().flatten().cloned().map(read_blueprint);
+    let blueprints = listed.collect::<Result<Vec<Blueprint>, CliError>>()?;
+    let blueprint = library_of(args.media.as_deref(), blueprints.iter())?.to_owned();
+    let own = own_addresses(config).chain([remote.address("/media/")]).collect();
+    Ok(Some(Library { blueprint, place: LibraryPlace::Server(remote.clone()), own }))
+}
+
+/// Like [`library_on_server`], for a data folder.
+fn library_in_folder(args: &ImportArgs, content: &Content, config: &Config) -> Result<Option<Library>, CliError> {
+    if !args.fetch_media || args.dry_run {
+        return Ok(None);
+    }
+    let blueprints = content.list_blueprints(&Access::everything("cli"))?;
+    let blueprint = library_of(args.media.as_deref(), blueprints.iter().map(AsRef::as_ref))?.to_owned();
+    let media = Media::new(config).map_err(|error| failed("reading `media_types`", &error))?;
+    let (content, private_addresses) = (content.clone(), config.webhook_private_addresses);
+    let place = LibraryPlace::Folder { content, media: Box::new(media), private_addresses };
+    Ok(Some(Library { blueprint, place, own: own_addresses(config).collect() }))
+}
+
+/// Returns the beginnings of addresses of files that the server has already.
+fn own_addresses(config: &Config) -> impl Iterator<Item = String> {
+    config.public_url.iter().map(|url| format!("{url}/media/"))
+}
+
+/// Has the files fetched that the items name, if there is a library for them.
+fn fetched(
+    args: &ImportArgs,
+    batches: Batches,
+    blueprint: &Blueprint,
+    library: Option<Library>,
+) -> (Batches, Option<JoinHandle<FetchReport>>) {
+    match library {
+        None => (batches, None),
+        Some(library) => {
+            let (batches, fetching) = with_fetched_files(batches, blueprint, library, &args.file);
+            (batches, Some(fetching))
+        }
+    }
 }
 
 /// Returns the items of the file, and a tally for them. Prints a report on the columns of a table.
@@ -102,7 +159,7 @@ async fn read_items(
     let (rows, source, items, options) = blocking("reading the file", looked_through).await?;
     items.reports(&options).iter().for_each(|line| report(line));
     let unit = if rows == Rows::Json { "item" } else { "line" };
-    let rejects = (!args.dry_run).then(|| Rejects::of(&args.file, items.rejects()));
+    let rejects = (!args.dry_run).then(|| Rejects::of(&args.file, "rejected", items.rejects()));
     let tally = Tally::new(unit, rejects, progress.clone());
     Ok((read_batches(source, items, options, progress), tally))
 }

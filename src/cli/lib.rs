@@ -9,6 +9,7 @@ mod cluster;
 mod config;
 mod error;
 mod export;
+mod fetched;
 mod folder;
 mod format;
 mod guess;

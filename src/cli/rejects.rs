@@ -52,10 +52,10 @@ pub(super) struct Rejects {
 }
 
 impl Rejects {
-    /// Returns the rejects of an import of `file`, whose file has a similar name.
-    pub(super) fn of(file: &Path, form: RejectsForm) -> Rejects {
+    /// Returns the rejects of an import of `file`, whose file has a similar name with `kind` in it.
+    pub(super) fn of(file: &Path, kind: &str, form: RejectsForm) -> Rejects {
         let mut stem = if file == Path::new(STANDARD_INPUT) { "stdin".into() } else { file.as_os_str().to_owned() };
-        stem.push(".rejected");
+        stem.push(format!(".{kind}"));
         Rejects { form, stem, path: PathBuf::new(), writer: None }
     }
 

@@ -77,7 +77,8 @@ impl Remote {
         json_body(self.send(request.body(reqwest::Body::wrap_stream(ReceiverStream::new(body)))).await?).await
     }
 
-    fn address(&self, path: &str) -> String {
+    /// Returns the URL of a path.
+    pub(super) fn address(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 

@@ -167,6 +167,8 @@ pub(crate) enum Item {
         copy: CopyDraft,
         /// The publication date; `None` for a draft.
         published: Option<Millis>,
+        /// The key under which imports know the resource; no other may have it.
+        key: Option<String>,
     },
     /// Changes a resource.
     Update(Box<Update>),

@@ -89,7 +89,7 @@ pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use data::webhook::{PROGRESS_PARTS, ProgressParts, Webhook};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
-pub use prepare::import_line::ImportCheck;
+pub use prepare::import_line::{ImportCheck, import_key};
 pub use read::changes::{Change, Changes};
 pub use read::everywhere::{BlueprintMatches, RankedMatch, did_you_mean, ignored_words, in_common_order};
 pub use read::explain::Explanation;

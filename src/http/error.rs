@@ -60,6 +60,11 @@ pub fn error_object(error: &Error) -> Value {
     error.to_json()
 }
 
+/// Returns the HTTP status of an error.
+pub fn error_status(error: &Error) -> u16 {
+    wire(error.code).0.as_u16()
+}
+
 /// Returns the status and the name of a code.
 pub(super) fn wire(code: Code) -> (StatusCode, &'static str) {
     let status = match code {

@@ -34,12 +34,13 @@ use self::route::{Route, into_router};
 
 pub use self::answer::represent::{issued_token, replaced, token};
 pub use self::app::App;
-pub use self::error::error_object;
+pub use self::error::{error_object, error_status};
 pub use self::frame::HttpService;
 pub use self::handlers::analytics;
 pub use self::handlers::openapi::general_schemas;
 pub use self::handlers::sessions::invitation_url;
 pub use self::media::backup::{media_backup, restore_media};
+pub use self::media::fetch::fetch_media;
 pub use self::media::{Media, place_of as place_of_media};
 pub use self::transport::connections::Limits;
 pub use self::transport::opening::serve_while;

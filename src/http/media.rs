@@ -2,6 +2,7 @@
 //! server without media has neither folders nor threads for them. Must not know requests.
 
 pub(crate) mod backup;
+pub(crate) mod fetch;
 pub(crate) mod sweep;
 
 use std::path::PathBuf;

@@ -2,12 +2,15 @@
 
 mod blueprint;
 mod delivery;
-mod files;
+pub(crate) mod files;
+mod imports;
 mod places;
 mod upload;
 mod uses;
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
@@ -134,4 +137,46 @@ pub(crate) fn png(width: u32, height: u32) -> Vec<u8> {
 /// Returns a text attribute of a resource.
 pub(crate) fn text<'a>(resource: &'a Value, slug: &str) -> &'a str {
     resource["attributes"][slug].as_str().unwrap_or_default()
+}
+
+/// A server on loopback that answers each request with the same bytes, or as its path says.
+pub(crate) struct Web {
+    pub(crate) address: String,
+    /// The paths that were asked for.
+    pub(crate) asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Web {
+    pub(crate) fn start(bytes: Vec<u8>) -> Web {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let noted = Arc::clone(&asked);
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let Ok(mut stream) = stream else { return };
+                let mut head = [0; 4_096];
+                let read = stream.read(&mut head).unwrap_or(0);
+                let head = String::from_utf8_lossy(&head[..read]).into_owned();
+                let path = head.split(' ').nth(1).unwrap_or_default();
+                noted.lock().unwrap().push(path.to_owned());
+                let answer = match path {
+                    "/moved" => b"HTTP/1.1 302 Found\r\nLocation: /a%20b.png\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                    "/loop" => b"HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                    "/missing" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                    _ => {
+                        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
+                        [head.as_bytes(), &bytes].concat()
+                    }
+                };
+                let _ = stream.write_all(&answer);
+            }
+        });
+        Web { address, asked }
+    }
+
+    /// Returns the number of requests for a path.
+    pub(crate) fn count(&self, path: &str) -> usize {
+        self.asked.lock().unwrap().iter().filter(|asked| *asked == path).count()
+    }
 }

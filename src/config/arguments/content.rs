@@ -13,6 +13,7 @@ use super::place::ServerArgs;
 Examples:
   bindery import articles articles.ndjson
   bindery import products products.csv --key sku --map 'Item name=title' --map 'Notes='
+  bindery import posts posts.ndjson --fetch-media
   curl -s https://example.com/products.json | bindery import products - --format json
 
 A table may have any delimiter, decimal commas, amounts such as `1.299,00 €` and dates such as 24.12.2025; what its
@@ -42,6 +43,12 @@ pub struct ImportArgs {
     /// Publish items that have no `published_at`, now or at a time such as 2026-11-20T08:00Z
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, value_parser = time)]
     pub publish: Option<Option<String>>,
+    /// Take the files that fields of the types image and file name into the library, each address once
+    #[arg(long)]
+    pub fetch_media: bool,
+    /// The blueprint for the fetched files [default: the only one of the kind `media`]
+    #[arg(long, value_name = "BLUEPRINT", requires = "fetch_media")]
+    pub media: Option<String>,
     /// Only check the items: relations and unique values, which depend on other resources, are not checked
     #[arg(long)]
     pub dry_run: bool,

@@ -10,15 +10,17 @@ use bindery_model::blueprint::{Blueprint, BlueprintKind, SystemField};
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::media::{MediaFile, media_version};
+use bindery_model::value::FieldRemovals;
+use bindery_query::Selection;
 use bindery_store::{Key, Prefix};
 use serde_json::Value;
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
-use crate::api::resources::{CreatedResource, ParsedBody, ResourceWriter};
-use crate::command::{Command, MissingTargets, Outcome, Write};
+use crate::api::resources::{CreatedResource, ParsedBody, ResourceWriter, created};
+use crate::command::{Command, Effect, MissingTargets, Outcome, Write, WrittenResource};
 use crate::data::files;
 use crate::data::lookup::{Lookup, resources};
-use crate::data::records::{CopyVersion, Meta};
+use crate::data::records::{CopyVersion, Meta, decode_id};
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
 use crate::data::visibility::{Visibility, is_public};
@@ -60,19 +62,38 @@ impl ResourceWriter {
         Err(Error::new(Code::ValidationFailed, text))
     }
 
-    /// Creates a resource for a stored file. `body` has the other attributes, as for [`ResourceWriter::create`]. Durable and
-    /// visible on return.
+    /// Returns the resource that imports know under a key.
     ///
     /// # Errors
-    /// Those of [`ResourceWriter::create`].
+    /// `FORBIDDEN` without `manage`, as for an import; `INTERNAL` if the store fails.
+    pub fn known_under(&self, key: &str) -> Result<Option<CreatedResource>> {
+        self.access.require(&[Ability::Manage])?;
+        let (store, blueprint) = (&self.content.shared.store, self.collection.blueprint.number);
+        let found = store.get(&Key::ImportKey { blueprint, key: key.into() }).map_err(Error::internal)?;
+        let Some(id) = found.map(|bytes| decode_id(&bytes)).transpose()? else { return Ok(None) };
+        let Some(meta) = store.meta(blueprint, id)? else { return Ok(None) };
+        let written = WrittenResource::live(id, Effect::Updated, meta, None);
+        let presentation = self.presentation(Selection::all());
+        let removals = FieldRemovals::default();
+        created(&self.collection, self.state.epoch, &presentation, &written, removals, store).map(Some)
+    }
+
+    /// Creates a resource for a stored file. `body` has the other attributes, as for [`ResourceWriter::create`]. Imports know
+    /// it under `key`. Durable and visible on return.
+    ///
+    /// # Errors
+    /// Those of [`ResourceWriter::create`]; `CONFLICT` if another resource has the key.
     pub async fn create_media(
         self,
         file: MediaFile,
+        key: Option<String>,
         body: &[u8],
         idempotent: Option<Idempotency<CreatedResource>>,
     ) -> Result<IdempotentAnswer<CreatedResource>> {
         self.require_media()?;
-        let prepare = move |preparation: Preparation<'_>, body: Value| vec![media::create(preparation, &file, body)];
+        let prepare = move |preparation: Preparation<'_>, body: Value| {
+            vec![media::create(preparation, &file, key.as_deref(), body)]
+        };
         self.create_with(body, idempotent, prepare).await
     }
 
@@ -170,11 +191,18 @@ impl Content {
         self.node().is_none_or(|node| node.leads)
     }
 
-    /// Returns whether a resource or a revision names a file.
+    /// Returns those of some files that no resource and no revision names.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub fn names_file(&self, hash: [u8; 32]) -> Result<bool> {
+    pub fn unnamed_files(&self, mut files: Vec<[u8; 32]>) -> Result<Vec<[u8; 32]>> {
+        // The store has them in this order.
+        files.sort_unstable();
+        let named = files.iter().map(|hash| self.names_file(*hash)).collect::<Result<Vec<bool>>>()?;
+        Ok(files.into_iter().zip(named).filter(|(_, is_named)| !is_named).map(|(hash, _)| hash).collect())
+    }
+
+    fn names_file(&self, hash: [u8; 32]) -> Result<bool> {
         let store = &self.shared.store;
         for key in files::owners(store, hash)? {
             let Key::FileOwner { blueprint, id, .. } = key else { continue };

@@ -332,7 +332,7 @@ fn sanitized(items: &[Item]) -> FieldRemovals {
     items.first().map(Item::sanitized).unwrap_or_default()
 }
 
-fn created(
+pub(super) fn created(
     collection: &Collection,
     epoch: u64,
     presentation: &Presentation,

@@ -19,6 +19,12 @@ pub(crate) fn no_resource(blueprint: &Blueprint, id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no resource {} of the blueprint `{}`", quote(id), blueprint.slug))
 }
 
+/// Returns `CONFLICT` for a key that another request gave to a resource meanwhile.
+pub(crate) fn key_is_known(key: &str) -> Error {
+    let text = format!("another request has just created the resource with the key {}; repeat this one", quote(key));
+    Error::new(Code::Conflict, text)
+}
+
 /// Returns `NOT_FOUND` for a webhook.
 pub(crate) fn no_webhook(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no webhook {}", quote(id)))

@@ -56,7 +56,7 @@ pub(crate) fn create_any(preparation: Preparation<'_>, body: Value, complete: im
                 Publication::At(date) => Some(date),
                 Publication::Keep | Publication::Draft | Publication::Now => None,
             };
-            Item::Create { copy, published }
+            Item::Create { copy, published, key: None }
         }
         None => {
             if !has_attributes {

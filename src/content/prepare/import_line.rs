@@ -65,13 +65,21 @@ fn read_item(preparation: Preparation<'_>, mut object: Map<String, Value>) -> Re
 }
 
 fn read_key(value: Option<&Value>, errors: &mut FieldErrors) -> Option<String> {
+    import_key(value).unwrap_or_else(|text| {
+        errors.push(("key".to_owned(), vec![text.to_owned()]));
+        None
+    })
+}
+
+/// Reads the key under which imports know a resource, if there is one.
+///
+/// # Errors
+/// The text for the client.
+pub fn import_key(value: Option<&Value>) -> std::result::Result<Option<String>, &'static str> {
     match value {
-        None | Some(Value::Null) => None,
-        Some(Value::String(key)) if (1..=1024).contains(&key.chars().count()) => Some(key.clone()),
-        Some(_) => {
-            errors.push(("key".to_owned(), vec!["must be a string of 1 to 1,024 characters".to_owned()]));
-            None
-        }
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(key)) if (1..=1024).contains(&key.chars().count()) => Ok(Some(key.clone())),
+        Some(_) => Err("must be a string of 1 to 1,024 characters"),
     }
 }
 

@@ -12,10 +12,10 @@ use crate::data::refusals::UNCHANGEABLE_SYSTEM_FIELD;
 use crate::data::version::IfMatch;
 use crate::prepare::body::{self, Preparation};
 
-/// Reads the body of a create, and adds what is known of the file.
-pub(crate) fn create(preparation: Preparation<'_>, file: &MediaFile, body: Value) -> Item {
+/// Reads the body of a create, and adds what is known of the file, and the key of the resource.
+pub(crate) fn create(preparation: Preparation<'_>, file: &MediaFile, known_as: Option<&str>, body: Value) -> Item {
     let blueprint = preparation.blueprint;
-    body::create_any(preparation, body, |copy| {
+    let mut item = body::create_any(preparation, body, |copy| {
         for written in &copy.values {
             let system = blueprint.fields[written.position].system();
             if let Some(field) = system.filter(|field| !field.is_writable() && !written.value.is_null()) {
@@ -24,7 +24,11 @@ pub(crate) fn create(preparation: Preparation<'_>, file: &MediaFile, body: Value
         }
         copy.values.extend(values_of(blueprint, file));
         copy.system = SystemValues::Set;
-    })
+    });
+    if let Item::Create { key, .. } = &mut item {
+        *key = known_as.map(str::to_owned);
+    }
+    item
 }
 
 /// Returns the item that replaces the file of a resource, and keeps its name.

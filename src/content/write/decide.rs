@@ -119,7 +119,7 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
     let before = decider.overlay.savepoint();
     let result = match item {
         Item::Refused(error) => Err(error.clone()),
-        Item::Create { copy, published } => decider.create(copy, *published),
+        Item::Create { copy, published, key } => decider.create(copy, *published, key.as_deref()),
         Item::Update(update) => decider.update(update),
         Item::Delete { id, if_match } => decider.delete(*id, if_match),
         Item::DiscardWorkingCopy { id, variant, if_match } => decider.discard_working_copy(*id, *variant, if_match),

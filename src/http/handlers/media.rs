@@ -7,23 +7,20 @@ mod parameters;
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::IntoResponse;
-use bindery_content::{CreatedResource, Idempotency, IdempotencyKey, IdempotentAnswer, IfMatch, ResourceWriter};
-use bindery_disk::failure;
-use bindery_media::Upload;
+use bindery_content::{CreatedResource, IdempotencyKey, IfMatch, ResourceWriter};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
-use bindery_model::media::{MediaFile, clean_file_name};
-use bindery_webhooks::Download;
-use serde_json::{Map, Value};
+use bindery_model::media::MediaFile;
+use serde_json::Value;
 
 use self::form::{Form, ReceivedForm};
 use super::resources::{if_match, quoted, written_body};
 use crate::answer::respond::json as json_response;
 use crate::app::App;
-use crate::error::{Answer, Failure};
-use crate::media::error_of;
+use crate::error::Answer;
+use crate::media::fetch::FileRequest;
 use crate::request::head::{BaseUrl, Call};
 use crate::request::idempotency::{KeyedRequest, RenderedResponse};
 use crate::transport::body::JsonBody;
@@ -48,13 +45,12 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
         body.push_str(&format!(",\"published_at\":{}", Value::from(date.as_str())));
     }
     body.push('}');
-    let file = finish(&call.app, upload, &name).await?;
+    let file = call.app.media.store(upload, &name).await?;
     let (hash, name) = (file.hash.clone(), file.name.clone());
     let parts = [hash.as_bytes(), name.as_bytes(), body.as_bytes()];
     let render = created(base, call.path.clone());
-    keyed
-        .answer(&call, key, &parts, render, async |idempotent| create_for(writing, file, &body, idempotent).await)
-        .await
+    let create = async |idempotent| Ok(writing.create_media(file, None, body.as_bytes(), idempotent).await?);
+    keyed.answer(&call, key, &parts, render, create).await
 }
 
 /// Creates a resource with a file from the web.
@@ -69,13 +65,16 @@ pub(crate) async fn fetch(call: Call<String>, BaseUrl(base): BaseUrl, request: R
     if let Some(kept) = keyed.kept(&call, key.as_ref(), &[&sent]).await? {
         return Ok(kept);
     }
-    let FetchBody { url, body } = FetchBody::read(&sent)?;
-    let (upload, name) = download(&call.app, &url).await?;
-    let file = finish(&call.app, upload, &name).await?;
+    let FileRequest { url, known_as, body } = FileRequest::read(&sent)?;
+    let known = || known_as.as_ref().map_or(Ok(None), |known_as| writing.known_under(known_as));
+    if let Some(known) = call.app.content.checked(known).await? {
+        let tag = quoted(known.answer.tag);
+        return Ok(([(header::ETAG, tag)], json_response(StatusCode::OK, written_body(&known.answer))).into_response());
+    }
+    let file = call.app.media.fetch(&url, call.app.config.webhook_private_addresses).await?;
     let render = created(base, call.path.clone());
-    keyed
-        .answer(&call, key, &[&sent], render, async |idempotent| create_for(writing, file, &body, idempotent).await)
-        .await
+    let create = async |idempotent| Ok(writing.create_media(file, known_as, body.as_bytes(), idempotent).await?);
+    keyed.answer(&call, key, &[&sent], render, create).await
 }
 
 /// Replaces the file of a resource.
@@ -91,7 +90,7 @@ pub(crate) async fn replace(call: Call<Resource>, headers: HeaderMap, request: R
     let (writing, id) = call.app.content.checked(begin).await?;
     let _place = place(&call.app)?;
     let form = Form::begin(&call.app, request, false).await?.receive().await?;
-    let file = finish(&call.app, form.upload, &form.name).await?;
+    let file = call.app.media.store(form.upload, &form.name).await?;
     replaced(writing, id, if_match.clone(), file).await
 }
 
@@ -116,32 +115,6 @@ fn place(app: &App) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
     app.media.uploads.try_acquire().map_err(full)
 }
 
-/// Checks the received file and makes it durable.
-async fn finish(app: &App, upload: Upload, name: &str) -> Result<MediaFile, Error> {
-    let name = clean_file_name(name);
-    let taken = upload.finish(app.media.accepted(), &name).await.map_err(|error| error_of(&error))?;
-    failure::point("media::stored").map_err(Error::internal)?;
-    app.media.counters.count_upload(taken.bytes);
-    let picture = taken.picture;
-    Ok(MediaFile {
-        name,
-        mime: taken.mime,
-        bytes: taken.bytes,
-        size: picture.as_ref().map(|picture| (picture.width, picture.height)),
-        hash: taken.hash.to_string(),
-        placeholder: picture.and_then(|picture| picture.placeholder),
-    })
-}
-
-async fn create_for(
-    writing: ResourceWriter,
-    file: MediaFile,
-    body: &str,
-    idempotent: Option<Idempotency<CreatedResource>>,
-) -> Result<IdempotentAnswer<CreatedResource>, Failure> {
-    Ok(writing.create_media(file, body.as_bytes(), idempotent).await?)
-}
-
 /// Returns the function that makes the answer to a creation.
 fn created(
     base: String,
@@ -152,41 +125,6 @@ fn created(
             .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
     }
-}
-
-/// The body of a request for a file from the web.
-struct FetchBody {
-    url: String,
-    /// The body of the creation.
-    body: String,
-}
-
-impl FetchBody {
-    fn read(sent: &[u8]) -> Result<FetchBody, Error> {
-        let Value::Object(mut object) = json::parse(sent)? else {
-            return Err(Error::new(Code::ValidationFailed, "the body must be a JSON object with `url`"));
-        };
-        let url = match object.shift_remove("url") {
-            Some(Value::String(url)) => url,
-            _ => return Err(Error::of_field("url", "must be given: the address of a file, with `http` or `https`")),
-        };
-        let mut body = Map::from_iter([("attributes".to_owned(), Value::Object(Map::new()))]);
-        body.extend(object);
-        Ok(FetchBody { url, body: Value::Object(body).to_string() })
-    }
-}
-
-/// Receives a file from the web.
-async fn download(app: &App, url: &str) -> Result<(Upload, String), Error> {
-    let max_bytes = app.media.config().max_bytes;
-    let failed = |reason: String| Error::of_field("url", format!("could not be fetched: {reason}"));
-    let mut download = Download::begin(url, app.config.webhook_private_addresses).await.map_err(failed)?;
-    let opened = app.media.open()?;
-    let mut upload = opened.files.begin(max_bytes).await.map_err(|error| error_of(&error))?;
-    while let Some(piece) = download.next().await.map_err(failed)? {
-        upload.write(piece).await.map_err(|error| error_of(&error))?;
-    }
-    Ok((upload, download.name().to_owned()))
 }
 
 impl KeyedRequest {

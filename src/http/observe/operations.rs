@@ -268,7 +268,7 @@ static OPERATIONS: [Operation; 91] = [
     )
     .with(&["blueprint", "variant", "idempotency-key"])
     .takes(Request::Json("MediaFetch"))
-    .answers(&[(201, Body::Json("ResourceWritten"))])
+    .answers(&[(200, Body::Json("ResourceWritten")), (201, Body::Json("ResourceWritten"))])
     .or(&[409]),
     operation(
         "put",

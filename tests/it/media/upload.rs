@@ -1,13 +1,13 @@
 //! Uploads (`API.md` 4.27.3): forms, limits, types, names, keys, replacements, and files from the web.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::{
-    BOUNDARY, Part, definition, fetch, form, jpeg, png, send_form, send_form_with, start, start_with, text, upload,
+    BOUNDARY, Part, Web, definition, fetch, form, jpeg, png, send_form, send_form_with, start, start_with, text, upload,
 };
 use crate::support::{Failures, Server};
 
@@ -217,37 +217,11 @@ fn a_head_of_a_part_that_never_ends_is_refused() {
     assert_eq!(reply.outcome(), "400 MALFORMED_JSON");
 }
 
-/// Answers each request with the bytes of its path, or as the path says.
-fn web(bytes: Vec<u8>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let Ok(mut stream) = stream else { return };
-            let mut head = [0; 2_048];
-            let read = stream.read(&mut head).unwrap_or(0);
-            let head = String::from_utf8_lossy(&head[..read]).into_owned();
-            let path = head.split(' ').nth(1).unwrap_or_default();
-            let answer = match path {
-                "/moved" => b"HTTP/1.1 302 Found\r\nLocation: /a%20b.png\r\nContent-Length: 0\r\n\r\n".to_vec(),
-                "/loop" => b"HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_vec(),
-                "/missing" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
-                _ => {
-                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
-                    [head.as_bytes(), &bytes].concat()
-                }
-            };
-            let _ = stream.write_all(&answer);
-        }
-    });
-    address
-}
-
 #[test]
 fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
     let server = start_with(&["--webhook-private-addresses"]);
     let bytes = png(20, 10);
-    let web = web(bytes.clone());
+    let web = Web::start(bytes.clone()).address;
     let fetch_from = |server: &Server, url: &str| {
         server.post("/v2/media/media/fetch", &json!({ "url": url, "attributes": { "alt": "x" } }))
     };
@@ -259,6 +233,14 @@ fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
         assert_eq!(fetch_from(&server, &url).expect(422).error_keys(), ["url"], "{url}");
     }
     assert_eq!(server.post("/v2/media/media/fetch", &json!({})).expect(422).error_keys(), ["url"]);
+    let keyed = json!({ "url": format!("{web}/c.png"), "key": "c" });
+    let created = server.post("/v2/media/media/fetch", &keyed).expect(201).data();
+    let known = server.post("/v2/media/media/fetch", &json!({ "url": format!("{web}/missing"), "key": "c" }));
+    assert_eq!(known.expect(200).data(), created);
+    assert_eq!(
+        server.post("/v2/media/media/fetch", &json!({ "url": web, "key": 1 })).expect(422).error_keys(),
+        ["key"]
+    );
 
     let closed = Server::start();
     closed.post("/v2/blueprints", &definition()).expect(201);

@@ -259,7 +259,8 @@ impl Decider<'_, '_> {
 }
 
 impl Edit {
-    fn set_import_key(&mut self, blueprint: u32, key: &str) {
+    /// Makes a key the one under which imports know the resource.
+    pub(super) fn set_import_key(&mut self, blueprint: u32, key: &str) {
         if self.after.key.as_deref() == Some(key) {
             return;
         }

@@ -22,18 +22,30 @@ use crate::data::changes::ChangeOp;
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
-use crate::data::refusals::{needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
+use crate::data::refusals::{key_is_known, needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
 use crate::data::revision::RevisionOp;
 use crate::data::version::{EntityTag, IfMatch};
 use crate::data::visibility::is_public;
 
 impl Decider<'_, '_> {
-    pub(super) fn create(&mut self, copy: &CopyDraft, published: Option<Millis>) -> Result<WrittenResource> {
+    pub(super) fn create(
+        &mut self,
+        copy: &CopyDraft,
+        published: Option<Millis>,
+        key: Option<&str>,
+    ) -> Result<WrittenResource> {
         let after = Meta::new(self.overlay.number, self.overlay.now, published);
         self.check_is_draft(&after)?;
         let id = self.overlay.new_id()?;
         let mut edit = Edit::new(id, None, after);
         edit.after.authors.created_by.clone_from(&self.overlay.actor);
+        if let Some(key) = key {
+            let blueprint = self.blueprint.number;
+            if self.overlay.get(&Key::ImportKey { blueprint, key: key.into() })?.is_some() {
+                return Err(key_is_known(key));
+            }
+            edit.set_import_key(blueprint, key);
+        }
         self.write_copies(&mut edit, std::slice::from_ref(copy), FieldErrors::new(), RequiredFieldRule::Values)?;
         self.apply_edit(edit)
     }

@@ -163,7 +163,8 @@ fn writes() -> Schemas {
 /// Returns the schema of a request for a file from the web.
 fn media_fetch() -> Value {
     let url = json!({ "type": "string", "format": "uri" });
-    also(object([("url", url)]), [("attributes", reference("Attributes")), ("published_at", maybe_time())])
+    let more = [("key", maybe("string")), ("attributes", reference("Attributes")), ("published_at", maybe_time())];
+    also(object([("url", url)]), more)
 }
 
 /// The keys of a publication of working copies.
