@@ -43,6 +43,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if let Some(warning) = private::warning_of(&config.data) {
         tracing::warn!("{warning}");
     }
+    let media = Media::new(&config).map_err(|error| failed("reading `media_types`", &error))?;
     let progress = Progress::default();
     let opening = async {
         let content = open_content_reporting(&config, &progress).await?;
@@ -50,7 +51,8 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         let is_first_start = is_first_start(&content).await;
         if is_first_start && config.demo {
             print("Filling the empty data folder with demonstration content …");
-            bindery_demo::fill(&content, &Access::everything("demo")).await?;
+            let store = async |name: &str, bytes: Vec<u8>| media.store_bytes(name, bytes).await;
+            bindery_demo::fill(&content, &Access::everything("demo"), media.has_place().then_some(store)).await?;
         }
         Ok::<_, CliError>((content, analytics, is_first_start))
     };
@@ -70,7 +72,6 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     if content.node().is_none() {
         content.resume_changes();
     }
-    let media = Media::new(&config).map_err(|error| failed("reading `media_types`", &error))?;
     let app = App::new(config, content.clone(), analytics.clone(), media);
     let stopping = app.clone();
     let stop = async move {

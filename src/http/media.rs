@@ -88,6 +88,11 @@ impl Media {
         &self.accepted
     }
 
+    /// Returns true if there is a place for files; a server of a cluster needs a bucket.
+    pub fn has_place(&self) -> bool {
+        self.place.is_some()
+    }
+
     /// Returns the store and the pictures. The first call opens them.
     ///
     /// # Errors
