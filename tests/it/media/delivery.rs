@@ -101,6 +101,9 @@ fn pictures_are_answered_in_other_sizes_and_formats() {
         ("w=160&h=160&fit=contain&format=png", "image/png", (160, 160)),
         ("w=160&h=160&fit=inside", "image/jpeg", (160, 80)),
         ("w=320&format=webp", "image/webp", (320, 160)),
+        ("w=640&h=360&fit=cover", "image/jpeg", (640, 360)),
+        ("w=600&h=450&fit=contain", "image/jpeg", (640, 480)),
+        ("w=180&h=320&fit=cover", "image/jpeg", (180, 320)),
     ] {
         let answer = get(query).expect(200);
         failures.check_eq(query, (answer.header("content-type"), size(&answer.bytes)), (mime, expected));

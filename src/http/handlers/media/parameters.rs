@@ -9,6 +9,9 @@ use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
 use bindery_query::RawParams;
 
+/// The steps of proportions: the shorter side is a multiple of this part of the longer one. It keeps 16:9, 16:10, 3:2, 4:3, 2:1, 3:1
+/// and 1:1 exactly, and has 95 steps from 48:1 to 1:48.
+const PROPORTIONS: u64 = 48;
 /// The qualities in which pictures are made.
 const QUALITIES: [u8; 6] = [30, 45, 60, 75, 90, 100];
 /// The parameters. `strict` makes unknown ones errors elsewhere; here they always are.
@@ -46,10 +49,16 @@ impl Parameters {
             );
             return Err(Error::new(Code::InvalidParameter, text));
         }
+        let fit = one_of("fit", raw.single("fit")?, &FITS)?;
+        let (width, height) = (pixels("w", raw.single("w")?)?, pixels("h", raw.single("h")?)?);
+        let (width, height) = match (width, height, fit) {
+            (Some(width), Some(height), Some(Fit::Cover | Fit::Contain)) => proportional(width, height, sizes),
+            _ => (width.map(|width| rounded_up(width, sizes)), height.map(|height| rounded_up(height, sizes))),
+        };
         Ok(Parameters {
-            width: size("w", raw.single("w")?, sizes)?,
-            height: size("h", raw.single("h")?, sizes)?,
-            fit: one_of("fit", raw.single("fit")?, &FITS)?,
+            width,
+            height,
+            fit,
             format: one_of("format", raw.single("format")?, &FORMATS)?,
             quality: quality(raw.single("q")?)?,
             version: raw.single("v")?.map(str::to_owned),
@@ -108,11 +117,26 @@ fn one_of<T: Copy>(name: &str, sent: Option<&str>, known: &[(&str, T)]) -> Resul
     })
 }
 
-/// Reads a width or a height, and rounds it up to one that exists.
-fn size(name: &str, sent: Option<&str>, sizes: &[u32]) -> Result<Option<u32>, Error> {
+/// Reads a width or a height.
+fn pixels(name: &str, sent: Option<&str>) -> Result<Option<u32>, Error> {
     let Some(sent) = sent else { return Ok(None) };
-    let number = whole(sent).ok_or_else(|| invalid(name, sent, "a whole number of pixels, 1 or more"))?;
-    Ok(sizes.iter().copied().find(|size| *size >= number).or_else(|| sizes.last().copied()))
+    whole(sent).map(Some).ok_or_else(|| invalid(name, sent, "a whole number of pixels, 1 or more"))
+}
+
+/// Rounds a width or a height up to one that exists.
+fn rounded_up(side: u32, sizes: &[u32]) -> u32 {
+    sizes.iter().copied().find(|size| *size >= side).or(sizes.last().copied()).unwrap_or(side)
+}
+
+/// Rounds the longer side up to one that exists, and keeps the proportions. Rounded on their own, 640 × 360 would become
+/// 640 × 480.
+fn proportional(width: u32, height: u32, sizes: &[u32]) -> (Option<u32>, Option<u32>) {
+    let rounded = |part: u64, of: u64| (part + of / 2) / of;
+    let (long, short) = (u64::from(width.max(height)), u64::from(width.min(height)));
+    let longer = rounded_up(width.max(height), sizes);
+    let steps = rounded(short * PROPORTIONS, long).max(1);
+    let shorter = rounded(u64::from(longer) * steps, PROPORTIONS).max(1) as u32;
+    if width >= height { (Some(longer), Some(shorter)) } else { (Some(shorter), Some(longer)) }
 }
 
 fn quality(sent: Option<&str>) -> Result<Option<u8>, Error> {
@@ -200,6 +224,36 @@ mod tests {
             let error = Parameters::parse(query, &sizes).err().unwrap();
             assert_eq!(error.code, Code::InvalidParameter, "{query}");
         }
+    }
+
+    #[test]
+    fn a_picture_that_fills_both_sides_keeps_the_proportions_that_were_asked_for() {
+        let sizes = [160, 320, 640, 1280, 3840];
+        for (query, size) in [
+            ("w=640&h=360&fit=cover", (640, 360)),
+            ("w=360&h=640&fit=contain", (360, 640)),
+            ("w=600&h=400&fit=cover", (640, 427)),
+            ("w=100&h=100&fit=cover", (160, 160)),
+            ("w=1200&h=630&fit=cover", (1280, 667)),
+            ("w=9000&h=6000&fit=cover", (3840, 2560)),
+            ("w=1280&h=1&fit=cover", (1280, 27)),
+            // These keep the proportions of the picture, so each side is a bound of its own.
+            ("w=640&h=360&fit=inside", (640, 640)),
+            ("w=640&h=360", (640, 640)),
+        ] {
+            let Parameters { width, height, .. } = Parameters::parse(query, &sizes).unwrap();
+            assert_eq!((width, height), (Some(size.0), Some(size.1)), "{query}");
+        }
+        let mut shapes = std::collections::HashSet::new();
+        for (w, h) in (1..=200).flat_map(|w| (1..=200).map(move |h| (w, h))) {
+            let Parameters { width, height, .. } =
+                Parameters::parse(&format!("w={w}&h={h}&fit=cover"), &[640]).unwrap();
+            shapes.insert((width, height));
+            let (width, height) = (f64::from(width.unwrap()), f64::from(height.unwrap()));
+            let (asked, made) = (f64::from(w.min(h)) / f64::from(w.max(h)), width.min(height) / width.max(height));
+            assert!((asked - made).abs() < 1.1 / 48.0, "{w} × {h} became {width} × {height}");
+        }
+        assert_eq!(shapes.len(), 95);
     }
 
     #[test]

@@ -237,7 +237,15 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
             "media_width",
             at("query", "w", number(1, 100_000), "The width in pixels, rounded up to one of `media_sizes`."),
         ),
-        ("media_height", at("query", "h", number(1, 100_000), "The height in pixels, rounded up likewise.")),
+        (
+            "media_height",
+            at(
+                "query",
+                "h",
+                number(1, 100_000),
+                "The height in pixels, rounded up likewise. With `cover` and `contain`, the proportions of both stay.",
+            ),
+        ),
         (
             "media_fit",
             at(
