@@ -17,6 +17,8 @@ mod png;
 mod tiff;
 mod webp;
 
+use crate::decode::Raster;
+
 pub(crate) use gif::clean as clean_gif;
 pub(crate) use heif::{clean as clean_heif, size as size_of_heif};
 pub(crate) use jpeg::{clean as clean_jpeg, scratch as scratch_of_jpeg};
@@ -37,6 +39,19 @@ pub(crate) struct Cleaned {
     pub(crate) scans: u64,
     /// The bytes for each pixel that the decoder needs beside its result.
     pub(crate) scratch: u64,
+}
+
+/// Returns true if a picture has more than one frame. `head` are the first bytes of the file.
+///
+/// # Errors
+/// `BrokenPicture` if that depends on bytes behind them.
+pub(crate) fn is_animated(kind: Raster, head: &[u8]) -> Result<bool, MediaError> {
+    match kind {
+        Raster::Gif => gif::is_animated(head),
+        Raster::Webp => webp::is_animated(head),
+        Raster::Png => png::is_animated(head),
+        Raster::Jpeg | Raster::Tiff => Ok(false),
+    }
 }
 
 impl Cleaned {

@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::cache::{Cache, Key};
+use crate::clean;
 use crate::decode::{MAX_FILE_BYTES, Raster};
 use crate::error::{MediaError, io_error};
 use crate::files::{Files, blocking};
@@ -24,6 +25,13 @@ const VERSION: u32 = 1;
 
 /// The number of renditions that are expected in the memory, from which it computes the size of its tables.
 const EXPECTED_IN_MEMORY: usize = 1024;
+
+/// The number of pictures of which it is remembered if they are animated.
+const REMEMBERED: usize = 10_000;
+/// The first bytes of a file in which a second frame is looked for. If they are too few, eight times as many are read, up to the
+/// most.
+const FIRST_BYTES: u64 = 16 << 10;
+const MOST_BYTES: u64 = 8 << 20;
 
 /// Bounds of the renditions that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +53,8 @@ struct Shared {
     files: Files,
     disk: Cache,
     memory: quick_cache::sync::Cache<Key, Bytes, Weight>,
+    /// The pictures that are known to be animated, or not to be.
+    animated: quick_cache::sync::Cache<Hash, bool>,
     /// The renditions that are being made, with those who wait for them.
     flights: Mutex<HashMap<Key, Outcome>>,
     #[cfg(test)]
@@ -76,6 +86,7 @@ impl Renditions {
             files,
             disk,
             memory,
+            animated: quick_cache::sync::Cache::new(REMEMBERED),
             flights: Mutex::default(),
             #[cfg(test)]
             made: std::sync::atomic::AtomicU64::new(0),
@@ -99,6 +110,21 @@ impl Renditions {
             return Ok(Rendition::Original);
         }
         Ok(Rendition::Made(MadePicture { mime: wanted.format.mime(), bytes: contents, tag: key.variant() }))
+    }
+
+    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8 MiB, it
+    /// counts as animated.
+    ///
+    /// # Errors
+    /// `Missing` if the file is not stored, and errors of the store.
+    pub async fn is_animated(&self, hash: &Hash, mime: &str) -> Result<bool, MediaError> {
+        let Some(kind @ (Raster::Gif | Raster::Webp | Raster::Png)) = Raster::of(mime) else { return Ok(false) };
+        if let Some(known) = self.shared.animated.get(hash) {
+            return Ok(known);
+        }
+        let found = find_second_frame(&self.shared.files, hash, kind).await?;
+        self.shared.animated.insert(*hash, found);
+        Ok(found)
     }
 
     /// Removes the renditions of a picture, because it was removed.
@@ -148,6 +174,24 @@ impl Renditions {
             let _ = sender.send(Some(made));
         });
         outcome
+    }
+}
+
+async fn find_second_frame(files: &Files, hash: &Hash, kind: Raster) -> Result<bool, MediaError> {
+    let mut length = FIRST_BYTES;
+    loop {
+        let mut file = files.read(hash, Some(0..length)).await?.ok_or(MediaError::Missing { hash: *hash })?;
+        let mut head = Vec::with_capacity(file.range.end as usize);
+        while let Some(piece) = file.body.next().await {
+            head.extend_from_slice(&piece?);
+        }
+        match clean::is_animated(kind, &head) {
+            Ok(found) => return Ok(found),
+            // The file is cut off.
+            Err(_) if file.range.end >= file.bytes => return Ok(false),
+            Err(_) if length >= MOST_BYTES => return Ok(true),
+            Err(_) => length *= 8,
+        }
     }
 }
 

@@ -23,11 +23,7 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
             0x21 => skip_extension(&mut cursor)?,
             0x2C => {
                 frames += 1;
-                let descriptor = cursor.take(9)?;
-                largest = area(&descriptor[4..8]).max(largest);
-                cursor.take(table_bytes(descriptor[8]))?;
-                cursor.take(1)?;
-                skip_blocks(&mut cursor)?;
+                largest = area(skip_frame(&mut cursor)?).max(largest);
                 true
             }
             0x3B if frames > 0 => {
@@ -43,6 +39,36 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
             bytes.extend_from_slice(&source[start..cursor.position]);
         }
     }
+}
+
+/// Returns true if a second frame begins in these first bytes of a file, and false if there is none.
+pub(super) fn is_animated(head: &[u8]) -> Result<bool, MediaError> {
+    let mut cursor = Cursor::new(head);
+    let header = cursor.take(13)?;
+    cursor.take(table_bytes(header[10]))?;
+    let mut has_frame = false;
+    loop {
+        match cursor.byte()? {
+            0x21 => {
+                skip_extension(&mut cursor)?;
+            }
+            0x2C if has_frame => return Ok(true),
+            0x2C => {
+                skip_frame(&mut cursor)?;
+                has_frame = true;
+            }
+            _ => return Ok(false),
+        }
+    }
+}
+
+/// Skips a frame behind its mark. Returns the bytes of its size.
+fn skip_frame<'a>(cursor: &mut Cursor<'a>) -> Result<&'a [u8], MediaError> {
+    let descriptor = cursor.take(9)?;
+    cursor.take(table_bytes(descriptor[8]))?;
+    cursor.take(1)?;
+    skip_blocks(cursor)?;
+    Ok(&descriptor[4..8])
 }
 
 /// The length of a color table, which the flags of its owner define.

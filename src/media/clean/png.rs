@@ -41,6 +41,22 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     }
 }
 
+/// Returns true if these first bytes of a file announce more than one frame.
+pub(super) fn is_animated(head: &[u8]) -> Result<bool, MediaError> {
+    let mut cursor = Cursor::new(head);
+    cursor.take(SIGNATURE.len())?;
+    loop {
+        let length = u32::from_be_bytes(cursor.array()?) as usize;
+        match &cursor.array()? {
+            b"acTL" => return Ok(u32::from_be_bytes(cursor.array()?) > 1),
+            // The announcement must stand in front of the pixels.
+            b"IDAT" | b"IEND" => return Ok(false),
+            _ => cursor.take(length)?,
+        };
+        cursor.take(4)?;
+    }
+}
+
 fn push_chunk(bytes: &mut Vec<u8>, kind: &[u8; 4], contents: &[u8]) {
     let length = contents.len() as u32;
     bytes.extend_from_slice(&length.to_be_bytes());

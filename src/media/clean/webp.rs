@@ -42,6 +42,25 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     Ok(Cleaned { frames: frames.max(1), scratch: 4, ..Cleaned::still(bytes) })
 }
 
+/// Returns true if a second frame begins in these first bytes of a file, and false if there is none.
+pub(super) fn is_animated(head: &[u8]) -> Result<bool, MediaError> {
+    let mut cursor = Cursor::new(head);
+    let header: [u8; 12] = cursor.array()?;
+    let end = 8 + u64::from(u32::from_le_bytes([header[4], header[5], header[6], header[7]]));
+    let mut has_frame = false;
+    while cursor.position as u64 + 8 <= end {
+        let kind: [u8; 4] = cursor.array()?;
+        let length = u32::from_le_bytes(cursor.array()?) as usize;
+        match &kind {
+            b"VP8 " | b"VP8L" => return Ok(false),
+            b"ANMF" if has_frame => return Ok(true),
+            _ => has_frame |= kind == *b"ANMF",
+        }
+        cursor.take(length + length % 2)?;
+    }
+    Ok(false)
+}
+
 fn next_chunk<'a>(chunks: &mut Cursor<'a>) -> Result<([u8; 4], &'a [u8]), MediaError> {
     let kind: [u8; 4] = chunks.array()?;
     let length = u32::from_le_bytes(chunks.array()?) as usize;

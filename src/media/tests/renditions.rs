@@ -225,6 +225,44 @@ async fn colors_of_a_profile_become_those_of_srgb() {
 }
 
 #[tokio::test]
+async fn only_a_picture_with_several_frames_counts_as_animated() {
+    let store = Store::new();
+    let renditions = open(&store, LIMITS);
+    let photo = pictures::photo(400, 300);
+    let webp = pictures::encoded(&photo.clone().into(), ImageFormat::WebP);
+    let gif = |frames: u32| pictures::gif(64, 64, frames);
+    let animated = source(&store, &gif(6)).await;
+    let made = make(&renditions, &animated, &wanted(32, 0, Fit::Inside, Format::Webp)).await.bytes.to_vec();
+    let still_gif = pictures::encoded(&photo.clone().into(), ImageFormat::Gif);
+    assert!(still_gif.len() > 20_000, "the first bytes do not decide");
+    for (name, bytes, expected) in [
+        ("gif", gif(1), false),
+        ("large gif", still_gif, false),
+        ("animated gif", gif(2), true),
+        ("webp", webp, false),
+        ("animated webp", made, true),
+        ("webp with metadata", pictures::webp_with_metadata(&photo, 6), false),
+        ("png", png(photo.clone()), false),
+        ("jpeg", jpeg(&photo), false),
+    ] {
+        let Source { hash, mime, is_animated, .. } = source(&store, &bytes).await;
+        assert_eq!(renditions.is_animated(&hash, &mime).await.unwrap(), expected, "{name}");
+        assert_eq!(is_animated, expected, "{name}");
+    }
+    let announced = |frames: u8| with_chunks(&png(photo.clone()), &[(b"acTL", &[0, 0, 0, frames, 0, 0, 0, 0])]);
+    for (frames, expected) in [(1, false), (2, true)] {
+        assert_eq!(crate::clean::is_animated(crate::decode::Raster::Png, &announced(frames)).unwrap(), expected);
+    }
+    // A picture that stands still is made in every format, and is one frame in all of them.
+    let still = source(&store, &gif(1)).await;
+    for format in [Format::Webp, Format::Avif, Format::Png] {
+        let made = make(&renditions, &still, &wanted(32, 0, Fit::Inside, format)).await;
+        assert_eq!(made.mime, format.mime());
+        assert!(format != Format::Webp || !made.bytes.windows(4).any(|chunk| chunk == b"ANIM"));
+    }
+}
+
+#[tokio::test]
 async fn an_animated_picture_stays_animated_as_webp() {
     let store = Store::new();
     let renditions = open(&store, LIMITS);

@@ -1,8 +1,9 @@
 //! Delivery (`API.md` 4.27.5): headers, parts, pictures in other sizes and formats, and who sees what is not published.
 
+use image::ImageFormat;
 use serde_json::{Value, json};
 
-use super::{Part, fetch, jpeg, png, request, send_form, start, start_with, text, upload};
+use super::{Part, fetch, jpeg, picture, png, request, send_form, start, start_with, text, upload};
 use crate::support::Failures;
 
 const IMMUTABLE: &str = "public, max-age=31536000, immutable";
@@ -100,10 +101,10 @@ fn pictures_are_answered_in_other_sizes_and_formats() {
         ("w=160&h=160&fit=cover&format=png", "image/png", (160, 160)),
         ("w=160&h=160&fit=contain&format=png", "image/png", (160, 160)),
         ("w=160&h=160&fit=inside", "image/jpeg", (160, 80)),
-        ("w=320&format=webp", "image/webp", (320, 160)),
         ("w=640&h=360&fit=cover", "image/jpeg", (640, 360)),
         ("w=600&h=450&fit=contain", "image/jpeg", (640, 480)),
         ("w=180&h=320&fit=cover", "image/jpeg", (180, 320)),
+        ("w=320&format=webp", "image/webp", (320, 160)),
     ] {
         let answer = get(query).expect(200);
         failures.check_eq(query, (answer.header("content-type"), size(&answer.bytes)), (mime, expected));
@@ -161,6 +162,35 @@ fn what_cannot_be_resized_is_answered_as_it_is_or_refused() {
     let answer = fetch(&server, text(&page, "url")).expect(200);
     assert!(answer.header("content-disposition").starts_with("attachment;"));
     assert!(answer.header("content-security-policy").starts_with("sandbox;"));
+}
+
+#[test]
+fn a_still_gif_or_webp_is_resized_like_other_pictures_and_an_animated_one_stays_animated() {
+    let server = start();
+    let still = |name: &str, format| upload(&server, name, &picture(400, 200, format));
+    let accept = [("accept", "image/avif,image/webp,*/*")];
+    let is_animated = |bytes: &[u8]| bytes.windows(4).any(|chunk| chunk == b"ANIM");
+    for resource in [still("a.gif", ImageFormat::Gif), still("a.webp", ImageFormat::WebP)] {
+        let url = text(&resource, "url");
+        let smaller = fetch(&server, &format!("{url}&w=160")).expect(200);
+        assert_eq!(size(&smaller.bytes), (160, 80));
+        assert!(smaller.header("content-type") == "image/webp" && !is_animated(&smaller.bytes), "{url}");
+        let smallest = request(&server, "GET", &format!("{url}&w=160&format=auto"), &accept).expect(200);
+        assert_eq!(smallest.header("content-type"), "image/avif", "{url}");
+    }
+    let mut bytes = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut bytes);
+    for shade in [0, 120, 240] {
+        encoder
+            .encode_frame(image::Frame::new(image::RgbaImage::from_pixel(400, 200, [shade, 0, 9, 255].into())))
+            .unwrap();
+    }
+    drop(encoder);
+    let url = text(&upload(&server, "b.gif", &bytes), "url").to_owned();
+    for query in ["w=160", "w=160&format=auto"] {
+        let smaller = request(&server, "GET", &format!("{url}&{query}"), &accept).expect(200);
+        assert!(smaller.header("content-type") == "image/webp" && is_animated(&smaller.bytes), "{query}");
+    }
 }
 
 #[test]

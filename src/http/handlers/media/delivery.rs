@@ -104,17 +104,13 @@ impl Delivery<'_> {
             );
             return Err(Error::new(Code::InvalidParameter, text).into());
         };
-        let source = Source {
-            hash: self.hash,
-            mime: mime.to_owned(),
-            bytes: self.media.file.bytes,
-            width,
-            height,
-            is_animated: matches!(mime, "image/gif" | "image/webp"),
-        };
-        let wanted = parameters.wanted(&self.media, self.request);
+        let renditions = &self.app.media.open()?.renditions;
+        let is_animated = renditions.is_animated(&self.hash, mime).await.map_err(|error| error_of(&error))?;
+        let (hash, mime, bytes) = (self.hash, mime.to_owned(), self.media.file.bytes);
+        let source = Source { hash, mime, bytes, width, height, is_animated };
+        let wanted = parameters.wanted(&self.media, is_animated, self.request);
         let counters = &self.app.media.counters;
-        let made = match self.app.media.open()?.renditions.get(&source, &wanted).await {
+        let made = match renditions.get(&source, &wanted).await {
             Ok(Rendition::Made(made)) => made,
             Ok(Rendition::Original) => return self.original().await,
             Err(error) => {

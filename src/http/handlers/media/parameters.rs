@@ -80,11 +80,12 @@ impl Parameters {
     }
 
     /// Returns the wanted picture.
-    pub(super) fn wanted(&self, media: &DeliveredMedia, headers: &HeaderMap) -> Wanted {
+    pub(super) fn wanted(&self, media: &DeliveredMedia, is_animated: bool, headers: &HeaderMap) -> Wanted {
         let mime = media.file.mime.as_str();
         let format = match self.format {
             Some(WantedFormat::This(format)) => format,
-            Some(WantedFormat::Auto) => automatic(mime, headers),
+            Some(WantedFormat::Auto) => automatic(mime, is_animated, headers),
+            None if is_animated => Format::Webp,
             None => format_of(mime),
         };
         let (width, height) = (self.width, self.height);
@@ -166,7 +167,7 @@ fn format_of(mime: &str) -> Format {
 }
 
 /// Returns the smallest format that the client names.
-fn automatic(mime: &str, headers: &HeaderMap) -> Format {
+fn automatic(mime: &str, is_animated: bool, headers: &HeaderMap) -> Format {
     let accepts = |name: &str| {
         let sent = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
         sent.flat_map(|value| value.split(',')).any(|range| {
@@ -176,10 +177,9 @@ fn automatic(mime: &str, headers: &HeaderMap) -> Format {
             range.trim().eq_ignore_ascii_case(name) && !is_refused
         })
     };
-    // Only WebP keeps a picture animated.
-    let may_be_animated = matches!(mime, "image/gif" | "image/webp");
     match () {
-        () if may_be_animated && accepts("image/webp") => Format::Webp,
+        // Only WebP keeps a picture animated.
+        () if is_animated && accepts("image/webp") => Format::Webp,
         () if accepts("image/avif") => Format::Avif,
         () if accepts("image/webp") => Format::Webp,
         // PNG keeps what is transparent.
@@ -260,15 +260,17 @@ mod tests {
     fn the_automatic_format_is_the_smallest_that_the_client_names() {
         let with = |accept: &str| HeaderMap::from_iter([(ACCEPT, HeaderValue::from_str(accept).unwrap())]);
         let chrome = "image/avif,image/webp,image/apng,image/svg+xml,image/*,*/*;q=0.8";
-        for (mime, accept, format) in [
-            ("image/jpeg", chrome, Format::Avif),
-            ("image/gif", chrome, Format::Webp),
-            ("image/jpeg", "image/webp,*/*", Format::Webp),
-            ("image/jpeg", "image/avif;q=0,image/webp", Format::Webp),
-            ("image/jpeg", "*/*", Format::Jpeg),
-            ("image/png", "*/*", Format::Png),
+        for (mime, is_animated, accept, format) in [
+            ("image/jpeg", false, chrome, Format::Avif),
+            ("image/gif", true, chrome, Format::Webp),
+            ("image/gif", false, chrome, Format::Avif),
+            ("image/webp", false, chrome, Format::Avif),
+            ("image/jpeg", false, "image/webp,*/*", Format::Webp),
+            ("image/jpeg", false, "image/avif;q=0,image/webp", Format::Webp),
+            ("image/jpeg", false, "*/*", Format::Jpeg),
+            ("image/png", false, "*/*", Format::Png),
         ] {
-            assert_eq!(automatic(mime, &with(accept)), format, "{mime} {accept}");
+            assert_eq!(automatic(mime, is_animated, &with(accept)), format, "{mime} {accept}");
         }
     }
 }
