@@ -5,6 +5,7 @@
 //! document, and nothing of the meaning of the requests.
 
 mod document;
+mod pictures;
 mod shape;
 
 use std::fmt::Write as _;

@@ -29,6 +29,15 @@ pub(super) struct Example {
     pub(super) answer: Option<Answer>,
 }
 
+/// Returns the `html` block of a section of `API.md`.
+pub(super) fn html_of(number: &str) -> String {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("API.md")).unwrap();
+    let section =
+        text.split_once(&format!("\n### {number} ")).unwrap_or_else(|| panic!("there is no section {number}")).1;
+    let block = section.split_once("```html\n").and_then(|(_, rest)| rest.split_once("```"));
+    block.unwrap_or_else(|| panic!("{number} has no block of HTML")).0.to_owned()
+}
+
 /// A fenced block that is being read.
 struct Fence {
     language: String,
