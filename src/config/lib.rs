@@ -162,7 +162,11 @@ impl Config {
     /// Returns a hash of the settings that change answers, and so should be the same on all servers of a cluster.
     pub fn hash_of_shared_settings(&self) -> String {
         let Config { video_hosts, changes_kept, public_url, max_body_bytes, cache_control, cache_tags, .. } = self;
-        let shared = (video_hosts, changes_kept, public_url, max_body_bytes, cache_control, cache_tags);
+        let MediaConfig { store, max_bytes, types, sizes, cache_bytes: _ } = &self.media;
+        let shared = (
+            (video_hosts, changes_kept, public_url, max_body_bytes, cache_control, cache_tags),
+            (store, max_bytes, types, sizes),
+        );
         // A tuple of texts, numbers and lists is always JSON. The same on all builds, unlike a hash of the standard library.
         let hash = blake3::hash(&serde_json::to_vec(&shared).unwrap_or_default()).to_hex();
         hash[..16].to_owned()

@@ -8,7 +8,7 @@
 use std::time::{Duration, SystemTime};
 
 use bindery_disk::failure;
-use bindery_media::{Files, Hash};
+use bindery_media::{Files, Hash, StoredFile};
 use bindery_model::error::Error;
 use futures_util::StreamExt;
 
@@ -19,6 +19,8 @@ use crate::app::App;
 const PAUSE: Duration = Duration::from_secs(3_600);
 /// The age from which a file is removed: an upload has long been answered by then.
 const LEAST_AGE: Duration = Duration::from_secs(3_600);
+/// The files that are looked up in the store together, on one thread.
+const BATCH_FILES: usize = 1_000;
 /// The most files that one transaction marks, so that writes do not wait long.
 const STEP_FILES: usize = 16;
 
@@ -60,20 +62,14 @@ async fn sweep(app: &App, media: &OpenedMedia, least_age: Duration) -> Result<()
 /// Returns old files that nothing names at the moment.
 async fn unused(app: &App, files: &Files, least_age: Duration) -> Result<Vec<[u8; 32]>, Error> {
     let mut unused = Vec::new();
-    let mut stored = std::pin::pin!(files.list());
-    while let Some(file) = stored.next().await {
-        let file = file.map_err(|error| error_of(&error))?;
-        let age = SystemTime::now().duration_since(file.modified).unwrap_or_default();
-        if age < least_age {
-            continue;
-        }
-        let (content, hash) = (app.content.clone(), *file.hash.as_bytes());
-        // Reads the store, for each of very many files.
-        let is_named =
-            tokio::task::spawn_blocking(move || content.names_file(hash)).await.map_err(Error::internal)??;
-        if !is_named {
-            unused.push(hash);
-        }
+    let mut batches = std::pin::pin!(files.list().chunks(BATCH_FILES));
+    while let Some(batch) = batches.next().await {
+        let batch: Vec<StoredFile> = batch.into_iter().collect::<Result<_, _>>().map_err(|error| error_of(&error))?;
+        let age_of = |file: &StoredFile| SystemTime::now().duration_since(file.modified).unwrap_or_default();
+        let old = batch.iter().filter(|file| age_of(file) >= least_age).map(|file| *file.hash.as_bytes()).collect();
+        let content = app.content.clone();
+        let found = tokio::task::spawn_blocking(move || content.unnamed_files(old)).await.map_err(Error::internal)?;
+        unused.extend(found?);
     }
     Ok(unused)
 }
