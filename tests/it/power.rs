@@ -5,6 +5,7 @@
 //! long run: `cargo test --test it -- --ignored power`.
 
 mod disk;
+mod media;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

@@ -9,7 +9,7 @@ use super::{Part, definition, fetch, png, send_form, text, upload};
 use crate::support::Server;
 
 /// The point that makes the server sweep all the time, whatever the age of a file.
-const SWEEPS: &str = "media::sweep=return";
+pub(crate) const SWEEPS: &str = "media::sweep=return";
 
 /// Returns the number of stored files.
 fn n_files(folder: &Path) -> usize {
@@ -18,7 +18,7 @@ fn n_files(folder: &Path) -> usize {
 }
 
 #[track_caller]
-fn wait_for_files(server: &Server, count: usize) {
+pub(crate) fn wait_for_files(server: &Server, count: usize) {
     let until = Instant::now() + Duration::from_secs(30);
     while n_files(server.folder()) != count {
         assert!(Instant::now() < until, "{} files, not {count}", n_files(server.folder()));
@@ -121,6 +121,52 @@ fn a_kill_at_any_point_of_an_upload_leaves_a_whole_resource_or_none() {
         for resource in server.get("/v2/resources/media").expect(200).data().as_array().unwrap() {
             let headers = [("authorization", &*format!("Bearer {}", server.secret()))];
             super::request(&server, "GET", text(resource, "url"), &headers).expect(200);
+        }
+    }
+}
+
+#[test]
+fn a_kill_at_any_point_of_a_replacement_or_a_deletion_leaves_one_whole_file_or_none() {
+    for (point, is_done) in [
+        ("media::stored", Some(false)),
+        ("committer::decided", Some(false)),
+        ("log::sync", None),
+        ("committer::committed", Some(true)),
+        ("apply::stored", Some(true)),
+    ] {
+        for method in ["PUT", "DELETE"] {
+            if (point, method) == ("media::stored", "DELETE") {
+                continue;
+            }
+            let temp = tempfile::tempdir().unwrap();
+            let folder = temp.path().join("data");
+            let mut server = start_in(&folder, "");
+            server.post("/v2/blueprints", &definition()).expect(201);
+            let old = upload(&server, "a.png", &png(9, 9));
+            server.terminate();
+            let failing = start_in(&folder, &format!("{point}=return(kill)"));
+            let (id, bytes) = (old["id"].as_str().unwrap(), png(10, 10));
+            let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| match method {
+                "PUT" => {
+                    let file: Part<'_> = ("file", Some("a.png"), &bytes);
+                    send_form(&failing, method, &format!("/v2/media/media/{id}/content"), &[file])
+                }
+                _ => failing.delete(&format!("/v2/resources/media/{id}")),
+            }));
+            assert!(sent.is_err(), "{method} {point}: the server answered");
+            drop(failing);
+            let server = start_in(&folder, SWEEPS);
+            let found = server.get("/v2/resources/media").expect(200).data().as_array().unwrap().clone();
+            let is_old = found.first().is_some_and(|resource| text(resource, "hash") == text(&old, "hash"));
+            assert_eq!(found.len(), usize::from(method == "PUT" || is_old), "{method} {point}");
+            if let Some(is_done) = is_done {
+                assert_eq!(is_old, !is_done, "{method} {point}");
+            }
+            wait_for_files(&server, found.len());
+            for resource in &found {
+                let served = fetch(&server, text(resource, "url")).expect(200);
+                assert_eq!(blake3::hash(&served.bytes).to_hex().as_str(), text(resource, "hash"), "{method} {point}");
+            }
         }
     }
 }
