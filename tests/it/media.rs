@@ -5,6 +5,7 @@ mod delivery;
 pub(crate) mod files;
 mod imports;
 mod places;
+mod s3;
 mod upload;
 mod uses;
 
