@@ -94,6 +94,21 @@ function addFilters(parameters: URLSearchParams, groups: Condition[][]): void {
   });
 }
 
+/** The conditions of filters in the form of an address; null if some of them cannot be built by clicking. */
+export function conditionsOf(filters: string): Condition[][] | null {
+  const names = [...new URLSearchParams(filters).keys()];
+  const grouped = names.filter((name) => name.startsWith('filter[$or]')).length;
+  const isBuilt = names.every((name) => FILTER.test(name)) && (grouped === 0 || grouped === names.length);
+  return isBuilt ? parseList(filters).groups : null;
+}
+
+/** Conditions as filters in an address, as `conditionsOf` reads them. Those without a value are left out. */
+export function filtersOf(groups: Condition[][]): string {
+  const parameters = new URLSearchParams();
+  addFilters(parameters, groups.map((group) => group.filter(isComplete)));
+  return [...parameters].map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');
+}
+
 /** The query of the page's address; what is as usual is left out. */
 export function formatList(state: ListState): string {
   const parameters = new URLSearchParams();
@@ -149,7 +164,7 @@ export function requestOf(blueprint: Blueprint, state: ListState, columns: strin
 const MOST_HIGHLIGHTED = 10;
 
 /** The fields that the search looks in: in these the answer shows what was found. */
-const highlighted = (blueprint: Blueprint): string[] => blueprint.fields.filter((field) => field.type === 'text' || field.type === 'rich-text').slice(0, MOST_HIGHLIGHTED).map((field) => field.slug);
+export const highlighted = (blueprint: Blueprint): string[] => blueprint.fields.filter((field) => field.type === 'text' || field.type === 'rich-text').slice(0, MOST_HIGHLIGHTED).map((field) => field.slug);
 
 const QUIET: FieldType[] = ['rich-text', 'html-page', 'address', 'file', 'color'];
 
