@@ -55,6 +55,10 @@ const KNOWN: [RegExp, Key][] = [
   [/^there is no member with the id/, 'fault.member'],
   [/^must be false: only fields of the types/, 'fault.unique.type'],
   [/^must have exactly one default variant/, 'fault.variant.default'],
+  [/^must be a word or phrase of 1 to (\d+) characters/, 'fault.word'],
+  [/^must not be given twice; .* without case and accents/, 'fault.word.twice'],
+  [/^must be null or a question of at most (\d+) characters/, 'fault.question'],
+  [/^must be after `from`/, 'fault.after'],
 ];
 
 /** A count of bytes is said in the unit that it is a round number of. */

@@ -22,6 +22,11 @@ class SessionState {
     return this.can('preview') && this.can('delete');
   }
 
+  /** The page about search: its reports, or the steering of what is found. */
+  get seesSearch(): boolean {
+    return this.can('analytics:view') || this.can('manage');
+  }
+
   get isOwner(): boolean {
     return this.current?.role === 'owner' || this.can('manage');
   }

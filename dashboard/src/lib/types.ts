@@ -4,7 +4,7 @@ import type * as api from './apiTypes';
 
 export type {
   Ability, Author as Actor, Delivery, Error as ErrorBody, Field, FieldSettings, FieldType, History, Invitation, Member, OpenSession as SessionEntry, Point,
-  Referrers, Revision, Role, Sanitized, Seo, Session, Share, Status as ServerStatus, Summary, Trash, TrashEntry, Variant, View, WorkingCopy,
+  Referrers, Revision, Role, Sanitized, SearchRule, Seo, Session, Share, Status as ServerStatus, Summary, Synonym, Trash, TrashEntry, Variant, View, WorkingCopy,
 } from './apiTypes';
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };

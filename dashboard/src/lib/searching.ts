@@ -1,0 +1,98 @@
+// Ranked search as the page about it asks for it: the list of a question, with what its answer says about itself. It must not
+// know why a resource is found.
+import { get } from './api';
+import { titleField } from './blueprints.svelte';
+import { highlighted } from './list';
+import type { Blueprint, ListAnswer } from './types';
+
+/** A question to one blueprint, in one of its variants. */
+export interface Question {
+  text: string;
+  blueprint: Blueprint;
+  /** Null for the main variant, and for blueprints without any. */
+  variant: string | null;
+}
+
+interface Step {
+  step: string;
+  what?: string;
+}
+
+export type FoundList = Omit<ListAnswer, 'meta'> & { meta: ListAnswer['meta'] & { explain?: Step[] } };
+
+/** The rows that are shown, and looked at for their places. */
+export const SHOWN = 20;
+
+/** Blueprints in which a question finds something: they have a text. */
+export const isSearched = (blueprint: Blueprint): boolean => !blueprint.is_singular && highlighted(blueprint).length > 0;
+
+/** The parameters of every request about a question. `filters` are those of an address. */
+export function asked({ text, variant }: Question, more: Record<string, string> = {}, filters: string[] = []): URLSearchParams {
+  const parameters = new URLSearchParams({ q: text, ...more });
+  if (variant) parameters.set('variant', variant);
+  for (const one of filters) for (const [name, value] of new URLSearchParams(one)) parameters.append(name, value);
+  return parameters;
+}
+
+/** Only what the site shows today. */
+export const PUBLISHED = 'filter[published]=true';
+
+/** Puts filters into a group of their own, so that their groups do not mix with those of others. */
+export const inGroup = (filters: string, number: number): string => filters.split('&').map((one) => one.replace(/^filter/, `filter[$and][${number}]`)).join('&');
+
+/** The fields of a row that is shown. */
+export function shownFields(blueprint: Blueprint): string {
+  const title = titleField(blueprint);
+  return ['id', 'published_at', ...(title ? [`attributes.${title.slug}`] : [])].join(',');
+}
+
+/** The first rows of a question, with excerpts. */
+export async function find(question: Question, more: Record<string, string>, filters: string[], signal?: AbortSignal): Promise<FoundList> {
+  const { blueprint } = question;
+  const parameters = asked(question, { per_page: String(SHOWN), fields: shownFields(blueprint), highlight: highlighted(blueprint).join(','), ...more }, filters);
+  return get<FoundList>(`/v2/resources/${blueprint.slug}?${parameters}`, signal);
+}
+
+/** The ids of the rules that hold for an explained list. */
+export const rulesOf = (found: FoundList): string[] => (found.meta.explain ?? []).filter((one) => one.step === 'rule').map((one) => one.what ?? '');
+
+/** The fields whose dates or numbers count into the order of an explained list. */
+export const boostsOf = (found: FoundList): string[] => (found.meta.explain ?? []).filter((one) => one.step === 'boost').map((one) => one.what ?? '');
+
+/** A part of a question: a word, or a phrase in quotes. */
+export interface Unit {
+  text: string;
+  quoted: boolean;
+  /** Somebody may still be typing it: nothing follows it. */
+  typed: boolean;
+}
+
+/** The parts that a question looks for. Those after `-` are left out. */
+export function unitsOf(question: string): Unit[] {
+  const units: Unit[] = [];
+  for (const found of question.matchAll(/(-?)"([^"]*)"?|(\S+)/g)) {
+    const [whole, minus, phrase, word] = found;
+    const text = phrase ?? word ?? '';
+    if (minus || word?.startsWith('-') || wordsOf(text).length === 0) continue;
+    const last = found.index + whole.length === question.length;
+    units.push({ text, quoted: phrase !== undefined, typed: last && phrase === undefined });
+  }
+  return units.filter((one, index) => units.findIndex((other) => folded(other.text) === folded(one.text)) === index);
+}
+
+/** A text as words are compared: without case and accents. */
+export const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}+/gu, '').toLowerCase();
+
+const WITHOUT_SPACES = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\p{Script=Tibetan}]/u;
+
+/** The words of a text, folded. Of scripts without spaces, each character is one. */
+export function wordsOf(text: string): string[] {
+  const words = [...new Intl.Segmenter('en', { granularity: 'word' }).segment(text)].filter((one) => one.isWordLike).map((one) => folded(one.segment));
+  return words.flatMap((one) => (WITHOUT_SPACES.test(one) ? [...one] : [one]));
+}
+
+/** The row of words by which rules and synonyms know a question (API.md 4.25). */
+export const rowOf = (question: string): string[] => wordsOf(question.replace(/-"[^"]*"?|(^|\s)-\S+/g, ' '));
+
+/** Where a row of words stands in another one; -1 if it does not. */
+export const placeOf = (row: string[], wanted: string[]): number => row.findIndex((_, at) => wanted.length > 0 && wanted.every((word, index) => row[at + index] === word));
