@@ -85,10 +85,18 @@ interface Place {
 function reasonOf(unit: Unit, hit: Resource, way: 'whole' | 'begun' | 'typo' | null): WordReason {
   const places = placesOf(unit.text, hit);
   const best = way === 'whole' || way === 'begun' ? way : (WAYS.find((one) => places.some((place) => place.way === one)) ?? 'form');
-  const fitting = way === null ? places.filter((one) => one.way === best) : places;
-  const typos = way === 'typo' ? Math.max(1, Math.min(2, ...places.map((one) => distance(folded(unit.text), folded(one.mark), unit.typed)))) : 0;
-  return { asked: unit.text, way: way === 'typo' ? 'whole' : best, typos, found: way === 'whole' ? [] : unique(fitting.map((one) => one.word)).slice(0, 3), fields: unique(fitting.map((one) => one.field)) };
+  const typosIn = (place: Place): number => distance(folded(unit.text), folded(place.mark), unit.typed);
+  const least = Math.min(...places.map(typosIn));
+  const closest = places.filter((one) => (way === 'typo' ? typosIn(one) === least : way !== null || one.way === best));
+  const found = way === 'whole' ? [] : wordsIn(closest);
+  const fields = unique(closest.map((one) => one.field));
+  if (way !== 'typo') return { asked: unit.text, way: best, typos: 0, found, fields };
+  return { asked: unit.text, way: 'whole', typos: Math.max(1, Math.min(2, least)), found, fields };
 }
+
+/** The words that are shown of what was found, each once. */
+const MOST_WORDS = 2;
+const wordsIn = (places: Place[]): string[] => [...new Map(places.map((one) => [folded(one.word), one.word])).values()].slice(0, MOST_WORDS);
 
 const unique = <T>(list: T[]): T[] => [...new Set(list)];
 
@@ -166,7 +174,7 @@ function standIn(unit: Unit, bySynonym: Replaced[], id: string): WordReason {
   const entry = unit.quoted ? undefined : bySynonym.find((one) => one.hits.has(id) && wordsOf(unit.text).every((word) => one.words.includes(word)));
   if (!entry) return lacking;
   const places = placesOf(unit.text, entry.hits.get(id)!).filter((one) => !entry.words.includes(folded(one.mark)));
-  return { ...lacking, way: 'synonym', found: unique(places.map((one) => one.word)).slice(0, 3), fields: unique(places.map((one) => one.field)) };
+  return { ...lacking, way: 'synonym', found: wordsIn(places), fields: unique(places.map((one) => one.field)) };
 }
 
 /** Why a resource comes after the one before it: the first rule of the order in which they differ. */

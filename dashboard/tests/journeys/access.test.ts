@@ -45,6 +45,23 @@ const SCREENS: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['calls of a blueprint', '/blueprints/articles?tab=api'],
   ['traffic', '/traffic', async (page) => page.locator('.figures').first().waitFor()],
   ...['account', 'members', 'tokens', 'webhooks', 'backups', 'health'].map((name): [string, string] => [name, `/settings/${name}`]),
+  ['searches', '/search'],
+  ['synonyms', '/search/synonyms'],
+  ['a synonym', '/search/synonyms', async (page) => {
+    await page.getByRole('button', { name: /^(New synonym|Neues Synonym)$/ }).click();
+    await page.keyboard.press('Enter');
+    await page.locator('dialog .fault').first().waitFor();
+  }],
+  ['rules', '/search/rules'],
+  ['a rule with its preview', '/search/rules', async (page) => {
+    await page.getByRole('button', { name: /^(New rule|Neue Regel)$/ }).click();
+    await page.getByLabel(/^(Words|Wörter)$/).fill('allocator');
+    await page.getByRole('dialog').getByRole('combobox', { name: 'Blueprint', exact: true }).selectOption('articles');
+    await page.locator('dialog section ol li').first().waitFor();
+    for (const index of [0, 3]) await page.locator('dialog section ol .actions button:first-child').nth(index).click();
+    await page.locator('dialog section .badge').first().waitFor();
+  }],
+  ['a question that is tried out', '/search/try?q=memory+alocator&blueprint=articles', async (page) => page.locator('.lacks').first().waitFor()],
   ['search', '/', async (page) => page.keyboard.press('Control+k')],
   ['nothing here', '/nowhere'],
 ];

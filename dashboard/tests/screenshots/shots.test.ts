@@ -105,6 +105,15 @@ const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['members', '/settings/members'],
   ['tokens', '/settings/tokens', async (page) => page.getByRole('button', { name: 'New token' }).click()],
   ['health', '/settings/health'],
+  ['rule', '/search/rules', async (page) => {
+    await page.getByRole('button', { name: 'New rule' }).click();
+    await page.getByLabel('Words', { exact: true }).fill('allocator');
+    await page.getByRole('combobox', { name: 'Blueprint', exact: true }).selectOption('Articles');
+    await page.getByRole('combobox', { name: 'Find an entry to pin' }).fill('custom');
+    await page.getByRole('option', { name: 'custom (C++)', exact: true }).click();
+    await page.getByRole('button', { name: 'Hide allocator<void> Class' }).click();
+    await page.getByText('Left out by the rule:').waitFor();
+  }],
   ['search', '/', async (page) => {
     await page.keyboard.press('Control+k');
     await page.keyboard.type('error');
