@@ -181,12 +181,15 @@ function standIn(unit: Unit, bySynonym: Replaced[], id: string): WordReason {
 export type Below = 'words' | 'typos' | 'ways' | 'score';
 
 export function belowOf(upper: WordReason[], lower: WordReason[]): Below | null {
-  const measures: [Below, (one: WordReason) => number][] = [['words', (one) => (one.way === null ? 1 : 0)], ['typos', (one) => one.typos], ['ways', (one) => costOf(one.way)]];
+  const [above, here] = [upper, lower].map((list) => new Set(list.filter((one) => one.way === null).map((one) => one.asked))) as [Set<string>, Set<string>];
+  // Of different words, the rarer one decides, which is not known here. Words that most resources have do not count at all.
+  if ([...above].some((word) => !here.has(word))) return null;
+  if (here.size > above.size) return 'words';
+  const measures: [Below, (one: WordReason) => number][] = [['typos', (one) => one.typos], ['ways', (one) => costOf(one.way)]];
   for (const [name, measure] of measures) {
-    const [above, here] = [upper, lower].map((list) => list.reduce((sum, one) => sum + measure(one), 0)) as [number, number];
-    if (here > above) return name;
-    // Words that most resources have are not missed, so this one may lack more than it seems.
-    if (here < above) return null;
+    const [first, second] = [upper, lower].map((list) => list.reduce((sum, one) => sum + measure(one), 0)) as [number, number];
+    if (second > first) return name;
+    if (second < first) return null;
   }
   return 'score';
 }

@@ -452,4 +452,7 @@ test('a resource comes after another by the first measure in which it is worse',
   assert.equal(belowOf([word('whole')], [word('form')]), 'ways');
   assert.equal(belowOf([word('whole')], [word('part')]), 'score', 'a part of a name is as close as a whole word');
   assert.equal(belowOf([word(null)], [word('form')]), null);
+  const other = (way: WordReason['way']): WordReason => ({ ...word(way), asked: 'b' });
+  assert.equal(belowOf([word(null), other('whole')], [word('whole'), other(null)]), null, 'the rarer word decides');
+  assert.equal(belowOf([word(null), other('whole')], [word(null), other(null)]), 'words');
 });
