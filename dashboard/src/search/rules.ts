@@ -2,7 +2,7 @@
 import { t } from '../lib/i18n.svelte';
 import type { RuleDraft } from '../lib/rulePreview';
 
-export const ruleName = (rule: Pick<RuleDraft, 'query'>): string => (rule.query === null ? t('rules.any') : `“${rule.query}”`);
+export const ruleName = (rule: Pick<RuleDraft, 'query'>): string => (rule.query === null ? t('rules.any') : t('quoted', { text: rule.query }));
 
 const EMPTY: RuleDraft = { query: '', match: 'is', blueprint: null, variant: null, filter: null, from: null, until: null, pin: [], hide: [], filter_add: null };
 
