@@ -41,6 +41,10 @@ impl Client {
         }
         self.body.resize(length, 0);
         self.stream.read_exact(&mut self.body)?;
-        if is_right { Ok(&self.body) } else { Err(format!("{path}: {status}: {}", String::from_utf8_lossy(&self.body)).into()) }
+        if is_right {
+            Ok(&self.body)
+        } else {
+            Err(format!("{path}: {status}: {}", String::from_utf8_lossy(&self.body)).into())
+        }
     }
 }

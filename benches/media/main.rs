@@ -207,7 +207,9 @@ fn lists_beside_pictures(server: &Server) -> Result<()> {
         // Eight at once, three times.
         for round in urls.chunks(8) {
             let making = round.iter().map(|url| {
-                scope.spawn(move || Client::connect(server.address)?.get(&format!("{url}&w=1280&format=webp")).map(<[u8]>::len))
+                scope.spawn(move || {
+                    Client::connect(server.address)?.get(&format!("{url}&w=1280&format=webp")).map(<[u8]>::len)
+                })
             });
             let making: Vec<_> = making.collect();
             for made in making {

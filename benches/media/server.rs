@@ -54,7 +54,8 @@ impl Server {
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Result<()> {
-        let request = ureq::post(format!("http://{}{path}", self.address)).header("Authorization", format!("Bearer {TOKEN}"));
+        let request =
+            ureq::post(format!("http://{}{path}", self.address)).header("Authorization", format!("Bearer {TOKEN}"));
         request.header("Content-Type", "application/json").send(body.to_string())?;
         Ok(())
     }

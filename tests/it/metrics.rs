@@ -133,7 +133,7 @@ fn assert_checked(kind: &str, text: &str) {
 fn a_kept_list_outlives_writes_that_do_not_show_in_it() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
-    let list = "/v2/resources/notes?filter[title][startswith]=a&sort=title&per_page=2";
+    let list = "/v2/resources/notes?filter[title][starts_with]=a&sort=title&per_page=2";
     let titles = ["a", "ab", "abc", "abcd", "b"];
     let ids: Vec<String> = titles.iter().map(|title| server.create("notes", json!({ "title": title }))).collect();
     let outlived = || values(&server.get("/metrics").expect(200).text)["bindery_kept_answers_outlived_total"];

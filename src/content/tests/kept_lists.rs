@@ -69,7 +69,7 @@ const LISTS: &[&str] = &[
     "filter[kind][null]=true",
     "filter[round][gt]=N&sort=-round&per_page=3",
     "filter[title][contains]=T&sort=title",
-    "filter[or][0][kind]=K&filter[or][1][round][lt]=N&sort=title&per_page=3",
+    "filter[$or][0][kind]=K&filter[$or][1][round][lt]=N&sort=title&per_page=3",
     "search=T&per_page=2",
     "filter[published]=true&sort=-published_at&per_page=3",
     "filter[published]=false&per_page=3",
@@ -325,8 +325,10 @@ fn run_history(seed: u64, figures: &mut Figures) {
         };
         for _ in 0..6 {
             let query = query(&mut random, &cursor);
-            if let Ok(list) = world.list(&world.readers[reader], &query) {
-                kept.insert((reader, query), list);
+            match world.list(&world.readers[reader], &query) {
+                Ok(list) => drop(kept.insert((reader, query), list)),
+                // A token of one blueprint does not know the other one.
+                Err(error) => assert!(reader > 1 || query.contains("cursor"), "`{query}`: {error}"),
             }
         }
     }

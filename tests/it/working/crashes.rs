@@ -180,14 +180,20 @@ pub(crate) fn left_to_sweep(folder: &Path) -> [usize; 4] {
         .map(|prefix| store.scan(prefix).count())
 }
 
+/// The number of the last record of the log.
+pub(crate) fn last_number(server: &Server) -> u64 {
+    server.get("/v2/status").expect(200).data()["number"].as_u64().unwrap()
+}
+
 /// Waits until the server writes nothing more by itself.
 pub(crate) fn wait_until_swept(server: &Server) {
-    let number = |server: &Server| server.get("/v2/status").expect(200).data()["number"].clone();
-    let mut last = number(server);
+    // A sweep begins within a second of the start.
+    std::thread::sleep(Duration::from_millis(1_200));
+    let mut last = last_number(server);
     loop {
         // Several times the pause between two steps.
         std::thread::sleep(Duration::from_millis(700));
-        let now = number(server);
+        let now = last_number(server);
         if now == last {
             return;
         }
