@@ -13,7 +13,7 @@ use super::rollup::{SearchKey, SearchRow};
 /// A question with fewer visitors is not reported: it may tell who asked it.
 pub(super) const MIN_VISITORS: u64 = 5;
 
-/// Which searches a report is about.
+/// The searches that a report is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchReport {
     /// All.

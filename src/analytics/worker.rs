@@ -239,7 +239,7 @@ impl Worker {
         if let Some(hit) = self.pending.take(click.number) {
             views.extend(self.activity(at, &hit));
         }
-        // Whether it counts depends on all activities before it.
+        // All activities before it decide if it counts.
         self.count(views);
         let click = Click { at, click };
         if self.data.counts.read().traffic.accepts(&click) {
