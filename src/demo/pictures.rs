@@ -146,7 +146,7 @@ impl Landscape {
 
     /// Returns the upper edge of a range of hills for each column: a sum of waves.
     fn heights(&self, range: usize) -> Vec<f32> {
-        let mut random = self.seed.wrapping_mul(747_796_405).wrapping_add(range as u32 * 2_891_336_453);
+        let mut random = self.seed.wrapping_mul(747_796_405).wrapping_add((range as u32).wrapping_mul(2_891_336_453));
         let mut phase = || {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (random >> 8) as f32 / (1 << 24) as f32 * TAU

@@ -56,6 +56,6 @@ fn a_browser_shows_the_picture_in_the_width_that_it_needs() {
         assert!(chosen(shown).ends_with(&format!("&w={width}&format=avif")), "{width}: {shown}");
         assert_eq!(shown["alt"], "Grüne Hügel unter klarem Himmel");
         assert!((shown["shape"].as_f64().unwrap() - 1.5).abs() < 0.02, "{shown}");
-        assert_eq!((&shown["placeholder"], &shown["sources"]), (&json!("url(\"data:image/png;bas"), &json!(2)));
+        assert_eq!((&shown["placeholder"], &shown["sources"]), (&json!("url(\"data:image/png;base"), &json!(2)));
     }
 }
