@@ -3,7 +3,7 @@ import { get, remove } from './api';
 import type { Editing } from './editing.svelte';
 import { fieldOf } from './blueprints.svelte';
 import { t } from './i18n.svelte';
-import type { Attributes, Blueprint, Field, History, Json, Resource, Revision } from './types';
+import type { Attributes, Field, History, Json, Resource, Revision } from './types';
 
 /** What an earlier version is compared with: the entry now, the version before it, or nothing. */
 export type Comparison = 'now' | 'before' | 'whole';
@@ -47,10 +47,32 @@ export interface Numbered {
   before: number;
 }
 
+/** The site showed the entry when the revision was written: what publishing or unpublishing did later says so, or its state now. */
+function wasShown({ number }: Revision, known: Revision[], shownNow: boolean): boolean {
+  const turn = known.findLast((one) => one.number > number && (one.op === 'published' || one.op === 'unpublished'));
+  return turn ? turn.op === 'unpublished' : shownNow;
+}
+
+/**
+ * The revision is one of the working copy, which the site does not show. `restored` stands for two things (API.md 4.22.1): with
+ * fields, an earlier version was brought back, into the working copy of what is shown; without, the entry came from the trash.
+ */
+function isOfCopy(revision: Revision, known: Revision[], { blueprint, usesCopy }: Editing): boolean {
+  if (revision.op === 'edited') return true;
+  return revision.op === 'restored' && revision.fields.length > 0 && (blueprint.working_copy ?? false) && wasShown(revision, known, usesCopy);
+}
+
+/** The numbers of the versions that the working copy has, if there is one, and the stored entry. `known` has the newest first. */
+export function presentOf(editing: Editing, known: Revision[]): { copy: number | undefined; stored: number | undefined } {
+  const newest = (ofCopy: boolean): number | undefined => known.find((one) => isOfCopy(one, known, editing) === ofCopy)?.number;
+  return { copy: editing.edited ? newest(true) : undefined, stored: newest(false) };
+}
+
 /** The version that one changed: what the site shows does not follow from drafts. Numbers of revisions have no gaps. */
-export function beforeOf({ number, op }: Revision, known: Revision[]): number {
-  const earlier = known.filter((one) => one.number < number && (op === 'edited' || one.op !== 'edited'));
-  return earlier.length > 0 ? Math.max(...earlier.map((one) => one.number)) : number - 1;
+export function beforeOf(revision: Revision, known: Revision[], editing: Editing): number {
+  const ofCopy = isOfCopy(revision, known, editing);
+  const earlier = known.find((one) => one.number < revision.number && (ofCopy || !isOfCopy(one, known, editing)));
+  return earlier?.number ?? revision.number - 1;
 }
 
 /** One version, with what it changed if that is asked for. What the entry says now is known without asking. */
@@ -68,9 +90,12 @@ export const deleteHistory = (editing: Editing): Promise<void> => remove(`/v2/re
 
 const MOST_NAMED = 3;
 
-/** Such as "Changed: Title, Text". */
-export function summaryOf(blueprint: Blueprint, revision: Revision): string {
-  const op = t(`history.op.${revision.op}`);
+/** Such as "Changed: Title, Text". `known` has the newest versions first. */
+export function summaryOf(editing: Editing, revision: Revision, known: Revision[]): string {
+  const { blueprint } = editing;
+  // Publishing a working copy changes what the site shows.
+  const published = revision.op === 'updated' && revision.fields.length > 0 && (blueprint.working_copy ?? false) && wasShown(revision, known, editing.usesCopy);
+  const op = t(`history.op.${published ? 'published' : revision.op}`);
   // The first version changed every field that has a value.
   if (revision.fields.length === 0 || revision.op === 'created') return op;
   const names = revision.fields.map((slug) => fieldOf(blueprint, slug)?.name ?? slug);

@@ -229,11 +229,10 @@ test('earlier versions are compared by words, and fields or all of it come back'
   await settled(page);
 
   // Some fields, at once.
-  for (const name of ['Body', 'Count']) {
-    await reach(page, `Bring back ${name}`);
-    await page.keyboard.press('Space');
-  }
-  await press(page, 'Restore 1 field');
+  assert.equal(await dialog.getByRole('button', { name: 'Choose fields to bring back' }).isDisabled(), true);
+  await reach(page, 'Bring back Text');
+  await page.keyboard.press('Space');
+  await press(page, 'Bring back 1 field');
   await toast(page, 'The earlier version is back. Your site shows it now.');
   assert.deepEqual((await read('past-notes', id)).attributes, { text: 'The old house', body: '<p>It stands on a high hill.</p><p>Nobody lives there.</p>', count: 2 });
   assert.equal(await field(page, 'text').getByRole('textbox').inputValue(), 'The old house');
@@ -247,6 +246,8 @@ test('earlier versions are compared by words, and fields or all of it come back'
   await field(page, 'count').getByRole('textbox').fill('7');
   await press(page, /^Created/);
   await dialog.getByText('Struck out').waitFor();
+  await reach(page, 'Select all');
+  await page.keyboard.press('Space');
   await reach(page, 'Bring back Count');
   await page.keyboard.press('Space');
   await press(page, 'Put into the form');
@@ -287,11 +288,12 @@ test('each language has its own history, and a version that somebody replaced me
   const dialog = page.getByRole('dialog');
   await dialog.locator('ins').getByText('Das').waitFor();
   await api('PATCH', `/v2/resources/past-languages/${id}?variant=de`, { attributes: { text: 'Ein Haus' } });
-  await dialog.getByRole('button', { name: 'Restore this version' }).press('Enter');
+  await dialog.getByRole('checkbox', { name: 'Bring back Text' }).press('Space');
+  await dialog.getByRole('button', { name: 'Bring back 1 field' }).press('Enter');
   await dialog.getByText('Somebody saved another version meanwhile.').waitFor();
   await dialog.locator('ins').getByText('Ein').waitFor();
   assert.equal((await read('past-languages', id, '?variant=de')).attributes.text, 'Ein Haus');
-  await dialog.getByRole('button', { name: 'Restore this version' }).press('Enter');
+  await dialog.getByRole('button', { name: 'Bring back 1 field' }).press('Enter');
   await toast(page, 'The earlier version is back.');
   assert.equal((await read('past-languages', id, '?variant=de')).attributes.text, 'Haus');
   assert.equal((await read('past-languages', id)).attributes.text, 'House');
