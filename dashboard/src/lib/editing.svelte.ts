@@ -11,7 +11,7 @@ import { hasCopies, titleField } from './blueprints.svelte';
 import { addressSlug } from './slug';
 import { newTab, thisTab } from './tab';
 import { remember } from './titles.svelte';
-import { explain } from './toasts.svelte';
+import { explain, type About } from './toasts.svelte';
 import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
 import { dropUnsaved, keepUnsaved, readUnsaved, unsavedOf, type Offered, type Unsaved, type UnsavedPlace } from './unsaved';
 import { display, same } from './values';
@@ -148,6 +148,11 @@ export class Editing {
   /** `wanted` is the tab whose work is asked for. */
   async load(wanted: string | null = null): Promise<void> {
     this.loading = true;
+  /** What a message about the entry is about. Its button works on this form. */
+  get about(): About {
+    return { entries: [`${this.blueprint.slug}/${this.id ?? this.draft}`], name: this.title, form: this };
+  }
+
     this.fault = '';
     try {
       if (this.id) await this.fetch();

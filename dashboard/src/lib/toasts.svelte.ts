@@ -8,6 +8,17 @@ export interface Toast {
   text: string;
   tone: 'good' | 'bad' | 'plain';
   action?: { label: string; run: () => void } | undefined;
+  about?: About | undefined;
+}
+
+/** The entries that a message is about. */
+export interface About {
+  /** Each as `BLUEPRINT/ID`. A newer message about one of them replaces the older one, which no longer describes it. */
+  entries: string[];
+  /** The title, if it is one entry. */
+  name?: string;
+  /** The open form that the button of the message works on, which goes with the form. */
+  form?: object;
 }
 
 const SHORT_MS = 5000;
@@ -21,19 +32,20 @@ class Toasts {
   list = $state<Toast[]>([]);
   private readonly timers = new Map<number, ReturnType<typeof setTimeout>>();
 
-  show(text: string, tone: Toast['tone'] = 'good', action?: Toast['action']): void {
-    this.add({ id: next++, text, tone, action });
-  }
-
-  /** A message that goes with what it is about: returns what `close` takes. */
-  offer(text: string, action: Toast['action']): number {
-    return this.add({ id: next++, text, tone: 'plain', action });
-  }
-
-  private add(toast: Toast): number {
+  show(text: string, tone: Toast['tone'] = 'good', action?: Toast['action'], about?: About): void {
+    const toast: Toast = { id: next++, text, tone, action, about };
+    this.closeWhere((one) => one.about?.entries.some((entry) => about?.entries.includes(entry)));
     this.list = [...this.list.slice(-3), toast];
     this.release(toast);
-    return toast.id;
+  }
+
+  /** The form is left: buttons that work on it would no longer do what they say. */
+  leave(form: object): void {
+    this.closeWhere((one) => one.action && one.about?.form === form);
+  }
+
+  private closeWhere(outdated: (toast: Toast) => unknown): void {
+    for (const one of this.list.filter(outdated)) this.close(one.id);
   }
 
   /** Shows what is being done until it is done. */

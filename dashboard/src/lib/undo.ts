@@ -3,50 +3,56 @@ import { publishAgain, runBulk, takeBackPlans, type PlanReport } from './bulk';
 import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
 import { href, route } from './router.svelte';
-import { showError, toasts } from './toasts.svelte';
+import { showError, toasts, type About } from './toasts.svelte';
 import { keyOf, restoreAll, whyItStays, type Waiting } from './trash';
 import type { Blueprint } from './types';
 
 /** More are found in the trash: bringing them back one by one would take minutes. */
 const MOST_RESTORED = 1000;
 
+/** What a message about these entries is about. */
+export const aboutEntries = (blueprint: string, ids: string[], name?: string): About => ({ entries: ids.map((id) => keyOf({ blueprint, id })), ...(name ? { name } : {}) });
+
 /** Resources were deleted. Without a trash nothing can be taken back. */
-export function sayDeleted(blueprint: Blueprint, ids: string[], without: Key): void {
-  if (!blueprint.trash || ids.length === 0) return toasts.show(t(without, { count: ids.length }));
+export function sayDeleted(blueprint: Blueprint, ids: string[], without: Key, name?: string): void {
+  const about = aboutEntries(blueprint.slug, ids, name);
+  if (!blueprint.trash || ids.length === 0) return toasts.show(t(without, { count: ids.length }), 'good', undefined, about);
   const said = t('trash.moved', { count: ids.length });
-  if (ids.length > MOST_RESTORED) return toasts.show(said, 'good', openTrash());
-  toasts.show(said, 'good', { label: t('undo'), run: () => void bringBack(ids.map((id) => ({ blueprint: blueprint.slug, id }))) });
+  if (ids.length > MOST_RESTORED) return toasts.show(said, 'good', openTrash(), about);
+  toasts.show(said, 'good', { label: t('undo'), run: () => void bringBack(ids.map((id) => ({ blueprint: blueprint.slug, id })), about) }, about);
 }
 
 const openTrash = () => ({ label: t('trash.open'), run: () => route.go(href('trash')) });
 
-async function bringBack(items: Waiting[]): Promise<void> {
+async function bringBack(items: Waiting[], about: About): Promise<void> {
   const failed = await toasts.during(t('trash.restoring', { count: items.length }), restoreAll(items));
   refresh();
   const done = items.length - failed.size;
   const first = items.find((one) => failed.has(keyOf(one)));
-  if (first) return toasts.show(t('trash.restored.partly', { done, failed: failed.size, why: whyItStays(first, failed.get(keyOf(first))) }), 'bad', openTrash());
+  if (first) return toasts.show(t('trash.restored.partly', { done, failed: failed.size, why: whyItStays(first, failed.get(keyOf(first))) }), 'bad', openTrash(), about);
   const [only] = items;
-  toasts.show(t('trash.restored', { count: done }), 'good', only && done === 1 ? { label: t('open'), run: () => route.go(href('content', only.blueprint, only.id)) } : undefined);
+  toasts.show(t('trash.restored', { count: done }), 'good', only && done === 1 ? { label: t('open'), run: () => route.go(href('content', only.blueprint, only.id)) } : undefined, about);
 }
 
 /** Resources were made drafts. They get the dates back that they had. */
 export function sayUnpublished(blueprint: string, dates: Map<string, string>, said: string): void {
   if (dates.size === 0) return toasts.show(said);
-  toasts.show(said, 'good', { label: t('undo'), run: () => void republish(blueprint, dates) });
+  const about = aboutEntries(blueprint, [...dates.keys()]);
+  toasts.show(said, 'good', { label: t('undo'), run: () => void republish(blueprint, dates, about) }, about);
 }
 
 /** Publications were planned. Undo takes the plans back. */
 export function sayPlanned(blueprint: string, report: PlanReport, when: string): void {
-  toasts.show(t('bulk.done.planned', { count: report.done, when }), 'good', { label: t('undo'), run: () => void unplan(blueprint, report) });
+  const about = aboutEntries(blueprint, [...report.planned, ...report.dated]);
+  toasts.show(t('bulk.done.planned', { count: report.done, when }), 'good', { label: t('undo'), run: () => void unplan(blueprint, report, about) }, about);
 }
 
-async function unplan(blueprint: string, report: PlanReport): Promise<void> {
+async function unplan(blueprint: string, report: PlanReport, about: About): Promise<void> {
   try {
     const failed = await takeBackPlans(blueprint, report);
     refresh();
     if (failed > 0) toasts.show(t('undo.plan.partly', { done: report.done - failed, failed }), 'bad');
-    else toasts.show(t('undo.plan', { count: report.done }));
+    else toasts.show(t('undo.plan', { count: report.done }), 'good', undefined, about);
   } catch (error) {
     showError(error);
   }
@@ -54,10 +60,11 @@ async function unplan(blueprint: string, report: PlanReport): Promise<void> {
 
 /** Resources were published. Those that were drafts become drafts again, and the others get the dates back that they had. */
 export function sayPublished(blueprint: string, ids: string[], before: Map<string, string>): void {
-  toasts.show(t('bulk.done.publish', { count: ids.length }), 'good', { label: t('undo'), run: () => void unpublish(blueprint, ids, before) });
+  const about = aboutEntries(blueprint, ids);
+  toasts.show(t('bulk.done.publish', { count: ids.length }), 'good', { label: t('undo'), run: () => void unpublish(blueprint, ids, before, about) }, about);
 }
 
-async function unpublish(blueprint: string, ids: string[], before: Map<string, string>): Promise<void> {
+async function unpublish(blueprint: string, ids: string[], before: Map<string, string>, about: About): Promise<void> {
   try {
     const changed = new Set(ids);
     const dates = new Map([...before].filter(([id]) => changed.has(id)));
@@ -65,18 +72,18 @@ async function unpublish(blueprint: string, ids: string[], before: Map<string, s
     const failed = (await publishAgain(blueprint, dates)) + (await runBulk(blueprint, 'unpublish', drafts, () => {})).failed.length;
     refresh();
     if (failed > 0) toasts.show(t('undo.unpublish.partly', { done: ids.length - failed, failed }), 'bad');
-    else toasts.show(t('undo.unpublish', { count: ids.length }));
+    else toasts.show(t('undo.unpublish', { count: ids.length }), 'good', undefined, about);
   } catch (error) {
     showError(error);
   }
 }
 
-async function republish(blueprint: string, dates: Map<string, string>): Promise<void> {
+async function republish(blueprint: string, dates: Map<string, string>, about: About): Promise<void> {
   try {
     const failed = await publishAgain(blueprint, dates);
     refresh();
     if (failed > 0) toasts.show(t('undo.publish.partly', { done: dates.size - failed, failed }), 'bad');
-    else toasts.show(t('bulk.done.publish', { count: dates.size }));
+    else toasts.show(t('bulk.done.publish', { count: dates.size }), 'good', undefined, about);
   } catch (error) {
     showError(error);
   }
