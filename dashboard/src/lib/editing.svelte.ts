@@ -27,7 +27,6 @@ export interface Conflict {
 
 /** Who changed a resource last, if the server knows: of a working copy it does not, and `updated_by` is about the live one. */
 export function changerOf(resource: Resource | null): string | undefined {
-  if (resource?.working_copy) return undefined;
   const actor = resource?.meta?.updated_by;
   return actor?.member?.name ?? actor?.token?.name ?? undefined;
 }
@@ -480,7 +479,7 @@ export class Editing {
     return live !== null;
   }
 
-  /** Somebody saved another version: it is compared, and if it touched nothing of this copy, the save goes on. */
+  /** Somebody saved another version: it is compared, and if nothing has to be decided, the save goes on with both changes. */
   private async differ(options: SaveOptions): Promise<boolean> {
     try {
       const found = await this.fetchTheirs(options);

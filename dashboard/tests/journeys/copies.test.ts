@@ -218,7 +218,7 @@ test('an earlier version comes back into the draft, and Undo brings the draft ba
   await page.getByRole('checkbox', { name: 'Bring back Text' }).press('Space');
   await page.getByRole('dialog').getByText('Your site does not change until you publish.').waitFor();
   await press(page, 'Bring back 1 field');
-  await page.locator('.toast', { hasText: /^\s*The earlier version is back\.(?! Your site)/ }).waitFor();
+  await page.locator('.toast', { hasText: /The earlier version is back\.(?! Your site)/ }).waitFor();
   assert.equal(await input(page, 'text').inputValue(), 'The old house');
   assert.equal((await working('remembered', id)).attributes.text, 'The old house');
   assert.equal((await site(id)).text, 'The new house');

@@ -54,3 +54,176 @@ test('the history marks the version of the site and that of the draft', async ()
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+const toasts = async (page: Page): Promise<string[]> => (await page.locator('.toast').allInnerTexts()).map((text) => text.replace(/\s+/g, ' ').trim());
+
+test('a message names its entry, replaces the older one about it, and goes when it is taken back', async () => {
+  await makeCopied('messages', KEPT);
+  const [id, other] = [await create('messages', { text: 'One' }, DATE), await create('messages', { text: 'Other' }, DATE)];
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/messages/${id}`);
+  await input(page, 'text').fill('One, corrected');
+  await page.keyboard.press('Control+Shift+S');
+  await toast(page, 'Published. Your site shows it now.');
+  await status(page, 'Published');
+  await input(page, 'text').fill('One, corrected twice');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved.');
+  assert.deepEqual(await toasts(page), ['One, corrected twice Draft saved. Your site shows the earlier version until you publish.']);
+
+  // A plan that is taken back at the notice takes its message along.
+  await press(page, 'More');
+  await press(page, 'Publish later…');
+  await page.getByRole('dialog').getByText('Until then this entry is locked').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Schedule' }).press('Enter');
+  await toast(page, 'Your changes are published on');
+  await page.locator('.notice').getByRole('button', { name: 'Take the date back' }).press('Enter');
+  await toast(page, 'The date is taken back.');
+  assert.equal((await toasts(page)).length, 1);
+
+  // Undo stays with the form that it works on.
+  await press(page, 'More');
+  await press(page, 'Publish later…');
+  await page.getByRole('dialog').getByRole('button', { name: 'Schedule' }).press('Enter');
+  await page.locator('.toast').getByRole('button', { name: 'Undo' }).waitFor();
+  await page.evaluate((path) => { history.pushState(null, '', path); dispatchEvent(new PopStateEvent('popstate')); }, `/admin/content/messages/${other}`);
+  await page.getByRole('heading', { name: 'Other' }).waitFor();
+  assert.deepEqual(await toasts(page), []);
+  await open(page, `/content/messages/${id}`);
+
+  // What is planned can be published at once.
+  await page.locator('.top').getByRole('button', { name: 'Publish now' }).press('Enter');
+  await toast(page, 'Published. Your site shows it now.');
+  assert.equal((await (await siteOf('messages'))(id)).text, 'One, corrected twice');
+
+  // In the trash, too.
+  await press(page, 'More');
+  await press(page, 'Delete');
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).press('Enter');
+  await toast(page, 'Moved to the trash.');
+  await page.getByRole('link', { name: 'Trash' }).press('Enter');
+  await press(page, 'Restore One, corrected twice');
+  await toast(page, 'It is back.');
+  assert.deepEqual(await toasts(page), ['One, corrected twice It is back. Open']);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the focus stays where somebody publishes and saves, and the keys are named', async () => {
+  await makeCopied('focused');
+  const id = await create('focused', { text: 'One' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  const focused = () => page.evaluate(() => document.activeElement?.textContent?.trim());
+  await open(page, `/content/focused/${id}`);
+  await input(page, 'text').fill('Two');
+  await press(page, 'Save draft');
+  await toast(page, 'Draft saved.');
+  assert.equal(await focused(), 'Save draft');
+  await press(page, 'Publish changes');
+  await toast(page, 'Published.');
+  assert.equal(await focused(), 'Publish changes');
+  assert.equal(await page.getByRole('button', { name: 'Publish changes' }).getAttribute('title'), 'Publish changes (Ctrl+Shift+S)');
+  assert.equal(await page.getByRole('button', { name: 'Save draft' }).getAttribute('title'), 'Save draft (Ctrl+S)');
+
+  const draft = await create('focused', { text: 'A draft' });
+  await open(page, `/content/focused/${draft}`);
+  await press(page, 'Publish');
+  await toast(page, 'Published.');
+  assert.equal(await focused(), 'Publish changes');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the search over everything finds the title of a draft, and the trash names the title of the site', async () => {
+  await makeCopied('titled', KEPT);
+  const id = await create('titled', { text: 'Questions' }, DATE);
+  await api('PATCH', `/v2/resources/titled/${id}?copy=working`, { attributes: { text: 'Zwiebelfisch Q & A' } });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/');
+  await page.keyboard.press('Control+k');
+  await page.keyboard.type('Zwiebelfisch');
+  const option = page.getByRole('option', { name: /Zwiebelfisch Q & A/ });
+  await option.waitFor();
+  assert.match(await option.innerText(), /titled · Edited/);
+  await page.keyboard.press('Enter');
+  await status(page, 'Published · edited');
+  await press(page, 'More');
+  await press(page, 'Delete');
+  const dialog = page.getByRole('dialog', { name: 'Delete “Questions”?' });
+  await dialog.getByText('Its title in the draft is “Zwiebelfisch Q & A”.').waitFor();
+  await dialog.getByRole('button', { name: 'Delete' }).press('Enter');
+  await toast(page, 'Moved to the trash.');
+  await open(page, '/trash?blueprint=titled');
+  await page.locator('.entry .title', { hasText: 'Questions' }).waitFor();
+  assert.match(await page.locator('.entry').innerText(), /gone for good in 30 days/);
+  await page.getByRole('button', { name: 'Restore Questions' }).press('Enter');
+  await page.getByText(/Deleted entries wait here: titled for 30 days\./).or(page.getByText('The trash is empty')).first().waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('changes of different fields are saved without a question, and a conflict says who and when', async () => {
+  await makeCopied('joined');
+  const id = await create('joined', { text: 'One', summary: 'Short' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/joined/${id}`);
+  const tab = await context.newPage();
+  await open(tab, `/content/joined/${id}`);
+  await input(tab, 'summary').fill('Shorter');
+  await tab.keyboard.press('Control+s');
+  await toast(tab, 'Draft saved.');
+  await input(page, 'text').fill('Two');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'It includes what you changed in another tab: Summary.');
+  assert.deepEqual((await working('joined', id)).attributes, { text: 'Two', summary: 'Shorter' });
+
+  await input(tab, 'text').fill('Three');
+  await tab.keyboard.press('Control+s');
+  const dialog = tab.getByRole('dialog', { name: 'You changed this in another tab' });
+  await dialog.getByText(/You saved another version in another tab or browser \(.+\d\d:\d\d/).waitFor();
+  await dialog.getByText('In the other tab').first().waitFor();
+  await isSound(tab, 'conflict');
+  await dialog.getByRole('button', { name: 'Save with these' }).press('Enter');
+  await toast(tab, 'Draft saved.');
+  assert.deepEqual((await working('joined', id)).attributes, { text: 'Three', summary: 'Shorter' });
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a table of the site says which entries are edited', async () => {
+  await makeCopied('listed');
+  const id = await create('listed', { text: 'First' }, DATE);
+  await create('listed', { text: 'Second' }, DATE);
+  await api('PATCH', `/v2/resources/listed/${id}?copy=working`, { attributes: { text: 'First, corrected' } });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/content/listed');
+  await page.locator('tbody tr', { hasText: 'First' }).getByText('Published · edited').waitFor();
+  await page.locator('tbody tr', { hasText: 'Second' }).getByText('Published', { exact: true }).waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Site', exact: true }).getAttribute('title'), 'As on the site');
+  assert.equal(await page.getByRole('button', { name: 'Working', exact: true }).getAttribute('title'), 'With unpublished changes');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a long title leaves the buttons in their row, and a message covers nothing on a phone', async () => {
+  await makeCopied('narrow');
+  const id = await create('narrow', { text: 'A title that is so long that it does not fit beside all the buttons of the entry '.repeat(3) }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/narrow/${id}`);
+  const height = async (): Promise<number> => (await page.locator('.top').boundingBox())!.height;
+  const before = await height();
+  await input(page, 'summary').fill('Typed');
+  await page.getByText('Not saved yet').first().waitFor();
+  assert.equal(await height(), before);
+
+  await page.setViewportSize({ width: 360, height: 740 });
+  assert.ok((await height()) < 110, `the head is ${await height()} pixels high`);
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved.');
+  const [message, head] = [(await page.locator('.toast').boundingBox())!, (await page.locator('.top').boundingBox())!];
+  assert.ok(message.y + message.height <= head.y + 1, `the message ends at ${message.y + message.height}, the head begins at ${head.y}`);
+  await isSound(page, 'message');
+  await open(page, '/content/narrow');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});

@@ -21,7 +21,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 
 async function planFor(page: Page, time: string): Promise<void> {
   await press(page, 'More');
-  await press(page, 'Publish changes at a moment…');
+  await press(page, 'Publish later…');
   await dialog(page).getByLabel('Date and time, in your time zone').fill(time);
 }
 
@@ -53,7 +53,7 @@ test('changes are published at a moment, and until then the date can be taken ba
   assert.equal((await working('planned', id)).working_copy?.publish_at, null);
   assert.equal(await input(page, 'text').inputValue(), 'The new price');
 
-  await choose(page, 'Publish changes at a moment');
+  await choose(page, 'Publish later');
   await press(page, 'Tomorrow, 9:00');
   await press(page, 'Schedule');
   await status(page, 'Published · planned');

@@ -79,7 +79,7 @@ async function ofDrafts(page: Page, id: string): Promise<void> {
   await page.locator('dialog ins').first().waitFor();
   await shoot('compare');
   await page.keyboard.press('Escape');
-  await choose('Publish changes at a moment…');
+  await choose('Publish later…');
   await page.locator('dialog').getByText(/^Your site shows the changes/).waitFor();
   await shoot('plan');
   await page.keyboard.press('Escape');
