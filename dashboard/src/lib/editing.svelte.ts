@@ -610,3 +610,11 @@ export class Editing {
     forget();
   }
 }
+  /** The title under which the trash shows the entry: that of what is stored, not of a working copy, in its main language. */
+  async storedTitle(): Promise<string> {
+    const field = titleField(this.blueprint);
+    if (!field) return this.title;
+    const { body } = await send<ResourceAnswer>('GET', `/v2/resources/${this.blueprint.slug}/${this.id}`);
+    return display(field, body.data.attributes[field.slug]);
+  }
+
