@@ -5,6 +5,8 @@ import { ApiError, send, type Answer } from './api';
 import { forget, refresh } from './pages';
 import { faultText } from './faults';
 import { handOver } from './pending';
+import { locale, t } from './i18n.svelte';
+import { listFormat } from './intl';
 import { compare, merged, type Difference } from './merge';
 import { session } from './session.svelte';
 import { hasCopies, titleField } from './blueprints.svelte';
@@ -25,13 +27,21 @@ export interface Conflict {
   then: SaveOptions | null;
 }
 
-/** Who changed a resource last, if the server knows: of a working copy it does not, and `updated_by` is about the live one. */
+/** Who changed a resource last, if the server knows: its working copy, if it has one. */
 export function changerOf(resource: Resource | null): string | undefined {
   const actor = resource?.meta?.updated_by;
   return actor?.member?.name ?? actor?.token?.name ?? undefined;
 }
 
+/** The same member changed it, in another tab or browser. */
+export const isOwnChange = (resource: Resource): boolean => resource.meta?.updated_by?.member?.id !== undefined && resource.meta.updated_by.member.id === session.member?.id;
+
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
+
+function joinedText(resource: Resource, theirs: Difference[]): string {
+  const fields = listFormat(locale.tag).format(theirs.map(({ field }) => field.name));
+  return isOwnChange(resource) ? t('conflict.joined.you', { fields }) : t('conflict.joined', { fields, who: changerOf(resource) ?? t('conflict.somebody') });
+}
 
 export interface SaveOptions {
   /** A time publishes, null makes a draft; without it the status stays. */
@@ -81,6 +91,8 @@ export class Editing {
   /** The errors are about publishing: the values are saved. */
   savedOnly = $state(false);
   overwriting = $state.raw<Overwriting | null>(null);
+  /** What the last save joined with the changes of the form, in words, because others had changed other fields. */
+  joined = $state('');
   changed = $derived(this.fieldsThatDiffer());
   etag: string | null = null;
   private madeSlug: string | null = null;
@@ -349,6 +361,7 @@ export class Editing {
     handOver();
     this.fault = '';
     this.overwriting = null;
+    this.joined = '';
     const sent = this.values;
     try {
       const answer = await this.request(options);
@@ -484,14 +497,16 @@ export class Editing {
     try {
       const found = await this.fetchTheirs(options);
       if (!found) return false;
-      if (found.differences.some((one) => one.by !== 'me')) {
-        this.conflict = found;
-        return false;
-      }
-      this.etag = found.etag;
-      this.resource = found.resource;
+      const theirs = found.differences.filter((one) => one.by !== 'me');
+      // What is to be published is looked at before.
+      const decides = options.publish !== undefined || options.publishedAt !== undefined || theirs.some((one) => one.conflict);
+      this.conflict = found;
+      if (theirs.length > 0 && decides) return false;
+      this.resolve({});
+      const sent = this.values;
       const answer = await this.request(options);
-      this.stored(answer.body, answer.etag, this.values);
+      this.stored(answer.body, answer.etag, sent);
+      if (theirs.length > 0) this.joined = joinedText(found.resource, theirs);
       return true;
     } catch (error) {
       return error instanceof ApiError && error.status === 412 ? false : this.failed(error, options);
