@@ -27,6 +27,12 @@ export function ago(time: string | number, now = Date.now()): string {
   return format.format(0, 'second');
 }
 
+/** "in 30 days": as settings count, which say days. */
+export function inDays(time: string | number, now = Date.now()): string {
+  const days = Math.round((new Date(time).getTime() - now) / 86_400_000);
+  return days < 1 ? ago(time, now) : relativeFormat(locale.tag).format(days, 'day');
+}
+
 export function bytes(size: number): string {
   const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte'];
   let value = size;
