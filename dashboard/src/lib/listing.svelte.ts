@@ -7,7 +7,7 @@ import { filtersEdited, formatList, parseList, requestOf, usualColumns, withoutE
 import { route } from './router.svelte';
 import { explain } from './toasts.svelte';
 import { askTitles, remember, rememberIncluded } from './titles.svelte';
-import type { Blueprint, ListAnswer } from './types';
+import type { Blueprint, ListAnswer, WorkingCopy } from './types';
 import { display } from './values';
 
 /** How long nobody must have typed before the page behind the first one of a search is fetched. */
@@ -19,6 +19,8 @@ export class Listing {
   private readonly also: string[];
   state = $state() as ListState;
   answer = $state.raw<ListAnswer | null>(null);
+  /** In a table of what the site shows: the working copies of its entries, by id. */
+  edits = $state.raw<ReadonlyMap<string, WorkingCopy>>(new Map());
   fault = $state('');
   waiting = $state(false);
   private stop: AbortController | null = null;
@@ -81,12 +83,22 @@ export class Listing {
       this.show(answer, url);
       this.waiting = false;
       const mayBeTyping = this.state.search !== '' && this.state.page === 1;
-      this.later = setTimeout(() => this.ahead(answer), mayBeTyping ? AHEAD_MS : 0);
+      this.later = setTimeout(() => (this.ahead(answer), void this.findEdits(answer, stop.signal)), mayBeTyping ? AHEAD_MS : 0);
     } catch (error) {
       if (aborted(error) || stop.signal.aborted) return;
       this.waiting = false;
       this.fault = explain(error);
     }
+  }
+
+  /** What the site shows says nothing of working copies. The table says which entries have one. */
+  private async findEdits(answer: ListAnswer, signal: AbortSignal): Promise<void> {
+    if (this.state.working || answer.data.length === 0 || !hasCopies(this.blueprint) || !filtersEdited(this.blueprint)) return;
+    const { variant } = this.state;
+    const query = new URLSearchParams({ 'filter[id][in]': answer.data.map((one) => one.id).join(','), 'filter[working_copy]': 'true', copy: 'working', per_page: '100', fields: 'id', ...(variant ? { variant } : {}) });
+    // Without these marks the table says less, but nothing that is wrong.
+    const found = await fetchPage(`/v2/resources/${this.blueprint.slug}?${query}`, signal).catch(() => null);
+    if (found && !signal.aborted) this.edits = new Map(found.data.flatMap((one) => (one.working_copy ? [[one.id, one.working_copy] as const] : [])));
   }
 
   /** After a write: asks again. */
