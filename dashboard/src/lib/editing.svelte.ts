@@ -148,6 +148,11 @@ export class Editing {
     return field ? display(field, this.values[field.slug]) : '';
   }
 
+  /** What a message about the entry is about. Its button works on this form. */
+  get about(): About {
+    return { entries: [`${this.blueprint.slug}/${this.id ?? this.draft}`], name: this.title, form: this };
+  }
+
   get dirty(): boolean {
     return this.changed.length > 0;
   }
@@ -159,11 +164,6 @@ export class Editing {
   /** `wanted` is the tab whose work is asked for. */
   async load(wanted: string | null = null): Promise<void> {
     this.loading = true;
-  /** What a message about the entry is about. Its button works on this form. */
-  get about(): About {
-    return { entries: [`${this.blueprint.slug}/${this.id ?? this.draft}`], name: this.title, form: this };
-  }
-
     this.fault = '';
     try {
       if (this.id) await this.fetch();
@@ -611,6 +611,14 @@ export class Editing {
     refresh();
   }
 
+  /** The title under which the trash shows the entry: that of what is stored, not of a working copy, in its main language. */
+  async storedTitle(): Promise<string> {
+    const field = titleField(this.blueprint);
+    if (!field) return this.title;
+    const { body } = await send<ResourceAnswer>('GET', `/v2/resources/${this.blueprint.slug}/${this.id}`);
+    return display(field, body.data.attributes[field.slug]);
+  }
+
   /** The values that the site shows of this copy. */
   async live(): Promise<Attributes> {
     return (await send<ResourceAnswer>('GET', this.url(`/${this.id}`))).body.data.attributes;
@@ -625,11 +633,3 @@ export class Editing {
     forget();
   }
 }
-  /** The title under which the trash shows the entry: that of what is stored, not of a working copy, in its main language. */
-  async storedTitle(): Promise<string> {
-    const field = titleField(this.blueprint);
-    if (!field) return this.title;
-    const { body } = await send<ResourceAnswer>('GET', `/v2/resources/${this.blueprint.slug}/${this.id}`);
-    return display(field, body.data.attributes[field.slug]);
-  }
-
