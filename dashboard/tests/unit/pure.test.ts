@@ -7,6 +7,7 @@ import { htmlDifferences, shortened, textDifferences } from '../../src/lib/diffe
 import { passagesOf } from '../../src/lib/passages';
 import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
+import { beforeOf, presentOf } from '../../src/lib/history';
 import { locale } from '../../src/lib/i18n.svelte';
 import { conditionsOf, exportOf, filtersOf, formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
 import { colourOf, idIn, thumbnailOf } from '../../src/lib/media';
@@ -455,4 +456,29 @@ test('a resource comes after another by the first measure in which it is worse',
   const other = (way: WordReason['way']): WordReason => ({ ...word(way), asked: 'b' });
   assert.equal(belowOf([word(null), other('whole')], [word('whole'), other(null)]), null, 'the rarer word decides');
   assert.equal(belowOf([word(null), other('whole')], [word(null), other(null)]), 'words');
+});
+
+test('the history tells the versions of the site from those of the working copy', () => {
+  type Entry = Parameters<typeof presentOf>[0];
+  type Op = Parameters<typeof beforeOf>[0]['op'];
+  /** Operations, the newest first; with `*`, of a field. */
+  const known = (ops: string) => ops.split(' ').map((op, index, all) => ({ number: all.length - index, at: '', by: null, op: op.replace('*', '') as Op, variant: null, fields: op.endsWith('*') ? ['text'] : [] }));
+  const entry = (usesCopy: boolean, edited: boolean): Entry => ({ usesCopy, edited, blueprint: { working_copy: true } }) as Entry;
+  const [published, changed, draft] = [entry(true, false), entry(true, true), entry(false, false)];
+  const cases: [string, Entry, { copy: number | undefined; stored: number | undefined }][] = [
+    ['created', draft, { copy: undefined, stored: 1 }],
+    ['edited* created', changed, { copy: 2, stored: 1 }],
+    ['restored* updated* edited* created', changed, { copy: 4, stored: 3 }],
+    ['restored* updated* edited* created', published, { copy: undefined, stored: 3 }],
+    ['restored deleted restored* updated* created', changed, { copy: 3, stored: 5 }],
+    // A draft is written in place, also if it is published later.
+    ['restored* updated* created', draft, { copy: undefined, stored: 3 }],
+    ['edited* published restored* created', changed, { copy: 4, stored: 3 }],
+    ['unpublished restored* updated* created', draft, { copy: undefined, stored: 4 }],
+  ];
+  for (const [ops, of, wanted] of cases) assert.deepEqual(presentOf(of, known(ops)), wanted, ops);
+  const before = (ops: string, of: Entry): number => beforeOf(known(ops)[0]!, known(ops), of);
+  assert.equal(before('updated* restored* updated* created', published), 2, 'a publication is compared with what the site showed');
+  assert.equal(before('updated* restored* updated* created', draft), 3);
+  assert.equal(before('edited* restored* updated* created', changed), 3);
 });
