@@ -184,7 +184,7 @@ test('changes of different fields are saved without a question, and a conflict s
   await dialog.getByText('In the other tab').first().waitFor();
   await isSound(tab, 'conflict');
   await dialog.getByRole('button', { name: 'Save with these' }).press('Enter');
-  await toast(tab, 'Draft saved.');
+  await tab.waitForFunction(() => document.querySelector('.top .saved')?.textContent === '');
   assert.deepEqual((await working('joined', id)).attributes, { text: 'Three', summary: 'Shorter' });
   assert.deepEqual(troubles, []);
   await context.close();

@@ -231,7 +231,7 @@ test('a table finds what is edited and not published, and publishes the changes 
   await open(german.page, `/content/bulk-planned/${ids[0]}`);
   await german.page.getByRole('button', { name: 'Mehr', exact: true }).press('Enter');
   await isSound(german.page, 'menu-german');
-  await german.page.getByRole('button', { name: /^Änderungen zu einem Zeitpunkt/ }).press('Enter');
+  await german.page.getByRole('button', { name: /^Später veröffentlichen/ }).press('Enter');
   await isSound(german.page, 'planning-german');
   await german.context.close();
 });

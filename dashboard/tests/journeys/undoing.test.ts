@@ -246,8 +246,7 @@ test('earlier versions are compared by words, and fields or all of it come back'
   await field(page, 'count').getByRole('textbox').fill('7');
   await press(page, /^Created/);
   await dialog.getByText('Struck out').waitFor();
-  await reach(page, 'Select all');
-  await page.keyboard.press('Space');
+  await dialog.getByRole('checkbox', { name: 'Select all' }).press('Space');
   await reach(page, 'Bring back Count');
   await page.keyboard.press('Space');
   await press(page, 'Put into the form');
