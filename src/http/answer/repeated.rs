@@ -1,12 +1,14 @@
 //! Answers reads whose answer is kept, before the router: finding the handler and what the handler extracts takes several
 //! times as long as the look-up. Whatever is not kept goes through the router, which decides everything else.
-//! Must not make an answer.
+//! Must not make an answer. A reader must not be able to tell a kept answer from one that was made, since other writes than those
+//! that it may see decide which it is: so the headers are those of the router, in its order.
 
 use std::sync::Arc;
 
 use axum::body::HttpBody;
 use axum::extract::Request;
-use axum::http::Method;
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{HeaderValue, Method};
 use axum::response::{IntoResponse, Response};
 use bindery_access::Access;
 
@@ -32,14 +34,22 @@ pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> O
     }
     let access = match authorize(app, request.method(), request.extensions(), request.headers()) {
         Ok(access) => access,
-        Err(failure) => return Some(failure.into_response()),
+        Err(failure) => return Some(with_length(failure.into_response())),
     };
     // Answers to members contain authors, and are not cached.
     let answer = if access.is_session() { None } else { kept(app, &access, request) };
     if answer.is_none() {
         request.extensions_mut().insert(AuthorizedAccess(access));
     }
-    answer
+    answer.map(with_length)
+}
+
+/// Adds the length of the body where the router adds it.
+fn with_length(mut response: Response) -> Response {
+    if let Some(length) = response.body().size_hint().exact() {
+        response.headers_mut().entry(CONTENT_LENGTH).or_insert(HeaderValue::from(length));
+    }
+    response
 }
 
 /// Returns the cached answer. The parameters need no check: an earlier request with the same ones and the same
