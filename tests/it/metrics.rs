@@ -143,7 +143,7 @@ fn a_kept_list_outlives_writes_that_do_not_show_in_it() {
         ("a match behind the page", &ids[3], json!({ "attributes": { "title": "abcdef" } }), true),
         ("a match that leaves", &ids[3], json!({ "attributes": { "title": "c" } }), false),
         ("one that comes", &ids[4], json!({ "attributes": { "title": "az" } }), false),
-        ("one of the page", &ids[0], json!({ "published_at": "2026-01-01" }), false),
+        ("one of the page", &ids[0], json!({ "published_at": "2026-02-02" }), false),
         ("a match that comes onto the page", &ids[2], json!({ "attributes": { "title": "aa" } }), false),
         ("a match behind the page", &ids[4], json!({ "attributes": { "title": "ax" } }), true),
     ] {
