@@ -6,6 +6,7 @@ mod histories;
 mod node;
 mod s3;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -85,15 +86,10 @@ impl Cluster {
 }
 
 #[track_caller]
-fn until(what: &str, holds: impl FnMut() -> bool) {
-    until_within(30, what, holds);
-}
-
-#[track_caller]
-fn until_within(seconds: u64, what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(seconds);
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
     while !holds() {
-        assert!(Instant::now() < deadline, "not within {seconds} seconds: {what}");
+        assert!(Instant::now() < deadline, "not within 30 seconds: {what}");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
@@ -280,6 +276,14 @@ fn nodes_that_are_killed_and_emptied_have_everything_that_was_acknowledged() {
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }
 
+/// The threads of a process, each with its name and the function of the kernel in which it waits.
+fn threads(process: u32) -> String {
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let threads = tasks.map(|task| format!("{} {}", read(&task.path().join("comm")), read(&task.path().join("wchan"))));
+    threads.collect::<Vec<_>>().join(", ")
+}
+
 #[test]
 fn a_cluster_is_restored_to_a_time_a_number_and_a_backup_while_its_nodes_run() {
     let cluster = Cluster::create();
@@ -305,11 +309,16 @@ fn a_cluster_is_restored_to_a_time_a_number_and_a_backup_while_its_nodes_run() {
         for node in &nodes {
             // A node that stops gives running requests 30 seconds.
             let began = Instant::now();
-            until_within(90, "the node has begun again from the restored state", || {
-                titles_if_ready(node).is_some_and(|found| found == expected)
-            });
-            if began.elapsed() > Duration::from_secs(20) {
-                eprintln!("a node needed {:?} to begin again:\n{}", began.elapsed(), node.logged("", "").join("\n"));
+            let has_begun = || titles_if_ready(node).is_some_and(|found| found == expected);
+            while !has_begun() {
+                assert!(
+                    began.elapsed() < Duration::from_secs(90),
+                    "the node has not begun again from the restored state; its readiness, threads and log:\n{}\n{}\n{}",
+                    catch_unwind(AssertUnwindSafe(|| node.get("/readyz").text)).unwrap_or_default(),
+                    threads(node.process()),
+                    node.logged("", "").join("\n")
+                );
+                std::thread::sleep(Duration::from_millis(10));
             }
         }
     };
