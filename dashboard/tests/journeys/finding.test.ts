@@ -175,7 +175,7 @@ test('a screen needs few requests', async () => {
     ['home', '/', 2 + Math.min(24, blueprints + 8)],
     ['table, what is edited, the next page, no titles of relations', '/content/articles?columns=title,author', 5],
     ['table with counts', '/content/articles?filter[kind][eq]=article', 7],
-    ['editor: entry, languages on the site and edited, uses, neighbors, titles, history', `/content/articles/${article}`, 2 + 7],
+    ['editor: entry, languages on the site and edited, uses, neighbors, titles, picture, history', `/content/articles/${article}`, 2 + 8],
   ];
   for (const [name, address, limit] of most) {
     const seen = await requestsOf(page, () => open(page, address));
