@@ -151,7 +151,7 @@ test('a picture has a focal point, texts in each language, and a file that can b
   await page.locator('#field-alt').fill('Blaue Felder');
   await save(page);
   assert.equal((await read(LIBRARY, stored.id, '?variant=de')).attributes.alt, 'Blaue Felder');
-  await page.getByText('no alt text in').waitFor({ state: 'detached' });
+  await page.getByText('no alt text in: Français, 日本語').waitFor();
 
   await page.locator('.media input[type=file]').setInputFiles(await jpeg(page, 'other.jpg', 222, 111, '#852'));
   await toast(page, 'The file was replaced');
