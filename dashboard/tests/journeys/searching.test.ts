@@ -168,12 +168,12 @@ test('a rule is made beside its list: pinned, moved by keys and by dragging, hid
   await page.getByText('Give a question of at most 200 characters').waitFor();
   await page.getByLabel('Words', { exact: true }).fill('allocator');
   await page.getByRole('dialog').getByRole('combobox', { name: 'Blueprint', exact: true }).selectOption('Articles');
-  await preview(page).getByText('31 results').waitFor();
+  const total = parseInt(await preview(page).getByText(/^\d+ results$/).innerText(), 10);
   assert.deepEqual(await previewed(page), before);
 
   await pick(page, 'Find an entry to pin', 'displaybind', PINNED);
   await pick(page, 'Find an entry to pin', 'enums', 'Enums (C++/CX)');
-  await preview(page).getByText('33 results').waitFor();
+  await preview(page).getByText(`${total + 2} results`).waitFor();
   assert.deepEqual((await previewed(page)).slice(0, 3), [PINNED, 'Enums (C++/CX)', before[0]]);
   await page.getByRole('button', { name: 'Move Enums (C++/CX) up' }).press('Enter');
   await preview(page).getByRole('listitem').first().getByText('Enums (C++/CX)').waitFor();
@@ -310,7 +310,7 @@ test('a viewer reads the reports and tries questions, and is offered nothing tha
   assert.equal(await viewer.page.getByRole('button', { name: /Make a/ }).count(), 0);
   assert.deepEqual(await viewer.page.getByRole('navigation', { name: 'Search' }).getByRole('link').allInnerTexts(), ['What people search for', 'Try a question']);
   await viewer.page.getByRole('link', { name: 'allocator', exact: true }).click();
-  await viewer.page.getByText('31 results').waitFor();
+  await viewer.page.getByText(/\d+ results/).first().waitFor();
   await viewer.page.goto('/admin/search/rules');
   await viewer.page.getByRole('row', { name: /graphics card/ }).waitFor();
   await settled(viewer.page);
