@@ -168,6 +168,7 @@ test('a rule is made beside its list: pinned, moved by keys and by dragging, hid
   await page.getByText('Give a question of at most 200 characters').waitFor();
   await page.getByLabel('Words', { exact: true }).fill('allocator');
   await page.getByRole('dialog').getByRole('combobox', { name: 'Blueprint', exact: true }).selectOption('Articles');
+  await preview(page).getByRole('listitem').first().waitFor();
   const total = parseInt(await preview(page).getByText(/^\d+ results$/).innerText(), 10);
   assert.deepEqual(await previewed(page), before);
 

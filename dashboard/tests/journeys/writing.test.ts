@@ -73,7 +73,7 @@ test('an editor writes, illustrates, translates and publishes an article, and fi
 
   await page.keyboard.press('Control+k');
   await page.keyboard.type('book by hand');
-  await page.getByRole('option', { name: 'Binding a book by hand' }).waitFor();
+  await page.getByRole('option', { name: 'Binding a book by hand', selected: true }).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Binding a book by hand' }).waitFor();
   await page.getByRole('link', { name: 'Back to Articles' }).click();
