@@ -60,7 +60,7 @@ pub(crate) type Key = Vec<u8>;
 pub(crate) struct CachedAnswer {
     pub(crate) version: AnswerVersion,
     /// Decides whether it outlives writes; `None` for an answer that does not.
-    pub(crate) kept: Option<KeptList>,
+    pub(crate) kept: Option<Arc<KeptList>>,
     /// The slugs of the other blueprints that its version is made from.
     pub(crate) depends_on: Arc<[String]>,
     /// True for a list by relevance, which has another version than other lists.
@@ -100,7 +100,7 @@ struct Weight;
 
 impl Weighter<Arc<[u8]>, CachedAnswer> for Weight {
     fn weight(&self, key: &Arc<[u8]>, answer: &CachedAnswer) -> u64 {
-        let kept = answer.kept.as_ref().map_or(0, KeptList::bytes);
+        let kept = answer.kept.as_ref().map_or(0, |kept| kept.bytes());
         (key.len() + answer.body.len() + kept) as u64 + ENTRY_BYTES
     }
 }
@@ -303,7 +303,7 @@ impl AnswerCache {
         match validity(&answer) {
             Validity::Valid => Some(answer),
             Validity::Outlived(version, kept) => {
-                let answer = CachedAnswer { version, kept: Some(kept), ..answer };
+                let answer = CachedAnswer { version, kept: Some(Arc::new(kept)), ..answer };
                 self.outlived.fetch_add(1, Ordering::Relaxed);
                 self.answers.insert(Arc::from(key), answer.clone());
                 Some(answer)

@@ -77,7 +77,7 @@ pub(crate) async fn list(
     let version = view.list_version(&depends_on, is_ranked);
     let make = async || {
         let mut list = view.list_in_time(&request).await?;
-        let kept = list.kept.take();
+        let kept = list.kept.take().map(Arc::new);
         let tags = call.app.config.cache_tags.then(|| list_tags(&view, &call.path, &depends_on, &list.ids)).flatten();
         // The tag stays while the page does, also through writes that make the version another one.
         let (etag, total) = (etag(view.page_tag(&list, &base)), list.total);
