@@ -68,7 +68,7 @@ impl Media {
     /// Stores a file that the program has made itself.
     ///
     /// # Errors
-    /// Those of [`Media::store`].
+    /// Those that `API.md` 4.27.3 names.
     pub async fn store_bytes(&self, name: &str, bytes: Vec<u8>) -> Result<MediaFile, Error> {
         let mut upload = self.open()?.files.begin(u64::MAX).await.map_err(|error| error_of(&error))?;
         upload.write(bytes.into()).await.map_err(|error| error_of(&error))?;
