@@ -73,6 +73,7 @@ export interface ListMeta {
   matched_all?: number;
   ignored_words?: string[];
   did_you_mean?: string | null;
+  search_id?: string | null;
 }
 
 /** Only in answers to sessions. */
@@ -188,6 +189,7 @@ export interface WorkingPublication {
 
 export interface MediaFetch {
   url: string;
+  key?: string | null;
   attributes?: Attributes;
   published_at?: string | null;
 }
@@ -752,7 +754,7 @@ export interface SearchRuleChange {
 }
 
 export interface Suggestion {
-  kind: "word" | "title";
+  kind: "word" | "question" | "title";
   text: string;
   count?: number;
   blueprint?: string;
@@ -820,6 +822,9 @@ export interface Found {
     last_page?: number;
     per_page?: number;
     matched_all?: number;
+    ignored_words?: string[];
+    did_you_mean?: string | null;
+    search_id?: string | null;
     facets?: Record<string, unknown>;
   };
   links?: Record<string, unknown>;
@@ -881,6 +886,21 @@ export interface SessionPage {
   path: string;
   sessions: number;
   percentage: number;
+}
+
+export interface SearchFigures {
+  question: string;
+  searches: number;
+  visitors: number;
+  without_results: number;
+  without_clicks: number;
+  click_rate: number;
+  mean_position: number | null;
+}
+
+export interface Click {
+  id: string;
+  position: number;
 }
 
 export interface CustomEvent {
