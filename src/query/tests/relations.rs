@@ -162,7 +162,7 @@ fn a_strict_request_has_no_parameter_that_is_ignored() {
     ] {
         assert!(list_of(raw).is_ok(), "{raw}");
     }
-    let parameters = "Its parameters: `page`, `per_page`, `cursor`, `filter[…]`, `search`, `q`, `typos`, `q_mode`, `q_match`, `sort`, `fields`, `exclude`, \
+    let parameters = "Its parameters: `page`, `per_page`, `cursor`, `track`, `filter[…]`, `search`, `q`, `typos`, `q_mode`, `q_match`, `sort`, `fields`, `exclude`, \
         `variant`, `fallback`, `fallback_mode`, `copy`, `explain`, `highlight`, `facets`, `facet_mode`, `stats`, `expand`, `fields[…]`, `strict`";
     for (raw, code, expected) in [
         (
