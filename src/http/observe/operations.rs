@@ -250,7 +250,7 @@ static OPERATIONS: [Operation; 91] = [
         "post",
         "/v2/media/{blueprint}",
         "Media",
-        "uploadMedia",
+        "uploadFile",
         "Upload a file and create its resource.",
         "create",
     )
@@ -262,7 +262,7 @@ static OPERATIONS: [Operation; 91] = [
         "post",
         "/v2/media/{blueprint}/fetch",
         "Media",
-        "fetchMedia",
+        "fetchFile",
         "Fetch a file from the web and create its resource.",
         "create",
     )
@@ -274,7 +274,7 @@ static OPERATIONS: [Operation; 91] = [
         "put",
         "/v2/media/{blueprint}/{id}/content",
         "Media",
-        "replaceMedia",
+        "uploadNewFile",
         "Replace the file of a resource.",
         "update",
     )
@@ -286,7 +286,7 @@ static OPERATIONS: [Operation; 91] = [
         "get",
         "/media/{id}/{file_name}",
         "Media",
-        "getMedia",
+        "deliverFile",
         "A file, or a picture in another size or format.",
         "",
     )
