@@ -498,7 +498,7 @@ export class Editing {
       const found = await this.fetchTheirs(options);
       if (!found) return false;
       const theirs = found.differences.filter((one) => one.by !== 'me');
-      // What is to be published is looked at before.
+      // Somebody looks at the difference before it is published.
       const decides = options.publish !== undefined || options.publishedAt !== undefined || theirs.some((one) => one.conflict);
       this.conflict = found;
       if (theirs.length > 0 && decides) return false;

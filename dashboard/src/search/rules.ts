@@ -1,4 +1,4 @@
-// What a rule is called where it is named, and the form in which it is edited and sent.
+// The name of a rule where it is mentioned, and the form in which it is edited and sent.
 import { t } from '../lib/i18n.svelte';
 import type { RuleDraft } from '../lib/rulePreview';
 

@@ -46,7 +46,7 @@ test('the history marks the version of the site and that of the draft', async ()
   await marked(page, 'Restored: Text', 'Draft');
   assert.deepEqual((await rows(page)).map((text) => /Site|Draft/.exec(text)?.[0] ?? ''), ['Site', '', 'Draft', '', '']);
 
-  // What is discarded is nobody's version any more.
+  // A version that was discarded is nobody's any more.
   await api('DELETE', `/v2/resources/marked/${id}?copy=working`);
   await page.reload();
   await page.locator('.revision .badge', { hasText: 'Now' }).waitFor();
@@ -91,7 +91,7 @@ test('a message names its entry, replaces the older one about it, and goes when 
   assert.deepEqual(await toasts(page), []);
   await open(page, `/content/messages/${id}`);
 
-  // What is planned can be published at once.
+  // A planned change can be published at once.
   await page.locator('.top').getByRole('button', { name: 'Publish now' }).press('Enter');
   await toast(page, 'Published. Your site shows it now.');
   assert.equal((await (await siteOf('messages'))(id)).text, 'One, corrected twice');

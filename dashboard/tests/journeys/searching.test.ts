@@ -244,7 +244,7 @@ test('the preview of a rule counts the other rules, says when its rule does not 
   assert.deepEqual(await titlesOf('compiler error'), expected);
   assert.deepEqual((await steering('rules'))[1]!.pin, [{ id: other, position: 1 }]);
 
-  // What the saved rule does cannot be taken out of a list of the server.
+  // The effect of the saved rule cannot be taken out of a list of the server.
   await page.getByRole('button', { name: 'Edit “compiler error”' }).click();
   await page.getByRole('list', { name: 'Pinned' }).getByRole('button', { name: 'Remove allocator' }).click();
   await preview(page).getByText('The saved rule counts in this list until you save.').waitFor();
