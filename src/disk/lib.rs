@@ -3,8 +3,6 @@
 
 pub mod failure;
 mod hashing_stream;
-mod paced_file;
 pub mod sync;
 
 pub use hashing_stream::HashingStream;
-pub use paced_file::PacedFile;

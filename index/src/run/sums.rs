@@ -9,7 +9,8 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use bindery_disk::{PacedFile, failure, sync};
+use bindery_disk::failure;
+use bindery_disk::sync;
 
 use crate::error::Error;
 use crate::files::take;
@@ -34,7 +35,7 @@ pub(super) struct FileSums {
 
 /// A new file whose checksums are computed as it is written.
 pub(super) struct SummedFile {
-    file: PacedFile,
+    file: File,
     point: &'static str,
     name: String,
     length: u64,
@@ -45,7 +46,7 @@ pub(super) struct SummedFile {
 impl SummedFile {
     /// Creates the file, which must not exist. `point` names the failure point of its writes, for tests.
     pub(super) fn create(folder: &Path, name: &str, point: &'static str) -> io::Result<SummedFile> {
-        let file = PacedFile::new(File::options().write(true).create_new(true).open(folder.join(name))?);
+        let file = File::options().write(true).create_new(true).open(folder.join(name))?;
         let (crc, blocks) = (crc32fast::Hasher::new(), Vec::new());
         Ok(SummedFile { file, point, name: name.to_owned(), length: 0, crc, blocks })
     }
@@ -53,7 +54,7 @@ impl SummedFile {
     /// Makes the file durable, except for its entry in the folder. Nothing may be written afterwards.
     pub(super) fn finish(&mut self) -> io::Result<FileSums> {
         failure::point("run::sync")?;
-        sync::data(self.file.file())?;
+        sync::data(&self.file)?;
         if !self.length.is_multiple_of(BLOCK as u64) {
             self.end_block();
         }
