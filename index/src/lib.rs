@@ -72,7 +72,9 @@
 //!
 //! The total is the number of bits in the bitmap. Small results are sorted. For a page near the beginning, the orders
 //! of the runs are merged up to the page, skipping documents that do not match. For a page further back, counting
-//! matches along those orders finds where to begin merging. The order of all slots is the complete merge. It is used
+//! matches along those orders finds where to begin merging. The matches of a filter that is asked for again in the same order are
+//! kept as one bit for each document of the order: then counting takes no time, and a range of the first sort key is two
+//! positions. The order of all slots is the complete merge. It is used
 //! for reading to the end, for pages by dates, and for pages among many equal values. It is cached: for another
 //! version, only the changed slots are moved. A page is read by walking the order from the nearer end. Ties are broken
 //! by id, so an order never depends on where copies are stored.

@@ -42,6 +42,25 @@ impl RankBitmap {
         (word >> bit & 1 == 1).then(|| self.before[index] as usize + smaller.count_ones() as usize)
     }
 
+    /// Returns the number of members in a range.
+    pub(crate) fn count_in(&self, numbers: std::ops::Range<usize>) -> usize {
+        self.below(numbers.end).saturating_sub(self.below(numbers.start))
+    }
+
+    /// Returns the number of members below a number.
+    fn below(&self, number: usize) -> usize {
+        let (index, bit) = (number / 64, number % 64);
+        match self.members.words().get(index) {
+            Some(word) => self.before[index] as usize + (word & ((1 << bit) - 1)).count_ones() as usize,
+            None => self.count,
+        }
+    }
+
+    /// Returns the size in memory.
+    pub(crate) fn bytes(&self) -> usize {
+        self.members.bytes() + self.before.capacity() * size_of::<u32>()
+    }
+
     /// Returns the members, ascending, so in the order of their ranks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = u32> {
         self.members.iter()
@@ -67,6 +86,10 @@ mod tests {
             assert_eq!(set.contains(number), numbers.contains(&number));
         }
         assert_eq!(set.iter().collect::<Vec<_>>(), numbers);
+        for (start, end) in [(0, 0), (0, 1), (1, 64), (63, 65), (64, 500), (500, 501), (0, 1_000), (900, 1_000)] {
+            let inside = numbers.iter().filter(|&&number| (start..end).contains(&(number as usize))).count();
+            assert_eq!(set.count_in(start..end), inside, "{start}..{end}");
+        }
         assert_eq!(RankBitmap::of(Bitmap::default()).rank(0), None);
     }
 }

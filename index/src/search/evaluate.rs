@@ -67,6 +67,32 @@ pub(super) enum Test {
     Column(Column, PreparedPredicate),
 }
 
+impl Node<&TextQuery> {
+    /// Appends bytes that identify the matches of the filter within a version. Returns false if it has words, or names
+    /// resources: then there are none.
+    pub(super) fn write_key(&self, key: &mut Vec<u8>) -> bool {
+        let mut write_all = |tag: u8, nodes: &[Node<&TextQuery>]| {
+            key.push(tag);
+            key.extend_from_slice(&(nodes.len() as u32).to_be_bytes());
+            nodes.iter().all(|node| node.write_key(key))
+        };
+        match self {
+            Node::All => write_all(0, &[]),
+            Node::Nothing => write_all(1, &[]),
+            Node::And(nodes) => write_all(2, nodes),
+            Node::Or(nodes) => write_all(3, nodes),
+            Node::Not(node) => write_all(4, std::slice::from_ref(node)),
+            Node::Primitive(primitive) => {
+                key.push(5);
+                key.extend_from_slice(&(primitive.key.len() as u32).to_be_bytes());
+                key.extend_from_slice(&primitive.key);
+                true
+            }
+            Node::Slots(_) | Node::Found(_) | Node::Words(_) => false,
+        }
+    }
+}
+
 impl<'a> Evaluator<'a> {
     pub(super) fn new(
         context: &'a SearchContext,

@@ -58,21 +58,25 @@ enum PageMethod {
 struct PageSearch<'a> {
     sorter: &'a Sorter<'a>,
     filter: &'a Filter,
+    /// True if the matches are all that the filter holds for.
+    is_exact: bool,
     matches: Matches,
     /// The number of matches.
     total: usize,
     page: &'a Range<usize>,
 }
 
-/// Orders the matches for reading the page, by the first method that finds it.
+/// Orders the matches for reading the page, by the first method that finds it. `filter` holds for all of them, and if
+/// `is_exact`, for nothing else.
 pub(super) fn ordered(
     sorter: &Sorter<'_>,
     filter: &Filter,
+    is_exact: bool,
     matches: Matches,
     page: &Range<usize>,
 ) -> Result<OrderedSlots, Error> {
     let total = matches.count(sorter.version);
-    let search = PageSearch { sorter, filter, matches, total, page };
+    let search = PageSearch { sorter, filter, is_exact, matches, total, page };
     let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, total as u64));
     sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)
 }
@@ -174,18 +178,30 @@ impl PageSearch<'_> {
             return Ok(None);
         }
         let Some(walk) = self.sorter.walk(range)? else { return Ok(None) };
+        let key = self.is_exact.then(|| self.sorter.key_if_asked_before(&walk, self.filter)).flatten();
+        let ordered = match key {
+            Some(key) => self.sorter.ordered_matches(&key, &walk, &self.matches)?,
+            None => None,
+        };
+        let counted = walk.counted(&self.matches, ordered.as_deref(), self.sorter.interrupt)?;
         let few_groups = self.sorter.context.options.thresholds.few_groups;
-        let start = walk.start_behind(start, &self.matches, few_groups, self.sorter.interrupt)?;
+        let start = walk.start_behind(start, &counted, few_groups, self.sorter.interrupt)?;
         if is_long(walk.len(), end - start.skipped) {
             return Ok(None);
         }
         self.sorter.listed(&walk, &start, &self.matches, end, self.max_walked())
     }
 
-    /// Returns the most steps that a walk may take.
     fn max_walked(&self) -> usize {
-        let options = &self.sorter.context.options;
-        options.always_walk_limit.max(self.sorter.version.total / options.walk_share)
+        self.sorter.max_walked()
+    }
+}
+
+impl Sorter<'_> {
+    /// Returns the most steps that a walk may take.
+    pub(super) fn max_walked(&self) -> usize {
+        let options = &self.context.options;
+        options.always_walk_limit.max(self.version.total / options.walk_share)
     }
 }
 
@@ -204,12 +220,20 @@ fn expected_walk(walked: usize, total: usize, count: usize) -> usize {
     (walked as u64 * count as u64).div_ceil(total as u64) as usize
 }
 
-/// Returns a range of the first key's values that the filter implies for every match.
+/// Returns the range of the first key's values that the filter implies for every match.
 fn range_of_first_key(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
+    let range = |filter| range_of_first_key(sorter, filter);
+    match filter {
+        Filter::And(filters) => filters.iter().filter_map(range).reduce(RankRange::and),
+        filter => own_range(sorter, filter),
+    }
+}
+
+/// Returns the range of the first key's values that a filter stands for, if it is nothing else.
+fn own_range(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
     let KeySource::Rank(of) = sorter.keys.first()?.source else { return None };
     let first = of.column;
     match filter {
-        Filter::And(filters) => filters.iter().find_map(|filter| range_of_first_key(sorter, filter)),
         Filter::Column(id, Predicate::Number(range)) if *id == first.id && first.kind == Kind::Number => {
             Some(RankRange::of_numbers(range))
         }
@@ -220,13 +244,34 @@ fn range_of_first_key(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange>
     }
 }
 
+/// Splits a filter into the range of the first key's values, and what else it demands. `None` if it has no range.
+pub(super) fn split_range(sorter: &Sorter<'_>, filter: &Filter) -> Option<(RankRange, Filter)> {
+    match filter {
+        Filter::And(filters) => {
+            let (mut range, mut rest) = (None, Vec::new());
+            for filter in filters {
+                match split_range(sorter, filter) {
+                    None => rest.push(filter.clone()),
+                    Some((own, other)) => {
+                        range = Some(range.map_or(own, |range: RankRange| range.and(own)));
+                        rest.push(other);
+                    }
+                }
+            }
+            rest.retain(|filter| *filter != Filter::All);
+            Some((range?, Filter::And(rest)))
+        }
+        filter => own_range(sorter, filter).map(|range| (range, Filter::All)),
+    }
+}
+
 impl ListedSlots {
     pub(super) fn end(&self) -> usize {
         self.from + self.slots.len()
     }
 
     /// Returns the slots at these positions. There may be fewer if the index is damaged, which fails the search.
-    fn get(&self, positions: &Range<usize>) -> &[u32] {
+    pub(super) fn get(&self, positions: &Range<usize>) -> &[u32] {
         let within = |position: usize| position.checked_sub(self.from);
         let part = within(positions.start).zip(within(positions.end));
         part.and_then(|(start, end)| self.slots.get(start..end)).unwrap_or_default()

@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::changed_slots::ChangedSlots;
+use super::ordered_matches::OrderedMatches;
 use super::results::{Key, ResultCache};
 use super::slot_order::SlotOrder;
 use crate::bitmap::Bitmap;
@@ -31,11 +32,13 @@ pub(crate) struct Caches {
     next_owner: AtomicU64,
 }
 
-/// An order, or a result for a run. Both share one budget.
+/// An order, matches in an order, or a result for a run. All share one budget.
 #[derive(Debug)]
 enum CachedOrder {
     /// An order of all live slots.
     Slots(Arc<SlotOrder>),
+    /// The matches of a filter in the order of a column.
+    Matches(Arc<OrderedMatches>),
     OfRun(Arc<dyn Any + Send + Sync>),
 }
 
@@ -169,7 +172,7 @@ impl QueryCache {
         let (computed_for, result) = self.caches.orders.get(key)?;
         match &*result {
             CachedOrder::Slots(order) => self.looked_up(computed_for, Arc::clone(order), version),
-            CachedOrder::OfRun(_) => None,
+            _ => None,
         }
     }
 
@@ -177,6 +180,22 @@ impl QueryCache {
         if !self.damage.is_found() {
             let bytes = SlotOrder::bytes_of(order.len());
             self.caches.orders.put(key, version, &Arc::new(CachedOrder::Slots(Arc::clone(order))), bytes);
+        }
+    }
+
+    /// `None` if nothing is cached, or if it is unknown which slots changed since.
+    pub(super) fn ordered_matches(&self, key: &Key, version: u64) -> Option<CacheHit<OrderedMatches>> {
+        let (computed_for, result) = self.caches.orders.get(key)?;
+        match &*result {
+            CachedOrder::Matches(matches) => self.looked_up(computed_for, Arc::clone(matches), version),
+            _ => None,
+        }
+    }
+
+    pub(super) fn put_ordered_matches(&self, key: &Key, version: u64, matches: &Arc<OrderedMatches>) {
+        if !self.damage.is_found() {
+            let cached = CachedOrder::Matches(Arc::clone(matches));
+            self.caches.orders.put(key, version, &Arc::new(cached), matches.bytes());
         }
     }
 
@@ -205,7 +224,7 @@ impl QueryCache {
     pub(super) fn of_run<T: RunResult>(&self, key: &Key) -> Option<Arc<T>> {
         match &*self.caches.orders.get(key)?.1 {
             CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
-            CachedOrder::Slots(_) => None,
+            _ => None,
         }
     }
 
@@ -219,6 +238,11 @@ impl QueryCache {
     /// Tests whether the bitmap is cached.
     pub(super) fn knows_bitmap(&self, key: &Key, version: u64) -> CacheStatus {
         known(self.caches.bitmaps.peek(key), version)
+    }
+
+    /// Tests whether anything is cached for a key of orders, whatever the version.
+    pub(super) fn is_kept(&self, key: &Key) -> bool {
+        self.caches.orders.peek(key).is_some()
     }
 
     /// Tests whether the order is cached.

@@ -8,6 +8,7 @@ use super::matches::Matches;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunOrder};
 
 /// An order of a run, and the matches among its documents.
@@ -15,8 +16,16 @@ pub(super) struct CountedOrder {
     order: Arc<RunOrder>,
     /// The groups that contain all matches.
     groups: Range<usize>,
-    /// The documents that match; `None` if all do.
-    matches: Option<Arc<Bitmap>>,
+    matches: Counted,
+}
+
+/// The documents of a run that match.
+#[derive(Clone)]
+pub(super) enum Counted {
+    All,
+    Documents(Arc<Bitmap>),
+    /// Their indexes in the order.
+    Indexes(Arc<RankBitmap>),
 }
 
 /// The start of a walk: for each order, the groups to walk along, and the number of matches before them.
@@ -35,8 +44,8 @@ struct Cut {
     before: usize,
 }
 
-/// Returns the current documents of a run that match. `None` if all do.
-pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Option<Arc<Bitmap>> {
+/// Finds the current documents of a run that match.
+pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Counted {
     let NumberedRun { run, live, .. } = numbered;
     let documents = match matches {
         Matches::All => live.to_bitmap(),
@@ -46,19 +55,30 @@ pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Option<Arc<
             documents
         }
     };
-    (documents.count() < run.len() as usize).then(|| Arc::new(documents))
+    match documents.count() < run.len() as usize {
+        true => Counted::Documents(Arc::new(documents)),
+        false => Counted::All,
+    }
 }
 
 impl CountedOrder {
-    pub(super) fn new(order: &Arc<RunOrder>, groups: Range<usize>, matches: &Option<Arc<Bitmap>>) -> CountedOrder {
-        CountedOrder { order: Arc::clone(order), groups, matches: matches.clone() }
+    pub(super) fn new(order: &Arc<RunOrder>, groups: Range<usize>, matches: Counted) -> CountedOrder {
+        CountedOrder { order: Arc::clone(order), groups, matches }
+    }
+
+    /// Returns the number of matches.
+    pub(super) fn total(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
+        self.count(self.groups.clone(), interrupt)
     }
 
     fn count(&self, groups: Range<usize>, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
         let indexes = self.order.of_groups(groups);
         match &self.matches {
-            None => Ok(indexes.len()),
-            Some(matches) => self.order.count_among(indexes, matches, interrupt).map(|count| count as usize),
+            Counted::All => Ok(indexes.len()),
+            Counted::Documents(matches) => {
+                self.order.count_among(indexes, matches, interrupt).map(|count| count as usize)
+            }
+            Counted::Indexes(matches) => Ok(matches.count_in(indexes)),
         }
     }
 
@@ -80,7 +100,7 @@ pub(super) fn start(
 ) -> Result<Start, Error> {
     let mut total = 0;
     for counted in orders {
-        total += counted.count(counted.groups.clone(), interrupt)?;
+        total += counted.total(interrupt)?;
     }
     let whole = || orders.iter().map(|counted| counted.groups.clone());
     let low = Cut { groups: whole().map(|groups| groups.start).collect(), before: 0 };
@@ -158,7 +178,7 @@ mod tests {
     /// For each document of a run, its value, and whether it matches.
     type Values = Vec<(Option<u8>, bool)>;
 
-    fn counted(values: &Values, all_match: bool) -> CountedOrder {
+    fn counted(values: &Values, all_match: bool, by_index: bool) -> CountedOrder {
         let value = |document: u32| match values[document as usize].0 {
             Some(value) => ValueRef::Number(f64::from(value)),
             None => ValueRef::Null,
@@ -167,7 +187,14 @@ mod tests {
         let collation = Collation::of(None);
         let order = RunOrder::sorted(KeyKind::Rank, documents.clone(), value, &collation, &Interrupt::never()).unwrap();
         let matching: Bitmap = documents.filter(|&document| values[document as usize].1).collect();
-        let matches = if all_match { None } else { Some(Arc::new(matching)) };
+        let matches = match (all_match, by_index) {
+            (true, _) => Counted::All,
+            (false, false) => Counted::Documents(Arc::new(matching)),
+            (false, true) => {
+                let indexes = (0..order.len()).filter(|&index| matching.contains(order.document(index)));
+                Counted::Indexes(Arc::new(RankBitmap::of(indexes.map(|index| index as u32).collect())))
+            }
+        };
         CountedOrder { groups: 0..order.groups(), order: Arc::new(order), matches }
     }
 
@@ -185,10 +212,11 @@ mod tests {
         fn a_start_is_as_far_as_whole_groups_can_be_skipped(
             runs in prop::collection::vec(prop::collection::vec((prop::option::weighted(0.9, 0u8..9), any::<bool>()), 0..20), 0..5),
             all_match in any::<bool>(),
+            by_index in any::<bool>(),
             skip in 0usize..60,
             descending in any::<bool>(),
         ) {
-            let orders: Vec<CountedOrder> = runs.iter().map(|values| counted(values, all_match)).collect();
+            let orders: Vec<CountedOrder> = runs.iter().map(|values| counted(values, all_match, by_index)).collect();
             let found = start(&orders, skip, descending, 1, &Interrupt::never()).unwrap();
             let (mut skipped, mut left, mut next) = (Vec::new(), Vec::new(), 0);
             for (order, groups) in orders.iter().zip(&found.groups) {

@@ -44,6 +44,14 @@ pub struct Stream {
     position: usize,
 }
 
+/// The matches of a query, and its text search, if it has one.
+struct Selection<'a> {
+    matches: Matches,
+    search: Option<TextSearch<'a>>,
+    /// False if the filter may hold for others, too.
+    is_exact: bool,
+}
+
 /// The matches of a text query, to be put into one order with those of other indexes.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct RankedHits {
@@ -112,8 +120,12 @@ impl Snapshot {
     }
 
     fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
+        if let Some(hits) = self.page_in_range(query, offset, limit, interrupt)? {
+            return Ok(hits);
+        }
         let (matches, search) = self.select(query, interrupt)?;
-        self.page_of_matches(matches, query, search, offset, limit, interrupt)
+        let selection = Selection { matches, search, is_exact: true };
+        self.page_of_selection(selection, query, offset, limit, interrupt)
     }
 
     /// Like [`Snapshot::search_with`], for results that were found before in this snapshot. They replace the filter's
@@ -129,11 +141,10 @@ impl Snapshot {
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        self.sound(
-            self.text_search(query, interrupt).and_then(|search| {
-                self.page_of_matches(self.matches_of(found), query, search, offset, limit, interrupt)
-            }),
-        )
+        self.sound(self.text_search(query, interrupt).and_then(|search| {
+            let selection = Selection { matches: self.matches_of(found), search, is_exact: false };
+            self.page_of_selection(selection, query, offset, limit, interrupt)
+        }))
     }
 
     /// Returns the first `count` matches of a query that is ordered by relevance, with what orders them against the matches of
@@ -206,15 +217,15 @@ impl Snapshot {
         }
     }
 
-    fn page_of_matches(
+    fn page_of_selection(
         &self,
-        matches: Matches,
+        selection: Selection<'_>,
         query: &Query,
-        search: Option<TextSearch<'_>>,
         offset: u64,
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
+        let Selection { matches, search, is_exact } = selection;
         let total = matches.count(&self.version);
         let search_of_words = search.as_ref().filter(|search| search.query.words().is_expanded());
         let words = match search_of_words {
@@ -227,7 +238,10 @@ impl Snapshot {
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let ordered = self.ordered(query, matches, search, &page, interrupt)?;
+                let ordered = match query.ranks_by() {
+                    None if is_exact => ordered(&self.sorter(query, interrupt), &query.filter, true, matches, &page)?,
+                    _ => self.ordered(query, matches, search, &page, interrupt)?,
+                };
                 let steps = self.context.options.thresholds.slice_steps;
                 ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
@@ -279,7 +293,7 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<OrderedSlots, Error> {
         let Some(text) = query.ranks_by() else {
-            return ordered(&self.sorter(query, interrupt), &query.filter, matches, page);
+            return ordered(&self.sorter(query, interrupt), &query.filter, false, matches, page);
         };
         let search = match search {
             Some(search) => search,

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
+use super::ordered_matches::OrderedMatches;
 use super::page::ListedSlots;
 use super::query_cache::RunResult;
-use super::skip::{CountedOrder, Start, matching, start};
+use super::skip::{Counted, CountedOrder, Start, matching, start};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::run::{KeyKind, MergedOrder, NumberedRun, OrderInput, RankRange, RunOrder};
-use crate::schema::Column;
+use crate::run::{KeyKind, MergedOrder, NumberedRun, OrderInput, RankRange, Run, RunNumber, RunOrder};
+use crate::schema::{Column, VariantNumber};
 use crate::version::CopySet;
 
 /// The first key of an order, if it is a column.
@@ -153,21 +154,70 @@ impl Walk<'_> {
         Start { groups: self.each_order().map(|(_, order)| self.groups(order)).collect(), skipped: 0 }
     }
 
-    /// Returns the last start that is cheap to find and has at most `skip` matches before it.
+    /// Returns the last start that is cheap to find and has at most `skip` of the matches before it.
     pub(super) fn start_behind(
         &self,
         skip: usize,
-        matches: &Matches,
+        counted: &[CountedOrder],
         few_groups: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Start, Error> {
+        start(counted, skip, self.first.descending, few_groups, interrupt)
+    }
+
+    /// Returns the orders with the matches to be counted in them: `ordered`, where that has them.
+    pub(super) fn counted(
+        &self,
+        matches: &Matches,
+        ordered: Option<&OrderedMatches>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<CountedOrder>, Error> {
         let mut counted = Vec::new();
         for (numbered, orders) in &self.orders {
             interrupt.check()?;
-            let matching = matching(numbered, matches);
-            counted.extend(orders.iter().map(|order| CountedOrder::new(order, self.groups(order), &matching)));
+            let matching: Vec<Counted> = match ordered.and_then(|ordered| ordered.of_run(numbered)) {
+                Some(indexes) => indexes.iter().cloned().map(Counted::Indexes).collect(),
+                None => vec![matching(numbered, matches); orders.len()],
+            };
+            let of_order = |(order, matching)| CountedOrder::new(order, self.groups(order), matching);
+            counted.extend(orders.iter().zip(matching).map(of_order));
         }
-        start(&counted, skip, self.first.descending, few_groups, interrupt)
+        Ok(counted)
+    }
+
+    /// Returns the variant whose copies it reads.
+    pub(super) fn variant(&self) -> VariantNumber {
+        self.first.copies.variant.number
+    }
+
+    /// Appends bytes that identify the column and its order.
+    pub(super) fn write_key(&self, key: &mut Vec<u8>) {
+        let FirstKey { copies, column, kind, .. } = self.first;
+        // The keys of orders of all slots, and those of runs, begin with other bytes.
+        key.extend_from_slice(&[b'm', kind as u8]);
+        key.extend_from_slice(&copies.variant.number.to_be_bytes());
+        key.extend_from_slice(&column.id.to_be_bytes());
+        let collation = copies.collation.name();
+        key.extend_from_slice(&(collation.len() as u32).to_be_bytes());
+        key.extend_from_slice(collation.as_bytes());
+    }
+
+    /// Returns the runs on disk with their orders.
+    pub(super) fn on_disk(&self) -> impl Iterator<Item = (&NumberedRun, &[Arc<RunOrder>])> {
+        let on_disk = self.orders.iter().filter(|(numbered, _)| matches!(numbered.run, Run::Disk(_)));
+        on_disk.map(|(numbered, orders)| (*numbered, &orders[..]))
+    }
+
+    /// Returns the documents of a run that are the current copies in these slots.
+    pub(super) fn documents_of(&self, number: RunNumber, slots: &[u32]) -> Vec<u32> {
+        let locations = slots.iter().map(|&slot| self.first.copies.locations.get(slot));
+        locations.filter(|location| location.run == number).map(|location| location.doc).collect()
+    }
+
+    /// Returns the key of a document in the orders of a run; `None` if it has no value.
+    pub(super) fn key_of(&self, run: &Run, document: u32) -> Option<u128> {
+        let FirstKey { copies, column, kind, .. } = self.first;
+        kind.key(run.value_without_folded(document, column.id), &copies.collation)
     }
 
     fn groups(&self, order: &RunOrder) -> Range<usize> {

@@ -86,6 +86,24 @@ impl RunOrder {
         low
     }
 
+    /// Returns the indexes of the documents whose groups have a key.
+    pub(crate) fn with_key(&self, key: u128) -> Range<usize> {
+        let first = self.groups_before(|other| other < key);
+        self.of_groups(first..self.groups_before(|other| other <= key))
+    }
+
+    /// Returns the index of a document that is among these indexes.
+    pub(crate) fn index_of(&self, document: u32, among: Range<usize>) -> Option<usize> {
+        let (mut index, mut found) = (among.start, None);
+        self.documents.each(among, |other| {
+            if other == document {
+                found = Some(index);
+            }
+            index += 1;
+        });
+        found
+    }
+
     /// Returns the size in memory. Zero if it is read from a file.
     pub(crate) fn bytes(&self) -> usize {
         let keys = match &self.keys {

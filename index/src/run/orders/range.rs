@@ -44,6 +44,12 @@ impl RankRange {
         RankRange::of_numbers(&Range { from: only(), to: only() })
     }
 
+    /// Returns the ranks that are in both.
+    pub(crate) fn and(self, other: RankRange) -> RankRange {
+        let from = self.from.max(other.from);
+        RankRange { from, to: self.to.min(other.to).max(from) }
+    }
+
     fn of<T>(range: &Range<T>, rank: impl Fn(&T) -> u64) -> RankRange {
         let rank = |value: &T| u128::from(rank(value));
         RankRange {
@@ -105,6 +111,11 @@ impl RunOrder {
         }
         self.each_in(indexes, interrupt, |document| count += u64::from(others.contains(document)))?;
         Ok(count)
+    }
+
+    /// Emits all documents, in order.
+    pub(crate) fn each_document(&self, interrupt: &Interrupt<'_>, emit: impl FnMut(u32)) -> Result<(), Error> {
+        self.each_in(0..self.len(), interrupt, emit)
     }
 
     fn each_in(

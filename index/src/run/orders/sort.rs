@@ -10,6 +10,16 @@ use crate::interrupt::Interrupt;
 use crate::sort::sort_by;
 use crate::value::ValueRef;
 
+impl KeyKind {
+    /// Returns the key of a value; `None` if it has none of this kind.
+    pub(crate) fn key(self, value: ValueRef<'_>, collation: &Collation) -> Option<u128> {
+        match self {
+            KeyKind::Rank => value.rank().map(u128::from),
+            KeyKind::Text => value.sort_text().map(|text| collation.prefix(&text)),
+        }
+    }
+}
+
 impl RunOrder {
     /// Sorts the documents that have a value of this kind.
     pub(crate) fn sorted<'a>(
@@ -22,12 +32,7 @@ impl RunOrder {
         let mut keyed: Vec<(u128, u32)> = Vec::with_capacity(documents.len());
         for document in documents {
             interrupt.step()?;
-            let value = value(document);
-            let key = match kind {
-                KeyKind::Rank => value.rank().map(u128::from),
-                KeyKind::Text => value.sort_text().map(|text| collation.prefix(&text)),
-            };
-            keyed.extend(key.map(|key| (key, document)));
+            keyed.extend(kind.key(value(document), collation).map(|key| (key, document)));
         }
         let compare = |&(left_key, left): &(u128, u32), &(right_key, right): &(u128, u32)| {
             left_key.cmp(&right_key).then_with(|| match kind {
