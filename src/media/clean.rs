@@ -3,11 +3,13 @@
 //! - JPEG, PNG and WebP: only the parts that a viewer needs stay, with the color profile. A rotation is kept as EXIF
 //!   data with only this one entry, because browsers apply it.
 //! - GIF: comments, texts and data of applications are removed. The number of repetitions and the profile stay.
-//! - AVIF, HEIC: EXIF and XMP items are overwritten with zeros, so that no offset changes.
+//! - AVIF, HEIC: EXIF and XMP items are overwritten with zeros, so that no offset changes, and so is what a phone adds, such as
+//!   a short video.
 //! - TIFF: EXIF, GPS, XMP, IPTC and texts are overwritten with zeros.
+//! - MP4, MOV, 3GP, M4A: metadata and the tracks of sensors are overwritten with zeros.
 //!
-//! Bytes behind the end of a JPEG, PNG, WebP or GIF are dropped. Not cleaned: color profiles, SVG, pictures in other
-//! formats (BMP, ICO), thumbnails inside of TIFF, and files that are no pictures: video, audio, PDF, office documents.
+//! Bytes behind the end are dropped, except those of a TIFF. Not cleaned: color profiles, SVG, pictures in other formats (BMP,
+//! ICO, raw ones), other video and audio, and files that are neither: PDF, office documents.
 
 mod exif;
 mod gif;
@@ -15,6 +17,7 @@ mod heif;
 mod jpeg;
 mod png;
 mod tiff;
+mod video;
 mod webp;
 
 use crate::decode::Raster;
@@ -24,6 +27,7 @@ pub(crate) use heif::{clean as clean_heif, size as size_of_heif};
 pub(crate) use jpeg::{clean as clean_jpeg, scratch as scratch_of_jpeg};
 pub(crate) use png::clean as clean_png;
 pub(crate) use tiff::clean as clean_tiff;
+pub(crate) use video::{Container, InPlace, clean as clean_boxes};
 pub(crate) use webp::clean as clean_webp;
 
 use crate::error::MediaError;

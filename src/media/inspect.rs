@@ -1,13 +1,13 @@
-//! Checks an uploaded file by its type, and removes the metadata of pictures.
+//! Checks an uploaded file by its type, and removes the metadata of pictures and films.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-use crate::clean::{self, Cleaned};
+use crate::clean::{self, Cleaned, Container, InPlace};
 use crate::decode::{self, MAX_FILE_BYTES, Raster};
 use crate::error::{MediaError, io_error};
-use crate::files::Files;
+use crate::files::{Files, blocking};
 use crate::hash::Hash;
 use crate::pixels;
 use crate::svg;
@@ -34,6 +34,10 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
         ("image/avif" | "image/heic" | "image/heif", _) => {
             Box::new(move |memory, received| inspect_heif(memory, received, folder))
         }
+        ("video/mp4" | "video/quicktime" | "video/3gpp", _) => {
+            return blocking(move || clean_in_place(received, Container::Video)).await;
+        }
+        ("audio/mp4", _) => return blocking(move || clean_in_place(received, Container::Audio)).await,
         _ => return Ok(unchanged(received, None)),
     };
     files.workers().run(Class::Upload, move |memory| check(memory, received)).await
@@ -80,8 +84,26 @@ fn inspect_heif(memory: &Memory, received: Received, folder: PathBuf) -> Result<
     let _reservation = memory.reserve((2 * received.bytes).min(2 * MAX_HEIF_BYTES))?;
     let source = read(&received, MAX_HEIF_BYTES)?;
     let picture = clean::size_of_heif(&source).map(picture_of_size);
-    let bytes = clean::clean_heif(&source);
+    let bytes = clean::clean_heif(&source)?;
     if bytes == source { Ok(unchanged(received, picture)) } else { changed(&folder, &bytes, picture) }
+}
+
+/// Cleans a file that may be too large for the memory.
+fn clean_in_place(received: Received, container: Container) -> Result<Inspected, MediaError> {
+    let mut file = received.file.file();
+    let InPlace { is_changed, bytes, .. } =
+        clean::clean_boxes(&mut file, container).map_err(io_error("clean", received.file.path()))?;
+    if !is_changed {
+        return Ok(unchanged(received, None));
+    }
+    let mut hasher = blake3::Hasher::new();
+    let mut hash = || -> io::Result<()> {
+        file.set_len(bytes)?;
+        file.seek(SeekFrom::Start(0))?;
+        hasher.update_reader(file).map(drop)
+    };
+    hash().map_err(io_error("clean", received.file.path()))?;
+    Ok(Inspected { hash: hasher.finalize().into(), file: received.file, bytes, picture: None })
 }
 
 /// A picture that is not decoded.

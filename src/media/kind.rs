@@ -89,7 +89,12 @@ fn of_brand(head: &[u8]) -> Option<&'static str> {
     match major {
         b"mif1" | b"msf1" => Some("image/heif"),
         [b'3', b'g', ..] => Some("video/3gpp"),
-        _ => None,
+        b"M4A " | b"M4B " | b"M4P " => Some("audio/mp4"),
+        // Raw pictures name `isom`, too.
+        b"qt  " | b"crx " => None,
+        // Makers of cameras have brands of their own.
+        _ => has(&[b"isom", b"iso2", b"iso4", b"iso5", b"iso6", b"mp41", b"mp42", b"avc1", b"cmfc"])
+            .then_some("video/mp4"),
     }
 }
 

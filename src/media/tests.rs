@@ -4,6 +4,7 @@
 
 mod damage;
 mod files;
+mod films;
 mod hostile;
 mod metadata;
 mod pictures;

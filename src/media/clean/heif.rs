@@ -1,6 +1,10 @@
 //! Reads the size of AVIF and HEIC, and removes their metadata by overwriting it with zeros.
 
+use std::io::Cursor;
 use std::ops::Range;
+
+use super::video::{self, Container};
+use crate::error::MediaError;
 
 /// Bounds the items that are looked at.
 const MAX_ITEMS: usize = 4096;
@@ -13,21 +17,66 @@ struct Part {
     range: Range<usize>,
 }
 
-/// Overwrites the items with EXIF and XMP. A file that this does not understand stays as it is: nothing here decodes it.
-pub(crate) fn clean(source: &[u8]) -> Vec<u8> {
+/// EXIF data without entries, behind the position at which it begins.
+const EMPTY_EXIF: &[u8] = b"\0\0\0\0MM\0\x2A\0\0\0\x08\0\0\0\0\0\0";
+/// XMP that says nothing.
+const EMPTY_XMP: &[u8] = b"<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>";
+
+/// Overwrites the items with EXIF and XMP, and what stands around the picture. Readers refuse a file with invalid items, so empty
+/// ones stay. A file that this does not understand stays as it is: nothing here decodes it.
+///
+/// # Errors
+/// `BrokenPicture` if the file is cut off.
+pub(crate) fn clean(source: &[u8]) -> Result<Vec<u8>, MediaError> {
     let mut bytes = source.to_vec();
     let mut cleared = 0;
-    for range in private_ranges(source).unwrap_or_default() {
-        cleared += range.len();
+    for extent in private_extents(source).unwrap_or_default() {
+        cleared += extent.range.len();
         // Items do not overlap in valid files. In others, clearing the same bytes many times would take long.
         if cleared > source.len() {
             break;
         }
-        if let Some(item) = bytes.get_mut(range) {
-            item.fill(0);
+        if let Some(bytes) = bytes.get_mut(extent.range) {
+            extent.kind.empty(extent.offset, bytes);
         }
     }
-    bytes
+    let mut file = Cursor::new(bytes);
+    let cleaned = video::clean(&mut file, Container::Picture).map_err(|error| MediaError::broken(error.to_string()))?;
+    if cleaned.is_cut_off {
+        return Err(super::cut_off());
+    }
+    let mut bytes = file.into_inner();
+    bytes.truncate(cleaned.bytes as usize);
+    Ok(bytes)
+}
+
+/// What a private item holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Private {
+    Exif,
+    /// XMP, as a rule.
+    Mime,
+}
+
+/// A part of a private item: the part of the item with this offset is stored in this range of the file.
+struct Extent {
+    kind: Private,
+    offset: usize,
+    range: Range<usize>,
+}
+
+impl Private {
+    /// Overwrites the part of an item that begins at an offset with that of an empty item, filled up to its length.
+    fn empty(self, offset: usize, part: &mut [u8]) {
+        let (empty, filling) = match self {
+            Private::Exif => (EMPTY_EXIF, 0),
+            Private::Mime => (EMPTY_XMP, b' '),
+        };
+        part.fill(filling);
+        for (byte, empty) in part.iter_mut().zip(empty.get(offset..).unwrap_or_default()) {
+            *byte = *empty;
+        }
+    }
 }
 
 /// Returns the largest size in the properties of the items, and swaps it if the picture is rotated by 90 degrees. The
@@ -55,7 +104,7 @@ pub(crate) fn size(source: &[u8]) -> Option<(u32, u32)> {
 }
 
 /// Returns where the items with metadata are stored.
-fn private_ranges(source: &[u8]) -> Option<Vec<Range<usize>>> {
+fn private_extents(source: &[u8]) -> Option<Vec<Extent>> {
     let meta = meta(source)?;
     let infos = find(source, meta.clone(), b"iinf")?;
     let locations = find(source, meta.clone(), b"iloc")?;
@@ -65,7 +114,7 @@ fn private_ranges(source: &[u8]) -> Option<Vec<Range<usize>>> {
 }
 
 /// Returns the numbers of the items that hold EXIF or XMP.
-fn private_items(source: &[u8], infos: Range<usize>) -> Option<Vec<usize>> {
+fn private_items(source: &[u8], infos: Range<usize>) -> Option<Vec<(usize, Private)>> {
     let version = number(source, infos.start, 1)?;
     let entries = infos.start + 4 + if version == 0 { 2 } else { 4 };
     let mut items = Vec::new();
@@ -78,8 +127,10 @@ fn private_items(source: &[u8], infos: Range<usize>) -> Option<Vec<usize>> {
         };
         let id = number(source, start + 4, id_bytes)?;
         let kind = source.get(start + 6 + id_bytes..start + 10 + id_bytes)?;
-        if kind == b"Exif" || kind == b"mime" {
-            items.push(id);
+        match kind {
+            b"Exif" => items.push((id, Private::Exif)),
+            b"mime" => items.push((id, Private::Mime)),
+            _ => {}
         }
     }
     Some(items)
@@ -90,8 +141,8 @@ fn extents(
     source: &[u8],
     locations: &Range<usize>,
     data: Option<Range<usize>>,
-    wanted: &[usize],
-) -> Option<Vec<Range<usize>>> {
+    wanted: &[(usize, Private)],
+) -> Option<Vec<Extent>> {
     let mut reader = Reader { source, at: locations.start, end: locations.end };
     let version = reader.number(1)?;
     reader.number(3)?;
@@ -99,18 +150,19 @@ fn extents(
     let (offset_bytes, length_bytes, base_bytes) = (sizes >> 4, sizes & 15, more >> 4);
     let index_bytes = if version == 0 { 0 } else { more & 15 };
     let wide = if version < 2 { 2 } else { 4 };
-    let mut ranges = Vec::new();
+    let mut found = Vec::new();
     let mut count = 0;
     for _ in 0..reader.number(wide)?.min(MAX_ITEMS) {
         let id = reader.number(wide)?;
         let method = if version == 0 { 0 } else { reader.number(2)? & 15 };
         reader.number(2)?;
         let base = reader.number(base_bytes)?;
-        let is_wanted = wanted.contains(&id);
+        let kind = wanted.iter().find(|(item, _)| *item == id).map(|(_, kind)| *kind);
+        let mut in_item = 0;
         for _ in 0..reader.number(2)? {
             count += 1;
             if count > MAX_EXTENTS {
-                return Some(ranges);
+                return Some(found);
             }
             reader.number(index_bytes)?;
             let (offset, length) = (reader.number(offset_bytes)?, reader.number(length_bytes)?);
@@ -120,12 +172,13 @@ fn extents(
                 _ => continue,
             };
             let start = origin.checked_add(base)?.checked_add(offset)?;
-            if is_wanted {
-                ranges.push(start..start.checked_add(length)?);
+            if let Some(kind) = kind {
+                found.push(Extent { kind, offset: in_item, range: start..start.checked_add(length)? });
+                in_item = in_item.saturating_add(length);
             }
         }
     }
-    Some(ranges)
+    Some(found)
 }
 
 struct Reader<'a> {

@@ -241,3 +241,20 @@ fn metadata_is_not_served() {
     }
     assert_eq!(size(&served), (20, 10));
 }
+
+#[test]
+fn the_position_of_a_film_is_not_served() {
+    let server = start();
+    let part =
+        |kind: &[u8; 4], contents: &[u8]| [&(contents.len() as u32 + 8).to_be_bytes()[..], kind, contents].concat();
+    let position = part(b"\xA9xyz", b"\0\x12\x15\xC7+52.5200+013.4050/");
+    let film =
+        [part(b"ftyp", b"qt  \0\0\0\0qt  "), part(b"mdat", b"the pixels"), part(b"moov", &part(b"udta", &position))]
+            .concat();
+    let resource = upload(&server, "a.mov", &film);
+    assert_eq!(text(&resource, "mime"), "video/quicktime");
+    let served = fetch(&server, text(&resource, "url")).expect(200).bytes;
+    assert_eq!(blake3::hash(&served).to_hex().as_str(), text(&resource, "hash"));
+    let has = |part: &[u8]| served.windows(part.len()).any(|window| window == part);
+    assert!(has(b"the pixels") && !has(b"+52.5200") && served.len() == film.len());
+}
