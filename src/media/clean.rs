@@ -5,11 +5,11 @@
 //! - GIF: comments, texts and data of applications are removed. The number of repetitions and the profile stay.
 //! - AVIF, HEIC: EXIF and XMP items are overwritten with zeros, so that no offset changes, and so is what a phone adds, such as
 //!   a short video.
-//! - TIFF: EXIF, GPS, XMP, IPTC and texts are overwritten with zeros.
+//! - TIFF: all values are overwritten with zeros that do not say how the pixels are stored. CR2: the position, XMP and IPTC.
 //! - MP4, MOV, 3GP, M4A: metadata and the tracks of sensors are overwritten with zeros.
 //!
 //! Bytes behind the end are dropped, except those of a TIFF. Not cleaned: color profiles, SVG, pictures in other formats (BMP,
-//! ICO, raw ones), other video and audio, and files that are neither: PDF, office documents.
+//! ICO, other raw ones), other video and audio, and files that are neither: PDF, office documents.
 
 mod exif;
 mod gif;
@@ -26,7 +26,7 @@ pub(crate) use gif::clean as clean_gif;
 pub(crate) use heif::{clean as clean_heif, size as size_of_heif};
 pub(crate) use jpeg::{clean as clean_jpeg, scratch as scratch_of_jpeg};
 pub(crate) use png::clean as clean_png;
-pub(crate) use tiff::clean as clean_tiff;
+pub(crate) use tiff::{clean as clean_tiff, clean_raw};
 pub(crate) use video::{Container, InPlace, clean as clean_boxes};
 pub(crate) use webp::clean as clean_webp;
 

@@ -34,6 +34,7 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
         ("image/avif" | "image/heic" | "image/heif", _) => {
             Box::new(move |memory, received| inspect_heif(memory, received, folder))
         }
+        ("image/x-canon-cr2", _) => Box::new(move |memory, received| inspect_raw(memory, received, folder)),
         ("video/mp4" | "video/quicktime" | "video/3gpp", _) => {
             return blocking(move || clean_in_place(received, Container::Video)).await;
         }
@@ -86,6 +87,13 @@ fn inspect_heif(memory: &Memory, received: Received, folder: PathBuf) -> Result<
     let picture = clean::size_of_heif(&source).map(picture_of_size);
     let bytes = clean::clean_heif(&source)?;
     if bytes == source { Ok(unchanged(received, picture)) } else { changed(&folder, &bytes, picture) }
+}
+
+fn inspect_raw(memory: &Memory, received: Received, folder: PathBuf) -> Result<Inspected, MediaError> {
+    let _reservation = memory.reserve(2 * received.bytes.min(MAX_FILE_BYTES))?;
+    let source = read(&received, MAX_FILE_BYTES)?;
+    let bytes = clean::clean_raw(&source);
+    if bytes == source { Ok(unchanged(received, None)) } else { changed(&folder, &bytes, None) }
 }
 
 /// Cleans a file that may be too large for the memory.

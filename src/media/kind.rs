@@ -50,7 +50,7 @@ fn binary(head: &[u8]) -> &'static str {
     }
 }
 
-/// Recognizes fonts, which `infer` names in forms that are out of use, MP3 of all versions of MPEG, and Ogg with video.
+/// Recognizes fonts, which `infer` names in forms that are out of use, BigTIFF, MP3 of all versions of MPEG, and Ogg with video.
 fn of_signature(head: &[u8]) -> Option<&'static str> {
     match head.get(..4)? {
         b"wOFF" => Some("font/woff"),
@@ -58,6 +58,7 @@ fn of_signature(head: &[u8]) -> Option<&'static str> {
         b"OTTO" => Some("font/otf"),
         b"ttcf" => Some("font/collection"),
         [0, 1, 0, 0] if is_font(head) => Some("font/ttf"),
+        b"II\x2B\0" | b"MM\0\x2B" => Some("image/tiff"),
         [0xFF, second, ..] if second & 0xE6 == 0xE2 => Some("audio/mpeg"),
         b"OggS" if head.get(29..35) == Some(b"theora") => Some("video/ogg"),
         _ => None,

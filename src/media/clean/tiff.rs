@@ -1,36 +1,140 @@
-//! Removes metadata of TIFF, by overwriting it with zeros, so that no offset changes.
+//! Removes metadata of TIFF, and positions from raw pictures, by overwriting them with zeros, so that no offset changes.
 
 use super::Cleaned;
 use crate::error::MediaError;
 
-/// Tags whose values are metadata: texts, times, XMP, IPTC, and the settings of Photoshop.
-const PRIVATE: &[u16] =
-    &[269, 270, 271, 272, 285, 305, 306, 315, 316, 333, 700, 33432, 33723, 34377, 37724, 42016, 50341];
+/// Ranges of tags that say where the pixels are, how they are stored, and how they look. All others are metadata: texts, times,
+/// positions also of maps, XMP, IPTC, and what makers of cameras add.
+const KEPT: &[(u16, u16)] = &[
+    (254, 259),
+    (262, 266),
+    (273, 284),
+    (290, 293),
+    (296, 297),
+    (300, 301),
+    (317, 325),
+    (332, 332),
+    (334, 334),
+    (336, 336),
+    (338, 347),
+    (512, 521),
+    (529, 532),
+    (559, 559),
+    (32995, 32998),
+    (33421, 33422),
+    (34675, 34675),
+    (37439, 37439),
+    (50674, 50674),
+    // How the pixels of a digital negative (DNG) become colors.
+    (50706, 50734),
+    (50736, 50739),
+    (50778, 50781),
+    (50829, 50832),
+    (50879, 50879),
+    (50931, 50942),
+    (50964, 50975),
+    (50981, 50982),
+    (51008, 51009),
+    (51022, 51022),
+    (51041, 51041),
+    (51107, 51125),
+    (52525, 52552),
+];
+/// The tag that points to directories of further pictures, which may have metadata as well.
+const SUB_DIRECTORIES: u16 = 330;
+/// The tag that points to the directory of a position.
+const GPS: u16 = 34853;
 /// Tags that point to directories of metadata: EXIF, GPS, interoperability.
-const PRIVATE_DIRECTORIES: &[u16] = &[34665, 34853, 40965];
+const PRIVATE_DIRECTORIES: &[u16] = &[34665, GPS, 40965];
+/// Tags of raw pictures that can be removed without harm: XMP, IPTC. What makers of cameras add stays, because it says what the
+/// pixels mean.
+const PRIVATE_OF_RAW: &[u16] = &[700, 33723];
 
 /// Bounds the directories that are visited, because a hostile file may link them in a circle.
 const MAX_DIRECTORIES: usize = 64;
+/// The entries of a directory. Only BigTIFF could have more, and no picture does.
+const MAX_ENTRIES: usize = 65_535;
 
 pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
-    let mut tiff = Tiff { is_little: source.starts_with(b"II"), bytes: source.to_vec(), visited: 0, cleared: 0 };
-    let mut next = tiff.number(4, 4).ok_or_else(super::cut_off)?;
+    let (bytes, frames) = cleaned(source, Scope::Picture)?;
+    // Pages are no animation.
+    Ok(Cleaned { scratch: 8, frames: frames.min(1), ..Cleaned::still(bytes) })
+}
+
+/// Removes the position from a raw picture that is built like a TIFF. A file that this does not understand stays as it is: nothing
+/// here decodes it.
+pub(crate) fn clean_raw(source: &[u8]) -> Vec<u8> {
+    cleaned(source, Scope::Raw).map_or_else(|_| source.to_vec(), |(bytes, _)| bytes)
+}
+
+/// What a directory holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Scope {
+    /// A picture, of which only the pixels stay.
+    Picture,
+    /// A raw picture, or its EXIF data.
+    Raw,
+    /// Nothing but metadata.
+    Private,
+}
+
+impl Scope {
+    fn keeps(self, tag: u16) -> bool {
+        match self {
+            Scope::Picture => KEPT.iter().any(|(first, last)| (*first..=*last).contains(&tag)),
+            Scope::Raw => !PRIVATE_OF_RAW.contains(&tag),
+            Scope::Private => false,
+        }
+    }
+
+    /// Returns what the directories hold that a tag points to.
+    fn of_directories(self, tag: u16) -> Option<Scope> {
+        match tag {
+            SUB_DIRECTORIES => Some(self),
+            GPS => Some(Scope::Private),
+            tag if !PRIVATE_DIRECTORIES.contains(&tag) => None,
+            _ if self == Scope::Raw => Some(Scope::Raw),
+            _ => Some(Scope::Private),
+        }
+    }
+}
+
+/// Returns the cleaned bytes, and the number of pictures.
+fn cleaned(source: &[u8], scope: Scope) -> Result<(Vec<u8>, u64), MediaError> {
+    let is_little = source.starts_with(b"II");
+    let mut tiff = Tiff { is_little, bytes: source.to_vec(), count_bytes: 2, offset_bytes: 4, visited: 0, cleared: 0 };
+    let mut first = 4;
+    if tiff.number(2, 2) == Some(43) {
+        // BigTIFF has longer numbers, and says so.
+        (tiff.count_bytes, tiff.offset_bytes, first) = (8, 8, 8);
+    }
+    let mut next = tiff.number(first, tiff.offset_bytes).ok_or_else(super::cut_off)?;
     let mut frames = 0;
     while next != 0 && tiff.visited < MAX_DIRECTORIES {
         frames += 1;
         next =
-            tiff.clean_directory(next, false).ok_or_else(|| MediaError::broken("a directory has no valid position"))?;
+            tiff.clean_directory(next, scope).ok_or_else(|| MediaError::broken("a directory has no valid position"))?;
     }
-    // Pages are no animation.
-    Ok(Cleaned { scratch: 8, ..Cleaned::still(tiff.bytes) }).map(|cleaned| Cleaned { frames: frames.min(1), ..cleaned })
+    Ok((tiff.bytes, frames))
 }
 
 struct Tiff {
     bytes: Vec<u8>,
     is_little: bool,
+    /// The length of the number of entries in a directory.
+    count_bytes: usize,
+    /// The length of an offset, and of the number of values in an entry.
+    offset_bytes: usize,
     visited: usize,
     /// The number of bytes that were overwritten.
     cleared: usize,
+}
+
+/// An entry of a directory: where its values are.
+struct Entry {
+    tag: u16,
+    start: usize,
+    end: usize,
 }
 
 impl Tiff {
@@ -40,38 +144,54 @@ impl Tiff {
         Some(if self.is_little { slice.iter().rev().fold(0, add) } else { slice.iter().fold(0, add) })
     }
 
-    /// Cleans a directory, of which all values are metadata if `is_private`. Returns the position of the next.
-    fn clean_directory(&mut self, at: usize, is_private: bool) -> Option<usize> {
+    /// Cleans a directory. Returns the position of the next.
+    fn clean_directory(&mut self, at: usize, scope: Scope) -> Option<usize> {
         self.visited += 1;
-        let count = self.number(at, 2)?;
+        let count = self.number(at, self.count_bytes).filter(|count| *count <= MAX_ENTRIES)?;
+        let entries = at.checked_add(self.count_bytes)?;
+        let length = 4 + 2 * self.offset_bytes;
         for number in 0..count {
-            let entry = at + 2 + 12 * number;
-            let tag = self.number(entry, 2)? as u16;
-            if PRIVATE_DIRECTORIES.contains(&tag) && self.visited < MAX_DIRECTORIES {
-                let target = self.number(entry + 8, 4)?;
-                // A pointer to nowhere harms no reader that this file did not harm already.
-                let _ = self.clean_directory(target, true);
-                if self.cleared > self.bytes.len() {
-                    return None;
-                }
-            } else if is_private || PRIVATE.contains(&tag) {
-                self.clear_value(entry)?;
+            let entry = self.entry(entries.checked_add(length.checked_mul(number)?)?)?;
+            match scope.of_directories(entry.tag) {
+                Some(inner) => self.clean_directories(&entry, inner)?,
+                None if scope.keeps(entry.tag) => {}
+                None => self.clear(entry.start, entry.end)?,
             }
         }
-        self.number(at + 2 + 12 * count, 4)
+        self.number(entries.checked_add(length.checked_mul(count)?)?, self.offset_bytes)
     }
 
-    /// Overwrites the value of an entry with zeros.
-    fn clear_value(&mut self, entry: usize) -> Option<()> {
-        let size = match self.number(entry + 2, 2)? {
+    /// Cleans the directories that an entry points to.
+    fn clean_directories(&mut self, entry: &Entry, scope: Scope) -> Option<()> {
+        for at in (entry.start..entry.end).step_by(self.offset_bytes) {
+            if self.visited >= MAX_DIRECTORIES {
+                break;
+            }
+            if let Some(target) = self.number(at, self.offset_bytes) {
+                // A pointer to nowhere harms no reader that this file did not harm already.
+                let _ = self.clean_directory(target, scope);
+            }
+        }
+        (self.cleared <= self.bytes.len()).then_some(())
+    }
+
+    /// Reads the entry at a position.
+    fn entry(&self, at: usize) -> Option<Entry> {
+        let tag = self.number(at, 2)? as u16;
+        let size = match self.number(at + 2, 2)? {
             1 | 2 | 6 | 7 => 1,
             3 | 8 => 2,
-            5 | 10 | 12 => 8,
+            5 | 10 | 12 | 16..=18 => 8,
             _ => 4,
         };
-        let length = size * self.number(entry + 4, 4)?;
-        let start = if length <= 4 { entry + 8 } else { self.number(entry + 8, 4)? };
-        let end = start.checked_add(length)?.min(self.bytes.len());
+        let length = self.number(at + 4, self.offset_bytes)?.checked_mul(size)?;
+        let value = at + 4 + self.offset_bytes;
+        let start = if length <= self.offset_bytes { value } else { self.number(value, self.offset_bytes)? };
+        Some(Entry { tag, start, end: start.checked_add(length)?.min(self.bytes.len()) })
+    }
+
+    /// Overwrites bytes with zeros.
+    fn clear(&mut self, start: usize, end: usize) -> Option<()> {
         // Values do not overlap in valid files. In others, clearing the same bytes many times would take long.
         self.cleared += end.saturating_sub(start);
         if self.cleared > self.bytes.len() {

@@ -40,7 +40,8 @@ async fn private_data_is_not_stored() {
         ),
         ("image/webp", pictures::webp_with_metadata(&image, 1), (64, 48)),
         ("image/gif", gif, (32, 32)),
-        ("image/tiff", tiff(), (2, 2)),
+        ("image/tiff", tiff(false), (2, 2)),
+        ("image/tiff", tiff(true), (2, 2)),
         ("image/avif", [avif, video].concat(), (64, 48)),
     ];
     for (mime, bytes, size) in cases {
@@ -55,9 +56,37 @@ async fn private_data_is_not_stored() {
         let picture = taken.picture.unwrap();
         assert_eq!((picture.width, picture.height), size, "{mime}");
         assert_eq!(picture.placeholder.is_some(), mime != "image/avif");
+        assert_eq!(contains(&stored, b"colors"), mime == "image/tiff");
         // A file that was cleaned is not changed again.
         assert_eq!(store.upload("picture", &stored).await.unwrap().hash, taken.hash, "{mime}");
     }
+}
+
+#[tokio::test]
+async fn a_raw_picture_loses_its_position_and_nothing_else() {
+    let store = Store::new();
+    let mut raw = tiff(false);
+    let exif = raw.len() as u32;
+    raw[10 + 12..][..12].copy_from_slice(&[&[0x69, 0x87, 4, 0, 1, 0, 0, 0][..], &exif.to_le_bytes()].concat());
+    // EXIF data with a maker's note, and the position in a directory of its own.
+    let entry = |tag: u16, kind: u16, count: u32, value: u32| {
+        [&tag.to_le_bytes()[..], &kind.to_le_bytes(), &count.to_le_bytes(), &value.to_le_bytes()].concat()
+    };
+    raw.extend([&[1, 0][..], &entry(37500, 7, 8, exif + 20), &[0; 6], b"the note"].concat());
+    // The marker of Canon stands where this directory began.
+    let directory = raw[8..8 + 2 + 14 * 12 + 4].to_vec();
+    let at = raw.len() as u32;
+    raw.extend(directory);
+    raw[4..8].copy_from_slice(&at.to_le_bytes());
+    raw[8..16].copy_from_slice(b"CR\x02\0\0\0\0\0");
+    let taken = store.upload("a.cr2", &raw).await.unwrap();
+    let stored = store.read(&taken.hash).await.unwrap();
+    assert_eq!((taken.mime.as_str(), stored.len()), ("image/x-canon-cr2", raw.len()));
+    assert_eq!(stored[660..660 + SECRET.len()], [0; SECRET.len()]);
+    for (at, (stored, sent)) in stored.iter().zip(&raw).enumerate() {
+        assert!(stored == sent || (600..700).contains(&at), "byte {at}");
+    }
+    assert!(contains(&stored, b"the note"));
 }
 
 #[tokio::test]
@@ -128,35 +157,42 @@ async fn a_rotation_stays_and_decides_about_the_size() {
     }
 }
 
-/// A TIFF of 2 × 2 gray pixels, with a description and a position.
-fn tiff() -> Vec<u8> {
-    let mut bytes = b"II*\0\x08\0\0\0".to_vec();
-    let entries: [(u16, u16, u32, u32); 10] = [
-        (256, 3, 1, 2),
-        (257, 3, 1, 2),
-        (258, 3, 1, 8),
-        (259, 3, 1, 1),
-        (262, 3, 1, 1),
-        (270, 2, SECRET.len() as u32, 200),
-        (273, 4, 1, 300),
-        (278, 3, 1, 2),
-        (279, 4, 1, 4),
-        (34853, 4, 1, 304),
+/// A TIFF of 2 × 2 gray pixels, with a description, a comment of Windows, the place of a map, and a position in a directory of
+/// its own.
+fn tiff(is_big: bool) -> Vec<u8> {
+    let length = SECRET.len() as u64;
+    let private = [
+        (270, 2, length, 400),
+        (34853, 4, 1, 600),
+        (34737, 2, length, 480),
+        (40092, 1, length, 440),
+        (50721, 2, 6, 560),
+        (50735, 2, length, 520),
     ];
-    let mut push = |entries: &[(u16, u16, u32, u32)], until: usize| {
-        bytes.extend_from_slice(&(entries.len() as u16).to_le_bytes());
+    let pixels = [(256, 2), (257, 2), (258, 8), (259, 1), (262, 1), (273, 360), (278, 2), (279, 4)];
+    let entries: Vec<_> = pixels.iter().map(|(tag, value)| (*tag, 4, 1, *value)).chain(private).collect();
+    let mut bytes = if is_big { b"II\x2B\0\x08\0\0\0".to_vec() } else { b"II*\0".to_vec() };
+    let number = |value: u64, length: usize| value.to_le_bytes()[..length].to_vec();
+    let (count_bytes, offset_bytes) = if is_big { (8, 8) } else { (2, 4) };
+    bytes.extend(number(bytes.len() as u64 + offset_bytes as u64, offset_bytes));
+    let directory = |bytes: &mut Vec<u8>, entries: &[(u64, u64, u64, u64)]| {
+        bytes.extend(number(entries.len() as u64, count_bytes));
         for (tag, kind, count, value) in entries {
-            bytes.extend_from_slice(&tag.to_le_bytes());
-            bytes.extend_from_slice(&kind.to_le_bytes());
-            bytes.extend_from_slice(&count.to_le_bytes());
-            bytes.extend_from_slice(&value.to_le_bytes());
+            bytes.extend([number(*tag, 2), number(*kind, 2)].concat());
+            bytes.extend([number(*count, offset_bytes), number(*value, offset_bytes)].concat());
         }
-        bytes.resize(until, 0);
+        bytes.extend(number(0, offset_bytes));
     };
-    push(&entries, 304);
-    push(&[(29, 2, SECRET.len() as u32, 340)], 340);
-    bytes[200..200 + SECRET.len()].copy_from_slice(SECRET);
-    bytes[300..304].copy_from_slice(&[0, 80, 160, 240]);
-    bytes.extend_from_slice(SECRET);
+    directory(&mut bytes, &entries);
+    bytes.resize(700, 0);
+    bytes[360..364].copy_from_slice(&[0, 80, 160, 240]);
+    bytes[560..566].copy_from_slice(b"colors");
+    for at in [400, 440, 480, 520] {
+        bytes[at..at + SECRET.len()].copy_from_slice(SECRET);
+    }
+    let mut position = Vec::new();
+    directory(&mut position, &[(29, 2, length, 660)]);
+    bytes[600..600 + position.len()].copy_from_slice(&position);
+    bytes[660..660 + SECRET.len()].copy_from_slice(SECRET);
     bytes
 }
