@@ -10,6 +10,7 @@ use crate::error::{MediaError, io_error};
 use crate::files::{Files, blocking};
 use crate::hash::Hash;
 use crate::pixels;
+use crate::size;
 use crate::svg;
 use crate::upload::{Picture, Received, TemporaryFile};
 use crate::workers::{Class, Memory};
@@ -39,7 +40,10 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
             return blocking(move || clean_in_place(received, Container::Video)).await;
         }
         ("audio/mp4", _) => return blocking(move || clean_in_place(received, Container::Audio)).await,
-        _ => return Ok(unchanged(received, None)),
+        _ => {
+            let picture = size::of(mime, &received.head).map(picture_of_size);
+            return Ok(unchanged(received, picture));
+        }
     };
     files.workers().run(Class::Upload, move |memory| check(memory, received)).await
 }

@@ -21,6 +21,7 @@ mod pixels;
 mod render;
 mod rendition;
 mod renditions;
+mod size;
 mod svg;
 #[cfg(test)]
 mod tests;

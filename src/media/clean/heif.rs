@@ -79,28 +79,62 @@ impl Private {
     }
 }
 
-/// Returns the largest size in the properties of the items, and swaps it if the picture is rotated by 90 degrees. The
-/// largest is that of the whole picture if it is stored in tiles.
+/// Returns the size of the picture as it is shown.
 pub(crate) fn size(source: &[u8]) -> Option<(u32, u32)> {
     let meta = meta(source)?;
-    let properties = find(source, meta, b"iprp")?;
-    let properties = find(source, properties, b"ipco")?;
+    let properties = find(source, meta.clone(), b"iprp")?;
+    let all: Vec<Part> = parts(source, find(source, properties.clone(), b"ipco")?).take(MAX_ITEMS).collect();
+    let own = properties_of_primary(source, meta, properties).unwrap_or_default();
+    let own = own.into_iter().filter_map(|number| all.get(number.checked_sub(1)?));
+    // Without a primary item, the largest size is that of the whole picture, which may be stored in tiles.
+    size_of(source, own).or_else(|| size_of(source, all.iter().filter(|part| part.kind != *b"clap")))
+}
+
+/// Returns the size in some properties: the largest, cut off as they say, and turned if the picture is rotated by 90 degrees.
+fn size_of<'a>(source: &[u8], properties: impl Iterator<Item = &'a Part>) -> Option<(u32, u32)> {
     let mut size = None;
+    let mut cut = None;
     let mut is_turned = false;
-    for part in parts(source, properties) {
+    for part in properties {
+        let value = |at: usize| number(source, part.range.start + at, 4).map(|value| value as u32);
         match &part.kind {
             b"ispe" => {
-                let width = number(source, part.range.start + 4, 4)? as u32;
-                let height = number(source, part.range.start + 8, 4)? as u32;
+                let found = (value(4)?, value(8)?);
                 let area = |(width, height): (u32, u32)| u64::from(width) * u64::from(height);
-                size = size.filter(|&other| area(other) >= area((width, height))).or(Some((width, height)));
+                size = size.filter(|&other| area(other) >= area(found)).or(Some(found));
             }
+            // Encoders store whole blocks of pixels. Each side is a fraction.
+            b"clap" => cut = value(0)?.checked_div(value(4)?).zip(value(8)?.checked_div(value(12)?)),
             b"irot" => is_turned = number(source, part.range.start, 1)? % 2 == 1,
             _ => {}
         }
     }
-    size.map(|(width, height)| if is_turned { (height, width) } else { (width, height) })
-        .filter(|&(width, height)| width > 0 && height > 0)
+    let (width, height) = size?;
+    let (width, height) = cut.map_or((width, height), |(w, h): (u32, u32)| (w.min(width), h.min(height)));
+    let shown = if is_turned { (height, width) } else { (width, height) };
+    (width > 0 && height > 0).then_some(shown)
+}
+
+/// Returns the numbers of the properties that the primary item has, counted from 1.
+fn properties_of_primary(source: &[u8], meta: Range<usize>, properties: Range<usize>) -> Option<Vec<usize>> {
+    let primary = find(source, meta, b"pitm")?;
+    let wide = number(source, primary.start, 1)?;
+    let primary = number(source, primary.start + 4, if wide == 0 { 2 } else { 4 })?;
+    let table = find(source, properties, b"ipma")?;
+    let mut reader = Reader { source, at: table.start, end: table.end };
+    let (version, flags) = (reader.number(1)?, reader.number(3)?);
+    let number_bytes = 1 + (flags & 1);
+    let mask = if number_bytes == 1 { 0x7F } else { 0x7FFF };
+    for _ in 0..reader.number(4)?.min(MAX_ITEMS) {
+        let item = reader.number(if version == 0 { 2 } else { 4 })?;
+        let count = reader.number(1)?;
+        let numbers: Option<Vec<usize>> = (0..count).map(|_| Some(reader.number(number_bytes)? & mask)).collect();
+        if item == primary {
+            return numbers;
+        }
+        numbers?;
+    }
+    None
 }
 
 /// Returns where the items with metadata are stored.

@@ -160,3 +160,41 @@ fn the_list_of_types_has_groups_and_full_types() {
     }
     assert!(Accepted::new(["*/*"]).unwrap().accepts("application/octet-stream"));
 }
+
+/// A HEIC of 64 × 64 pixels, of which 40 × 30 are shown, turned; with another picture that is larger.
+fn heic(primary: u16) -> Vec<u8> {
+    let part =
+        |kind: &[u8; 4], contents: &[u8]| [&(contents.len() as u32 + 8).to_be_bytes()[..], kind, contents].concat();
+    let numbers = |numbers: &[u32]| numbers.iter().flat_map(|number| number.to_be_bytes()).collect::<Vec<u8>>();
+    let properties = [
+        part(b"ispe", &numbers(&[0, 64, 64])),
+        part(b"clap", &numbers(&[40, 1, 60, 2, 0, 1, 0, 1])),
+        part(b"irot", &[1]),
+        part(b"ispe", &numbers(&[0, 80, 90])),
+    ];
+    let table = [&numbers(&[0, 2])[..], &[0, 7, 1, 4], &[0, 9, 3, 0x81, 2, 3]].concat();
+    let properties = part(b"iprp", &[part(b"ipco", &properties.concat()), part(b"ipma", &table)].concat());
+    let primary = part(b"pitm", &[&[0; 4][..], &primary.to_be_bytes()].concat());
+    let meta = part(b"meta", &[&[0; 4][..], &primary, &properties].concat());
+    [part(b"ftyp", b"heic\0\0\0\0mif1heic"), meta].concat()
+}
+
+#[tokio::test]
+async fn pictures_that_are_not_decoded_have_a_size() {
+    let store = Store::new();
+    let bmp = |header: &[u8]| [b"BM".as_slice(), &[0; 12], header, &[0; 100]].concat();
+    for (bytes, size) in [
+        (bmp(&[40, 0, 0, 0, 30, 0, 0, 0, 20, 0, 0, 0]), Some((30, 20))),
+        (bmp(&[40, 0, 0, 0, 30, 0, 0, 0, 0xEC, 0xFF, 0xFF, 0xFF]), Some((30, 20))),
+        (bmp(&[12, 0, 0, 0, 30, 0, 20, 0]), Some((30, 20))),
+        (heic(9), Some((30, 40))),
+        (heic(7), Some((80, 90))),
+        (heic(1), Some((90, 80))),
+        (bmp(&[40, 0, 0, 0]), None),
+        ([&[0, 0, 1, 0, 2, 0, 16, 32][..], &[0; 14], &[0, 0], &[0; 100]].concat(), Some((256, 256))),
+        (b"\0\0\x01\0\xFF\xFF\x10\x10".to_vec(), None),
+    ] {
+        let picture = store.upload("picture", &bytes).await.unwrap().picture;
+        assert_eq!(picture.map(|picture| (picture.width, picture.height)), size, "{bytes:?}");
+    }
+}
