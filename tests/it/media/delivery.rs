@@ -77,12 +77,41 @@ fn parts_of_a_file_are_answered() {
         let headers = [("range", "bytes=0-9"), ("if-range", condition)];
         failures.check_eq(condition, request(&server, "GET", url, &headers).status, status);
     }
+    let head = request(&server, "HEAD", url, &[("range", "bytes=0-9")]);
+    failures.check_eq("HEAD", (head.status, head.header("content-length")), (200, &*length.to_string()));
     failures.check_eq(
         "disposition",
         fetch(&server, url).header("content-disposition"),
         "attachment; filename*=UTF-8''a.txt",
     );
     failures.assert_none();
+}
+
+#[test]
+fn parts_of_a_picture_in_another_size_are_answered() {
+    let server = start();
+    let url = format!("{}&w=160", text(&upload(&server, "a.jpg", &jpeg(1_000, 500)), "url"));
+    let whole = fetch(&server, &url).expect(200);
+    let (tag, length) = (whole.header("etag").to_owned(), whole.bytes.len());
+    let part = request(&server, "GET", &url, &[("range", "bytes=10-19"), ("if-range", &tag)]).expect(206);
+    assert_eq!(part.bytes, whole.bytes[10..20]);
+    for (name, value) in [
+        ("content-range", &*format!("bytes 10-19/{length}")),
+        ("content-length", "10"),
+        ("content-type", "image/jpeg"),
+        ("etag", &*tag),
+        ("cache-control", IMMUTABLE),
+    ] {
+        assert_eq!(part.header(name), value, "{name}");
+    }
+    let end = request(&server, "GET", &url, &[("range", "bytes=-5")]).expect(206);
+    assert_eq!(end.bytes, whole.bytes[length - 5..]);
+    request(&server, "GET", &url, &[("range", &format!("bytes={length}-"))]).expect(416);
+    assert_eq!(
+        request(&server, "GET", &url, &[("range", "bytes=0-9"), ("if-range", "\"x\"")]).expect(200).bytes,
+        whole.bytes
+    );
+    request(&server, "GET", &url, &[("range", "bytes=0-9"), ("if-none-match", &tag)]).expect(304);
 }
 
 #[test]

@@ -50,13 +50,23 @@ struct Delivery<'a> {
     varies: bool,
 }
 
-/// The part of a file that a client asked for.
+/// What is shown at an address: the file, or a picture that was made from it.
+struct Representation<'a> {
+    tag: HeaderValue,
+    bytes: u64,
+    mime: &'a str,
+    disposition: &'a str,
+}
+
+/// The part of it that is answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Whole,
     Range(Range<u64>),
     /// The range begins behind the end.
     Unsatisfiable,
+    /// The client has it already.
+    Known,
 }
 
 pub(crate) async fn deliver(
@@ -120,72 +130,46 @@ impl Delivery<'_> {
         };
         counters.renditions.fetch_add(1, Ordering::Relaxed);
         let tag = header_value(&format!("\"{}\"", made.tag))?;
-        let body = if self.is_head { Body::empty() } else { Body::from(made.bytes.clone()) };
-        let mut response = self.begin(&tag, body);
-        if response.status() == StatusCode::OK {
-            let headers = response.headers_mut();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static(made.mime));
-            headers.insert(CONTENT_DISPOSITION, HeaderValue::from_static("inline"));
-            headers.insert(CONTENT_LENGTH, HeaderValue::from(made.bytes.len()));
-        }
-        Ok(response)
+        let shown = Representation { tag, bytes: made.bytes.len() as u64, mime: made.mime, disposition: "inline" };
+        let part = self.part(&shown);
+        let body = match part.range(shown.bytes).filter(|_| !self.is_head) {
+            Some(range) => Body::from(made.bytes.slice(range.start as usize..range.end as usize)),
+            None => Body::empty(),
+        };
+        self.answer(&shown, &part, body)
     }
 
     /// Answers with the file, or a part of it.
     async fn original(self) -> Answer {
-        let bytes = self.media.file.bytes;
-        let tag = header_value(&format!("\"{}\"", self.media.file.hash))?;
-        if is_unmodified(self.request, &tag) {
-            return Ok(self.begin(&tag, Body::empty()));
-        }
-        let part = self.part(&tag);
-        if part == Part::Unsatisfiable {
-            let mut response = self.begin(&tag, Body::empty());
-            *response.status_mut() = StatusCode::RANGE_NOT_SATISFIABLE;
-            response.headers_mut().insert(CONTENT_RANGE, header_value(&format!("bytes */{bytes}"))?);
-            return Ok(response);
-        }
-        let range = match &part {
-            Part::Range(range) => range.clone(),
-            _ => 0..bytes,
+        let file = &self.media.file;
+        let tag = header_value(&format!("\"{}\"", file.hash))?;
+        let disposition = disposition(&file.mime, &file.name);
+        let shown = Representation { tag, bytes: file.bytes, mime: &file.mime, disposition: &disposition };
+        let part = self.part(&shown);
+        let body = match part.range(shown.bytes) {
+            Some(_) if self.is_head => Body::empty(),
+            Some(range) => self.body(range, shown.bytes).await?,
+            None => Body::empty(),
         };
-        let body = if self.is_head { Body::empty() } else { self.body(&part).await? };
-        self.app.media.counters.originals.fetch_add(1, Ordering::Relaxed);
-        let mut response = self.begin(&tag, body);
-        if let Part::Range(range) = &part {
-            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            let text = format!("bytes {}-{}/{bytes}", range.start, range.end.saturating_sub(1));
-            response.headers_mut().insert(CONTENT_RANGE, header_value(&text)?);
+        if part.range(shown.bytes).is_some() {
+            self.app.media.counters.originals.fetch_add(1, Ordering::Relaxed);
         }
-        let mime = self.media.file.mime.as_str();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
-        headers.insert(CONTENT_TYPE, header_value(mime)?);
-        headers.insert(CONTENT_DISPOSITION, header_value(&disposition(mime, &self.media.file.name))?);
-        if is_document(mime) {
-            headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
-        }
-        Ok(response)
+        self.answer(&shown, &part, body)
     }
 
-    async fn body(&self, part: &Part) -> Result<Body, Failure> {
-        let range = match part {
-            Part::Range(range) => Some(range.clone()),
-            _ => None,
+    /// Returns the response with a part of what is shown.
+    fn answer(&self, shown: &Representation<'_>, part: &Part, body: Body) -> Answer {
+        let Representation { tag, bytes, mime, disposition } = shown;
+        let (status, content_range) = match part {
+            Part::Whole => (StatusCode::OK, None),
+            Part::Known => (StatusCode::NOT_MODIFIED, None),
+            Part::Unsatisfiable => (StatusCode::RANGE_NOT_SATISFIABLE, Some(format!("bytes */{bytes}"))),
+            Part::Range(Range { start, end }) => {
+                (StatusCode::PARTIAL_CONTENT, Some(format!("bytes {start}-{}/{bytes}", end.saturating_sub(1))))
+            }
         };
-        let files = &self.app.media.open()?.files;
-        let stream = files.read(&self.hash, range).await.map_err(|error| error_of(&error))?;
-        let stream = stream.ok_or_else(|| Error::internal(format!("the file {} is missing", self.hash)))?;
-        Ok(Body::from_stream(stream.body))
-    }
-
-    /// Returns a response with the headers that all answers about the file have: 304 if the client has it already.
-    fn begin(&self, tag: &HeaderValue, body: Body) -> Response {
-        let is_known = is_unmodified(self.request, tag);
-        let mut response = Response::new(if is_known { Body::empty() } else { body });
-        if is_known {
-            *response.status_mut() = StatusCode::NOT_MODIFIED;
-        }
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(ETAG, tag.clone());
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache_control));
@@ -193,20 +177,56 @@ impl Delivery<'_> {
         if self.varies {
             headers.insert(VARY, HeaderValue::from_static("Accept"));
         }
-        response
+        if let Some(range) = part.range(*bytes) {
+            headers.insert(CONTENT_LENGTH, HeaderValue::from(range.end - range.start));
+            headers.insert(CONTENT_TYPE, header_value(mime)?);
+            headers.insert(CONTENT_DISPOSITION, header_value(disposition)?);
+            if is_document(mime) {
+                headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+            }
+        }
+        if let Some(range) = content_range {
+            headers.insert(CONTENT_RANGE, header_value(&range)?);
+        }
+        Ok(response)
     }
 
-    /// Returns the part that `Range` asks for. A range of another version, or several ranges, stand for the whole file.
-    fn part(&self, tag: &HeaderValue) -> Part {
-        let is_of_this = self.request.get(IF_RANGE).is_none_or(|known| known == tag);
-        let range = self.request.get(RANGE).and_then(|value| value.to_str().ok()).filter(|_| is_of_this);
-        range.map_or(Part::Whole, |range| part_of(range, self.media.file.bytes))
+    /// Reads a part of the file, which has that many bytes.
+    async fn body(&self, range: Range<u64>, bytes: u64) -> Result<Body, Failure> {
+        let range = Some(range).filter(|range| *range != (0..bytes));
+        let files = &self.app.media.open()?.files;
+        let stream = files.read(&self.hash, range).await.map_err(|error| error_of(&error))?;
+        let stream = stream.ok_or_else(|| Error::internal(format!("the file {} is missing", self.hash)))?;
+        Ok(Body::from_stream(stream.body))
+    }
+
+    /// Returns the part that is asked for. `Range` counts for `GET` only, and a range of another version, or several ranges, stand
+    /// for the whole.
+    fn part(&self, shown: &Representation<'_>) -> Part {
+        if is_unmodified(self.request, &shown.tag) {
+            return Part::Known;
+        }
+        let is_of_this = self.request.get(IF_RANGE).is_none_or(|known| *known == shown.tag);
+        let range = self.request.get(RANGE).and_then(|value| value.to_str().ok());
+        range.filter(|_| is_of_this && !self.is_head).map_or(Part::Whole, |range| part_of(range, shown.bytes))
     }
 }
 
-/// Returns the part of a file of that many bytes that the value of `Range` asks for.
+impl Part {
+    /// Returns the bytes of it that are answered, of that many.
+    fn range(&self, bytes: u64) -> Option<Range<u64>> {
+        match self {
+            Part::Whole => Some(0..bytes),
+            Part::Range(range) => Some(range.clone()),
+            Part::Unsatisfiable | Part::Known => None,
+        }
+    }
+}
+
+/// Returns the part of that many bytes that the value of `Range` asks for.
 fn part_of(range: &str, bytes: u64) -> Part {
-    let Some((first, last)) = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-')) else {
+    let range = range.split_once('=').filter(|(unit, _)| unit.eq_ignore_ascii_case("bytes"));
+    let Some((first, last)) = range.and_then(|(_, range)| range.trim().split_once('-')) else {
         return Part::Whole;
     };
     let number =
@@ -269,6 +289,7 @@ mod tests {
             ("bytes=0-1,3-4", Part::Whole),
             ("bytes=-", Part::Whole),
             ("bytes=a-b", Part::Whole),
+            ("Bytes=0-1", Part::Range(0..2)),
             ("lines=0-1", Part::Whole),
             ("bytes=99999999999999999999-", Part::Whole),
         ] {
