@@ -220,6 +220,10 @@ fn a_still_gif_or_webp_is_resized_like_other_pictures_and_an_animated_one_stays_
         let smaller = request(&server, "GET", &format!("{url}&{query}"), &accept).expect(200);
         assert!(smaller.header("content-type") == "image/webp" && is_animated(&smaller.bytes), "{query}");
     }
+    for accept in ["*/*", "image/avif,*/*"] {
+        let answer = request(&server, "GET", &format!("{url}&w=160&format=auto"), &[("accept", accept)]).expect(200);
+        assert_eq!((answer.header("content-type"), answer.header("vary")), ("image/gif", "Accept"), "{accept}");
+    }
 }
 
 #[test]

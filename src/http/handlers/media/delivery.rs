@@ -116,6 +116,9 @@ impl Delivery<'_> {
         };
         let renditions = &self.app.media.open()?.renditions;
         let is_animated = renditions.is_animated(&self.hash, mime).await.map_err(|error| error_of(&error))?;
+        if parameters.keep_the_file(is_animated, self.request) {
+            return self.original().await;
+        }
         let (hash, mime, bytes) = (self.hash, mime.to_owned(), self.media.file.bytes);
         let source = Source { hash, mime, bytes, width, height, is_animated };
         let wanted = parameters.wanted(&self.media, is_animated, self.request);

@@ -79,6 +79,12 @@ impl Parameters {
         self.format == Some(WantedFormat::Auto)
     }
 
+    /// Returns whether the file stays as it is: an animated picture whose client takes any format and does not name the only one that
+    /// keeps it animated.
+    pub(super) fn keep_the_file(&self, is_animated: bool, headers: &HeaderMap) -> bool {
+        is_animated && self.depend_on_accept() && !accepts(headers, "image/webp")
+    }
+
     /// Returns the wanted picture.
     pub(super) fn wanted(&self, media: &DeliveredMedia, is_animated: bool, headers: &HeaderMap) -> Wanted {
         let mime = media.file.mime.as_str();
@@ -168,24 +174,28 @@ fn format_of(mime: &str) -> Format {
 
 /// Returns the smallest format that the client names.
 fn automatic(mime: &str, is_animated: bool, headers: &HeaderMap) -> Format {
-    let accepts = |name: &str| {
-        let sent = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-        sent.flat_map(|value| value.split(',')).any(|range| {
-            let (range, parameters) = range.split_once(';').unwrap_or((range, ""));
-            let weight = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
-            let is_refused = weight.is_some_and(|weight| weight.trim().parse() == Ok(0.0_f32));
-            range.trim().eq_ignore_ascii_case(name) && !is_refused
-        })
-    };
+    let accepts = |name: &str| accepts(headers, name);
     match () {
         // Only WebP keeps a picture animated.
-        () if is_animated && accepts("image/webp") => Format::Webp,
+        () if is_animated => Format::Webp,
         () if accepts("image/avif") => Format::Avif,
         () if accepts("image/webp") => Format::Webp,
         // PNG keeps what is transparent.
         () if matches!(mime, "image/png" | "image/gif" | "image/webp") => Format::Png,
         () => Format::Jpeg,
     }
+}
+
+/// Returns whether the client names a type, and does not refuse it.
+fn accepts(headers: &HeaderMap, name: &str) -> bool {
+    let sent = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    sent.flat_map(|value| value.split(',')).any(|range| {
+        let (range, parameters) = range.split_once(';').unwrap_or((range, ""));
+        let mut pairs = parameters.split(';').filter_map(|parameter| parameter.split_once('='));
+        let weight = pairs.find(|(name, _)| name.trim().eq_ignore_ascii_case("q"));
+        let is_refused = weight.is_some_and(|(_, weight)| weight.trim().parse() == Ok(0.0_f32));
+        range.trim().eq_ignore_ascii_case(name) && !is_refused
+    })
 }
 
 #[cfg(test)]
@@ -267,6 +277,7 @@ mod tests {
             ("image/webp", false, chrome, Format::Avif),
             ("image/jpeg", false, "image/webp,*/*", Format::Webp),
             ("image/jpeg", false, "image/avif;q=0,image/webp", Format::Webp),
+            ("image/jpeg", false, "image/avif; Q=0.0, image/webp", Format::Webp),
             ("image/jpeg", false, "*/*", Format::Jpeg),
             ("image/png", false, "*/*", Format::Png),
         ] {
