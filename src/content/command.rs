@@ -342,8 +342,8 @@ pub(crate) struct CopyDraft {
 pub(crate) enum SystemValues {
     /// A client sent them: only the focal point may change.
     Sent,
-    /// They are left out: the resource keeps its own.
-    Ignored,
+    /// The resource keeps its file, and gets the focal point if that belongs to this file.
+    KeepFile,
     /// They become those of the resource.
     Set,
     /// Like [`SystemValues::Set`], and the copy has no other values. So required fields are not checked.

@@ -92,7 +92,7 @@ impl ResourceWriter {
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
             let copy = body::copy_of(preparation, attributes, Extent::Partial, value::Relations::Ids);
             // A working copy has no file of its own.
-            let system = if blueprint.working_copy { SystemValues::Ignored } else { SystemValues::Set };
+            let system = if blueprint.working_copy { SystemValues::KeepFile } else { SystemValues::Set };
             let copy = CopyDraft { system, ..copy };
             Ok(Item::Update(Box::new(Update {
                 id,

@@ -126,6 +126,59 @@ fn all_variants_have_the_same_file_and_the_address_changes_with_the_focal_point(
     assert_eq!(back["attributes"]["url"], english["attributes"]["url"]);
 }
 
+#[test]
+fn a_working_copy_has_a_focal_point_of_its_own_until_it_becomes_live() {
+    let server = Server::start();
+    let mut media = definition();
+    media["working_copy"] = json!(true);
+    media["history"] = json!({ "keep": 10, "days": 365 });
+    server.post("/v2/blueprints", &media).expect(201);
+    let resource = upload(&server, "a.jpg", &jpeg(40, 20));
+    let url = text(&resource, "url");
+    let path = format!("/v2/resources/media/{}", resource["id"].as_str().unwrap());
+    let working = format!("{path}?copy=working");
+    let focal = |path: &str| server.get(path).expect(200).data()["attributes"]["focal_x"].clone();
+    let crop = || super::fetch(&server, &format!("{url}&w=160&h=160&fit=cover")).expect(200);
+    let before = crop();
+
+    server.patch(&working, &json!({ "attributes": { "focal_x": 0.25, "alt": "x" } })).expect(200);
+    assert_eq!((focal(&working), focal(&path)), (json!(0.25), Value::Null));
+    assert_eq!(server.ids("media?filter[focal_x]=0.25&copy=working").len(), 1);
+    assert_eq!(server.ids("media?filter[focal_x]=0.25").len(), 0);
+    let during = crop();
+    assert_eq!((&during.bytes, during.header("cache-control")), (&before.bytes, before.header("cache-control")));
+    assert_eq!(text(&server.find(&format!("media/{}?copy=working", resource["id"].as_str().unwrap())), "url"), url);
+    let whole = json!({ "attributes": { "alt": "only this" }, "published_at": resource["published_at"] });
+    server.put(&working, &whole).expect(200);
+    assert_eq!(focal(&working), json!(0.25), "a PUT without it keeps it");
+    for (slug, value) in [("focal_x", json!(2)), ("hash", json!("0".repeat(64))), ("width", json!(1))] {
+        let refused = server.patch(&working, &json!({ "attributes": { slug: value } })).expect(422);
+        assert_eq!(refused.error_keys(), [slug]);
+    }
+    server.post(&format!("{path}/publish"), &json!({})).expect(200);
+    let live = server.get(&path).expect(200).data();
+    assert_eq!((&live["attributes"]["focal_x"], text(&live, "alt")), (&json!(0.25), "only this"));
+    assert!(text(&live, "url").ends_with("-0.25-0.5"));
+    assert_same(&server, &path);
+
+    // The live copy changes it, too.
+    server.patch(&format!("{path}?variant=de&copy=working"), &json!({ "attributes": { "focal_x": 0.5 } })).expect(200);
+    server.patch(&path, &json!({ "attributes": { "focal_x": 0.75 } })).expect(200);
+    let conflict = server.post(&format!("{path}/publish"), &json!({})).expect(409);
+    assert_eq!(conflict.json()["errors"]["fields"]["focal_x"].as_array().unwrap().len(), 1);
+    server.delete(&format!("{path}?variant=de&copy=working")).expect(204);
+
+    // A restored revision has the focal point of its file only.
+    server.post(&format!("{path}/history/1/restore"), &json!({})).expect(200);
+    assert_eq!(focal(&working), Value::Null);
+    server.delete(&working).expect(204);
+    let bytes = png(50, 40);
+    let content = format!("/v2/media/media/{}/content", resource["id"].as_str().unwrap());
+    send_form(&server, "PUT", &content, &[("file", Some("b.png"), &bytes)]).expect(200);
+    server.post(&format!("{path}/history/1/restore"), &json!({})).expect(200);
+    assert_eq!(focal(&working), json!(0.75));
+}
+
 /// Checks that both variants have the same system fields.
 #[track_caller]
 fn assert_same(server: &Server, path: &str) {
@@ -158,6 +211,36 @@ fn system_fields_can_be_filtered_sorted_counted_and_searched() {
     failures.check_eq("facets", list["meta"]["facets"]["mime"]["distinct"].clone(), json!(2));
     failures.check_eq("stats", list["meta"]["stats"]["bytes"]["count"].clone(), json!(2));
     failures.assert_none();
+}
+
+#[test]
+fn many_files_move_to_another_folder_at_once() {
+    let server = Server::start();
+    let mut media = definition();
+    media["fields"].as_array_mut().unwrap().push(json!({ "name": "Folder", "type": "text" }));
+    server.post("/v2/blueprints", &media).expect(201);
+    let files: Vec<Value> =
+        (0..3).map(|number| upload(&server, &format!("{number}.png"), &png(10 + number, 10))).collect();
+    let move_to = |folder: Value| {
+        let update = |file: &Value| json!({ "id": file["id"], "attributes": { "folder": folder } });
+        let updates: Vec<Value> = files[..2].iter().map(update).collect();
+        server.patch("/v2/resources/media/bulk", &json!({ "updates": updates })).expect(200);
+    };
+    let count = |filter: &str| server.ids(&format!("media?filter[folder]{filter}")).len();
+    move_to(json!("Holidays"));
+    assert_eq!((count("=Holidays"), count("[null]=true")), (2, 1));
+    let path = |file: &Value| format!("/v2/resources/media/{}", file["id"].as_str().unwrap());
+    for file in &files {
+        let moved = server.get(&path(file)).expect(200).data();
+        for slug in SYSTEM {
+            assert_eq!(moved["attributes"][slug], file["attributes"][slug], "{slug}");
+        }
+        super::fetch(&server, text(file, "url")).expect(200);
+    }
+    let facets = server.get("/v2/resources/media?facets=folder").expect(200).json();
+    assert_eq!(facets["meta"]["facets"]["folder"]["values"], json!([{ "value": "Holidays", "count": 2 }]));
+    move_to(Value::Null);
+    assert_eq!(count("[null]=true"), 3);
 }
 
 #[test]

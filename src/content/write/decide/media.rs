@@ -157,19 +157,22 @@ impl Decider<'_, '_> {
 
 /// Moves the values of system fields out of a draft, into `after` as far as they may be set. `before` are the present ones.
 fn take_system_values(blueprint: &Blueprint, draft: &mut CopyDraft, before: &Values, after: &mut Values) {
+    let takes_focal_point = names_no_other_file(blueprint, draft, &before[SystemField::Hash as usize]);
     let sent = draft.values.extract_if(.., |written| blueprint.fields[written.position].is_system);
     for WrittenValue { position, value } in sent.collect::<Vec<_>>() {
         let columns = projection::project(blueprint, [(position, &value)]);
         draft.columns.retain(|(column, _)| columns.iter().all(|(own, _)| own != column));
         let Some(field) = blueprint.fields[position].system() else { continue };
         match draft.system {
-            SystemValues::Ignored => {}
+            SystemValues::KeepFile if !(field.is_writable() && takes_focal_point) => {}
             SystemValues::Sent if !field.is_writable() => {
                 if !is_same(field, &value, &before[field as usize]) {
                     draft.errors.push((field.slug().to_owned(), vec![UNCHANGEABLE_SYSTEM_FIELD.to_owned()]));
                 }
             }
-            SystemValues::Sent | SystemValues::Set | SystemValues::SetAlone => after[field as usize] = value,
+            SystemValues::Sent | SystemValues::KeepFile | SystemValues::Set | SystemValues::SetAlone => {
+                after[field as usize] = value;
+            }
         }
     }
 }
@@ -192,21 +195,22 @@ fn is_same(field: SystemField, sent: &Value, present: &Value) -> bool {
     host.is_some_and(|host| !host.is_empty() && !host.contains(['?', '#']))
 }
 
+/// Returns false if a draft names another file than `hash`: its focal point belongs to that one. Only a restored revision may.
+pub(super) fn names_no_other_file(blueprint: &Blueprint, draft: &CopyDraft, hash: &Value) -> bool {
+    let position = blueprint.position_of(SystemField::Hash);
+    let named = draft.values.iter().find(|written| Some(written.position) == position);
+    named.is_none_or(|written| written.value == *hash)
+}
+
 /// Returns the errors of system fields that a write of a working copy would change.
 pub(super) fn system_errors_of_working(blueprint: &Blueprint, draft: &CopyDraft, live: &[Value]) -> FieldErrors {
-    let mut errors = FieldErrors::new();
     if draft.system != SystemValues::Sent {
-        return errors;
+        return FieldErrors::new();
     }
-    for WrittenValue { position, value } in &draft.values {
-        let Some(field) = blueprint.fields[*position].system() else { continue };
-        if !is_same(field, value, &live[*position]) {
-            let text = match field.is_writable() {
-                true => "cannot be changed in a working copy; write it without `copy=working`",
-                false => UNCHANGEABLE_SYSTEM_FIELD,
-            };
-            errors.push((field.slug().to_owned(), vec![text.to_owned()]));
-        }
-    }
-    errors
+    let system =
+        draft.values.iter().filter_map(|written| Some((blueprint.fields[written.position].system()?, written)));
+    let changed = system.filter(|(field, WrittenValue { position, value })| {
+        !field.is_writable() && !is_same(*field, value, &live[*position])
+    });
+    changed.map(|(field, _)| (field.slug().to_owned(), vec![UNCHANGEABLE_SYSTEM_FIELD.to_owned()])).collect()
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use bindery_index::working_variant;
-use bindery_model::blueprint::BlueprintKind;
+use bindery_model::blueprint::{BlueprintKind, SystemField};
 use bindery_model::error::{Code, Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use super::decider::{Decider, Edit, RequiredFieldRule};
 use super::history::NotedWorkingWrite;
-use super::media::system_errors_of_working;
+use super::media::{names_no_other_file, system_errors_of_working};
 use crate::command::{
     CopyDraft, Effect, Extent, PublicationMoment, SystemValues, Update, WorkingPublication, WrittenResource,
     WrittenValue,
@@ -69,11 +69,18 @@ impl Decider<'_, '_> {
         }
         let mut working = existing.clone().unwrap_or_else(|| WorkingCopy::begin(self.overlay.now));
         working.retain_known(self.blueprint);
-        let fields = self.blueprint.fields.iter().enumerate();
-        for (position, field) in fields.filter(|(_, field)| !field.is_system) {
+        let takes_focal_point = {
+            let hash = self.blueprint.position_of(SystemField::Hash).map_or(&Value::Null, |position| &live[position]);
+            names_no_other_file(self.blueprint, draft, hash)
+        };
+        for (position, field) in self.blueprint.fields.iter().enumerate() {
+            if field.is_system && !(takes_focal_point && SystemField::is_focal(&field.slug)) {
+                continue;
+            }
             let value = match draft.values.iter().find(|written| written.position == position) {
                 Some(written) => written.value.clone(),
-                None if draft.extent == Extent::Whole => Value::Null,
+                // A `PUT` without the focal point keeps it.
+                None if draft.extent == Extent::Whole && !field.is_system => Value::Null,
                 None => continue,
             };
             working.set(field, value, &live[position]);
@@ -334,7 +341,7 @@ impl Decider<'_, '_> {
         }
         let columns = projection::project(self.blueprint, values.iter().map(|value| (value.position, &value.value)));
         let sanitized = value::FieldRemovals::default();
-        let system = SystemValues::Ignored;
+        let system = SystemValues::Sent;
         CopyDraft { variant, extent: Extent::Partial, values, columns, errors, sanitized, system }
     }
 
