@@ -124,8 +124,11 @@ impl<'a> Form<'a> {
                 }
                 other => {
                     let known = if takes_attributes { "`file`, `attributes`, `published_at`" } else { "`file`" };
+                    let text = match other {
+                        "" => format!("must be the name of a part, but one part has no name; known parts are {known}"),
+                        _ => format!("is not a known part of the form; known parts are {known}"),
+                    };
                     let field = if other.is_empty() { "file" } else { other };
-                    let text = format!("is not a known part of the form; known parts are {known}");
                     return Err(Error::of_field(field, text).into());
                 }
             }
