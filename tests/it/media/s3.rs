@@ -2,7 +2,8 @@
 //!
 //! `BINDERY_TEST_S3` names an empty bucket, such as `s3://bucket/prefix`; its server and its credentials are in `AWS_ENDPOINT`,
 //! `AWS_ACCESS_KEY_ID` and so on, as for a server in use. Otherwise `BINDERY_TEST_MOTO` names the program `moto_server`, which the
-//! test starts. Without both it says that it is skipped.
+//! test starts. Without both it says that it is skipped. It also passes with the npm package `s3rver`, started with
+//! `s3rver -d FOLDER -p 9000 --configure-bucket bucket`, whose access key and secret are both `S3RVER`.
 
 use std::io::Write as _;
 use std::net::TcpListener;
