@@ -1,6 +1,6 @@
 // Ranked search as the page about it asks for it: the list of a question, with what its answer says about itself. It must not
 // know why a resource is found.
-import { get } from './api';
+import { get, post, put } from './api';
 import { titleField } from './blueprints.svelte';
 import { highlighted } from './list';
 import type { Blueprint, ListAnswer } from './types';
@@ -96,3 +96,6 @@ export const rowOf = (question: string): string[] => wordsOf(question.replace(/-
 
 /** Where a row of words stands in another one; -1 if it does not. */
 export const placeOf = (row: string[], wanted: string[]): number => row.findIndex((_, at) => wanted.length > 0 && wanted.every((word, index) => row[at + index] === word));
+
+/** Stores a synonym or a rule: a new one, or one that has an id. */
+export const storeEntry = (kind: 'synonyms' | 'rules', id: string | undefined, body: object): Promise<unknown> => (id ? put(`/v2/search/${kind}/${id}`, body) : post(`/v2/search/${kind}`, body));

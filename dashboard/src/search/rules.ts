@@ -11,7 +11,3 @@ export function draftOf(entry: Partial<RuleDraft>): RuleDraft {
   const keys = Object.keys(EMPTY) as (keyof typeof EMPTY)[];
   return { ...EMPTY, ...(Object.fromEntries(keys.filter((key) => entry[key] !== undefined).map((key) => [key, entry[key]])) as Partial<RuleDraft>), ...(entry.id ? { id: entry.id } : {}) };
 }
-
-/** The messages about a key of the body, or about an entry of its list. */
-export const faultsAt = (errors: Record<string, string[]>, key: string): string[] =>
-  Object.entries(errors).filter(([name]) => name === key || name.startsWith(`${key}.`)).flatMap(([, texts]) => texts);
