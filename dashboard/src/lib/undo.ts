@@ -1,14 +1,15 @@
 // Says what was done, with a button that takes it back. It must not know any component.
-import { publishAgain, runBulk, takeBackPlans, type PlanReport } from './bulk';
+import { publishAgain, runBulk, setValues, takeBackPlans, type PlanReport } from './bulk';
 import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
 import { href, route } from './router.svelte';
 import { showError, toasts, type About } from './toasts.svelte';
 import { keyOf, restoreAll, whyItStays, type Waiting } from './trash';
-import type { Blueprint } from './types';
+import type { Blueprint, Json } from './types';
 
 /** More are found in the trash: bringing them back one by one would take minutes. */
 const MOST_RESTORED = 1000;
+const MOST_SILENT = 200;
 
 /** What a message about these entries is about. */
 export const aboutEntries = (blueprint: string, ids: string[], name?: string): About => ({ entries: ids.map((id) => keyOf({ blueprint, id })), ...(name ? { name } : {}) });
@@ -34,6 +35,9 @@ async function bringBack(items: Waiting[], about: About): Promise<void> {
   toasts.show(t('trash.restored', { count: done }), 'good', only && done === 1 ? { label: t('open'), run: () => route.go(href('content', only.blueprint, only.id)) } : undefined, about);
 }
 
+/** Says that many are being taken back, because it takes as long as what was done. */
+const takingBack = <T>(count: number, work: Promise<T>): Promise<T> => (count > MOST_SILENT ? toasts.during(t('undo.running', { count }), work) : work);
+
 /** Resources were made drafts. They get the dates back that they had. */
 export function sayUnpublished(blueprint: string, dates: Map<string, string>, said: string): void {
   if (dates.size === 0) return toasts.show(said);
@@ -49,7 +53,7 @@ export function sayPlanned(blueprint: string, report: PlanReport, when: string):
 
 async function unplan(blueprint: string, report: PlanReport, about: About): Promise<void> {
   try {
-    const failed = await takeBackPlans(blueprint, report);
+    const failed = await takingBack(report.done, takeBackPlans(blueprint, report));
     refresh();
     if (failed > 0) toasts.show(t('undo.plan.partly', { done: report.done - failed, failed }), 'bad');
     else toasts.show(t('undo.plan', { count: report.done }), 'good', undefined, about);
@@ -59,9 +63,9 @@ async function unplan(blueprint: string, report: PlanReport, about: About): Prom
 }
 
 /** Resources were published. Those that were drafts become drafts again, and the others get the dates back that they had. */
-export function sayPublished(blueprint: string, ids: string[], before: Map<string, string>): void {
+export function sayPublished(blueprint: string, ids: string[], before: Map<string, string>, said: string): void {
   const about = aboutEntries(blueprint, ids);
-  toasts.show(t('bulk.done.publish', { count: ids.length }), 'good', { label: t('undo'), run: () => void unpublish(blueprint, ids, before, about) }, about);
+  toasts.show(said, 'good', { label: t('undo'), run: () => void unpublish(blueprint, ids, before, about) }, about);
 }
 
 async function unpublish(blueprint: string, ids: string[], before: Map<string, string>, about: About): Promise<void> {
@@ -69,7 +73,8 @@ async function unpublish(blueprint: string, ids: string[], before: Map<string, s
     const changed = new Set(ids);
     const dates = new Map([...before].filter(([id]) => changed.has(id)));
     const drafts = ids.filter((id) => !dates.has(id));
-    const failed = (await publishAgain(blueprint, dates)) + (await runBulk(blueprint, 'unpublish', drafts, () => {})).failed.length;
+    const all = publishAgain(blueprint, dates).then(async (failed) => failed + (await runBulk(blueprint, 'unpublish', drafts, () => {})).failed.length);
+    const failed = await takingBack(ids.length, all);
     refresh();
     if (failed > 0) toasts.show(t('undo.unpublish.partly', { done: ids.length - failed, failed }), 'bad');
     else toasts.show(t('undo.unpublish', { count: ids.length }), 'good', undefined, about);
@@ -80,10 +85,28 @@ async function unpublish(blueprint: string, ids: string[], before: Map<string, s
 
 async function republish(blueprint: string, dates: Map<string, string>, about: About): Promise<void> {
   try {
-    const failed = await publishAgain(blueprint, dates);
+    const failed = await takingBack(dates.size, publishAgain(blueprint, dates));
     refresh();
     if (failed > 0) toasts.show(t('undo.publish.partly', { done: dates.size - failed, failed }), 'bad');
     else toasts.show(t('bulk.done.publish', { count: dates.size }), 'good', undefined, about);
+  } catch (error) {
+    showError(error);
+  }
+}
+
+/** Files were moved to a folder, or out of all. Each goes back to the folder that it was in. */
+export function sayMoved(blueprint: string, field: string, before: Map<string, Json>, working: boolean, folder: string | null): void {
+  const about = aboutEntries(blueprint, [...before.keys()]);
+  const said = folder === null ? t('media.moved.out', { count: before.size }) : t('media.moved', { count: before.size, folder });
+  toasts.show(said, 'good', { label: t('undo'), run: () => void moveBack(blueprint, field, before, working, about) }, about);
+}
+
+async function moveBack(blueprint: string, field: string, before: Map<string, Json>, working: boolean, about: About): Promise<void> {
+  try {
+    const { failed: { length: failed } } = await takingBack(before.size, setValues(blueprint, field, before, working));
+    refresh();
+    if (failed > 0) toasts.show(t('undo.unpublish.partly', { done: before.size - failed, failed }), 'bad');
+    else toasts.show(t('media.moved.back', { count: before.size }), 'good', undefined, about);
   } catch (error) {
     showError(error);
   }

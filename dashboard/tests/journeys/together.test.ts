@@ -187,6 +187,42 @@ test('bulk operations reach over pages', async () => {
   await context.close();
 });
 
+test('a bulk operation is stopped: what was done stays and comes back with Undo, and the rest stays selected', async () => {
+  await makeBlueprint('halted-notes', {}, [['Text', 'text']]);
+  for (let batch = 0; batch < 3; batch += 1) await api('POST', '/v2/resources/halted-notes/bulk', { resources: Array.from({ length: 100 }, (_, index) => ({ attributes: { text: `Note ${batch * 100 + index}` } })) });
+  const { page, context } = await signedIn('Ada', 'editor');
+  let requests = 0;
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/bulk-publish', async (route) => {
+    requests += 1;
+    if (requests === 2) await held;
+    await route.continue();
+  });
+  await open(page, '/content/halted-notes');
+  await page.getByLabel('Select Note 299').check();
+  // The last row can be seen above the bar.
+  const room = await page.locator('tbody tr').last().evaluate((row) => {
+    row.closest('.wrap')!.scrollTop = 1e6;
+    return document.querySelector('.bulk')!.getBoundingClientRect().top - row.getBoundingClientRect().bottom;
+  });
+  assert.ok(room >= 0, String(room));
+  await page.getByRole('button', { name: 'Select all 300' }).click();
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Publish' }).click();
+  await page.waitForFunction(() => document.querySelector<HTMLProgressElement>('dialog progress')?.value === 100);
+  await page.locator('dialog').getByRole('button', { name: 'Stop' }).click();
+  release();
+  await toast(page, '200 entries published');
+  await page.getByText('100 selected').waitFor();
+  const published = async (): Promise<number> => (await api<{ meta: { total: number } }>('GET', '/v2/resources/halted-notes?filter[published_at][null]=false')).body.meta.total;
+  assert.equal(await published(), 200);
+  await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+  await toast(page, '200 entries are as they were before.');
+  assert.equal(await published(), 0);
+  await context.close();
+});
+
 test('a condition filters as it is shown, and a selection says what of it is not shown', async () => {
   await makeBlueprint('seen-notes', { record_title: 'text' }, [['Text', 'text'], ['Count', 'number']]);
   for (let n = 1; n <= 6; n += 1) await create('seen-notes', { text: `Note ${n}`, count: n }, n <= 4 ? '2024-01-01T00:00:00Z' : undefined);
@@ -238,7 +274,7 @@ test('several entries are published at a date, and the words say what happens', 
     await page.getByLabel('Date and time').fill('2099-05-06T07:08');
     await page.locator('dialog').getByText(scheduled ? 'They appear on your site from' : 'This blueprint does not wait for dates').waitFor();
     await page.locator('dialog').getByRole('button', { name: scheduled ? 'Schedule' : 'Publish', exact: true }).click();
-    await toast(page, '2 entries published');
+    await toast(page, scheduled ? '2 entries are published on 6 May 2099' : '2 entries published');
     for (const id of ids) assert.equal((await read(slug, id)).published_at?.slice(0, 7), '2099-05');
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
     await toast(page, '2 entries are as they were before.');
