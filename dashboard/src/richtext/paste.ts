@@ -1,5 +1,5 @@
 // Cleans pasted HTML of Word, Google Docs and web pages from the look that they write into it, and links pasted addresses.
-import { Fragment, Slice, type Mark, type Node } from 'prosemirror-model';
+import { Fragment, Slice, type Mark, type Node, type ResolvedPos } from 'prosemirror-model';
 import { Plugin, TextSelection } from 'prosemirror-state';
 import { parseHtml } from '../lib/inert';
 import { addressOf, findLinks } from './links';
@@ -155,6 +155,9 @@ function nestedLists(root: Element): void {
 
 const KEPT = new Set(['href', 'src', 'alt', 'title', 'colspan', 'rowspan', 'scope', 'start', 'reversed', 'datetime', 'open', 'controls', 'poster', 'allowfullscreen', 'width', 'height']);
 
+/** False for addresses that sanitising removes, and for the marks that Word makes for its notes, comments and tables of contents. */
+const leads = (href: string | null): boolean => href !== null && safeAddress(href) && !/^#_(ftn|edn|msocom|Toc|Ref)/.test(href);
+
 /** Attributes that say something about the content; not the look, and no address that only the other program can open. */
 function attributes(root: Element): void {
   for (const element of [...root.querySelectorAll('*')]) {
@@ -162,10 +165,10 @@ function attributes(root: Element): void {
       const language = name === 'class' && element.tagName === 'CODE' && /^(language|lang)-[\w+#-]+$/.test(value);
       const direction = name === 'dir' && value === 'rtl';
       const sized = !/^(width|height)$/.test(name) || /^(IMG|IFRAME|VIDEO)$/.test(element.tagName);
-      if (!(KEPT.has(name) && sized) && !language && !direction) element.removeAttribute(name);
+      if (!(KEPT.has(name) && sized && (name !== 'title' || value)) && !language && !direction) element.removeAttribute(name);
     }
     if (element.tagName === 'IMG' && !/^(https?:|\/|[^:]*$)/i.test(element.getAttribute('src') ?? ':')) element.remove();
-    if (element.tagName === 'A' && !(element.hasAttribute('href') && safeAddress(element.getAttribute('href')!))) unwrap(element);
+    if (element.tagName === 'A' && !leads(element.getAttribute('href'))) unwrap(element);
   }
 }
 
@@ -195,10 +198,20 @@ function line(text: string, marks: readonly Mark[]): Node {
   return schema.nodes.paragraph!.create(null, parts);
 }
 
+const inItem = ($at: ResolvedPos): boolean => $at.depth > 1 && $at.node(-1).type === schema.nodes.list_item;
+
+/** The lines of plain text as paragraphs; in a list, as its items. What is copied as whole lines ends with a line break, which is no line. */
+function plainText(text: string, $context: ResolvedPos): Slice {
+  const lines = text.replace(/[\r\n]+$/, '').split(/(?:\r\n?|\n)+/).map((one) => line(one, $context.marks()));
+  if (lines.length < 2 || !inItem($context)) return new Slice(Fragment.from(lines), 1, 1);
+  const items = lines.map((one) => schema.nodes.list_item!.create(null, schema.nodes.tight!.create(null, one.content)));
+  return new Slice(Fragment.from($context.node(-2).type.create(null, items)), 3, 3);
+}
+
 export const pasting = new Plugin({
   props: {
     transformPastedHTML: cleanHtml,
-    clipboardTextParser: (text, $context) => new Slice(Fragment.from(text.split(/(?:\r\n?|\n)+/).map((one) => line(one, $context.marks()))), 1, 1),
+    clipboardTextParser: plainText,
     /** An address that is pasted on a selection links it. */
     handlePaste(view, event) {
       const { state } = view;
