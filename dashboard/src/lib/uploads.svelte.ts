@@ -78,6 +78,10 @@ class Uploads {
     return added;
   }
 
+  of(blueprint: string): Upload[] {
+    return this.list.filter((one) => one.blueprint === blueprint);
+  }
+
   retry(upload: Upload): void {
     upload.state = 'waiting';
     this.pump();

@@ -10,7 +10,7 @@ interface Options {
   disabled?: boolean;
 }
 
-const hasFiles = (event: DragEvent): boolean => [...(event.dataTransfer?.types ?? [])].includes('Files');
+export const hasFiles = (event: DragEvent): boolean => [...(event.dataTransfer?.types ?? [])].includes('Files');
 
 export function takesFiles(element: HTMLElement, options: Options) {
   let current = options;

@@ -17,7 +17,7 @@ export interface Part {
 const part = (name: string, kind: PartKind = 'line'): Part => ({ name, kind });
 
 const KNOWN: Record<string, Part[]> = {
-  hero: [part('heading'), part('text', 'text'), part('image', 'address'), part('link_text'), part('link', 'address')],
+  hero: [part('heading'), part('text', 'text'), part('image', 'address'), part('alternative'), part('link_text'), part('link', 'address')],
   heading: [part('heading')],
   text: [part('heading'), part('text', 'text')],
   image: [part('image', 'address'), part('alternative'), part('caption')],
@@ -25,7 +25,7 @@ const KNOWN: Record<string, Part[]> = {
   list: [part('heading'), part('items', 'lines')],
   columns: [part('first', 'text'), part('second', 'text')],
   button: [part('link_text'), part('link', 'address')],
-  gallery: [part('images', 'lines')],
+  gallery: [part('images', 'lines'), part('alternatives', 'lines')],
   divider: [],
 };
 
@@ -35,6 +35,12 @@ export const OFFERED = Object.keys(KNOWN);
 /** The parts of a block; one that the dashboard does not know has those of a text, with an image and a link. */
 export const partsOf = (type: string): Part[] => KNOWN[type] ?? [part('heading'), part('text', 'text'), part('image', 'address'), part('link_text'), part('link', 'address')];
 
+/** The lines of a part. Empty ones count only where each line belongs to one of another part. */
+export function linesOf(value: Json | undefined, dense = true): string[] {
+  const lines = (typeof value === 'string' ? value : '').split('\n').map((one) => one.trim());
+  return dense ? lines.filter(Boolean) : lines;
+}
+
 const escape = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;').replace(/"/g, '&quot;');
 const paragraphs = (text: string): string => text.split(/\n{2,}/).filter((one) => one.trim()).map((one) => `<p>${escape(one.trim()).replace(/\n/g, '<br>')}</p>`).join('');
 
@@ -43,10 +49,10 @@ function blockHtml(block: Block): string {
   const image = (address: string, alternative = ''): string => (address ? `<img src="${escape(address)}" alt="${escape(alternative)}">` : '');
   const link = get('link') ? `<p><a href="${escape(get('link'))}">${escape(get('link_text') || get('link'))}</a></p>` : '';
   const heading = (level: number): string => (get('heading') ? `<h${level}>${escape(get('heading'))}</h${level}>` : '');
-  const lines = (name: string): string[] => get(name).split('\n').map((one) => one.trim()).filter(Boolean);
+  const lines = (name: string): string[] => linesOf(block[name]);
   switch (block.type) {
     case 'hero':
-      return heading(1) + paragraphs(get('text')) + image(get('image')) + link;
+      return heading(1) + paragraphs(get('text')) + image(get('image'), get('alternative')) + link;
     case 'heading':
       return heading(2);
     case 'image':
@@ -60,7 +66,7 @@ function blockHtml(block: Block): string {
     case 'button':
       return link;
     case 'gallery':
-      return lines('images').map((one) => image(one)).join('');
+      return lines('images').map((one, at) => image(one, linesOf(block.alternatives, false)[at])).join('');
     case 'divider':
       return '<hr>';
     default:

@@ -16,6 +16,7 @@ import { breakBehind, goBehindPicture, insertBlock, leaveAtEdge, nextCell, typeB
 import { listKeys, listRule } from './lists';
 import { linkBefore, markRules } from './marks';
 import { pasting } from './paste';
+import { leaveCaption, toPicture } from './pictures';
 import { schema } from './schema';
 import { uploadPlaces } from './uploading';
 
@@ -54,8 +55,8 @@ const keys = (openLink: () => void, leaves: () => boolean) => {
     'Shift-Mod-z': redo,
     'Mod-y': redo,
     ...listKeys,
-    Enter: chainCommands(leaveCode, breakBehind, listKeys.Enter),
-    Backspace: chainCommands(undoInputRule, listKeys.Backspace, textAtStart),
+    Enter: chainCommands(leaveCode, leaveCaption, breakBehind, listKeys.Enter),
+    Backspace: chainCommands(undoInputRule, toPicture, listKeys.Backspace, textAtStart),
     ArrowDown: chainCommands(goBehindPicture, leaveAtEdge(1)),
     ArrowUp: leaveAtEdge(-1),
     'Mod-b': toggleMark(mark('strong')),

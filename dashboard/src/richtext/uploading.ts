@@ -1,11 +1,14 @@
-// Pictures that are dropped or pasted into a text: each is uploaded, and takes the place that was kept for it meanwhile.
-import { Plugin, PluginKey, type EditorState } from 'prosemirror-state';
+// Files that are dropped or pasted into a text: each is uploaded, and takes the place that was kept for it meanwhile.
+import type { Node } from 'prosemirror-model';
+import { Plugin, PluginKey, Selection, type EditorState } from 'prosemirror-state';
+import { insertPoint } from 'prosemirror-transform';
 import { Decoration, DecorationSet, type EditorView } from 'prosemirror-view';
 import { blueprints } from '../lib/blueprints.svelte';
 import { t } from '../lib/i18n.svelte';
-import { ALT, mediaBlueprints, textOf } from '../lib/media';
+import { ALT, isPicture, mediaBlueprints, textOf } from '../lib/media';
 import { session } from '../lib/session.svelte';
 import { showError, toasts } from '../lib/toasts.svelte';
+import type { Resource } from '../lib/types';
 import { filesOf, uploads, type Upload } from '../lib/uploads.svelte';
 import { schema } from './schema';
 
@@ -23,7 +26,7 @@ function place(id: number, position: number): Decoration {
   return Decoration.widget(position, dom, { id, key: String(id) });
 }
 
-/** Keeps the places of pictures that are on their way, wherever the text around them goes. */
+/** Keeps the places of files that are on their way, wherever the text around them goes. */
 export const uploadPlaces = new Plugin<DecorationSet>({
   key,
   state: {
@@ -40,15 +43,20 @@ export const uploadPlaces = new Plugin<DecorationSet>({
 
 const placeOf = (state: EditorState, id: number): number | undefined => key.getState(state)?.find(undefined, undefined, (one) => one.id === id)[0]?.from;
 
-async function follow(view: EditorView, upload: Upload): Promise<void> {
-  const resource = await upload.finished;
+/** A picture stands in the text, and another file is a link. */
+const shown = ({ attributes }: Resource): Node =>
+  isPicture(attributes)
+    ? schema.nodes.image!.create({ src: textOf(attributes, 'url'), alt: textOf(attributes, ALT) })
+    : schema.text(textOf(attributes, 'file_name') || textOf(attributes, 'url'), [schema.marks.link!.create({ href: textOf(attributes, 'url') })]);
+
+/** Several stand in the order in which they were given, though a small one may arrive first. */
+async function follow(view: EditorView, upload: Upload, before: Promise<void>): Promise<void> {
+  const [resource] = await Promise.all([upload.finished, before]);
   if (view.isDestroyed) return;
   const position = placeOf(view.state, upload.id);
   const transaction = view.state.tr.setMeta(key, { remove: upload.id } satisfies Change);
-  // The text around it may have been deleted meanwhile: then the picture is only in the library.
-  if (resource && position !== undefined) {
-    transaction.insert(position, schema.nodes.image!.create({ src: textOf(resource.attributes, 'url'), alt: textOf(resource.attributes, ALT) }));
-  }
+  // The text around it may have been deleted meanwhile: then the file is only in the library.
+  if (resource && position !== undefined) transaction.insert(position, shown(resource));
   view.dispatch(transaction);
   if (resource) uploads.drop(upload);
 }
@@ -61,19 +69,34 @@ async function giveUpIfFailed(upload: Upload): Promise<void> {
   uploads.drop(upload);
 }
 
-/** Takes pictures among what was dropped or pasted. Returns false if there are none, so that the rest is handled as usual. */
-export function takePictures(view: EditorView, data: DataTransfer | null, position: number): boolean {
-  const pictures = filesOf(data).filter((file) => file.type.startsWith('image/'));
-  const library = mediaBlueprints(blueprints.all)[0];
-  if (pictures.length === 0 || !library || !session.can('create')) return false;
+/** The place in a text that is nearest. Between blocks and beside code, a paragraph is made for it. */
+function textAt(view: EditorView, position: number): number {
+  const $at = view.state.doc.resolve(position);
+  const { parent } = $at;
+  if (parent.inlineContent && !parent.type.spec.code) return position;
+  const paragraph = schema.nodes.paragraph!.create();
+  const between = insertPoint(view.state.doc, parent.inlineContent ? $at.after() : position, paragraph.type);
+  if (between === null) return Selection.near($at).from;
+  view.dispatch(view.state.tr.insert(between, paragraph));
+  return between + 1;
+}
+
+/** Takes files that were dropped or pasted. Returns false if there are none, so that the rest is handled as usual. */
+export function takeFiles(view: EditorView, data: DataTransfer | null, position: number): boolean {
+  const files = filesOf(data);
   // Word and the like put a picture of the text beside the text.
-  if (data && textIn(data.getData('text/html')) !== '') return false;
-  const $position = view.state.doc.resolve(position);
-  if (!$position.parent.inlineContent || $position.parent.type.spec.code) return false;
+  if (files.length === 0 || (data && textIn(data.getData('text/html')) !== '')) return false;
+  const library = mediaBlueprints(blueprints.all)[0];
+  if (!library || !session.can('create')) {
+    toasts.show(t(library ? 'error.forbidden' : 'richtext.nolibrary'), 'bad');
+    return true;
+  }
+  const place = textAt(view, position);
+  let before = Promise.resolve();
   try {
-    for (const upload of uploads.add(library.slug, pictures)) {
-      view.dispatch(view.state.tr.setMeta(key, { add: { id: upload.id, position } } satisfies Change));
-      void follow(view, upload);
+    for (const upload of uploads.add(library.slug, files)) {
+      view.dispatch(view.state.tr.setMeta(key, { add: { id: upload.id, position: place } } satisfies Change));
+      before = follow(view, upload, before);
       void giveUpIfFailed(upload);
     }
   } catch (error) {

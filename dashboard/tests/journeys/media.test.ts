@@ -180,7 +180,7 @@ test('fields take files of the library, an upload, or an address as before', asy
   await isShown(image.locator('img').last());
   await image.getByText('No alt text').waitFor();
 
-  await give(field(page, 'file').locator('.media-input'), 'drop', [{ name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n') }]);
+  await give(field(page, 'file').locator('.target'), 'drop', [{ name: 'paper.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj\n<<>>\nendobj\ntrailer\n<<>>\n%%EOF\n') }]);
   await page.waitForFunction(() => (document.querySelector('#field-file') as HTMLInputElement).value.includes('/media/'));
   await save(page);
   const saved = (await read('media-notes', id)).attributes;
@@ -317,7 +317,7 @@ for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const)
     await isShown(page.locator('.media img'));
     await look('a file');
     await open(page, `/content/media-notes/${note}`);
-    await field(page, 'image').locator('.media-input button').click();
+    await field(page, 'image').locator('.target button').first().click();
     await page.locator('dialog .grid button').first().waitFor();
     await look('the picker');
     assert.deepEqual(troubles, []);

@@ -279,6 +279,58 @@ const pictureClicked: Act = async (page) => {
   await told(page);
 };
 
+const FIGURE = '<figure class="wide"><img src="/icon.svg" alt="A picture" width="20"><figcaption>A <em>caption</em></figcaption></figure>';
+const pictured = (label: string, text: string): Act => async (page) => {
+  await prose(page).getByRole('img', { name: 'A picture' }).dblclick();
+  await page.getByRole('dialog').getByLabel(label).fill(text);
+  await page.getByRole('button', { name: 'Apply' }).click();
+  await told(page);
+};
+
+/** A picture keeps what nobody changed: its size, its class, and the marks of its caption. */
+const CAPTIONED: [string, string, Act[], string][] = [
+  ['a picture gets a caption', PICTURE, [pictured('Caption', 'New')], '<p>a</p><figure><img src="/icon.svg" alt="A picture"><figcaption>New</figcaption></figure>'],
+  ['a caption is changed', FIGURE, [pictured('Caption', 'New')], FIGURE.replace('A <em>caption</em>', 'New')],
+  ['a caption is taken away', FIGURE, [pictured('Caption', '')], '<p><img src="/icon.svg" alt="A picture" width="20"></p>'],
+  ['another description leaves the caption', FIGURE, [pictured('Description', 'Another')], FIGURE.replace('alt="A picture"', 'alt="Another"')],
+  ['another address leaves out the size', FIGURE, [pictured('Address', '/admin/icon.svg')], FIGURE.replace('/icon.svg', '/admin/icon.svg').replace(' width="20"', '')],
+  ['Enter at the end of a caption begins a paragraph behind it', FIGURE, [at('caption'), keys('Enter'), typed('After')], `${FIGURE}<p>After</p>`],
+  ['Backspace at the beginning of a caption selects the picture', FIGURE, [at('caption', 'Home'), keys('Backspace', 'Backspace'), typed('x')], '<figure class="wide">x<figcaption>A <em>caption</em></figcaption></figure>'],
+  ['Backspace in an empty caption takes it away', FIGURE.replace('A <em>caption</em>', 'C'), [at('C'), keys('Backspace', 'Backspace')], '<p><img src="/icon.svg" alt="A picture" width="20"></p>'],
+];
+
+for (const [name, html, acts, expected] of CAPTIONED) test(`captioned: ${name}`, () => check(name, html, acts, expected));
+
+/** Writes as an input method does: what is composed changes with each key, until it is chosen. */
+const composed = (steps: string[], chosen: string): Act => async (page) => {
+  const keyboard = await page.context().newCDPSession(page);
+  for (const text of steps) {
+    await keyboard.send('Input.imeSetComposition', { text, selectionStart: text.length, selectionEnd: text.length });
+    await told(page);
+  }
+  await keyboard.send('Input.insertText', { text: chosen });
+  await told(page);
+  await keyboard.detach();
+};
+
+const COMPOSED: [string, string, Act[], string][] = [
+  ['in a paragraph', '<p>x</p>', [at('x'), composed(['に', 'にほ', 'にほん'], '日本'), typed('。')], '<p>x日本。</p>'],
+  ['in an empty text', '', [at(''), composed(['か', 'かん'], '漢字')], '<p>漢字</p>'],
+  ['in new items of a list, and behind it', '<ul><li>a</li></ul>', [at('a'), keys('Enter'), composed(['さ', 'さく'], '桜'), keys('Enter', 'Enter'), composed(['は', 'はな'], '花')], '<ul><li>a</li><li>桜</li></ul><p>花</p>'],
+  ['in cells', TABLE, [at('a'), composed(['せ', 'せる'], 'セル'), keys('Tab'), composed(['に'], '二')], '<table><tbody><tr><td>aセル</td><td>二</td></tr></tbody></table>'],
+  ['in bold text that begins with it', '<p>x</p>', [at('x'), keys('Control+b'), composed(['ふ', 'ふと'], '太'), typed('a')], '<p>x<strong>太a</strong></p>'],
+  ['given up', '<p>x</p>', [at('x'), composed(['あ', 'あい', ''], ''), typed('!')], '<p>x!</p>'],
+];
+
+for (const [name, html, acts, expected] of COMPOSED) test(`composed: ${name}`, () => check(name, html, acts, expected));
+
+test('lists and quotes from right to left are indented on the right', async () => {
+  const { page } = person;
+  await load(page, '<p>مرحبا</p><ul><li>عنصر</li></ul><blockquote>اقتباس</blockquote>');
+  const sides = await prose(page).locator('ul, blockquote').evaluateAll((all) => all.map((one) => [parseFloat(getComputedStyle(one).paddingRight) > 0, parseFloat(getComputedStyle(one).paddingLeft)]));
+  assert.deepEqual(sides, [[true, 0], [true, 0]]);
+});
+
 /** Nobody is trapped in a block, wherever it is: each has several ways out. */
 const LEFT: [string, string, Act[], string][] = [
   ['Enter twice ends a list of paragraphs', '<ul><li><p>one</p></li></ul>', [at('one'), keys('Enter', 'Enter'), typed('After')], '<ul><li><p>one</p></li></ul><p>After</p>'],
@@ -377,6 +429,9 @@ const PASTED: [string, string, Act[], string][] = [
   ['Word', '', [at(''), pasted(clipboard('word.html'))], `<h1>Binding a book</h1>${COPIED}<p>Then:</p><ol><li>Fold</li><li>Sew</li></ol>${CELLS}`],
   ['a web page', '', [at(''), pasted(clipboard('web.html'))], '<h2>Why</h2><p>Because <strong>it</strong> lasts.</p><p>See <a href="https://www.example.com/why">why</a>.</p><p><img src="https://www.example.com/a.png" alt="A book"></p>'],
   ['plain text with addresses', '', [at(''), pasted('', 'See https://example.com/a_b.\nOr write to ada@example.org, please')], '<p>See <a href="https://example.com/a_b">https://example.com/a_b</a>.</p><p>Or write to <a href="mailto:ada@example.org">ada@example.org</a>, please</p>'],
+  ['lines of plain text in a list are items', LIST, [at('one'), keys('Enter'), pasted('', 'a\nb\n')], LIST.replace('<li>two', '<li>a</li><li>b</li><li>two')],
+  ['whole lines end without an empty paragraph', '<p>x</p>', [at('x'), pasted('', 'a\nb\n')], '<p>xa</p><p>b</p>'],
+  ['notes of Word lead nowhere', '', [at(''), pasted('<p class=MsoNormal>Text<a style="mso-footnote-id:ftn1" href="#_ftn1" name="_ftnref1" title=""><span>[1]</span></a> and <a href="#part" title="">more</a></p>')], '<p>Text[1] and <a href="#part">more</a></p>'],
   ['an address on a selection links it', '<p>word</p>', [at('word'), keys('Shift+Home'), pasted('', 'example.com/x')], '<p><a href="https://example.com/x">word</a></p>'],
   ['text on a selection replaces it', '<p>word</p>', [at('word'), keys('Shift+Home'), pasted('', 'other words')], '<p>other words</p>'],
   ['an address in the dialog gets its scheme', '<p>word</p>', [at('word'), keys('Shift+Home'), linked('example.com')], '<p><a href="https://example.com">word</a></p>'],
