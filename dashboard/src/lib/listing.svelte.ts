@@ -3,7 +3,7 @@
 import { aborted } from './api';
 import { fieldOf, hasCopies, titleField } from './blueprints.svelte';
 import { forget, page as fetchPage, peek, prefetch } from './pages';
-import { filtersEdited, formatList, parseList, requestOf, usualColumns, withoutEdited, type ListState } from './list';
+import { filtersEdited, formatList, parseList, requestOf, SYSTEM_COLUMNS, usualColumns, withoutEdited, type ListState } from './list';
 import { route } from './router.svelte';
 import { explain } from './toasts.svelte';
 import { askTitles, remember, rememberIncluded } from './titles.svelte';
@@ -12,6 +12,8 @@ import { display } from './values';
 
 /** How long nobody must have typed before the page behind the first one of a search is fetched. */
 const AHEAD_MS = 700;
+
+const isColumn = (name: string): boolean => (SYSTEM_COLUMNS as readonly string[]).includes(name);
 
 export class Listing {
   readonly blueprint: Blueprint;
@@ -33,10 +35,12 @@ export class Listing {
     this.state = this.allowed(parseList(route.query));
   }
 
-  /** An address or a view may be older than the blueprint's setting, or come from somebody with other rights. */
+  /** An address or a view may be older than the blueprint's fields and settings, or come from somebody with other rights. */
   private allowed(state: ListState): ListState {
     const working = state.working && hasCopies(this.blueprint);
-    return { ...state, working, groups: working || !filtersEdited(this.blueprint) ? state.groups : withoutEdited(state.groups) };
+    const variant = this.blueprint.variants.some((one) => one.slug === state.variant) ? state.variant : null;
+    const sort = state.sort.filter((key) => isColumn(key.replace(/^-/, '')) || fieldOf(this.blueprint, key.replace(/^-|\..*/g, '')));
+    return { ...state, working, variant, sort, groups: working || !filtersEdited(this.blueprint) ? state.groups : withoutEdited(state.groups) };
   }
 
   get title() {
@@ -44,8 +48,7 @@ export class Listing {
   }
 
   get columns(): string[] {
-    const known = new Set([...this.blueprint.fields.map((field) => field.slug), 'published_at', 'created_at', 'updated_at', 'id']);
-    const chosen = this.state.columns?.filter((column) => known.has(column));
+    const chosen = this.state.columns?.filter((column) => isColumn(column) || fieldOf(this.blueprint, column));
     return chosen && chosen.length > 0 ? chosen : usualColumns(this.blueprint, this.title?.slug);
   }
 
@@ -82,6 +85,9 @@ export class Listing {
       this.fault = '';
       this.show(answer, url);
       this.waiting = false;
+      // The last page may be gone with its entries.
+      const { total, last_page: last } = answer.meta;
+      if (answer.data.length === 0 && total > 0 && this.state.page > last) return this.change({ page: last }, 'replace');
       const mayBeTyping = this.state.search !== '' && this.state.page === 1;
       this.later = setTimeout(() => (this.ahead(answer), void this.findEdits(answer, stop.signal)), mayBeTyping ? AHEAD_MS : 0);
     } catch (error) {

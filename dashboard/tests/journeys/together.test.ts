@@ -223,6 +223,28 @@ test('a bulk operation is stopped: what was done stays and comes back with Undo,
   await context.close();
 });
 
+test('an address that is older than the blueprint still shows its table, and a page that is gone leads to the last one', async () => {
+  await makeBlueprint('aged-notes', { record_title: 'text', variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, [['Text', 'text']]);
+  await api('POST', '/v2/resources/aged-notes/bulk', { resources: Array.from({ length: 27 }, (_, index) => ({ attributes: { text: `Note ${index}` } })) });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/aged-notes?sort=-gone&variant=fr&columns=gone');
+  await page.locator('tbody a.title', { hasText: 'Note 26' }).waitFor();
+  assert.equal(await page.getByRole('alert').count(), 0);
+  await open(page, '/content/aged-notes?page=2');
+  await page.getByText('26–27 of 27').waitFor();
+  await page.getByLabel('Select all rows').check();
+  await page.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('1–25 of 25').waitFor();
+  await page.locator('tbody a.title', { hasText: 'Note 26' }).waitFor();
+  assert.equal(new URL(page.url()).search, '');
+  await open(page, '/content/aged-notes?filter[gone][eq]=1');
+  await page.getByRole('alert').filter({ hasText: 'gone' }).waitFor();
+  assert.equal(await page.locator('tr.ghost').count(), 0, 'nothing looks as if it were coming');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('a condition filters as it is shown, and a selection says what of it is not shown', async () => {
   await makeBlueprint('seen-notes', { record_title: 'text' }, [['Text', 'text'], ['Count', 'number']]);
   for (let n = 1; n <= 6; n += 1) await create('seen-notes', { text: `Note ${n}`, count: n }, n <= 4 ? '2024-01-01T00:00:00Z' : undefined);
