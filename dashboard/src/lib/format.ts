@@ -41,7 +41,7 @@ export function bytes(size: number): string {
     value /= 1000;
     step += 1;
   }
-  return number(value, { style: 'unit', unit: units[step]!, unitDisplay: 'short', maximumFractionDigits: value < 10 && step > 0 ? 1 : 0 });
+  return number(value, { style: 'unit', unit: units[step]!, unitDisplay: step === 0 ? 'long' : 'short', maximumFractionDigits: value < 10 && step > 0 ? 1 : 0 });
 }
 
 export function money(amount: number, currency: string): string {

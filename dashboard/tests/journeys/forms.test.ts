@@ -84,3 +84,27 @@ test('a member, also after the form was left', async () => {
   assert.equal(await dialog.locator('.fault').count(), 0);
   await context.close();
 });
+
+test('tokens and members on a narrow screen are seen whole, with their buttons', async () => {
+  const made = await api<{ data: { id: string } }>('POST', '/v2/tokens', { name: 'A token with a rather long name', abilities: ['view', 'preview', 'create'], blueprints: ['articles'], expires_at: '2001-02-03T00:00:00Z' });
+  assert.equal(made.status, 201);
+  const { page, context } = await signedIn('Olga Konstantinovna', 'owner', { width: 360, height: 740 });
+  await open(page, '/settings/tokens');
+  const row = page.locator('tr', { hasText: 'rather long' });
+  await row.getByText('Expired', { exact: true }).waitFor();
+  await row.getByText('Read, Read drafts, Create · Articles').waitFor();
+  const seen = async (element: Locator): Promise<void> => {
+    const box = (await element.boundingBox())!;
+    assert.ok(box.x >= 0 && box.x + box.width <= 360, JSON.stringify(box));
+  };
+  await seen(row.getByRole('button', { name: /^Revoke/ }));
+  await open(page, '/settings/members');
+  const role = page.getByRole('combobox', { name: /^Role of Olga/ }).first();
+  await seen(role);
+  // The longest role, and the arrow beside it.
+  assert.ok((await role.boundingBox())!.width >= 100);
+  await seen(page.getByRole('button', { name: /^Actions for Olga/ }).first());
+  assert.equal(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), true);
+  await api('DELETE', `/v2/tokens/${made.body.data.id}`);
+  await context.close();
+});
