@@ -1,7 +1,7 @@
 // Knows which blueprints have media resources, and which attributes describe a file (API.md, Media).
 // It must not know how they are shown or uploaded.
 import { defaultVariant, fieldOf } from './blueprints.svelte';
-import type { Attributes, Blueprint, Field, Resource } from './types';
+import type { Attributes, Blueprint, Field, Json, Resource } from './types';
 
 const SYSTEM = ['file_name', 'mime', 'bytes', 'width', 'height', 'hash', 'url', 'placeholder', 'focal_x', 'focal_y'];
 
@@ -57,6 +57,25 @@ const ADDRESS = /^(?:https?:\/\/[^/?#]+)?\/media\/([0-9a-f]{8}-[0-9a-f-]{27})\/[
 
 /** The id in an address of media, or null. The host may be the server's public one, so only a look-up of the id says that it is a file of this server. */
 export const idIn = (address: string): string | null => ADDRESS.exec(address.trim().split('?')[0]!)?.[1] ?? null;
+
+const TYPES: Record<string, string> = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', gif: 'image/gif', svg: 'image/svg+xml', avif: 'image/avif', mp4: 'video/mp4', webm: 'video/webm' };
+
+/** What the address of a file of this server says about it; null for an address of another place. */
+export function attributesAt(address: string): Attributes | null {
+  if (!idIn(address)) return null;
+  const name = /([^/]*)$/.exec(address.trim().split('?')[0]!)![1]!;
+  let readable = name;
+  try {
+    readable = decodeURIComponent(name);
+  } catch {
+    // Stays as it is written.
+  }
+  return { url: address.trim(), file_name: readable, mime: TYPES[/\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? '' };
+}
+
+/** True for a value that is the address of a file of this server. */
+export const namesFile = (field: Field | undefined, value: Json | undefined): value is string =>
+  (field?.type === 'image' || field?.type === 'file') && typeof value === 'string' && idIn(value) !== null;
 
 /** The average colour that a thumbhash begins with, as a CSS colour, which is shown until the picture is there. */
 export function colourOf(placeholder: string): string {

@@ -199,6 +199,25 @@ test('fields take files of the library, an upload, or an address as before', asy
   await context.close();
 });
 
+test('a table and the text beside a translation show the file that an address names', async () => {
+  const stored = await uploaded(png('named in a table.png', 60, 40, [90, 120, 10]));
+  const id = await create('media-notes', { text: 'Named', image: stored.attributes.url, file: 'https://example.org/paper.pdf' });
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await open(page, '/content/media-notes?columns=image,file');
+  const row = page.locator('tbody tr', { hasText: 'Named' });
+  await row.getByText('named in a table.png').waitFor();
+  await isShown(row.locator('img'));
+  await row.getByText('https://example.org/paper.pdf').waitFor();
+  assert.equal(await row.evaluate((element) => element.getBoundingClientRect().height), 40, 'rows keep their height');
+  await open(page, `/content/media-notes/${id}?variant=de`);
+  await page.getByRole('button', { name: /beside it/ }).click();
+  const original = field(page, 'image').locator('.original');
+  await original.getByText('named in a table.png').waitFor();
+  await isShown(original.locator('img'));
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('a picture that is dropped, pasted or chosen stands in the text, with its description', async () => {
   const chosen = await uploaded(png('described.png', 90, 60, [60, 60, 60]), { alt: 'A described picture' });
   const { page, context, troubles } = await signedIn('Mia', 'editor');

@@ -120,6 +120,16 @@ const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   }],
 ];
 
+/** A dialog with something typed in it would ask before the next screen is opened. */
+async function leaveDialog(page: Page): Promise<void> {
+  const dialog = page.locator('dialog[open]');
+  if ((await dialog.count()) === 0) return;
+  await page.keyboard.press('Escape');
+  const discard = dialog.locator('.asking').getByRole('button', { name: 'Discard' });
+  await page.waitForTimeout(200);
+  if (await discard.count()) await discard.click();
+}
+
 test('a picture of every screen', async () => {
   await someTraffic();
   const found = await api<{ data: { id: string }[] }>('GET', '/v2/resources/articles?filter[slug]=displaybind');
@@ -134,6 +144,7 @@ test('a picture of every screen', async () => {
     await prepare?.(person.page);
     await person.page.waitForTimeout(900);
     await person.page.screenshot({ path: path.join(folder, `dashboard-${name}.png`) });
+    await leaveDialog(person.page);
   }
   const night = await signedIn('Ada', 'owner', { width: 1200, height: 720, scheme: 'dark' });
   for (const [name, address, prepare] of pictures.filter(([one]) => one === 'editor' || one === 'traffic')) {
@@ -180,7 +191,7 @@ test('pictures of the media library', async () => {
   await open(day.page, `/content/articles/${article}`);
   await day.page.locator('.prose').waitFor();
   await day.page.getByRole('button', { name: 'Image', exact: true }).click();
-  await day.page.getByRole('button', { name: 'Choose from library' }).click();
+  await day.page.getByRole('dialog').getByRole('button', { name: 'Choose from library' }).click();
   await day.page.locator('dialog .grid img').first().waitFor();
   await shoot(day.page, 'picker');
   const night = await signedIn('Ada', 'owner', { width: 1200, height: 720, scheme: 'dark' });
