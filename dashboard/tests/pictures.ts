@@ -95,3 +95,6 @@ export async function uploaded(sent: Sent, attributes: Record<string, unknown> =
   if (answer.status !== 201) throw new Error(text);
   return (JSON.parse(text) as { data: Stored }).data;
 }
+
+/** The address of a file as the dashboard writes it into values: without the version, which another file would not have. */
+export const lasting = ({ attributes }: Stored): string => String(attributes.url).split('?')[0]!;

@@ -33,6 +33,15 @@ export const lacksAlt = (blueprint: Blueprint, { attributes }: Pick<Resource, 'a
 export const endingOf = (attributes: Attributes | undefined): string =>
   (/\.([A-Za-z0-9]{1,5})$/.exec(textOf(attributes, 'file_name'))?.[1] ?? textOf(attributes, 'mime').split('/')[1] ?? '').toUpperCase();
 
+/** The address without its version: browsers keep what has one for a year, also once the file is replaced. */
+const withoutVersion = (address: string): string => address.replace(/([?&])v=[^&#]*&?/, '$1').replace(/[?&](?=#|$)/, '');
+
+/** The address of a file as values hold it, so that a file that is replaced is replaced wherever it is used. */
+export const lastingAddress = (attributes: Attributes | undefined): string => withoutVersion(textOf(attributes, 'url'));
+
+/** An address that a value holds, as it is shown here: one of this server's files below the dashboard's own host, and as it is now. */
+export const shownAddress = (address: string): string => (idIn(address) ? ownAddress(withoutVersion(address.trim())) : address);
+
 /** The address below the dashboard's own host: at another one the browser would not send the session. */
 export function ownAddress(url: string): string {
   const { pathname, search } = new URL(url, location.href);
@@ -70,7 +79,7 @@ export function attributesAt(address: string): Attributes | null {
   } catch {
     // Stays as it is written.
   }
-  return { url: address.trim(), file_name: readable, mime: TYPES[/\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? '' };
+  return { url: withoutVersion(address.trim()), file_name: readable, mime: TYPES[/\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? '' };
 }
 
 /** True for a value that is the address of a file of this server. */

@@ -2,6 +2,7 @@
 // for a truthful picture: what protects is the sandbox of the frame that shows it.
 
 import { parseHtml } from './inert';
+import { shownAddress } from './media';
 
 const TAGS = new Set(
   ('a abbr b bdi bdo blockquote br caption cite code col colgroup dd del details dfn div dl dt em figcaption figure h1 h2 h3 h4 h5 h6 hr i img ins kbd ' +
@@ -24,6 +25,7 @@ export function previewHtml(html: string): string {
     else {
       for (const { name, value } of [...element.attributes]) {
         if (!ATTRIBUTES.test(name) || (ADDRESSES.has(name) && !safe(value))) element.removeAttribute(name);
+        else if (name === 'src' || name === 'poster') element.setAttribute(name, shownAddress(value));
       }
     }
   }

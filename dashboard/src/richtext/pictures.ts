@@ -1,6 +1,8 @@
 // Pictures with their descriptions and captions. One with a caption is a figure: a box with the picture, and a box with its text.
-import { Fragment, type Attrs, type Node } from 'prosemirror-model';
+import { DOMSerializer, Fragment, type Attrs, type Node } from 'prosemirror-model';
 import { NodeSelection, TextSelection, type Command, type EditorState } from 'prosemirror-state';
+import type { NodeView } from 'prosemirror-view';
+import { shownAddress } from '../lib/media';
 import { insertBlock } from './insert';
 import { schema } from './schema';
 
@@ -132,3 +134,10 @@ export const countUndescribed = (doc: Node): number => {
   });
   return count;
 };
+
+/** A picture as it is now, though its address may be that of an older file. The text keeps the address. */
+export function imageView(node: Node): NodeView {
+  const { dom } = DOMSerializer.renderSpec(document, schema.nodes.image!.spec.toDOM!(node));
+  (dom as HTMLImageElement).src = shownAddress(String(node.attrs.src ?? ''));
+  return { dom };
+}

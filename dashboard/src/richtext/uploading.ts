@@ -5,7 +5,7 @@ import { insertPoint } from 'prosemirror-transform';
 import { Decoration, DecorationSet, type EditorView } from 'prosemirror-view';
 import { blueprints } from '../lib/blueprints.svelte';
 import { t } from '../lib/i18n.svelte';
-import { ALT, isPicture, mediaBlueprints, textOf } from '../lib/media';
+import { ALT, isPicture, lastingAddress, mediaBlueprints, textOf } from '../lib/media';
 import { session } from '../lib/session.svelte';
 import { showError, toasts } from '../lib/toasts.svelte';
 import type { Resource } from '../lib/types';
@@ -46,8 +46,8 @@ const placeOf = (state: EditorState, id: number): number | undefined => key.getS
 /** A picture stands in the text, and another file is a link. */
 const shown = ({ attributes }: Resource): Node =>
   isPicture(attributes)
-    ? schema.nodes.image!.create({ src: textOf(attributes, 'url'), alt: textOf(attributes, ALT) })
-    : schema.text(textOf(attributes, 'file_name') || textOf(attributes, 'url'), [schema.marks.link!.create({ href: textOf(attributes, 'url') })]);
+    ? schema.nodes.image!.create({ src: lastingAddress(attributes), alt: textOf(attributes, ALT) })
+    : schema.text(textOf(attributes, 'file_name') || lastingAddress(attributes), [schema.marks.link!.create({ href: lastingAddress(attributes) })]);
 
 /** Several stand in the order in which they were given, though a small one may arrive first. */
 async function follow(view: EditorView, upload: Upload, before: Promise<void>): Promise<void> {

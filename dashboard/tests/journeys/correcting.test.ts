@@ -206,7 +206,8 @@ test('a table of the site says which entries are edited', async () => {
 });
 
 test('a long title leaves the buttons in their row, and a message covers nothing on a phone', async () => {
-  await makeCopied('narrow');
+  // With languages to choose from, which need the most room.
+  await makeCopied('narrow', { variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] });
   const id = await create('narrow', { text: 'A title that is so long that it does not fit beside all the buttons of the entry '.repeat(3) }, DATE);
   const { page, context, troubles } = await signedIn('Una', 'editor');
   await open(page, `/content/narrow/${id}`);

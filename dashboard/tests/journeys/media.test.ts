@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
-import { give, jpeg, LIBRARY, makeLibrary, png, uploaded, type Stored } from '../pictures';
+import { give, jpeg, lasting, LIBRARY, makeLibrary, png, uploaded, type Stored } from '../pictures';
 
 before(async () => {
   await makeLibrary();
@@ -176,7 +176,7 @@ test('fields take files of the library, an upload, or an address as before', asy
   await dialog.getByRole('searchbox').fill('picked');
   await dialog.getByRole('button', { name: /picked\.png/ }).click();
   await dialog.waitFor({ state: 'detached' });
-  assert.equal(await page.locator('#field-image').inputValue(), hill.attributes.url);
+  assert.equal(await page.locator('#field-image').inputValue(), lasting(hill));
   await isShown(image.locator('img').last());
   await image.getByText('No alt text').waitFor();
 
@@ -184,7 +184,7 @@ test('fields take files of the library, an upload, or an address as before', asy
   await page.waitForFunction(() => (document.querySelector('#field-file') as HTMLInputElement).value.includes('/media/'));
   await save(page);
   const saved = (await read('media-notes', id)).attributes;
-  assert.equal(saved.image, hill.attributes.url);
+  assert.equal(saved.image, lasting(hill));
   assert.match(String(saved.file), /\/media\/[0-9a-f-]{36}\/paper\.pdf/);
   await page.locator('#field-image').fill('https://example.org/a.png');
   await save(page);
@@ -246,7 +246,7 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   const rich = String((await read('media-notes', id)).attributes.rich);
   assert.match(rich, /^<p>(First\.|.*<img[^>]+in-text\.png.*)/);
   assert.match(rich, /\/media\/[0-9a-f-]{36}\/pasted-in-text\.png/);
-  assert.ok(rich.includes(`src="${chosen.attributes.url}"`) && rich.includes('alt="A described picture"'), rich);
+  assert.ok(rich.includes(`src="${lasting(chosen)}"`) && rich.includes('alt="A described picture"'), rich);
   assert.doesNotMatch(rich, /uploading|blob:|data:/);
   assert.deepEqual(troubles, []);
   await context.close();
@@ -264,7 +264,7 @@ test('a block of a page takes a picture with its description', async () => {
   await picker.getByRole('button', { name: /block\.png/ }).click();
   await save(page);
   const saved = (await read('media-notes', id)).attributes.page as { html: string; blocks: Record<string, string>[] };
-  assert.deepEqual(saved.blocks, [{ type: 'image', image: stored.attributes.url, alternative: 'A picture in a block' }]);
+  assert.deepEqual(saved.blocks, [{ type: 'image', image: lasting(stored), alternative: 'A picture in a block' }]);
   assert.ok(saved.html.includes('alt="A picture in a block"'), saved.html);
   await context.close();
 });

@@ -93,6 +93,7 @@ const pictures: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['content', '/content/articles', async (page) => page.locator('tbody a.title').first().waitFor()],
   ['filters', '/content/articles?filter%5Bkind%5D%5Beq%5D=article&filter%5Breading_minutes%5D%5Bgte%5D=1', async (page) => {
     for (const index of [1, 2, 4]) await page.locator('tbody input[type=checkbox]').nth(index).check();
+    await page.locator('.wrap').evaluate((table) => (table.scrollTop = 0));
   }],
   ['editor', '/content/articles/ID', async (page) => page.locator('.prose').waitFor()],
   ['languages', '/content/articles/ID?variant=de', async (page) => {
