@@ -324,6 +324,8 @@ for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const)
         await page.waitForTimeout(200);
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         assert.ok(over <= 0, `${where} is ${over} pixels wider than ${width}`);
+        const cut = await page.locator('.tile .badge').evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().right > one.closest('.tile')!.getBoundingClientRect().right).length);
+        assert.equal(cut, 0, `${where}: badges are cut off at ${width}`);
       }
       await page.setViewportSize({ width: 1280, height: 900 });
     };
