@@ -61,6 +61,8 @@ const KNOWN: [RegExp, Key][] = [
   [/^must not be given twice; .* without case and accents/, 'fault.word.twice'],
   [/^must be null or a question of at most (\d+) characters/, 'fault.question'],
   [/^must be after `from`/, 'fault.after'],
+  [/^the picture is broken/, 'fault.picture'],
+  [/^the picture is too large/, 'fault.picture.large'],
 ];
 
 /** A count of bytes is said in the unit that it is a round number of. */

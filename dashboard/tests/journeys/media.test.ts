@@ -63,6 +63,10 @@ test('a file that is not accepted says so, and a lost connection is tried again 
   await page.getByText('1 failed').waitFor();
   assert.equal((await named('tool.exe')).length, 0);
   await page.getByRole('button', { name: 'Remove tool.exe from this list' }).click();
+  const whole = png('broken.png', 40, 40, [8, 8, 8]);
+  await input(page).setInputFiles({ ...whole, buffer: whole.buffer.subarray(0, whole.buffer.length / 2) });
+  await page.locator('.uploads .fault').getByText('The picture is broken. Open it in a program for pictures, and save it again.', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Remove broken.png from this list' }).click();
 
   // The server stores the file, and its answer is lost.
   let lost = 0;
