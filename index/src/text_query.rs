@@ -19,6 +19,7 @@ pub use expansion::{Expansion, Synonymous};
 pub use parse::{LastWord, last_word};
 pub(crate) use scan::TokenScan;
 pub(crate) use similar::{changed_beginnings, similar_to};
+pub(crate) use synonyms::SynonymPhrases;
 pub use synonyms::{SynonymEntry, Synonyms, row_of_words};
 
 pub(crate) mod closeness;
@@ -127,7 +128,15 @@ pub(crate) struct AskedWord {
 pub(crate) enum Requirement {
     Token(WantedToken),
     /// All of the tokens, one after the other in one text.
-    Row(Vec<WantedToken>),
+    Row(WantedRow),
+}
+
+/// A wanted row of tokens.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct WantedRow {
+    pub(crate) tokens: Vec<WantedToken>,
+    /// The phrases that stand for all of it.
+    pub(crate) synonyms: SynonymPhrases,
 }
 
 /// A wanted token: its text, and the deviations that are allowed.
@@ -224,6 +233,32 @@ impl Words {
         let lacked = self.required.iter().zip(&self.asked).filter(|(_, asked)| asked.can_go);
         self.asked.len() > 1 && self.asked.iter().any(|asked| asked.can_go)
             || lacked.into_iter().any(|(required, _)| matches!(required, Requirement::Row(_)))
+    }
+}
+
+impl Requirement {
+    /// Returns its tokens.
+    pub(crate) fn tokens(&self) -> &[WantedToken] {
+        match self {
+            Requirement::Token(token) => std::slice::from_ref(token),
+            Requirement::Row(row) => &row.tokens,
+        }
+    }
+
+    /// Returns the phrases that stand for it; `None` for a word that is wanted as it stands.
+    pub(crate) fn synonyms(&self) -> Option<&SynonymPhrases> {
+        match self {
+            Requirement::Token(token) => token.alternatives.as_ref().map(|alternatives| &alternatives.synonyms),
+            Requirement::Row(row) => Some(&row.synonyms),
+        }
+    }
+
+    /// Adds a phrase that stands for it.
+    fn add_synonym(&mut self, phrase: &[WantedToken]) {
+        match self {
+            Requirement::Token(token) => token.alternatives.get_or_insert_default().synonyms.add(phrase),
+            Requirement::Row(row) => row.synonyms.add(phrase),
+        }
     }
 }
 

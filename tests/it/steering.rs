@@ -143,6 +143,77 @@ fn synonyms_belong_to_a_variant_or_to_all() {
 }
 
 #[test]
+fn text_without_spaces_has_synonyms_of_any_length() {
+    let server = articles();
+    for title in [
+        "Japanese",
+        "Japanese 入力",
+        "日本語入力",
+        "日本語",
+        "water pipe",
+        "水道",
+        "computer",
+        "คอมพิวเตอร์",
+        "machine learning with Go",
+        "機械学習",
+        "Tokyo 都",
+    ] {
+        add(&server, title);
+    }
+    synonyms(&server, &["日本語", "Japanese"], false);
+    synonyms(&server, &["水", "water"], false);
+    synonyms(&server, &["คอมพิวเตอร์", "computer"], false);
+    synonyms(&server, &["機械学習", "machine learning"], true);
+    synonyms(&server, &["東京", "Tokyo"], false);
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (q, expected) in [
+        ("日本語 ", "日本語; 日本語入力; Japanese; Japanese 入力"),
+        ("japanese ", "Japanese; Japanese 入力; 日本語; 日本語入力"),
+        // A part of the text has a synonym, and the rest is wanted beside it.
+        ("日本語入力 ", "日本語入力; Japanese 入力"),
+        ("\"日本語\" ", "日本語; 日本語入力"),
+        ("水 ", "水道; water pipe"),
+        ("water ", "water pipe; 水道"),
+        ("水道 ", "水道"),
+        ("คอมพิวเตอร์ ", "คอมพิวเตอร์; computer"),
+        ("computer ", "computer; คอมพิวเตอร์"),
+        ("機械学習 ", "機械学習; machine learning with Go"),
+        ("go 機械学習 ", "machine learning with Go"),
+        ("machine learning ", "machine learning with Go"),
+        ("東京都 ", "Tokyo 都"),
+        ("-日本語 japanese ", "Japanese; Japanese 入力"),
+    ] {
+        let encoded: String = q.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let query = format!("q={encoded}&q_match=all");
+        failures.check_eq(q, titles(&all, &query).as_str(), expected);
+        let exact = titles(&all, &format!("{query}&q_mode=exact"));
+        let is_own = !exact.contains(if q.starts_with(char::is_alphabetic) && q.is_ascii() { '日' } else { 'J' });
+        failures.check_eq(&format!("{q} exactly"), &(is_own || q.starts_with('-')), &true);
+    }
+    let marked = |q: &str, title: &str| {
+        let encoded: String = q.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let reply = all.get(&format!("{LIST}?q={encoded}&highlight=title")).expect(200);
+        let found = reply.data().as_array().unwrap().iter().find(|item| item["attributes"]["title"] == title).cloned();
+        found.map_or(json!(null), |item| item["highlights"]["title"].clone())
+    };
+    failures.check_eq("marks", &marked("日本語", "Japanese"), &json!("<mark>Japanese</mark>"));
+    failures.check_eq(
+        "marks",
+        &marked("日本語入力", "Japanese 入力"),
+        &json!("<mark>Japanese</mark> <mark>入力</mark>"),
+    );
+    // What a synonym finds has all words, and comes before what lacks characters.
+    add(&server, "日本");
+    failures.check_eq(
+        "lacking",
+        titles(&all, "q=%E6%97%A5%E6%9C%AC%E8%AA%9E ").as_str(),
+        "日本語; 日本語入力; Japanese; Japanese 入力; 日本",
+    );
+    failures.assert_none();
+}
+
+#[test]
 fn bodies_of_synonyms_and_rules_are_checked() {
     let server = articles();
     let id = add(&server, "one");

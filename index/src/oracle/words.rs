@@ -9,7 +9,7 @@ use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::text::fold;
-use crate::text_query::{Alternatives, Requirement, Rest, TextQuery, WantedToken, Words};
+use crate::text_query::{Alternatives, Requirement, Rest, SynonymPhrases, TextQuery, WantedRow, WantedToken, Words};
 
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
@@ -45,15 +45,16 @@ pub(super) fn distances(
         .map(|(id, _)| *id)
         .collect();
     let complete: Vec<u128> = allowed.iter().copied().filter(|id| !ways(id).contains(&None)).collect();
-    // Of text without spaces, each pair of characters counts as a word.
-    let pairs: Vec<&WantedToken> = required
+    // Of text without spaces, each pair of characters counts as a word. Each is here with its row.
+    let pairs: Vec<(&WantedToken, &WantedRow)> = required
         .iter()
         .zip(asked)
         .filter(|(_, asked)| asked.can_go)
-        .flat_map(|(required, _)| match required {
-            Requirement::Row(row) => &row[..],
-            Requirement::Token(_) => &[],
+        .filter_map(|(required, _)| match required {
+            Requirement::Row(row) => Some(row),
+            Requirement::Token(_) => None,
         })
+        .flat_map(|row| row.tokens.iter().map(move |pair| (pair, row)))
         .take(30)
         .collect();
     let can_lack = asked.iter().any(|asked| asked.can_go);
@@ -62,7 +63,9 @@ pub(super) fn distances(
     }
     // For each word and each pair: true if the resource has it.
     let had = |id: &u128| -> Vec<bool> {
-        let has = |pair: &&WantedToken| has_row(&resources[id], std::slice::from_ref(*pair));
+        let texts = &resources[id];
+        let has_pair = |pair: &WantedToken| has_row(texts, std::slice::from_ref(pair));
+        let has = |(pair, row): &(&WantedToken, &WantedRow)| has_pair(pair) || has_phrase(&row.synonyms, texts, &known);
         ways(id).iter().map(Option::is_some).chain(pairs.iter().map(has)).collect()
     };
     let (costs, distances): (Vec<u64>, Vec<u64>) = (0..asked.len() + pairs.len())
@@ -71,7 +74,9 @@ pub(super) fn distances(
             let is_common = having >= 10 && having * 5 > resources.len();
             let counts = match asked.get(number) {
                 Some(asked) => asked.can_go && !asked.is_stop_word,
-                None => !pairs[number - asked.len()].text.chars().any(|char| ('\u{3041}'..='\u{309f}').contains(&char)),
+                None => {
+                    !pairs[number - asked.len()].0.text.chars().any(|char| ('\u{3041}'..='\u{309f}').contains(&char))
+                }
             };
             match counts && having > 0 {
                 true if is_common => {
@@ -110,21 +115,24 @@ pub(super) fn distances(
     found
 }
 
-fn has_row(texts: &Texts, row: &[WantedToken]) -> bool {
+fn has_row(texts: &[NaiveText], row: &[WantedToken]) -> bool {
     let is_wanted = |(token, wanted): (&String, &WantedToken)| as_it_stands(token, wanted).is_some();
     texts.iter().any(|text| text.tokens.windows(row.len()).any(|found| found.iter().zip(row).all(is_wanted)))
 }
 
 /// Returns how closely texts meet a requirement; `None` if they do not.
-fn way(required: &Requirement, texts: &Texts, known: &BTreeSet<String>) -> Option<u64> {
+fn way(required: &Requirement, texts: &[NaiveText], known: &BTreeSet<String>) -> Option<u64> {
     match required {
-        Requirement::Row(row) => has_row(texts, row).then_some(0),
+        Requirement::Row(row) => {
+            let by_synonym = has_phrase(&row.synonyms, texts, known).then_some(7);
+            has_row(texts, &row.tokens).then_some(0).or(by_synonym)
+        }
         Requirement::Token(wanted) => closeness(wanted, texts, known),
     }
 }
 
 /// Returns the closeness of the closest match of a word.
-fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> Option<u64> {
+fn closeness(wanted: &WantedToken, texts: &[NaiveText], known: &BTreeSet<String>) -> Option<u64> {
     let tokens: Vec<&String> = texts.iter().flat_map(|text| &text.tokens).collect();
     let rows: Vec<&String> = texts.iter().flat_map(|text| &text.rows).collect();
     let mut ways: Vec<u64> = tokens.iter().filter_map(|token| as_it_stands(token, wanted)).collect();
@@ -141,9 +149,14 @@ fn closeness(wanted: &WantedToken, texts: &Texts, known: &BTreeSet<String>) -> O
     ways.extend((*has_compounds && tokens.iter().any(|token| is_compound(token, &wanted.text, known))).then_some(5));
     let is_begun = wanted.rest == Rest::Word && rows.iter().any(|row| row.starts_with(&wanted.text));
     ways.extend(is_begun.then_some(6));
-    let has_word = |word: &usize| closeness(&synonyms.words[*word], texts, known).is_some();
-    ways.extend(synonyms.phrases.iter().any(|phrase| phrase.iter().all(has_word)).then_some(7));
+    ways.extend(has_phrase(synonyms, texts, known).then_some(7));
     ways.into_iter().min()
+}
+
+/// Returns whether texts have all words of a phrase that stands for others.
+fn has_phrase(synonyms: &SynonymPhrases, texts: &[NaiveText], known: &BTreeSet<String>) -> bool {
+    let has_word = |word: &usize| closeness(&synonyms.words[*word], texts, known).is_some();
+    synonyms.phrases.iter().any(|phrase| phrase.iter().all(has_word))
 }
 
 fn is_compound(token: &str, word: &str, known: &BTreeSet<String>) -> bool {

@@ -3,7 +3,7 @@
 //! If few resources have all words, those that lack some follow, unless the words are quoted. The resources that have all are
 //! counted in the whole index, before filters: so a page, its total and its facets see the same resources.
 
-use super::text_search::{FoundToken, TextSearch};
+use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::Requirement;
@@ -46,7 +46,7 @@ pub(super) struct Incomplete {
 /// A word that a match may lack.
 pub(super) struct LackedWord {
     /// Its number among the required words; `None` for a pair of characters of one of them.
-    number: Option<usize>,
+    pub(super) number: Option<usize>,
     /// The resources that have it.
     pub(super) having: Bitmap,
     /// The cost of lacking it: more for a rarer word, 0 for a common one.
@@ -116,10 +116,10 @@ impl<'a> TextSearch<'a> {
         let numbered = self.requirements().enumerate();
         let mut required: Vec<_> = numbered.filter(|(number, _)| is_wanted(*number)).map(|(_, each)| each).collect();
         // Rows come last, because their texts must be read, and then fewer candidates are left.
-        required.sort_by_key(|(each, _)| matches!(each, Requirement::Row(_)));
+        required.sort_by_key(|each| matches!(each.required, Requirement::Row(_)));
         let mut having: Option<Bitmap> = None;
-        for (each, tokens) in required {
-            let found = self.slots_of_requirement(each, tokens, having.as_ref())?;
+        for each in required {
+            let found = self.slots_of_requirement(each, having.as_ref())?;
             having = Some(match having {
                 None => found,
                 Some(mut having) => {
@@ -134,9 +134,10 @@ impl<'a> TextSearch<'a> {
     fn words_that_can_go(&self) -> Result<Vec<LackedWord>, Error> {
         let mut words = Vec::new();
         let mut pairs_left = MAX_PAIRS;
-        for (number, (required, tokens)) in self.requirements().enumerate().filter(|(number, _)| self.can_go(*number)) {
+        for (number, found) in self.requirements().enumerate().filter(|(number, _)| self.can_go(*number)) {
             self.interrupt.check()?;
-            let having = self.slots_of_requirement(required, tokens, None)?;
+            let having = self.slots_of_requirement(found, None)?;
+            let FoundRequirement { required, tokens, synonyms } = found;
             let cost = match self.query.words.asked[number].is_stop_word {
                 true => 0,
                 false => cost_of_lacking(having.count(), self.version.total),
@@ -151,7 +152,10 @@ impl<'a> TextSearch<'a> {
             let pairs = if matches!(required, Requirement::Row(_)) { tokens } else { &[] };
             for pair in pairs.iter().take(pairs_left) {
                 pairs_left -= 1;
-                let having = self.slots_of_token(pair)?;
+                let mut having = self.slots_of_token(pair)?;
+                if let Some(synonyms) = synonyms {
+                    having.union(self.slots_of_row_synonyms(synonyms)?);
+                }
                 let cost = match pair.wanted.text.chars().any(is_hiragana) {
                     // Japanese writes endings and words without a meaning of their own so.
                     true => 0,

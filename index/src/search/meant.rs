@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use super::text_search::{FoundToken, TextSearch};
+use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::closeness::{WHOLE, typos_of};
@@ -31,7 +31,7 @@ impl<'a> TextSearch<'a> {
     /// allow.
     pub(super) fn meant(&self, matched_all: usize, all: &Bitmap) -> Result<Option<(String, usize)>, Error> {
         let mut replacements = Vec::new();
-        for (number, (required, tokens)) in self.requirements().enumerate() {
+        for (number, FoundRequirement { required, tokens, .. }) in self.requirements().enumerate() {
             let Requirement::Token(wanted) = required else { continue };
             if replacements.len() == MAX_REPLACED || self.query.words.asked[number].is_quoted || !is_replaceable(wanted)
             {
@@ -46,10 +46,10 @@ impl<'a> TextSearch<'a> {
             return Ok(None);
         }
         let mut found = all.clone();
-        for (number, (required, tokens)) in self.requirements().enumerate() {
+        for (number, required) in self.requirements().enumerate() {
             match replacements.iter().find(|other| other.number == number) {
                 Some(other) => found.intersect(&other.having),
-                None => found.intersect(&self.slots_of_requirement(required, tokens, Some(&found))?),
+                None => found.intersect(&self.slots_of_requirement(required, Some(&found))?),
             }
         }
         self.subtract_excluded(&mut found)?;

@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
-use crate::text_query::closeness::{Closeness, PART, WHOLE, distance_of};
+use crate::text_query::closeness::{Closeness, PART, SYNONYM, WHOLE, distance_of};
 
 /// The share of a whole word that a part of a name counts.
 const PART_WEIGHT: f32 = 0.5;
@@ -75,10 +75,10 @@ struct NearestSlots {
 }
 
 /// The scores of these slots.
-struct ScoredSlots {
-    slots: RankBitmap,
+pub(super) struct ScoredSlots {
+    pub(super) slots: RankBitmap,
     /// The scores by rank in `slots`.
-    scores: Vec<f32>,
+    pub(super) scores: Vec<f32>,
 }
 
 impl<'a> TextSearch<'a> {
@@ -184,7 +184,9 @@ impl<'a> TextSearch<'a> {
         weights.pop();
         for least in weights.into_iter().take(LEADING_FIELDS) {
             let leads = |found: &&TokensInRun<'_>| self.fields[found.field].of.weight >= least;
-            let mut leading = self.slots_of(self.required.iter().flat_map(FoundToken::all_found).filter(leads))?;
+            let synonyms = self.row_synonyms.iter().flat_map(|synonyms| &synonyms.words);
+            let tokens = self.required.iter().chain(synonyms);
+            let mut leading = self.slots_of(tokens.flat_map(FoundToken::all_found).filter(leads))?;
             leading.intersect(farthest);
             let some = leading.count();
             if some > all / thresholds.leading_share {
@@ -236,17 +238,33 @@ impl<'a> TextSearch<'a> {
             }
             sum += by_closeness.into_values().fold(0.0, f32::max);
         }
+        for synonyms in &self.row_synonyms {
+            if !self.slots_of_row_synonyms(synonyms)?.meets(slots) {
+                continue;
+            }
+            for found in synonyms.words.iter().flat_map(|word| equal_parts(&word.found)) {
+                let field = &self.fields[found[0].field];
+                if weights(field.of.weight) {
+                    sum += field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
+                }
+            }
+        }
         // Sums of floats have rounding errors, which are smaller than this.
         Ok(sum * 1.001)
     }
 
     /// Scores these slots.
-    fn scored(&self, slots: Bitmap) -> Result<ScoredSlots, Error> {
+    pub(super) fn scored(&self, slots: Bitmap) -> Result<ScoredSlots, Error> {
         let slots = RankBitmap::of(slots);
         let mut scores = vec![0f32; slots.count()];
         let mut of_runs = BTreeMap::new();
         for token in &self.required {
             self.score(token, &slots, &mut of_runs, &mut scores)?;
+        }
+        for (synonyms, only) in self.only_by_synonyms(slots.members())? {
+            for found in synonyms.words.iter().flat_map(|word| equal_parts(&word.found)) {
+                self.score_found(found, 1.0, &[SlotScope::Some(&only)], &slots, &mut of_runs, &mut scores)?;
+            }
         }
         Ok(ScoredSlots { slots, scores })
     }
@@ -267,6 +285,8 @@ impl<'a> TextSearch<'a> {
             lacking.subtract(&word.having);
             far.union(&lacking);
         }
+        let by_synonyms = self.only_by_synonyms(slots)?;
+        by_synonyms.iter().for_each(|(_, only)| far.union(only));
         let mut nearest = slots.clone();
         nearest.subtract(&far);
         if far.is_empty() || nearest.count() >= count {
@@ -285,6 +305,9 @@ impl<'a> TextSearch<'a> {
             let mut here = class.slots.clone();
             here.intersect(slots);
             add_distance(&mut distances, &here, distance_of(class.closeness), self.interrupt)?;
+        }
+        for (_, only) in by_synonyms {
+            add_distance(&mut distances, &only, distance_of(SYNONYM), self.interrupt)?;
         }
         let mut counts = BTreeMap::new();
         slots.each(|| self.interrupt.check(), |slot| *counts.entry(distances[slot as usize]).or_insert(0usize) += 1)?;
@@ -315,34 +338,48 @@ impl<'a> TextSearch<'a> {
     ) -> Result<(), Error> {
         let whole = equal_parts(&token.found).map(|found| (found[0].tokens.closeness, found));
         for (closeness, found) in whole.chain(others(token)) {
-            let field = &self.fields[found[0].field];
             let mut within = Vec::with_capacity(2);
             within.extend(self.candidates_at(token, closeness, candidates.members())?);
             if closeness == PART {
                 within.extend(self.candidates_at(token, WHOLE, candidates.members())?);
             }
-            if within.is_empty() {
-                continue;
+            if !within.is_empty() {
+                let share = if closeness == PART { PART_WEIGHT } else { 1.0 };
+                self.score_found(found, share, &within, candidates, of_runs, scores)?;
             }
-            let of_part = if closeness == PART { PART_WEIGHT } else { 1.0 };
-            let weight = field.bm25(found, self.interrupt)?;
-            for TokensInRun { is_fallback, run: NumberedRun { run, live, number, .. }, tokens, .. } in found {
-                let steps = run.length_steps(field.of.column);
-                let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
-                let documents = of_runs.entry(*number).or_insert_with(|| {
-                    let mut documents = run.documents_in(candidates.members());
-                    live.retain_in(&mut documents);
-                    RankBitmap::of(documents)
-                });
-                run.each_counted(tokens, documents, self.interrupt, |document, count| {
-                    let slot = run.slot(document);
-                    let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));
-                    let is_within = || within.iter().any(|scope| is_in(scope.bitmap())) && is_in(nulls);
-                    if let Some(rank) = candidates.rank(slot).filter(|_| is_within()) {
-                        scores[rank] += of_part * field.of.weight * weight.score(steps.get(document), count);
-                    }
-                })?;
-            }
+        }
+        Ok(())
+    }
+
+    /// Adds the score of tokens that were found in one field, times `factor`, to those of the candidates that are in one of the
+    /// scopes.
+    fn score_found(
+        &self,
+        found: &[TokensInRun<'a>],
+        factor: f32,
+        within: &[SlotScope<'_>],
+        candidates: &RankBitmap,
+        of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
+        scores: &mut [f32],
+    ) -> Result<(), Error> {
+        let field = &self.fields[found[0].field];
+        let weight = field.bm25(found, self.interrupt)?;
+        for TokensInRun { is_fallback, run: NumberedRun { run, live, number, .. }, tokens, .. } in found {
+            let steps = run.length_steps(field.of.column);
+            let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
+            let documents = of_runs.entry(*number).or_insert_with(|| {
+                let mut documents = run.documents_in(candidates.members());
+                live.retain_in(&mut documents);
+                RankBitmap::of(documents)
+            });
+            run.each_counted(tokens, documents, self.interrupt, |document, count| {
+                let slot = run.slot(document);
+                let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));
+                let is_within = || within.iter().any(|scope| is_in(scope.bitmap())) && is_in(nulls);
+                if let Some(rank) = candidates.rank(slot).filter(|_| is_within()) {
+                    scores[rank] += factor * field.of.weight * weight.score(steps.get(document), count);
+                }
+            })?;
         }
         Ok(())
     }

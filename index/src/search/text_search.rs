@@ -13,7 +13,9 @@ use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
 use crate::text_query::closeness::{COMPOUND, Closeness, PARTS, SYNONYM};
-use crate::text_query::{Requirement, RowTester, TextField, TextQuery, TokenScan, WantedToken};
+use crate::text_query::{
+    Requirement, RowTester, SynonymPhrases, TextField, TextQuery, TokenScan, WantedRow, WantedToken,
+};
 use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
@@ -27,6 +29,8 @@ pub(super) struct TextSearch<'a> {
     pub(super) fields: Vec<SearchedField<'a>>,
     /// The tokens of all required words and rows, one after the other.
     pub(super) required: Vec<FoundToken<'a>>,
+    /// The synonyms of rows that have some.
+    pub(super) row_synonyms: Vec<RowSynonyms<'a>>,
     /// The slots of the pinned resources that exist, each with its place from 1, by place.
     pub(super) pinned: Vec<(u32, u64)>,
     /// The matches, once computed.
@@ -60,6 +64,24 @@ pub(super) struct FoundToken<'a> {
     pub(super) synonyms: Vec<FoundToken<'a>>,
     /// The slots that have it, once computed. Not kept for tokens that are searched in one field only.
     pub(super) slots: OnceCell<Vec<ClosenessGroup>>,
+}
+
+/// The phrases that stand for a row, with their words looked up.
+pub(super) struct RowSynonyms<'a> {
+    /// The number of the row among the requirements.
+    number: usize,
+    phrases: &'a SynonymPhrases,
+    pub(super) words: Vec<FoundToken<'a>>,
+    /// The slots that have all words of a phrase, once computed.
+    slots: OnceCell<Bitmap>,
+}
+
+/// A requirement, with its tokens.
+#[derive(Clone, Copy)]
+pub(super) struct FoundRequirement<'b, 'a> {
+    pub(super) required: &'a Requirement,
+    pub(super) tokens: &'b [FoundToken<'a>],
+    pub(super) synonyms: Option<&'b RowSynonyms<'a>>,
 }
 
 /// The wanted tokens of a run.
@@ -103,11 +125,30 @@ impl<'a> TextSearch<'a> {
         }
         let slot = |id| context.slots.find(version, id);
         let pinned = query.pins.iter().filter_map(|pin| Some((slot(pin.id)?, pin.position))).collect();
-        let (required, coverage) = (Vec::new(), OnceCell::new());
-        let mut search = TextSearch { version, context, variant, query, interrupt, fields, required, pinned, coverage };
-        for wanted in query.words.required.iter().flat_map(Requirement::tokens) {
-            let found = search.find(wanted)?;
-            search.required.push(found);
+        let (required, row_synonyms, coverage) = (Vec::new(), Vec::new(), OnceCell::new());
+        let mut search = TextSearch {
+            version,
+            context,
+            variant,
+            query,
+            interrupt,
+            fields,
+            required,
+            row_synonyms,
+            pinned,
+            coverage,
+        };
+        for (number, required) in query.words.required.iter().enumerate() {
+            for wanted in required.tokens() {
+                let found = search.find(wanted)?;
+                search.required.push(found);
+            }
+            if let Requirement::Row(WantedRow { synonyms: phrases, .. }) = required
+                && !phrases.words.is_empty()
+            {
+                let words = phrases.words.iter().map(|word| search.find(word)).collect::<Result<_, _>>()?;
+                search.row_synonyms.push(RowSynonyms { number, phrases, words, slots: OnceCell::new() });
+            }
         }
         Ok(search)
     }
@@ -118,26 +159,51 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Returns the requirements, each with its tokens.
-    pub(super) fn requirements(&self) -> impl Iterator<Item = (&'a Requirement, &[FoundToken<'a>])> {
+    pub(super) fn requirements(&self) -> impl Iterator<Item = FoundRequirement<'_, 'a>> {
         let mut tokens = &self.required[..];
-        self.query.words.required.iter().map(move |each| {
-            let (of_this, rest) = tokens.split_at(each.tokens().len());
+        self.query.words.required.iter().enumerate().map(move |(number, required)| {
+            let (of_this, rest) = tokens.split_at(required.tokens().len());
             tokens = rest;
-            (each, of_this)
+            let synonyms = self.row_synonyms.iter().find(|synonyms| synonyms.number == number);
+            FoundRequirement { required, tokens: of_this, synonyms }
         })
     }
 
     /// Returns the slots of `within` that meet a requirement, and maybe others.
     pub(super) fn slots_of_requirement(
         &self,
-        required: &Requirement,
-        tokens: &[FoundToken<'a>],
+        found: FoundRequirement<'_, 'a>,
         within: Option<&Bitmap>,
     ) -> Result<Bitmap, Error> {
-        match required {
-            Requirement::Token(_) => self.slots_of_token(&tokens[0]),
-            Requirement::Row(row) => self.slots_of_row(row, tokens, within),
+        let FoundRequirement { required, tokens, synonyms } = found;
+        let Requirement::Row(row) = required else { return self.slots_of_token(&tokens[0]) };
+        let mut slots = self.slots_of_row(&row.tokens, tokens, within)?;
+        if let Some(synonyms) = synonyms {
+            slots.union(self.slots_of_row_synonyms(synonyms)?);
         }
+        Ok(slots)
+    }
+
+    /// Returns the slots that have all words of a phrase that stands for a row.
+    pub(super) fn slots_of_row_synonyms<'b>(&self, synonyms: &'b RowSynonyms<'a>) -> Result<&'b Bitmap, Error> {
+        if let Some(known) = synonyms.slots.get() {
+            return Ok(known);
+        }
+        let slots = self.slots_of_phrases(synonyms.phrases, &synonyms.words)?;
+        Ok(synonyms.slots.get_or_init(|| slots))
+    }
+
+    /// Returns those of the slots that have a row only by a synonym, for each row that has synonyms.
+    pub(super) fn only_by_synonyms(&self, slots: &Bitmap) -> Result<Vec<(&RowSynonyms<'a>, Bitmap)>, Error> {
+        let mut all = Vec::new();
+        for FoundRequirement { required, tokens, synonyms } in self.requirements() {
+            let Some(synonyms) = synonyms else { continue };
+            let mut only = self.slots_of_row_synonyms(synonyms)?.clone();
+            only.intersect(slots);
+            only.subtract(&self.slots_of_row(required.tokens(), tokens, Some(&only))?);
+            all.push((synonyms, only));
+        }
+        Ok(all)
     }
 
     /// Removes the slots that have something excluded.
@@ -247,7 +313,10 @@ impl<'a> TextSearch<'a> {
         for closeness in closeness {
             let mut slots = match closeness {
                 PARTS => self.slots_of_all(token.parts.iter())?,
-                SYNONYM => self.slots_of_synonyms(token)?,
+                SYNONYM => match &token.wanted.alternatives {
+                    Some(alternatives) => self.slots_of_phrases(&alternatives.synonyms, &token.synonyms)?,
+                    None => Bitmap::default(),
+                },
                 _ => self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?,
             };
             classes.iter().for_each(|closer| slots.subtract(&closer.slots));
@@ -256,14 +325,21 @@ impl<'a> TextSearch<'a> {
         Ok(token.slots.get_or_init(|| classes))
     }
 
-    /// Returns the slots that have all words of a phrase that stands for a token.
-    fn slots_of_synonyms(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
+    /// Returns the slots that have all words of a phrase. `words` are those of all phrases.
+    fn slots_of_phrases(&self, phrases: &SynonymPhrases, words: &[FoundToken<'a>]) -> Result<Bitmap, Error> {
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
-        let phrases = token.wanted.alternatives.iter().flat_map(|alternatives| &alternatives.synonyms.phrases);
-        for phrase in phrases {
-            slots.union(&self.slots_of_all(phrase.iter().filter_map(|word| token.synonyms.get(*word)))?);
-        }
+        self.slots_of_each_phrase(phrases, words)?.iter().for_each(|of_phrase| slots.union(of_phrase));
         Ok(slots)
+    }
+
+    /// Returns the slots that have all words, for each phrase.
+    pub(super) fn slots_of_each_phrase(
+        &self,
+        phrases: &SynonymPhrases,
+        words: &[FoundToken<'a>],
+    ) -> Result<Vec<Bitmap>, Error> {
+        let words_of = |phrase: &Vec<usize>| self.slots_of_all(phrase.iter().filter_map(|word| words.get(*word)));
+        phrases.phrases.iter().map(words_of).collect()
     }
 
     /// Returns the slots that have all of these tokens, such as the parts of a name.
@@ -315,7 +391,7 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Returns the slots of `within` that have all tokens of a row one after the other in one field.
-    fn slots_of_row(
+    pub(super) fn slots_of_row(
         &self,
         row: &[WantedToken],
         tokens: &[FoundToken<'_>],
@@ -342,16 +418,6 @@ impl<'a> TextSearch<'a> {
             }
         }
         Ok(slots)
-    }
-}
-
-impl Requirement {
-    /// Returns its tokens.
-    fn tokens(&self) -> &[WantedToken] {
-        match self {
-            Requirement::Token(token) => std::slice::from_ref(token),
-            Requirement::Row(row) => row,
-        }
     }
 }
 
@@ -445,7 +511,7 @@ impl<'a> SearchedField<'a> {
     }
 
     /// Reads the folded text of a slot.
-    fn with_text(&self, slot: u32, read: impl FnOnce(&str) -> bool) -> bool {
+    pub(super) fn with_text(&self, slot: u32, read: impl FnOnce(&str) -> bool) -> bool {
         match self.copies_of(slot).map(|copies| copies.value(slot, self.of.column)) {
             Some(ValueRef::Text(text) | ValueRef::Markup { text, .. }) => read(&text.folded.get()),
             _ => false,

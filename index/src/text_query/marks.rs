@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Alternatives, Mark, Measure, Requirement, WantedToken, Words};
+use super::{Alternatives, Mark, Measure, Requirement, SynonymPhrases, WantedRow, WantedToken, Words};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::names::{MARK, rows_where};
@@ -24,13 +24,8 @@ impl Words {
                     marks.extend(
                         found_of(wanted, &tokens, text, interrupt)?.into_iter().map(|range| Mark { range, word }),
                     );
-                    let phrases = wanted.alternatives.iter().flat_map(|alternatives| alternatives.synonyms.phrases());
-                    for phrase in phrases {
-                        let ranges = found_of_phrase(&phrase, &tokens, text, interrupt)?;
-                        marks.extend(ranges.into_iter().map(|range| Mark { range, word }));
-                    }
                 }
-                Requirement::Row(row) => {
+                Requirement::Row(WantedRow { tokens: row, .. }) => {
                     for found in tokens.windows(row.len()) {
                         interrupt.step()?;
                         if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {
@@ -41,6 +36,10 @@ impl Words {
                         }
                     }
                 }
+            }
+            for phrase in required.synonyms().into_iter().flat_map(SynonymPhrases::phrases) {
+                let ranges = found_of_phrase(&phrase, &tokens, text, interrupt)?;
+                marks.extend(ranges.into_iter().map(|range| Mark { range, word }));
             }
         }
         marks.sort_by_key(|mark| (mark.range.start, mark.range.end));
@@ -83,7 +82,7 @@ fn found_of_phrase(
 }
 
 /// Finds a word, its forms and compounds, and the parts of names that it is found by.
-pub(super) struct MarkFinder<'a> {
+pub(crate) struct MarkFinder<'a> {
     wanted: &'a WantedToken,
     measure: Measure<'a>,
     /// The rows of parts that it is found by, each after [`MARK`].
@@ -91,7 +90,7 @@ pub(super) struct MarkFinder<'a> {
 }
 
 impl<'a> MarkFinder<'a> {
-    pub(super) fn new(wanted: &'a WantedToken) -> MarkFinder<'a> {
+    pub(crate) fn new(wanted: &'a WantedToken) -> MarkFinder<'a> {
         let texts = wanted.alternatives.iter().flat_map(|alternatives| {
             let parts = alternatives.parts.iter().map(|part| part.text.as_str());
             [wanted.text.as_str()].into_iter().chain(alternatives.joined.as_deref()).chain(parts)
@@ -101,7 +100,7 @@ impl<'a> MarkFinder<'a> {
     }
 
     /// Returns the parts of a token that match.
-    pub(super) fn find(&mut self, token: &Token<'_>, text: &str) -> Vec<Range<usize>> {
+    pub(crate) fn find(&mut self, token: &Token<'_>, text: &str) -> Vec<Range<usize>> {
         if self.measure.closeness(token.text.as_bytes()).is_some() {
             return vec![self.wanted.shown(token.kind, &token.range, text)];
         }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use super::expansion::Synonymous;
 use super::synonyms::row_of_words;
-use super::{Alternatives, AskedWord, Expansion, Requirement, Rest, WantedToken, Words};
+use super::{Alternatives, AskedWord, Expansion, Requirement, Rest, SynonymPhrases, WantedRow, WantedToken, Words};
 use crate::tokens::{Token, TokenKind, each_raw_token, token_form};
 
 /// A part of a query string: its text, whether it is quoted, and whether it is excluded.
@@ -184,7 +184,7 @@ impl Requirement {
             (1, Some(only)) => Requirement::Token(only),
             (_, last) => {
                 row.extend(last);
-                Requirement::Row(row)
+                Requirement::Row(WantedRow { tokens: row, synonyms: SynonymPhrases::default() })
             }
         }
     }

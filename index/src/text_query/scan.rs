@@ -71,7 +71,9 @@ impl WantedToken {
     pub(crate) fn scans(&self) -> Vec<TokenScan<'_>> {
         let equal = |beginning: String, closeness| TokenScan { beginning, test: Test::Equal(closeness) };
         let typed = || TokenScan { beginning: self.beginning().to_owned(), test: Test::Typed(self.measure()) };
-        let Some(alternatives) = &self.alternatives else {
+        // One character of text without spaces is no part of a name.
+        let alternatives = self.alternatives.as_ref().filter(|_| self.rest != Rest::OfPair);
+        let Some(alternatives) = alternatives else {
             return vec![if self.is_loose() { typed() } else { equal(self.text.clone(), WHOLE) }];
         };
         let marked = |text: &str| format!("{MARK}{text}");

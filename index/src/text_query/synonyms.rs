@@ -5,12 +5,14 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::parse::{row_of, units};
-use super::{Alternatives, Requirement, Rest, WantedToken, Words};
+use super::{Alternatives, Rest, WantedToken, Words};
 use crate::language::Language;
-use crate::tokens::{Token, TokenKind};
+use crate::tokens::{Token, TokenKind, each_raw_token};
 
 /// The most phrases that synonyms add to one query string. Each word of a phrase is looked up in every field.
 const MAX_PHRASES: usize = 500;
+/// A phrase within text without spaces has synonyms if at most this many characters are left of the text.
+const MAX_LEFT: usize = 30;
 
 /// Words and phrases that stand for each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,31 +117,44 @@ impl Synonyms {
     }
 
     /// Adds the phrases that stand for words of a query string. A row of words has a synonym if its words stand one after the
-    /// other there, not quoted; then the phrases stand for each of these words.
+    /// other there, not quoted; then the phrases stand for each of these words. In text without spaces, which has no words, a row of
+    /// characters may also be a part of the text; then a phrase and what is left of the text stand for all of it.
     pub(super) fn add_to(&self, words: &mut Words, variant: Option<&str>, language: Option<Language>) {
         let mut left = MAX_PHRASES;
-        for first in 0..words.required.len() {
-            let found = words.open_word(first).map_or(&[][..], |word| self.beginning_with(&word.text));
+        let asked = words.open_tokens();
+        for (first, token) in asked.iter().enumerate() {
+            let found = token.as_ref().map_or(&[][..], |token| self.beginning_with(&token.text));
             for (entry, number) in found {
                 let row = &entry.phrases[*number].row;
                 let is_of_variant = entry.variant.as_deref().is_none_or(|slug| Some(slug) == variant);
-                let is_row =
-                    || (0..row.len()).all(|at| words.open_word(first + at).is_some_and(|of| of.text == row[at]));
-                if !is_of_variant || !is_row() {
+                let is_asked = |(text, token): (&String, &Option<OpenToken>)| {
+                    token.as_ref().is_some_and(|token| token.text == *text)
+                };
+                let covered = asked.get(first..first + row.len()).unwrap_or_default();
+                if !is_of_variant || covered.is_empty() || !row.iter().zip(covered).all(is_asked) {
                     continue;
                 }
                 let phrases: Vec<Vec<WantedToken>> =
                     entry.others(*number).take(left).map(|phrase| wanted(&phrase.text, language)).collect();
                 left -= phrases.len();
-                for at in first..first + row.len() {
-                    if let Some(Requirement::Token(word)) = words.required.get_mut(at) {
-                        let alternatives = word.alternatives.get_or_insert_default();
-                        phrases.iter().for_each(|phrase| alternatives.synonyms.add(phrase));
-                    }
+                for token in
+                    covered.iter().flatten().filter(|token| token.at == 0 || covered[0].as_ref() == Some(*token))
+                {
+                    words.add_synonyms(token, covered, &phrases, language);
                 }
             }
         }
     }
+}
+
+/// A token of a query string that is not quoted.
+#[derive(Debug, Clone, PartialEq)]
+struct OpenToken {
+    text: String,
+    /// The number of its requirement.
+    number: usize,
+    /// Its position in the requirement.
+    at: usize,
 }
 
 /// Returns the part that a first word belongs to.
@@ -148,17 +163,56 @@ fn part_of(first: &str) -> usize {
 }
 
 impl Words {
-    /// Returns the required word of this number, if it may be found in other ways than as it stands.
-    fn open_word(&self, number: usize) -> Option<&WantedToken> {
-        match (self.required.get(number)?, self.asked.get(number)?.is_quoted) {
-            (Requirement::Token(word), false) if word.rest != Rest::OfPair => Some(word),
-            _ => None,
+    /// Returns the required tokens, in order; `None` for what is quoted.
+    fn open_tokens(&self) -> Vec<Option<OpenToken>> {
+        let mut tokens = Vec::new();
+        for (number, (required, asked)) in self.required.iter().zip(&self.asked).enumerate() {
+            let open = |(at, token): (usize, &WantedToken)| OpenToken { text: token.text.clone(), number, at };
+            match asked.is_quoted {
+                true => tokens.push(None),
+                false => tokens.extend(required.tokens().iter().enumerate().map(open).map(Some)),
+            }
         }
+        tokens
+    }
+
+    /// Adds phrases that stand for the requirement of a token. `covered` are the tokens that the phrases stand for.
+    fn add_synonyms(
+        &mut self,
+        of: &OpenToken,
+        covered: &[Option<OpenToken>],
+        phrases: &[Vec<WantedToken>],
+        language: Option<Language>,
+    ) {
+        let (Some(required), Some(asked)) = (self.required.get_mut(of.number), self.asked.get(of.number)) else {
+            return;
+        };
+        let count = covered.iter().flatten().filter(|token| token.number == of.number).count();
+        let mut rest = Vec::new();
+        if count < required.tokens().len() {
+            let [before, after] = around(&asked.text, of.at, count);
+            if before.chars().count() + after.chars().count() > MAX_LEFT {
+                return;
+            }
+            rest = [wanted(before, language), wanted(after, language)].concat();
+        }
+        phrases.iter().for_each(|phrase| required.add_synonym(&[&phrase[..], &rest].concat()));
     }
 }
 
+/// Returns what is left of text without spaces before and after some of its pairs of characters.
+fn around(text: &str, first: usize, count: usize) -> [&str; 2] {
+    let mut ranges = Vec::new();
+    each_raw_token(text, |token| ranges.push(token.range));
+    let (start, end) = match (ranges.get(first), ranges.get(first + count - 1)) {
+        (Some(first), Some(last)) => (first.start, last.end),
+        _ => (0, text.len()),
+    };
+    [&text[..start], &text[end..]]
+}
+
 impl SynonymPhrases {
-    fn add(&mut self, phrase: &[WantedToken]) {
+    pub(super) fn add(&mut self, phrase: &[WantedToken]) {
         let mut row = Vec::with_capacity(phrase.len());
         for word in phrase {
             let known = self.words.iter().position(|known| known == word);

@@ -20,7 +20,7 @@ fn shown(words: &Words) -> Vec<String> {
     let row = |row: &[WantedToken]| format!("[{}]", row.iter().map(token).collect::<Vec<_>>().join(" "));
     let required = words.required.iter().map(|required| match required {
         Requirement::Token(wanted) => token(wanted),
-        Requirement::Row(wanted) => row(wanted),
+        Requirement::Row(wanted) => row(&wanted.tokens),
     });
     required.chain(words.excluded.iter().map(|excluded| format!("-{}", row(excluded)))).collect()
 }
@@ -137,7 +137,7 @@ proptest! {
         let tokens: Vec<WantedToken> = Words::parse(&format!("x \"{row}\" x"), false).required.into_iter().flat_map(|required| {
             match required {
                 Requirement::Token(token) => vec![token],
-                Requirement::Row(row) => row,
+                Requirement::Row(row) => row.tokens,
             }
         }).filter(|token| token.text != "x").collect();
         prop_assert_eq!(has_row(&text, &tokens), format!(" {text} ").contains(&format!(" {row} ")));
