@@ -136,7 +136,8 @@ pub use options::{Options, Thresholds};
 pub use query::*;
 pub use schema::*;
 pub use search::{
-    Aggregates, FEW as FEW_MATCHES, KeptPage, PageDependence, Rank, RankedHits, ResultSet, Snapshot, Stream, WordsFound,
+    Aggregates, FEW as FEW_MATCHES, FoundWord, KeptPage, PageDependence, Rank, RankedHits, Reason, ResultSet, Snapshot,
+    Stream, Way, WordReason, WordsFound,
 };
 pub use text_query::{
     Boost, Curve, Expansion, LastWord, Mark, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words,

@@ -16,6 +16,7 @@ pub(crate) use closeness::Closeness;
 use distance::Distance;
 pub(crate) use expansion::Alternatives;
 pub use expansion::{Expansion, Synonymous};
+pub(crate) use marks::MarkFinder;
 pub use parse::{LastWord, last_word};
 pub(crate) use scan::TokenScan;
 pub(crate) use similar::{changed_beginnings, similar_to};

@@ -15,6 +15,7 @@ pub(crate) mod history;
 pub(crate) mod kept_list;
 pub(crate) mod list;
 pub(crate) mod neighbors;
+mod reasons;
 pub(crate) mod referrers;
 mod resolve;
 pub(crate) mod resource;

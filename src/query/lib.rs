@@ -45,7 +45,7 @@ pub use filter::{BlueprintLookup, Copies, Fields, Filter, OPERATORS, Operand, Op
 pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};
-pub use rule::{Rule, Steering};
+pub use rule::{PinnedBy, Rule, Steering};
 pub use select::{ResourceKey, Selection};
 pub use suggest::{SuggestParams, before_last_word};
 pub use words::{Highlights, WordParams, has_ranked_fields, has_words};
@@ -76,6 +76,8 @@ pub struct ListParams {
     pub is_tracked: bool,
     /// The ids of the rules of ranked search that hold for it.
     pub rules: Vec<String>,
+    /// The resources that these rules give a place.
+    pub pinned: Vec<PinnedBy>,
     /// The fields that count into its order.
     pub boosts: Vec<String>,
     /// The requested page.
@@ -210,7 +212,7 @@ impl ListParams {
             let message = "`cursor` needs an order that does not change: add a `sort` to `q`, or leave out `cursor`";
             return Err(Error::new(Code::InvalidParameter, message));
         }
-        let rules = changes.rules;
+        let Changes { rules, pinned, .. } = changes;
         let boosts = if query.sort.contains(&words::BY_RELEVANCE) { words::boosted(blueprint) } else { Vec::new() };
         Ok(ListParams {
             page,
@@ -221,6 +223,7 @@ impl ListParams {
             is_expanded,
             is_tracked,
             rules,
+            pinned,
             boosts,
             query,
             aggregation,
@@ -413,7 +416,7 @@ impl<'a> ScopedQuery<'a> {
         let (mut steered, mut changes) = (None, Changes::default());
         if let Some(words) = words {
             changes = steering.changes(&words, params, &scope, sort.contains(&words::BY_RELEVANCE));
-            let words = Arc::new(words.with_pins(std::mem::take(&mut changes.pins)));
+            let words = Arc::new(words.with_pins(changes.pins()));
             if !changes.filters.is_empty() {
                 filter = Filter::all([vec![filter], changes.filters.clone()].concat());
             }

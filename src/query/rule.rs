@@ -40,13 +40,31 @@ pub struct Steering {
     pub rules: Vec<Arc<Rule>>,
 }
 
+/// A resource that a rule gives a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedBy {
+    /// The id of the resource.
+    pub id: u128,
+    /// Its place, from 1.
+    pub position: u64,
+    /// The id of the rule.
+    pub rule: String,
+}
+
 /// Changes of a list by the rules that hold for a request.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(crate) struct Changes {
     /// The ids of the rules.
     pub(crate) rules: Vec<String>,
     pub(crate) filters: Vec<Filter>,
-    pub(crate) pins: Vec<Pin>,
+    pub(crate) pinned: Vec<PinnedBy>,
+}
+
+impl Changes {
+    /// Returns the resources that get a place.
+    pub(crate) fn pins(&self) -> Vec<Pin> {
+        self.pinned.iter().map(|PinnedBy { id, position, .. }| Pin { id: *id, position: *position }).collect()
+    }
 }
 
 impl Rule {
@@ -126,14 +144,14 @@ impl Steering {
             changes.filters.extend(Some(filter).filter(|filter| *filter != Filter::Own(index::Filter::All)));
             hidden.extend(&rule.hidden);
             for &(id, position) in rule.pins.iter().filter(|_| is_ranked) {
-                if changes.pins.iter().all(|pin| pin.id != id) {
-                    changes.pins.push(Pin { id, position });
+                if changes.pinned.iter().all(|pin| pin.id != id) {
+                    changes.pinned.push(PinnedBy { id, position, rule: rule.id.clone() });
                 }
             }
         }
-        changes.pins.retain(|pin| !hidden.contains(&pin.id));
+        changes.pinned.retain(|pin| !hidden.contains(&pin.id));
         // Of two with the same place, that of the earlier rule comes first.
-        changes.pins.sort_by_key(|pin| pin.position);
+        changes.pinned.sort_by_key(|pin| pin.position);
         if !hidden.is_empty() {
             changes.filters.push(Filter::Own(index::Filter::Not(Box::new(index::Filter::Ids(hidden)))));
         }

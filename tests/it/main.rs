@@ -53,6 +53,7 @@ mod order;
 mod power;
 mod private;
 mod ranked;
+mod ranking;
 mod reading;
 mod recipes;
 mod recovery;

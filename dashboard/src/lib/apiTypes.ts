@@ -74,6 +74,8 @@ export interface ListMeta {
   ignored_words?: string[];
   did_you_mean?: string | null;
   search_id?: string | null;
+  explain?: Record<string, unknown>[];
+  ranking?: Ranking[];
 }
 
 /** Only in answers to sessions. */
@@ -694,6 +696,34 @@ export interface TestDelivery {
   error: string | null;
   duration_ms: number;
 }
+
+export interface Ranking {
+  id: string;
+  pinned: RankingPin | null;
+  words: RankingWord[];
+  lacks: number;
+  typos: number;
+  ways: number;
+  score: number;
+  nearness: number;
+  boost: number;
+}
+
+export interface RankingWord {
+  asked: string;
+  found: WordWay | null;
+  typos?: number;
+  as?: string[];
+  fields?: string[];
+  missed?: boolean;
+}
+
+export interface RankingPin {
+  rule: string;
+  position: number;
+}
+
+export type WordWay = "whole" | "part" | "parts" | "form" | "compound" | "beginning" | "synonym";
 
 export interface Synonym {
   variant: string | null;

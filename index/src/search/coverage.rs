@@ -7,7 +7,7 @@ use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::Requirement;
-use crate::text_query::closeness::{FARTHEST, distance_of};
+use crate::text_query::closeness::{FARTHEST, distance_of, typos_and_ways};
 
 /// With fewer resources that have all words, those that lack some are found as well.
 pub const FEW: usize = 10;
@@ -177,11 +177,17 @@ impl<'a> TextSearch<'a> {
 
     /// Returns the words that put a match farther away if it lacks them.
     pub(super) fn lacked_words(&self) -> Result<Vec<&LackedWord>, Error> {
+        let mut words = self.words_that_may_lack()?;
+        words.retain(|word| word.distance > 0);
+        Ok(words)
+    }
+
+    /// Returns the words that a match may lack.
+    pub(super) fn words_that_may_lack(&self) -> Result<Vec<&LackedWord>, Error> {
         if !self.query.words.lets_go() {
             return Ok(Vec::new());
         }
-        let words = self.coverage()?.incomplete.iter().flat_map(|incomplete| &incomplete.words);
-        Ok(words.filter(|word| word.distance > 0).collect())
+        Ok(self.coverage()?.incomplete.iter().flat_map(|incomplete| &incomplete.words).collect())
     }
 
     /// Returns which words the resources of a list have. `list` holds those of the matches that the filters of the request allow,
@@ -221,6 +227,13 @@ impl<'a> TextSearch<'a> {
             did_you_mean: None,
         })
     }
+}
+
+/// Returns the parts of a distance, of which the first ones count most: the cost of what is lacked, the number of typos, and the ways
+/// in which words were found.
+pub(super) fn parts_of_distance(distance: u32) -> [u32; 3] {
+    let [typos, ways] = typos_and_ways(distance % LACKED);
+    [distance / LACKED, typos, ways]
 }
 
 fn is_hiragana(char: char) -> bool {

@@ -11,6 +11,7 @@ use super::evaluate::Evaluator;
 use super::matches::Matches;
 use super::order::Sorter;
 use super::page::{OrderedSlots, ordered};
+use super::reasons::Reason;
 use super::relevance::{Rank, Ranked};
 use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
@@ -166,6 +167,18 @@ impl Snapshot {
                 pinned: pinned.into_iter().map(|(slot, place)| (self.version.hit(slot), place)).collect(),
             })
         }))
+    }
+
+    /// Returns the reasons for the places of resources in a list by relevance, in their order. Of a query with another order, there are
+    /// none.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::search_with`].
+    pub fn reasons(&self, query: &Query, hits: &[Hit], interrupt: &Interrupt<'_>) -> Result<Vec<Reason>, Error> {
+        let slots: Vec<u32> = hits.iter().map(|hit| hit.slot).collect();
+        let search =
+            query.ranks_by().map(|text| self.evaluator(query.variant, interrupt).text_search(text)).transpose();
+        self.sound(search.and_then(|search| search.map_or(Ok(Vec::new()), |search| search.reasons(&slots))))
     }
 
     /// Returns a question with similar words that finds more, if it has one; with the number of resources that have all of them.

@@ -35,6 +35,16 @@ pub(crate) fn typos_of(closeness: Closeness) -> usize {
     (closeness / TYPO).into()
 }
 
+/// Returns the closeness that a match would have without its typos.
+pub(crate) fn without_typos(closeness: Closeness) -> Closeness {
+    closeness % TYPO
+}
+
+/// Returns the number of typos that a distance without lacked words has, and the rest.
+pub(crate) fn typos_and_ways(distance: u32) -> [u32; 2] {
+    [distance / u32::from(TYPO), distance % u32::from(TYPO)]
+}
+
 /// Returns the closeness of a match with typos, of which there are at most 2.
 pub(crate) fn with_typos(closeness: Closeness, typos: usize) -> Closeness {
     TYPO.saturating_mul(typos.min(2) as Closeness) + closeness

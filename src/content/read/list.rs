@@ -4,7 +4,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use bindery_index::{Hits, KeptPage, MatchSet, PageDependence, Position};
+use bindery_index::{Hits, KeptPage, MatchSet, PageDependence, Position, Reason};
+use bindery_model::blueprint::Blueprint;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use bindery_query::{ListParams, Page, Query, RawParams};
@@ -17,6 +18,7 @@ use crate::read::cursor::CursorKey;
 use crate::read::expand::IncludedResources;
 use crate::read::explain::Explanation;
 use crate::read::kept_list::KeptList;
+use crate::read::reasons::ranking;
 use crate::read::resolve::{Resolver, Result as SearchResult};
 use crate::read::resource::Presentation;
 use crate::read::view::{IndexQuery, View, ViewSearch};
@@ -63,6 +65,8 @@ struct FoundPage {
     next: Option<String>,
     included: Option<String>,
     aggregates: Map<String, Value>,
+    /// The reasons for the places of the resources, if an explanation was asked for.
+    reasons: Vec<Reason>,
     /// The page and the query that found it, unless it is another one after every write.
     kept: Option<(KeptPage, IndexQuery)>,
 }
@@ -156,7 +160,7 @@ impl View {
         let mut found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
         let objects = self.objects_here(&found.hits.hits, self.presentation(&request.params))?;
         let kept = found.kept.take().and_then(|page| self.keep_list(page));
-        Ok(ListPage { kept, ..list_page(&request.params, found, objects, None) })
+        Ok(ListPage { kept, ..list_page(&self.collection.blueprint, &request.params, found, objects, None) })
     }
 
     /// Returns a page of the list, searched for within the time that a request may take.
@@ -178,7 +182,7 @@ impl View {
         let took = started.elapsed();
         let explained = explained.map(|how| how.with_documents(&self.collection, found.hits.hits.len(), took));
         let kept = found.kept.take().and_then(|page| self.keep_list(page));
-        Ok(ListPage { kept, ..list_page(params, found, objects, explained) })
+        Ok(ListPage { kept, ..list_page(&self.collection.blueprint, params, found, objects, explained) })
     }
 
     /// Reads the query string of a list.
@@ -188,8 +192,16 @@ impl View {
     pub fn list_request(&self, raw_query: &str) -> Result<Arc<ListRequest>> {
         let raw = RawParams::parse(raw_query);
         let is_explained = self.explains(&raw)?;
+        self.list_request_of(&raw, is_explained)
+    }
+
+    /// Like [`View::list_request`], with an explanation if `is_explained`, whatever the query string says.
+    ///
+    /// # Errors
+    /// The errors of the parameters.
+    pub(super) fn list_request_of(&self, raw: &RawParams, is_explained: bool) -> Result<Arc<ListRequest>> {
         let (related, steering) = (|slug: &str| self.related(slug), self.steering());
-        let params = ListParams::parse(&raw, &self.collection.blueprint, &related, self.now, &steering)?;
+        let params = ListParams::parse(raw, &self.collection.blueprint, &related, self.now, &steering)?;
         // Must come before the entity tag is compared: an invalid cursor must never be answered with 304.
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
@@ -218,8 +230,17 @@ impl View {
 }
 
 /// Returns the page of these resource objects, which are separated by commas.
-fn list_page(params: &ListParams, found: FoundPage, objects: String, explained: Option<Explanation>) -> ListPage {
-    let FoundPage { hits, next, included, aggregates: mut meta, .. } = found;
+fn list_page(
+    blueprint: &Blueprint,
+    params: &ListParams,
+    found: FoundPage,
+    objects: String,
+    explained: Option<Explanation>,
+) -> ListPage {
+    let FoundPage { hits, next, included, aggregates: mut meta, reasons, .. } = found;
+    if !reasons.is_empty() {
+        meta.insert("ranking".to_owned(), ranking(blueprint, &hits.hits, &reasons, &params.pinned));
+    }
     if let Some(words) = &hits.words {
         meta.insert("matched_all".to_owned(), words.matched_all.into());
         meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
@@ -259,6 +280,10 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
             (page, None)
         }
     };
+    let reasons = match request.is_explained {
+        true => searching.of(|snapshot, interrupt| snapshot.reasons(searching.query, &hits.hits, interrupt))?,
+        false => Vec::new(),
+    };
     let copies = query.copies.answered_with(*fallback);
     let include = || {
         let mut included = IncludedResources::new(resolver, documents, expansion);
@@ -270,7 +295,7 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
         false => Some(resolver.step("expand", "expand", include, |included| included.len())?.finish()),
     };
     let kept = request.dependence().map(|on| (collection.snapshot.keep_page(&hits.hits, on), searching.query.clone()));
-    Ok(FoundPage { hits, next, included, aggregates, kept })
+    Ok(FoundPage { hits, next, included, aggregates, reasons, kept })
 }
 
 /// Returns a page of a walk, and the cursor of the next one.

@@ -68,7 +68,8 @@ fn resources() -> Schemas {
     let meta = also(meta, aggregates());
     let meta =
         also(meta, [("matched_all", count()), ("ignored_words", list_of(text())), ("did_you_mean", maybe("string"))]);
-    let meta = also(meta, [("search_id", maybe("string"))]);
+    let meta = also(meta, [("search_id", maybe("string")), ("explain", list_of(any_object()))]);
+    let meta = also(meta, [("ranking", list_of(reference("Ranking")))]);
     let links =
         object([("first", text()), ("last", maybe("string")), ("prev", maybe("string")), ("next", maybe("string"))]);
     let included = || [("included", reference("Included"))];

@@ -5,7 +5,8 @@ use bindery_content::ChangeOp;
 use serde_json::{Value, json};
 
 use super::shape::{
-    Schemas, all_required, also, any_object, count, list_of, maybe, maybe_time, object, options, reference, text, time,
+    Schemas, all_required, also, any_object, count, flag, list_of, maybe, maybe_time, object, options, or_null,
+    reference, text, time,
 };
 
 pub(super) fn webhooks() -> Schemas {
@@ -147,12 +148,37 @@ pub(super) fn steering() -> Schemas {
             ("filter_add", maybe("string")),
         ]
     };
+    let way = json!({
+        "type": "string",
+        "enum": ["whole", "part", "parts", "form", "compound", "beginning", "synonym"],
+    });
+    let word = also(
+        object([("asked", text()), ("found", or_null("WordWay"))]),
+        [("typos", count()), ("as", list_of(text())), ("fields", list_of(text())), ("missed", flag())],
+    );
+    let number = || json!({ "type": "number" });
+    let ranking = object([
+        ("id", text()),
+        ("pinned", or_null("RankingPin")),
+        ("words", list_of(reference("RankingWord"))),
+        ("lacks", count()),
+        ("typos", count()),
+        ("ways", count()),
+        ("score", number()),
+        ("nearness", number()),
+        ("boost", number()),
+    ]);
     vec![
+        ("Ranking", ranking),
+        ("RankingWord", word),
+        ("RankingPin", object([("rule", text()), ("position", count())])),
+        ("WordWay", way),
         ("Synonym", all_required(also(object([variant(), words(), one_way()]), stamps("synonym")))),
         ("NewSynonym", also(object([words()]), [variant(), one_way()])),
         ("SynonymChange", options([variant(), words(), one_way()])),
         ("SearchRule", all_required(also(object(parts()), stamps("search_rule")))),
         ("SearchRuleChange", options(parts())),
+        ),
         ("Suggestion", suggestion),
     ]
 }
