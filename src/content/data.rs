@@ -27,6 +27,7 @@ pub(crate) mod saved_view;
 pub(crate) mod search_rule;
 pub(crate) mod state;
 pub(crate) mod steering;
+pub(crate) mod steering_checks;
 pub(crate) mod synonym;
 pub(crate) mod trash;
 pub(crate) mod version;

@@ -100,6 +100,7 @@ pub use read::list::{ListPage, ListRequest, PagePosition};
 pub use read::neighbors::NeighborsAnswer;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
+pub use read::rule_preview::RulePreview;
 pub use read::suggest::Suggestions;
 pub use read::trash::{TrashEntry, TrashPage, TrashReferrers};
 pub use read::view::{LocatedResource, View};

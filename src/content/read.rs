@@ -19,6 +19,7 @@ mod reasons;
 pub(crate) mod referrers;
 mod resolve;
 pub(crate) mod resource;
+pub(crate) mod rule_preview;
 pub(crate) mod suggest;
 pub(crate) mod trash;
 pub(crate) mod view;

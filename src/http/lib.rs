@@ -136,6 +136,7 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/search/synonyms", get(steering::list::<Synonyms>).post(steering::create::<Synonyms>)),
         Route::new("/v2/search/synonyms/{id}", synonyms),
         Route::new("/v2/search/rules", get(steering::list::<Rules>).post(steering::create::<Rules>)),
+        Route::new("/v2/search/rules/preview", post(steering::preview)),
         Route::new("/v2/search/rules/{id}", rules),
         Route::new("/v2/status", get(status::find)),
         Route::new("/v2/cluster", get(status::cluster)),

@@ -1,4 +1,4 @@
-//! Reasons for the order of ranked lists in explained answers (`API.md` 4.18).
+//! Reasons for the order of ranked lists in explained answers (`API.md` 4.18), and lists with a rule that is not stored (4.25).
 
 use std::collections::BTreeSet;
 
@@ -8,6 +8,7 @@ use crate::support::{Failures, Server};
 
 const LIST: &str = "/v2/resources/articles";
 const RULES: &str = "/v2/search/rules";
+const PREVIEW: &str = "/v2/search/rules/preview";
 
 fn articles() -> Server {
     let server = Server::start();
@@ -183,4 +184,78 @@ fn an_explained_list_names_the_rule_that_pins() {
     assert_eq!(pinned[1], &json!({ "rule": one, "position": 2 }));
     assert!(pinned[2..].iter().all(|pinned| pinned.is_null()), "{pinned:?}");
     assert_eq!(ways(&list[1].1), "red:-");
+}
+
+#[test]
+fn a_rule_is_previewed_before_it_is_stored() {
+    let server = articles();
+    let ids: Vec<String> =
+        (0..12).map(|number| add(&server, &format!("red shoe {number}"), "", Some(number))).collect();
+    let hat = add(&server, "blue hat", "", None);
+    let draft = server.post(LIST, &json!({ "attributes": { "title": "red draft" } })).expect(201).data()["id"].clone();
+    let list = "q=red+&filter[published]=true&per_page=5&fields=id,attributes.title";
+    let before = server.get(&format!("{LIST}?{list}")).expect(200).json();
+    let stored = server.post(RULES, &json!({ "query": "red", "hide": [ids[1]] })).expect(201).data();
+    let rule = json!({ "query": "RED", "blueprint": "articles", "filter_add": "filter[price][gt]=3",
+        "pin": [{ "id": hat, "position": 2 }, { "id": draft, "position": 1 }, { "id": ids[5], "position": 1 }],
+        "hide": [ids[7]], "from": "2090-01-01" });
+    let ask = |list: &str, rule: &Value, id: &Value| {
+        server.post(PREVIEW, &json!({ "blueprint": "articles", "list": list, "rule": rule, "id": id }))
+    };
+    let shown = |reply: &Value| {
+        let ids: Vec<Value> = reply["data"].as_array().unwrap().iter().map(|item| item["id"].clone()).collect();
+        (ids, reply["meta"]["total"].clone(), reply["meta"]["current_page"].clone())
+    };
+    // The answer is what the list is once the rule is stored.
+    let mut failures = Failures::default();
+    for page in [1, 2] {
+        let list = format!("{list}&page={page}");
+        let previewed = ask(&list, &rule, &json!(null)).expect(200).json();
+        let mut now = rule.clone();
+        now["from"] = json!(null);
+        let made = server.post(RULES, &now).expect(201).data();
+        let saved = server.get(&format!("{LIST}?{list}&explain=true")).expect(200).json();
+        failures.check_eq(&format!("page {page}"), &shown(&previewed), &shown(&saved));
+        let rule_of = |reply: &Value| reply["meta"]["ranking"][0]["pinned"]["rule"].clone();
+        if page == 1 {
+            failures.check_eq("the rule has no id", &rule_of(&previewed), &json!("unsaved"));
+            failures.check_eq(
+                "links",
+                &previewed["links"]["first"],
+                &saved["links"]["first"].as_str().map_or(json!(0), |link| json!(link.replace("&explain=true", ""))),
+            );
+        }
+        // In place of the stored one, it changes nothing.
+        let same = ask(&list, &now, &made["id"]).expect(200).json();
+        failures.check_eq("stored already", &shown(&same), &shown(&saved));
+        let without = ask(&list, &json!({ "query": "red" }), &made["id"]).expect(200).json();
+        server.delete(&format!("{RULES}/{}", made["id"].as_str().unwrap())).expect(204);
+        let gone = server.get(&format!("{LIST}?{list}")).expect(200).json();
+        failures.check_eq("without its effects", &shown(&without), &shown(&gone));
+    }
+    let gone = ask(list, &json!({ "query": "red" }), &stored["id"]).expect(200).json();
+    failures.check_eq("a stored rule is replaced", &shown(&gone), &shown(&before));
+    failures.check_eq("nothing is stored", &server.get(RULES).expect(200).data(), &json!([stored]));
+    let reply = ask(list, &rule, &json!(null)).expect(200);
+    failures.check_eq("not cached", &(reply.header("etag"), reply.header("cache-control")), &(None, Some("no-store")));
+    let steps = reply.json()["meta"]["explain"].clone();
+    let names: Vec<&Value> =
+        steps.as_array().unwrap().iter().filter(|step| step["step"] == "rule").map(|step| &step["what"]).collect();
+    failures.check_eq("it holds", &json!(names), &json!([stored["id"], "unsaved"]));
+    for (body, outcome) in [
+        (json!({ "blueprint": "articles", "list": list }), "422 VALIDATION_FAILED"),
+        (json!({ "blueprint": "none", "list": list, "rule": {} }), "404 NOT_FOUND"),
+        (json!({ "blueprint": "articles", "list": list, "rule": { "query": "..." } }), "422 VALIDATION_FAILED"),
+        (json!({ "blueprint": "articles", "list": list, "rule": { "variant": "fr" } }), "422 VALIDATION_FAILED"),
+        (json!({ "blueprint": "articles", "list": "page=0", "rule": {} }), "422 INVALID_PARAMETER"),
+        (json!({ "blueprint": "articles", "list": list, "rule": {}, "id": 7 }), "422 VALIDATION_FAILED"),
+        (json!({ "blueprint": "articles", "list": list, "rule": {}, "id": hat }), "404 NOT_FOUND"),
+        (json!({ "blueprint": "articles", "list": list, "rule": {}, "more": 1 }), "422 VALIDATION_FAILED"),
+    ] {
+        failures.check_eq(&body.to_string(), server.post(PREVIEW, &body).outcome().as_str(), outcome);
+    }
+    let viewer = server.token(&["view", "preview"]);
+    let refused = server.as_token(&viewer).send("POST", PREVIEW, Some(&json!({})));
+    failures.check_eq("without manage", refused.outcome().as_str(), "403 FORBIDDEN");
+    failures.assert_none();
 }

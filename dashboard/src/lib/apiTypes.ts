@@ -783,6 +783,13 @@ export interface SearchRuleChange {
   filter_add?: string | null;
 }
 
+export interface RulePreview {
+  blueprint: string;
+  list: string;
+  rule: SearchRuleChange;
+  id?: string | null;
+}
+
 export interface Suggestion {
   kind: "word" | "question" | "title";
   text: string;

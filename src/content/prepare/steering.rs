@@ -172,6 +172,53 @@ fn matching(sent: Option<&Value>, errors: &mut FieldErrors) -> RuleMatch {
     }
 }
 
+/// A list that is asked for with a rule that is not stored.
+pub(crate) struct AskedPreview {
+    /// The slug of the blueprint.
+    pub(crate) blueprint: String,
+    /// The query string of the list.
+    pub(crate) list: String,
+    /// The rule, which holds at any time.
+    pub(crate) rule: SearchRule,
+    /// True if it stands in the place of a stored rule.
+    pub(crate) is_stored: bool,
+}
+
+/// The id of a rule that is not stored. It comes after all ids of stored rules, so the rule is the last one.
+const UNSAVED: &str = "unsaved";
+
+/// Reads the body of a preview of a rule.
+///
+/// # Errors
+/// `VALIDATION_FAILED`.
+pub(crate) fn preview(body: &Map<String, Value>) -> Result<AskedPreview> {
+    let mut errors = unknown_keys(body, &["blueprint", "list", "rule", "id"], &[]);
+    let mut text = |key: &str, example: &str| {
+        let text = body.get(key).and_then(Value::as_str);
+        if text.is_none() {
+            errors.push((key.to_owned(), vec![format!("is required: {example}")]));
+        }
+        text.unwrap_or_default().to_owned()
+    };
+    let blueprint = text("blueprint", "the slug of a blueprint");
+    let list = text("list", "the query string of a list, such as `q=red+shoes&per_page=20`");
+    let sent_id = body.get("id").filter(|sent| !sent.is_null());
+    let id = sent_id.map(|sent| sent.as_str().filter(|id| ResourceId::parse(id).is_some()));
+    if id == Some(None) {
+        errors.push(("id".to_owned(), vec!["must be null or the id of a rule".to_owned()]));
+    }
+    let sent_rule = body.get("rule").and_then(Value::as_object);
+    let Some(sent_rule) = sent_rule.filter(|_| errors.is_empty()) else {
+        if sent_rule.is_none() {
+            errors.push(("rule".to_owned(), vec!["is required: a rule, as it would be created".to_owned()]));
+        }
+        return Err(Error::validation(errors));
+    };
+    let id = id.flatten();
+    let rule = rule(sent_rule, id.unwrap_or(UNSAVED).to_owned(), 0)?;
+    Ok(AskedPreview { blueprint, list, rule: SearchRule { from: None, until: None, ..rule }, is_stored: id.is_some() })
+}
+
 /// Reads the slug of a blueprint or variant, or null. Whether there is one is decided later.
 fn slug(body: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<String> {
     let sent = body.get(key).filter(|sent| !sent.is_null())?;

@@ -111,7 +111,7 @@ fn list_tags(view: &View, slug: &str, depends_on: &[String], page: &[ResourceId]
 }
 
 /// Returns the body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
-fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
+pub(super) fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
     let ListPage { resources, included, place, total, meta: more, .. } = list;
     let (links, mut meta) = match &place {
         PagePosition::Numbered(page) => {

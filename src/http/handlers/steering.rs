@@ -1,11 +1,13 @@
 //! Synonyms and rules of ranked search (`API.md` 4.25). Must not know what they change.
 
 use axum::http::{StatusCode, header};
-use bindery_content::SteeringKind;
+use bindery_content::{RulePreview, SteeringKind};
 use bindery_model::ability::Ability;
 use serde_json::{Value, json};
 
-use crate::answer::respond::{data_value, no_content};
+use super::resources::list_body;
+use crate::answer::respond::{data_value, json as json_response, no_content};
+use crate::answer::server_timing::explained;
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
 use crate::request::idempotency::{Post, RenderedResponse};
@@ -59,6 +61,21 @@ pub(crate) async fn create<E: Entry>(call: Call, BaseUrl(base): BaseUrl, request
         Ok(call.app.content.create_steering(&call.access, E::KIND, &body, idempotent).await?)
     };
     request.answer(&call, Ability::Manage, render, create).await
+}
+
+/// Returns a list as it would be with a rule that is not stored.
+pub(crate) async fn preview(call: Call, BaseUrl(base): BaseUrl, body: JsonBody) -> Answer {
+    call.access.require(&[Ability::Manage])?;
+    call.takes_no_parameters()?;
+    let body = body.read(call.max_body_bytes()).await?;
+    let RulePreview { blueprint, list, mut page } = call.app.content.preview_rule(&call.access, &body).await?;
+    let how = page.explained.take();
+    let url = format!("{base}/v2/resources/{blueprint}");
+    let response = json_response(StatusCode::OK, list_body(page, how.as_ref(), &url, &list));
+    Ok(match how {
+        Some(how) => explained(response, &how),
+        None => response,
+    })
 }
 
 pub(crate) async fn replace<E: Entry>(call: Call<String>, body: JsonBody) -> Answer {

@@ -3,16 +3,16 @@
 use std::collections::{HashMap, HashSet};
 
 use bindery_index::SynonymEntry;
-use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::error::{Code, Error, Result};
 use bindery_model::sent::quote;
-use bindery_query::Rule;
 use bindery_store::Key;
 use serde_json::{Map, Value};
 
 use crate::command::{Outcome, SteeringCommand, SteeringKind};
-use crate::data::refusals::{no_blueprint, no_search_rule, no_synonym};
+use crate::data::refusals::{no_search_rule, no_synonym};
 use crate::data::search_rule::SearchRule;
 use crate::data::state::State;
+use crate::data::steering_checks::{check_rule, check_variant};
 use crate::data::synonym::Synonym;
 use crate::prepare::steering;
 use crate::write::overlay::Overlay;
@@ -37,7 +37,7 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Steerin
             check_count(state.steering.rules().len(), MAX_RULES, "rules")?;
             let id = overlay.new_id()?.to_string();
             let rule = steering::rule(body, id, overlay.now)?;
-            check_rule(state, overlay, &rule)?;
+            check_rule(state, &rule, overlay.now)?;
             Ok(put_rule(overlay, &rule))
         }
         SteeringCommand::Change { kind: SteeringKind::Synonym, id, body, is_whole } => {
@@ -66,7 +66,7 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Steerin
             if rule == *before {
                 return Ok(Outcome::Steering(before.to_json()));
             }
-            check_rule(state, overlay, &rule)?;
+            check_rule(state, &rule, overlay.now)?;
             let updated_at = overlay.now.max(before.updated_at + 1);
             Ok(put_rule(overlay, &SearchRule { updated_at, ..rule }))
         }
@@ -141,41 +141,5 @@ fn check_synonym(state: &State, synonym: &Synonym) -> Result<()> {
             Err(Error::of_field("words", text))
         }
         None => Ok(()),
-    }
-}
-
-/// Checks that what a rule names exists.
-fn check_rule(state: &State, overlay: &Overlay<'_>, rule: &SearchRule) -> Result<()> {
-    if let Some(slug) = rule.blueprint.as_deref().filter(|slug| !state.blueprints.contains_key(*slug)) {
-        return Err(Error::of_field("blueprint", no_blueprint(slug).message));
-    }
-    check_variant(state, rule.blueprint.as_deref(), rule.variant.as_deref())?;
-    let mut errors = FieldErrors::default();
-    let Some(collection) = rule.blueprint.as_ref().and_then(|slug| state.blueprints.get(slug)) else { return Ok(()) };
-    let related = |slug: &str| state.blueprints.get(slug).map(|collection| &*collection.blueprint);
-    for (key, filter) in [("filter", &rule.filter), ("filter_add", &rule.filter_add)] {
-        let Some(filter) = filter else { continue };
-        if let Err(error) = Rule::check_filter(filter, &collection.blueprint, &related, overlay.now) {
-            errors.push((key.to_owned(), vec![error.message]));
-        }
-    }
-    if errors.is_empty() { Ok(()) } else { Err(Error::validation(errors)) }
-}
-
-/// Checks that a blueprint, or any of them, has a variant.
-fn check_variant(state: &State, blueprint: Option<&str>, variant: Option<&str>) -> Result<()> {
-    let Some(variant) = variant else { return Ok(()) };
-    let mut blueprints = state.blueprints.values().map(|collection| &collection.blueprint);
-    let is_of = |slug: &str| blueprint.is_none_or(|only| only == slug);
-    match blueprints.any(|blueprint| is_of(&blueprint.slug) && blueprint.variant(variant).is_some()) {
-        true => Ok(()),
-        false => {
-            let whose = blueprint.map_or_else(|| "no blueprint".to_owned(), |slug| format!("`{slug}` does not"));
-            let text = match blueprint {
-                Some(_) => format!("there is no variant {}; the blueprint {whose} have it", quote(variant)),
-                None => format!("there is no variant {}; {whose} has it", quote(variant)),
-            };
-            Err(Error::of_field("variant", text))
-        }
     }
 }

@@ -178,6 +178,12 @@ pub(super) fn steering() -> Schemas {
         ("SynonymChange", options([variant(), words(), one_way()])),
         ("SearchRule", all_required(also(object(parts()), stamps("search_rule")))),
         ("SearchRuleChange", options(parts())),
+        (
+            "RulePreview",
+            also(
+                object([("blueprint", text()), ("list", text()), ("rule", reference("SearchRuleChange"))]),
+                [("id", maybe("string"))],
+            ),
         ),
         ("Suggestion", suggestion),
     ]

@@ -4,7 +4,7 @@ use crate::observe::operation::{Body, Operation, Request, operation};
 
 const TAG: &str = "Search";
 
-pub(super) static OPERATIONS: [Operation; 13] = [
+pub(super) static OPERATIONS: [Operation; 14] = [
     operation("get", "/v2/search/suggest", TAG, "suggest", "What a search field offers while somebody types.", "view")
         .with(&["q", "searched_blueprints", "suggest_variant", "suggest_limit", "copy"])
         .answers(&[(200, Body::DataList("Suggestion"))]),
@@ -34,6 +34,16 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         .with(&["idempotency-key"])
         .takes(Request::Json("SearchRuleChange"))
         .answers(&[(201, Body::Data("SearchRule"))]),
+    operation(
+        "post",
+        "/v2/search/rules/preview",
+        TAG,
+        "previewSearchRule",
+        "A list with a rule that is not stored.",
+        "manage",
+    )
+    .takes(Request::Json("RulePreview"))
+    .answers(&[(200, Body::Json("ResourceList"))]),
     operation("get", "/v2/search/rules/{id}", TAG, "getSearchRule", "One rule.", "manage")
         .with(&["search_rule_id"])
         .answers(&[(200, Body::Data("SearchRule"))]),
