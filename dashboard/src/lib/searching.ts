@@ -18,9 +18,9 @@ interface Step {
   what?: string;
 }
 
-export type FoundList = Omit<ListAnswer, 'meta'> & { meta: ListAnswer['meta'] & { explain?: Step[] } };
+export type FoundList = Omit<ListAnswer, 'meta'> & { meta: Omit<ListAnswer['meta'], 'explain'> & { explain?: Step[] } };
 
-/** The rows that are shown, and looked at for their places. */
+/** The rows that are shown. */
 export const SHOWN = 20;
 
 /** Blueprints in which a question finds something: they have a text. */
@@ -37,20 +37,21 @@ export function asked({ text, variant }: Question, more: Record<string, string> 
 /** Only what the site shows today. */
 export const PUBLISHED = 'filter[published]=true';
 
-/** Puts filters into a group of their own, so that their groups do not mix with those of others. */
-export const inGroup = (filters: string, number: number): string => filters.split('&').map((one) => one.replace(/^filter/, `filter[$and][${number}]`)).join('&');
-
 /** The fields of a row that is shown. */
-export function shownFields(blueprint: Blueprint): string {
+function shownFields(blueprint: Blueprint): string {
   const title = titleField(blueprint);
   return ['id', 'published_at', ...(title ? [`attributes.${title.slug}`] : [])].join(',');
 }
 
-/** The first rows of a question, with excerpts. */
-export async function find(question: Question, more: Record<string, string>, filters: string[], signal?: AbortSignal): Promise<FoundList> {
+/** The parameters for the first rows of a question, with excerpts. */
+export function listOf(question: Question, more: Record<string, string>, filters: string[]): URLSearchParams {
   const { blueprint } = question;
-  const parameters = asked(question, { per_page: String(SHOWN), fields: shownFields(blueprint), highlight: highlighted(blueprint).join(','), ...more }, filters);
-  return get<FoundList>(`/v2/resources/${blueprint.slug}?${parameters}`, signal);
+  return asked(question, { per_page: String(SHOWN), fields: shownFields(blueprint), highlight: highlighted(blueprint).join(','), ...more }, filters);
+}
+
+/** The first rows of a question. */
+export async function find(question: Question, more: Record<string, string>, filters: string[], signal?: AbortSignal): Promise<FoundList> {
+  return get<FoundList>(`/v2/resources/${question.blueprint.slug}?${listOf(question, more, filters)}`, signal);
 }
 
 /** The ids of the rules that hold for an explained list. */
@@ -58,27 +59,6 @@ export const rulesOf = (found: FoundList): string[] => (found.meta.explain ?? []
 
 /** The fields whose dates or numbers count into the order of an explained list. */
 export const boostsOf = (found: FoundList): string[] => (found.meta.explain ?? []).filter((one) => one.step === 'boost').map((one) => one.what ?? '');
-
-/** A part of a question: a word, or a phrase in quotes. */
-export interface Unit {
-  text: string;
-  quoted: boolean;
-  /** Somebody may still be typing it: nothing follows it. */
-  typed: boolean;
-}
-
-/** The parts that a question looks for. Those after `-` are left out. */
-export function unitsOf(question: string): Unit[] {
-  const units: Unit[] = [];
-  for (const found of question.matchAll(/(-?)"([^"]*)"?|(\S+)/g)) {
-    const [whole, minus, phrase, word] = found;
-    const text = phrase ?? word ?? '';
-    if (minus || word?.startsWith('-') || wordsOf(text).length === 0) continue;
-    const last = found.index + whole.length === question.length;
-    units.push({ text, quoted: phrase !== undefined, typed: last && phrase === undefined });
-  }
-  return units.filter((one, index) => units.findIndex((other) => folded(other.text) === folded(one.text)) === index);
-}
 
 /** A text as words are compared: without case and accents. */
 export const folded = (text: string): string => text.normalize('NFKD').replace(/\p{M}+/gu, '').toLowerCase();
@@ -90,12 +70,6 @@ export function wordsOf(text: string): string[] {
   const words = [...new Intl.Segmenter('en', { granularity: 'word' }).segment(text)].filter((one) => one.isWordLike).map((one) => folded(one.segment));
   return words.flatMap((one) => (WITHOUT_SPACES.test(one) ? [...one] : [one]));
 }
-
-/** The row of words by which rules and synonyms know a question (API.md 4.25). */
-export const rowOf = (question: string): string[] => wordsOf(question.replace(/-"[^"]*"?|(^|\s)-\S+/g, ' '));
-
-/** Where a row of words stands in another one; -1 if it does not. */
-export const placeOf = (row: string[], wanted: string[]): number => row.findIndex((_, at) => wanted.length > 0 && wanted.every((word, index) => row[at + index] === word));
 
 /** Stores a synonym or a rule: a new one, or one that has an id. */
 export const storeEntry = (kind: 'synonyms' | 'rules', id: string | undefined, body: object): Promise<unknown> => (id ? put(`/v2/search/${kind}/${id}`, body) : post(`/v2/search/${kind}`, body));

@@ -3,7 +3,7 @@
 import type * as api from './apiTypes';
 
 export type {
-  Ability, Author as Actor, Delivery, Error as ErrorBody, Field, FieldSettings, FieldType, History, Invitation, Member, OpenSession as SessionEntry, Point,
+  Ability, Author as Actor, Delivery, Error as ErrorBody, Field, FieldSettings, FieldType, History, Invitation, Member, OpenSession as SessionEntry, Point, Ranking, RankingWord,
   Referrers, Revision, Role, Sanitized, SearchRule, Seo, Session, Share, Status as ServerStatus, Summary, Synonym, Trash, TrashEntry, Variant, View, WorkingCopy,
 } from './apiTypes';
 

@@ -14,12 +14,10 @@ import { colourOf, idIn, thumbnailOf } from '../../src/lib/media';
 import { compare, merged } from '../../src/lib/merge';
 import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
-import { belowOf, distance, placesOf, type WordReason } from '../../src/lib/reasons';
-import { holds, placed, type RuleDraft } from '../../src/lib/rulePreview';
-import { inGroup, unitsOf } from '../../src/lib/searching';
+import { belowOf } from '../../src/lib/reasons';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
 import { formatTime, parseTime } from '../../src/lib/time';
-import { FIELD_TYPES, type Blueprint, type Field, type Resource } from '../../src/lib/types';
+import { FIELD_TYPES, type Blueprint, type Field, type Ranking, type Resource } from '../../src/lib/types';
 import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved, unsavedOf } from '../../src/lib/unsaved';
 import { chunks, isEmpty, same } from '../../src/lib/values';
 import { folderOf } from '../../src/media/folders';
@@ -393,69 +391,19 @@ test('the filters of a rule are built by clicking if the form can show all of th
   assert.deepEqual(conditionsOf('filter[kind]=a%26b'), [[{ field: 'kind', op: 'eq', value: 'a&b' }]]);
   assert.equal(filtersOf(conditionsOf('filter[$or][0][kind]=faq&filter[$or][1][kind]=how-to')!), 'filter[$or][0][kind][eq]=faq&filter[$or][1][kind][eq]=how-to');
   for (const other of ['filter[$not][kind]=faq', 'filter[kind]=faq&filter[$or][0][kind]=a', 'filter[author][$some][name]=Ada', 'filter[$and][0][$or][0][kind]=a']) assert.equal(conditionsOf(other), null, other);
-  assert.equal(inGroup(written, 3), 'filter[$and][3][kind][eq]=faq&filter[$and][3][reading_minutes][lt]=10');
-});
-
-test('a rule holds for the questions for which the server says so', () => {
-  const articles = { slug: 'articles', variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] } as unknown as Blueprint;
-  const rule = (query: string | null, match: 'is' | 'contains' = 'is', more: Partial<RuleDraft> = {}): RuleDraft => ({ query, match, blueprint: null, variant: null, filter: null, from: null, until: null, pin: [], hide: [], filter_add: null, ...more });
-  const cases: [RuleDraft, string, boolean][] = [
-    [rule('red shoes'), 'Red  SHOES', true], [rule('red shoes'), '"red shoes" -blue', true], [rule('red shoes'), 'shoes red', false], [rule('red shoes'), 'red shoes sale', false],
-    [rule('red shoes', 'contains'), 'cheap red shoes', true], [rule('red shoes', 'contains'), 'red cheap shoes', false], [rule('café'), 'cafe', true], [rule('日本', 'contains'), '日本語', true],
-    [rule(null), 'anything', true], [rule('a', 'is', { blueprint: 'pages' }), 'a', false], [rule('a', 'is', { variant: 'de' }), 'a', false], [rule('a', 'is', { variant: 'en' }), 'a', true],
-  ];
-  for (const [one, text, expected] of cases) assert.equal(holds(one, { text, blueprint: articles, variant: null }), expected, `${one.query} ${one.match}: ${text}`);
-});
-
-test('what is pinned is put into its places, and behind the others if there are fewer', () => {
-  const resource = (id: string): Resource => ({ id }) as Resource;
-  const order = (rest: string, pins: [string, number][], seen: string): string => placed({ data: [...rest].map(resource) }, pins.map(([id, position]) => ({ id, position })), new Map([...seen].map((id) => [id, resource(id)]))).map((one) => one.id).join('');
-  assert.equal(order('abc', [['x', 1], ['y', 3]], 'xy'), 'xaybc');
-  assert.equal(order('abc', [['x', 1], ['y', 2]], 'y'), 'aybc', 'what a reader does not see has no place');
-  assert.equal(order('a', [['x', 9]], 'x'), 'ax');
-});
-
-test('a question has words and phrases, without those that are left out', () => {
-  const parts = (text: string): string[] => unitsOf(text).map((one) => `${one.quoted ? '"' : ''}${one.text}${one.typed ? '…' : ''}`);
-  assert.deepEqual(parts('memory alocator'), ['memory', 'alocator…']);
-  assert.deepEqual(parts('memory alocator '), ['memory', 'alocator']);
-  assert.deepEqual(parts('"page cache" linux -windows -"old text"'), ['"page cache', 'linux']);
-  assert.deepEqual(parts('a -b'), ['a']);
-  assert.deepEqual(parts('Été ete !'), ['Été']);
-  assert.deepEqual(parts(''), []);
-});
-
-test('what is marked says how a word was found', () => {
-  const cases: [string, string, string, string][] = [
-    ['compiler', 'the <mark>compiler</mark> reads', 'whole', 'compiler'],
-    ['int32', 'Use <mark>getInt32</mark>', 'part', 'getInt32'],
-    ['int32', 'Use get<mark>Int32</mark>()', 'part', 'getInt32'],
-    ['environnement', 'l&#39;<mark>environnement</mark>', 'part', "l'environnement"],
-    ['ordnung', 'Die Gewerbe<mark>ordnung</mark> gilt', 'compound', 'Gewerbeordnung'],
-    ['compilers', 'a <mark>compiler</mark>', 'form', 'compiler'],
-    ['gpu', 'a <mark>graphics</mark> card', 'synonym', 'graphics'],
-  ];
-  for (const [word, excerpt, way, found] of cases) {
-    const [place] = placesOf(word, { id: 'a', highlights: { body: excerpt } } as unknown as Resource);
-    assert.deepEqual([place!.way, place!.word], [way, found], `${word}: ${excerpt}`);
-  }
-});
-
-test('typos are counted as the search counts them', () => {
-  for (const [left, right, begun, expected] of [['alocator', 'allocator', false, 1], ['allcoator', 'allocator', false, 1], ['compiler', 'compiler', false, 0], ['comp', 'compiler', true, 0], ['conp', 'compiler', true, 1], ['abcd', 'xyz', false, 4]] as const) assert.equal(distance(left, right, begun), expected, `${left} ${right}`);
 });
 
 test('a resource comes after another by the first measure in which it is worse', () => {
-  const word = (way: WordReason['way'], typos = 0): WordReason => ({ asked: 'a', way, typos, found: [], fields: [] });
-  assert.equal(belowOf([word('whole')], [word(null)]), 'words');
-  assert.equal(belowOf([word('whole')], [word('whole', 1)]), 'typos');
-  assert.equal(belowOf([word('whole', 1)], [word('whole', 1)]), 'score');
-  assert.equal(belowOf([word('whole')], [word('form')]), 'ways');
-  assert.equal(belowOf([word('whole')], [word('part')]), 'score', 'a part of a name is as close as a whole word');
-  assert.equal(belowOf([word(null)], [word('form')]), null);
-  const other = (way: WordReason['way']): WordReason => ({ ...word(way), asked: 'b' });
-  assert.equal(belowOf([word(null), other('whole')], [word('whole'), other(null)]), null, 'the rarer word decides');
-  assert.equal(belowOf([word(null), other('whole')], [word(null), other(null)]), 'words');
+  const ranking = (lacking: string[], [lacks, typos, ways, score]: [number, number, number, number], pinned: Ranking['pinned'] = null): Ranking =>
+    ({ id: 'a', pinned, words: lacking.map((asked) => ({ asked, found: null, missed: asked !== 'the' })), lacks, typos, ways, score, nearness: 1, boost: 1 });
+  const best = ranking([], [0, 0, 0, 5]);
+  assert.equal(belowOf(best, ranking(['a'], [30, 0, 0, 9])), 'words');
+  assert.equal(belowOf(ranking(['a'], [30, 0, 0, 5]), ranking(['b'], [40, 0, 0, 9])), 'rarer');
+  assert.equal(belowOf(best, ranking(['the'], [0, 1, 0, 9])), 'typos', 'a word that is not missed does not count');
+  assert.equal(belowOf(best, ranking([], [0, 0, 3, 9])), 'ways');
+  assert.equal(belowOf(best, ranking([], [0, 0, 0, 4])), 'score');
+  assert.equal(belowOf(best, best), 'date');
+  assert.equal(belowOf(best, ranking(['a'], [30, 0, 0, 1], { rule: 'r', position: 2 })), null);
 });
 
 test('the history tells the versions of the site from those of the working copy', () => {
