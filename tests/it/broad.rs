@@ -123,6 +123,22 @@ fn forms_of_a_word_follow_the_language_of_the_variant() {
 }
 
 #[test]
+fn a_title_with_all_words_in_other_forms_comes_before_mentions() {
+    let server = articles();
+    let mention = json!({ "title": "Much", "body": "<p>errors of compilers, and the compilers errors</p>" });
+    server.create("articles", mention);
+    add(&server, &["Compiler error", "Compilers of errors", "A compiler", "Error"]);
+    let all = server.as_token(server.secret());
+    let found = titles(&all, "q=compilers errors &q_match=all");
+    assert_eq!(found, "Compilers of errors; Compiler error; Much");
+    assert_eq!(titles(&all, "q=the compilers errors &q_match=all"), "Much");
+    assert!(titles(&all, "q=the compilers errors ").starts_with("Compilers of errors; Compiler error; Much; "));
+    // One word alone is found as it stands first.
+    assert_eq!(titles(&all, "q=compilers "), "Compilers of errors; Much; A compiler; Compiler error");
+    assert!(titles(&all, "q=errors ").ends_with("Much; Error; Compiler error"), "{}", titles(&all, "q=errors "));
+}
+
+#[test]
 fn compounds_are_found_if_their_other_part_is_a_word() {
     let server = articles();
     add_german(&server, &["Gewerbeordnung", "Das Gewerbe", "Ordnungsamt", "Ein Amt", "Unordnung", "Die Ordnung"]);

@@ -39,6 +39,22 @@ pub(super) fn distances(
     let ways = |id: &u128| -> Vec<Option<u64>> {
         required.iter().map(|required| way(required, &resources[id], &known)).collect()
     };
+    // A title with all words, some in another form, is as close as one with the words as they stand.
+    let greatest = query.fields.iter().map(|field| field.weight).fold(0.0, f32::max);
+    let titles: Vec<usize> = (0..query.fields.len()).filter(|field| query.fields[*field].weight >= greatest).collect();
+    let wanted: Vec<&Requirement> =
+        required.iter().zip(asked).filter(|(_, asked)| !asked.is_stop_word).map(|(required, _)| required).collect();
+    let is_titled = |id: &u128| {
+        let is_in = |title: usize| wanted.iter().all(|required| is_in_title(required, &resources[id][title]));
+        query.words().is_expanded()
+            && wanted.len() > 1
+            && required.iter().all(|required| matches!(required, Requirement::Token(_)))
+            && titles.iter().copied().any(is_in)
+    };
+    let sum_of_ways = |id: &u128| -> u64 {
+        let counts = |way: &u64| *way != 3 || !is_titled(id);
+        ways(id).into_iter().flatten().filter(counts).sum()
+    };
     let allowed: Vec<u128> = resources
         .iter()
         .filter(|(_, texts)| !excluded.iter().any(|row| has_row(texts, row)))
@@ -59,7 +75,7 @@ pub(super) fn distances(
         .collect();
     let can_lack = asked.iter().any(|asked| asked.can_go);
     if complete.len() >= 10 || (asked.len() < 2 && pairs.is_empty()) || !can_lack {
-        return complete.into_iter().map(|id| (id, ways(&id).into_iter().flatten().sum())).collect();
+        return complete.into_iter().map(|id| (id, sum_of_ways(&id))).collect();
     }
     // For each word and each pair: true if the resource has it.
     let had = |id: &u128| -> Vec<bool> {
@@ -109,7 +125,7 @@ pub(super) fn distances(
         if is_found(&had) {
             let lacked =
                 had.iter().zip(&distances).filter(|(has, _)| !**has).map(|(_, distance)| distance).sum::<u64>();
-            found.insert(id, lacked + ways(&id).into_iter().flatten().sum::<u64>());
+            found.insert(id, lacked + sum_of_ways(&id));
         }
     }
     found
@@ -118,6 +134,21 @@ pub(super) fn distances(
 fn has_row(texts: &[NaiveText], row: &[WantedToken]) -> bool {
     let is_wanted = |(token, wanted): (&String, &WantedToken)| as_it_stands(token, wanted).is_some();
     texts.iter().any(|text| text.tokens.windows(row.len()).any(|found| found.iter().zip(row).all(is_wanted)))
+}
+
+/// Returns whether a title has a word as it stands, as a part of a name or in another form.
+fn is_in_title(required: &Requirement, title: &NaiveText) -> bool {
+    let Requirement::Token(wanted) = required else { return false };
+    let has = |text: &String| title.tokens.contains(text) || title.rows.contains(text);
+    let is_whole = title.tokens.iter().any(|token| as_it_stands(token, wanted) == Some(0));
+    is_whole
+        || wanted.alternatives.as_ref().is_some_and(|alternatives| {
+            let Alternatives { joined, forms, .. } = &**alternatives;
+            let is_form = |text: &String| forms.as_ref().is_some_and(|forms| forms.has(text));
+            title.rows.contains(&wanted.text)
+                || joined.as_ref().is_some_and(has)
+                || title.tokens.iter().chain(&title.rows).any(is_form)
+        })
 }
 
 /// Returns how closely texts meet a requirement; `None` if they do not.

@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 
-use super::text_search::{FoundToken, TextSearch};
+use super::text_search::{FoundToken, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::text_query::{Measure, WantedToken};
+use crate::text_query::closeness::{FORM, PART, WHOLE};
+use crate::text_query::{Measure, Requirement, WantedToken};
 use crate::tokens::each_raw_token;
 
 /// With more resources that have all words in a title, none of them is read.
@@ -51,10 +52,7 @@ impl<'a> TextSearch<'a> {
         if !self.query.words.is_expanded || self.required.is_empty() {
             return Ok(None);
         }
-        let weights = || self.fields.iter().map(|field| field.of.weight);
-        let greatest = weights().fold(0.0, f32::max);
-        let titles: Vec<usize> =
-            weights().enumerate().filter(|(_, weight)| *weight >= greatest).map(|of| of.0).collect();
+        let titles = self.titles();
         let mut slots = Bitmap::default();
         for &title in &titles {
             slots.union(&self.having_all_in(title)?);
@@ -65,6 +63,45 @@ impl<'a> TextSearch<'a> {
         let words = self.required.iter().take(MAX_WORDS);
         let words = words.map(|token| (token.wanted, token.wanted.measure())).collect();
         Ok(Some(Nearness { titles, slots, question: Question { words, count: self.required.len() } }))
+    }
+
+    /// Returns the fields that are titles: those with the greatest weight.
+    fn titles(&self) -> Vec<usize> {
+        let weights = || self.fields.iter().map(|field| field.of.weight);
+        let greatest = weights().fold(0.0, f32::max);
+        weights().enumerate().filter(|(_, weight)| *weight >= greatest).map(|of| of.0).collect()
+    }
+
+    /// Returns the slots with a title that has all words, some perhaps in another form. For these, another form is as close as the
+    /// word itself: otherwise a title that says what was asked for would come after every text that mentions the words. Stop words
+    /// may be missing. One word alone says too little.
+    pub(super) fn titled(&self) -> Result<Bitmap, Error> {
+        let mut titled = Bitmap::default();
+        let words = &self.query.words;
+        let is_row = |required: &Requirement| matches!(required, Requirement::Row(_));
+        let wanted = self.required.iter().zip(&words.asked).filter(|(_, asked)| !asked.is_stop_word);
+        let wanted: Vec<&FoundToken<'a>> = wanted.map(|(token, _)| token).collect();
+        if !words.is_expanded || words.required.iter().any(is_row) || wanted.len() < 2 {
+            return Ok(titled);
+        }
+        for title in self.titles() {
+            let mut slots: Option<Bitmap> = None;
+            for token in &wanted {
+                let is_in_title = |found: &&TokensInRun<'a>| {
+                    found.field == title && [WHOLE, PART, FORM].contains(&found.tokens.closeness)
+                };
+                let having = self.slots_of(token.found.iter().filter(is_in_title))?;
+                slots = Some(match slots {
+                    None => having,
+                    Some(mut slots) => {
+                        slots.intersect(&having);
+                        slots
+                    }
+                });
+            }
+            titled.union(&slots.unwrap_or_default());
+        }
+        Ok(titled)
     }
 
     /// Returns the slots that have all words in a field.

@@ -131,7 +131,7 @@ impl<'a> TextSearch<'a> {
     pub(super) fn reasons(&self, slots: &[u32]) -> Result<Vec<Reason>, Error> {
         let among: Bitmap = slots.iter().copied().collect();
         let explained = self.explained(&among)?;
-        let lacked = self.lacked_words()?;
+        let (lacked, titled) = (self.lacked_words()?, self.titled()?);
         let ScoredSlots { slots: ranks, scores } = self.scored(among)?;
         let mut nearness = self.nearness()?;
         let boosts = self.boosts();
@@ -143,6 +143,7 @@ impl<'a> TextSearch<'a> {
             let mut words = Vec::with_capacity(explained.len());
             for word in &explained {
                 let (reason, closeness) = self.word_reason(word, slot)?;
+                let closeness = closeness.filter(|closeness| *closeness != FORM || !titled.contains(slot));
                 distance = distance.saturating_add(closeness.map_or(0, distance_of));
                 words.push(reason);
             }

@@ -5,7 +5,7 @@
 //! titles and the boosts of the query, then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
-//! `servers` adds nothing. Parts of names count half, also beside whole words. In a resource that has only synonyms, their words
+//! `servers` adds nothing. Parts of names and other forms count half, parts also beside whole words. In a resource that has only synonyms, their words
 //! count.
 //!
 //! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
@@ -19,16 +19,16 @@ use std::collections::{BTreeMap, VecDeque};
 use tantivy::query::Bm25Weight;
 
 use super::boost::Boosts;
-use super::text_search::{FoundToken, SearchedField, TextSearch, TokensInRun};
+use super::text_search::{ClosenessGroup, FoundToken, SearchedField, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, RunNumber};
-use crate::text_query::closeness::{Closeness, PART, SYNONYM, WHOLE, distance_of};
+use crate::text_query::closeness::{Closeness, FORM, PART, SYNONYM, WHOLE, distance_of};
 
-/// The share of a whole word that a part of a name counts.
-const PART_WEIGHT: f32 = 0.5;
+/// The share of a whole word that a part of a name, or another form, counts.
+const SHARE: f32 = 0.5;
 /// The number of times that fields of less weight are added.
 const LEADING_FIELDS: usize = 2;
 
@@ -273,11 +273,19 @@ impl<'a> TextSearch<'a> {
     fn nearest(&self, slots: &Bitmap, count: usize) -> Result<NearestSlots, Error> {
         let mut far = Bitmap::default();
         let loose = || self.required.iter().filter(|token| token.wanted.has_degrees());
+        let titled = self.titled()?;
+        let far_slots = |class: &ClosenessGroup| {
+            let mut slots = class.slots.clone();
+            if class.closeness == FORM {
+                slots.subtract(&titled);
+            }
+            slots
+        };
         for token in loose() {
             self.equally_close(token)?
                 .iter()
                 .filter(|class| distance_of(class.closeness) > 0)
-                .for_each(|class| far.union(&class.slots));
+                .for_each(|class| far.union(&far_slots(class)));
         }
         let lacked = self.lacked_words()?;
         for word in &lacked {
@@ -302,7 +310,7 @@ impl<'a> TextSearch<'a> {
         for class in
             loose().filter_map(|token| token.slots.get()).flatten().filter(|class| distance_of(class.closeness) > 0)
         {
-            let mut here = class.slots.clone();
+            let mut here = far_slots(class);
             here.intersect(slots);
             add_distance(&mut distances, &here, distance_of(class.closeness), self.interrupt)?;
         }
@@ -344,7 +352,7 @@ impl<'a> TextSearch<'a> {
                 within.extend(self.candidates_at(token, WHOLE, candidates.members())?);
             }
             if !within.is_empty() {
-                let share = if closeness == PART { PART_WEIGHT } else { 1.0 };
+                let share = if [PART, FORM].contains(&closeness) { SHARE } else { 1.0 };
                 self.score_found(found, share, &within, candidates, of_runs, scores)?;
             }
         }
