@@ -284,3 +284,44 @@ fn a_variant_without_values_has_its_history_after_the_trash() {
         assert_eq!(shown["attributes"]["title"], title, "{number}");
     }
 }
+
+#[test]
+fn two_writes_of_one_request_are_one_revision_and_leave_the_versions_before_it_readable() {
+    let mut server = Server::start();
+    server.blueprint("authors", json!([{ "name": "Name", "slug": "name", "type": "text" }]));
+    let settings = json!({ "blueprint": "authors", "on_delete": "nullify" });
+    let body = json!({ "name": "Books", "slug": "books", "history": { "keep": 50, "days": 365 }, "fields": [
+        { "name": "Title", "slug": "title", "type": "text" },
+        { "name": "Authors", "slug": "authors", "type": "references", "settings": settings },
+    ] });
+    server.post("/v2/blueprints", &body).expect(201);
+    let authors = ["a", "b", "c"].map(|name| server.create("authors", json!({ "name": name })));
+    let id = server.create("books", json!({ "title": "first", "authors": authors }));
+    let path = format!("/v2/resources/books/{id}");
+    server.patch(&path, &json!({ "attributes": { "title": "second" } })).expect(200);
+    server.send("DELETE", "/v2/resources/authors/bulk", Some(&json!({ "ids": [authors[0], authors[1]] }))).expect(200);
+    let updates = json!({ "updates": [
+        { "id": id, "attributes": { "title": "third" } },
+        { "id": id, "attributes": { "title": "fourth" } },
+    ] });
+    server.send("PATCH", "/v2/resources/books/bulk", Some(&updates)).expect(200);
+    server.kill_and_restart();
+    let listed = server.get(&format!("{path}/history")).expect(200).data();
+    let told: Vec<Value> = listed
+        .as_array()
+        .unwrap()
+        .iter()
+        .rev()
+        .map(|one| {
+            let revision = server.get(&format!("{path}/history/{}", one["number"])).expect(200).data();
+            json!([one["op"], one["fields"], revision["attributes"]["title"], revision["attributes"]["authors"]])
+        })
+        .collect();
+    let expected = [
+        json!(["created", ["title", "authors"], "first", authors]),
+        json!(["updated", ["title"], "second", authors]),
+        json!(["updated", ["authors"], "second", [authors[2]]]),
+        json!(["updated", ["title"], "fourth", [authors[2]]]),
+    ];
+    assert_eq!(told, expected);
+}

@@ -105,6 +105,27 @@ impl HistoryOf {
         Ok((self.former_key(old.number), out))
     }
 
+    /// Returns the key and the value of a superseded version whose dictionary is the version `next`, with `successor` as the bytes
+    /// of that: for a version that is written again. `None` if it has no dictionary, or another one.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it is damaged.
+    pub(crate) fn packed_again(
+        self,
+        lookup: &dyn Lookup,
+        number: u64,
+        next: u64,
+        successor: &[u8],
+    ) -> Result<Option<(Key, Vec<u8>)>> {
+        let Some(stored) = lookup.get(&self.former_key(number))? else { return Ok(None) };
+        let former = FormerCopy::decode(&stored).ok_or_else(damaged)?;
+        if !former.has_dictionary || former.next != next {
+            return Ok(None);
+        }
+        let bytes = self.copy_bytes(lookup, number)?;
+        self.former_copy(CopyVersion { variant: self.variant, number }, &bytes, next, Some(successor)).map(Some)
+    }
+
     /// Returns the stored bytes of a version, superseded or live.
     ///
     /// # Errors

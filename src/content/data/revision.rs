@@ -13,6 +13,9 @@ use crate::data::working::WorkingCopy;
 
 const FORMAT: u8 = 1;
 
+/// The time from the first write of a revision in which writes of the same actor to the same working copy join it.
+const OPEN_FOR: Millis = 10 * 60 * 1_000;
+
 /// Marks, in the byte of the operation, a revision that has a working copy.
 const HAS_WORKING: u8 = 0x80;
 
@@ -143,6 +146,12 @@ impl Revision {
             blueprint: blueprint.revision,
             fields,
         })
+    }
+
+    /// Returns whether another write of the same working copy may join the revision.
+    pub(crate) fn is_open(&self, now: Millis) -> bool {
+        let is_recent = |former: &FormerWorkingCopy| now.saturating_sub(former.begun) < OPEN_FOR;
+        self.op == RevisionOp::Edited && self.working.as_ref().is_some_and(is_recent)
     }
 
     /// Returns the slugs of the changed fields that the blueprint still has.

@@ -57,6 +57,104 @@ fn the_changes_of_one_actor_to_one_working_copy_are_one_revision() {
     );
 }
 
+/// Returns the title of a revision.
+fn title(server: &Server, id: &str, number: usize) -> Value {
+    server.get(&format!("{}/history/{number}", path(id))).expect(200).data()["attributes"]["title"].take()
+}
+
+/// Returns the operations and titles of all revisions, oldest first.
+fn told(server: &Server, id: &str) -> Vec<(Value, Value)> {
+    let ops: Vec<Value> = revisions(server, id).into_iter().rev().map(|one| one[1].clone()).collect();
+    (1..).zip(ops).map(|(number, op)| (op, title(server, id, number))).collect()
+}
+
+#[test]
+fn what_was_published_discarded_or_left_to_another_actor_stays_as_it_was_when_the_same_actor_edits_again() {
+    let server = start();
+    let other = server.token(&["view", "preview", "update"]);
+    let write = |id: &str, title: &str| drop(edit(&server, id, json!({ "title": title })).expect(200));
+    let by_other = |id: &str, title: &str| {
+        let body = json!({ "attributes": { "title": title } });
+        server.as_token(&other).send("PATCH", &format!("{}?copy=working", path(id)), Some(&body)).expect(200);
+    };
+    let discard = |id: &str| drop(server.delete(&format!("{}?copy=working", path(id))).expect(204));
+    let publish = |id: &str, body: Value| drop(publish(&server, id, &body).expect(200));
+    let patch = |id: &str, title: &str| {
+        server.patch(&path(id), &json!({ "attributes": { "title": title } })).expect(200);
+    };
+    type Steps<'a> = &'a dyn Fn(&str);
+    type Case<'a> = (&'a str, Steps<'a>, &'a [(&'a str, &'a str)]);
+    let cases: [Case<'_>; 6] = [
+        (
+            "edit, publish, edit",
+            &|id| {
+                write(id, "x");
+                publish(id, json!({}));
+                write(id, "y");
+            },
+            &[("edited", "x"), ("updated", "x"), ("edited", "y")],
+        ),
+        (
+            "edits of two actors in turns",
+            &|id| {
+                write(id, "x");
+                by_other(id, "y");
+                write(id, "z");
+            },
+            &[("edited", "x"), ("edited", "y"), ("edited", "z")],
+        ),
+        (
+            "edit, discard, edit",
+            &|id| {
+                write(id, "x");
+                discard(id);
+                write(id, "y");
+            },
+            &[("edited", "x"), ("edited", "y")],
+        ),
+        (
+            "edits around a write of the live copy",
+            &|id| {
+                write(id, "x");
+                patch(id, "live");
+                write(id, "y");
+            },
+            &[("edited", "x"), ("updated", "live"), ("edited", "y")],
+        ),
+        (
+            "a conflict, and publishing over it",
+            &|id| {
+                write(id, "x");
+                patch(id, "live");
+                assert_eq!(super::publish(&server, id, &json!({})).outcome(), "409 CONFLICT");
+                publish(id, json!({ "force": true }));
+                write(id, "y");
+            },
+            &[("edited", "x"), ("updated", "live"), ("updated", "x"), ("edited", "y")],
+        ),
+        (
+            "edit, restore, edit",
+            &|id| {
+                write(id, "x");
+                server.post(&format!("{}/history/1/restore", path(id)), &json!({ "fields": ["title"] })).expect(200);
+                write(id, "y");
+            },
+            &[("edited", "x"), ("restored", "first"), ("edited", "y")],
+        ),
+    ];
+    let mut failures = crate::support::Failures::default();
+    for (what, steps, expected) in cases {
+        let id = server.create("notes", json!({ "title": "first" }));
+        steps(&id);
+        let expected: Vec<(Value, Value)> = std::iter::once(("created", "first"))
+            .chain(expected.iter().copied())
+            .map(|(op, title)| (json!(op), json!(title)))
+            .collect();
+        failures.check_eq(what, told(&server, &id), expected);
+    }
+    failures.assert_none();
+}
+
 #[test]
 fn what_was_published_over_or_discarded_comes_back_from_its_revision() {
     let mut server = start();

@@ -105,6 +105,8 @@ pub(super) enum UpdatedAtSource {
 /// A copy that an item writes.
 pub(super) struct WrittenCopy {
     pub(super) variant: u16,
+    /// The number of the version.
+    pub(super) number: u64,
     /// The `attributes` object as JSON text.
     pub(super) attributes: String,
     pub(super) columns: Columns,
@@ -167,6 +169,14 @@ impl Edit {
             held: None,
             updated,
             restored: None,
+        }
+    }
+
+    /// Returns the meta record that the resource had in the trash, if the write brings it back from there.
+    pub(super) fn in_trash(&self) -> Option<&Meta> {
+        match &self.restored {
+            Some(RestoredFrom::Trash(meta)) => Some(meta),
+            _ => None,
         }
     }
 }

@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 use bindery_model::blueprint::HistorySettings;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
-use bindery_model::time::Millis;
 
 use super::decider::{Decider, WrittenCopy};
 use crate::command::{Effect, WrittenResource};
 use crate::data::history::{HistoryOf, RevisionRange};
 use crate::data::lookup::Lookup;
-use crate::data::records::{Copy, Meta};
+use crate::data::records::{Copy, CopyVersion, Meta};
 use crate::data::revision::{FormerWorkingCopy, Revision, RevisionOp};
 use crate::data::working::WorkingCopy;
 
@@ -21,9 +20,6 @@ const TRIMMED: u32 = 8;
 
 /// The most revisions whose records a request that removes a history removes itself.
 const FORGOTTEN: u32 = 2_000;
-
-/// The time from the first write of a revision in which writes of the same actor to the same working copy belong to it.
-const ONE_REVISION: Millis = 10 * 60 * 1_000;
 
 /// A write of a resource, as its history sees it.
 pub(super) struct NotedWrite<'a> {
@@ -43,6 +39,9 @@ pub(super) struct NotedWorkingWrite<'a> {
     pub(super) of: HistoryOf,
     pub(super) before: &'a Meta,
     pub(super) op: RevisionOp,
+    /// True if the write may join the revision before it. One that begins a working copy may not, since that revision has another
+    /// one, which was discarded.
+    pub(super) may_join: bool,
     pub(super) working: &'a WorkingCopy,
     /// The slugs of the fields that the write changed.
     pub(super) fields: Vec<String>,
@@ -93,11 +92,11 @@ impl Decider<'_, '_> {
     /// one of the same actor and the same working copy.
     pub(super) fn note_working_revision(&mut self, write: NotedWorkingWrite<'_>) -> Result<()> {
         let Some(settings) = self.blueprint.history.filter(|_| !write.fields.is_empty()) else { return Ok(()) };
-        let NotedWorkingWrite { of, before, op, working, mut fields } = write;
+        let NotedWorkingWrite { of, before, op, may_join, working, mut fields } = write;
         let (mut range, is_first) = self.begun_history(of, before)?;
         let newest = of.revision(&*self.overlay, range.last)?;
         let mut begun = self.overlay.now;
-        match newest.filter(|newest| op == RevisionOp::Edited && self.continues(newest, working)) {
+        match newest.filter(|newest| may_join && self.is_joined(newest)) {
             Some(newest) => {
                 begun = newest.working.map_or(begun, |former| former.begun);
                 fields.extend(newest.fields.into_iter().filter(|slug| !fields.contains(slug)).collect::<Vec<_>>());
@@ -124,13 +123,9 @@ impl Decider<'_, '_> {
         Ok(())
     }
 
-    /// Returns whether a write of a working copy belongs to a revision.
-    fn continues(&self, revision: &Revision, working: &WorkingCopy) -> bool {
-        let is_of_this = |former: &FormerWorkingCopy| {
-            former.begun >= working.created && self.overlay.now.saturating_sub(former.begun) < ONE_REVISION
-        };
-        revision.op == RevisionOp::Edited
-            && revision.working.as_ref().is_some_and(is_of_this)
+    /// Returns whether a write of the working copy that a revision has joins the revision.
+    fn is_joined(&self, revision: &Revision) -> bool {
+        revision.is_open(self.overlay.now)
             && revision.by == self.overlay.actor
             && revision.blueprint == self.blueprint.revision
     }
@@ -141,7 +136,7 @@ impl Decider<'_, '_> {
         let of = HistoryOf { blueprint: self.blueprint.number, id, variant };
         let written = copies.iter().find(|copy| copy.variant == variant);
         let (mut range, is_first) = self.begun_history(of, before)?;
-        let number = self.overlay.number;
+        let number = written.map_or(self.overlay.number, |written| written.number);
         let old = before.copy(variant);
         let mut revision = Revision {
             at: self.overlay.now,
@@ -158,18 +153,12 @@ impl Decider<'_, '_> {
         if let Some(new) = &new {
             revision.fields = self.changed_fields(id, before, variant, new)?;
         }
-        match old {
-            // Written before in this transaction: only its last version exists, so both writes are one revision.
-            Some(old) if new.is_some() && old.number == number => {
-                if let Some(earlier) = of.revision(&*self.overlay, range.last)? {
-                    let fields = earlier.fields.into_iter().filter(|slug| !revision.fields.contains(slug));
-                    let fields: Vec<String> = fields.collect();
-                    revision.fields.extend(fields);
-                    range.last -= 1;
-                }
+        let mut revisions = vec![revision];
+        match (old, new) {
+            (Some(old), Some(new)) if old.number == number => {
+                revisions = self.joined_revisions(of, &mut range, old, &new, revisions)?;
             }
-            // Written again, or without values and not written again when the resource comes back from the trash.
-            Some(old) if old.number != revision.copy => {
+            (Some(old), new) if old.number != revisions[0].copy => {
                 let bytes = self.overlay.get(&old.key(of.blueprint, id))?.unwrap_or_default();
                 let successor = new.map(|new| new.encode()).filter(|_| range.next_is_delta());
                 let (key, value) = of.former_copy(old, &bytes, number, successor.as_deref())?;
@@ -177,9 +166,49 @@ impl Decider<'_, '_> {
             }
             _ => {}
         }
-        range.last += 1;
-        self.put_newest(of, range, settings, &revision)?;
+        for revision in &revisions {
+            range.last += 1;
+            self.put_newest(of, range, settings, revision)?;
+        }
         Ok(is_first)
+    }
+
+    /// Joins a write of a copy that this transaction has written before: only the last version exists, `new` in the place of `old`,
+    /// so both writes are one revision. Takes the revisions of the transaction out of the range, and returns them as they are to
+    /// be written again. What is stored with the version as its dictionary is stored again.
+    fn joined_revisions(
+        &mut self,
+        of: HistoryOf,
+        range: &mut RevisionRange,
+        old: CopyVersion,
+        new: &Copy,
+        mut revisions: Vec<Revision>,
+    ) -> Result<Vec<Revision>> {
+        let (before, after) = (self.overlay.get(&old.key(of.blueprint, of.id))?.unwrap_or_default(), new.encode());
+        while range.first <= range.last {
+            let Some(mut taken) = of.revision(&*self.overlay, range.last)? else { break };
+            if taken.copy != old.number {
+                if let Some((key, value)) = of.packed_again(&*self.overlay, taken.copy, old.number, &after)? {
+                    self.overlay.put(key, value);
+                }
+                break;
+            }
+            range.last -= 1;
+            match taken.working.take() {
+                // A revision of the working copy stays newer than that of the live copy.
+                Some(former) => {
+                    let working = former.read(&before)?;
+                    taken.working = Some(FormerWorkingCopy::new(former.begun, &working, self.blueprint, &after)?);
+                    revisions.insert(1, taken);
+                }
+                None => {
+                    let fields = &mut revisions[0].fields;
+                    taken.fields.retain(|slug| !fields.contains(slug));
+                    fields.append(&mut taken.fields);
+                }
+            }
+        }
+        Ok(revisions)
     }
 
     /// Writes the newest revision of a history, and removes some of those that are too many.
