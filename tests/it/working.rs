@@ -2,6 +2,7 @@
 
 pub(crate) mod crashes;
 mod lifecycle;
+mod nullified;
 mod random;
 mod revisions;
 mod schedule;

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Filter, Interrupt, Kind, Predicate, ResultSet, VariantNumber};
+use bindery_index::{Filter, Interrupt, Kind, Predicate, ResultSet, VariantNumber, working_variant};
 use bindery_model::blueprint::{Field, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
@@ -52,12 +52,35 @@ impl<'a> Referrer<'a> {
         found.map_err(|error| self.collection.search_failed(error))
     }
 
-    /// Like [`Referring::find`], but the interrupt can end it.
+    /// Like [`Referrer::find`], but also finds the resources whose working copies refer to the resource.
+    ///
+    /// # Errors
+    /// Those of [`Referrer::find`].
+    pub(crate) fn find_in_both_copies(&self, id: ResourceId) -> Result<ResultSet> {
+        let blueprint = &self.collection.blueprint;
+        let live = blueprint.variant_numbers();
+        let working = live.iter().copied().filter(|_| blueprint.working_copy).map(working_variant);
+        let variants: Vec<VariantNumber> = live.iter().copied().chain(working).collect();
+        let found = self.find_in(&variants, id, &Filter::All, &Interrupt::never());
+        found.map_err(|error| self.collection.search_failed(error))
+    }
+
+    /// Like [`Referrer::find`], but the interrupt can end it.
     ///
     /// # Errors
     /// The errors of the index.
     pub(crate) fn find_with(
         &self,
+        id: ResourceId,
+        also: &Filter,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<ResultSet, bindery_index::Error> {
+        self.find_in(&self.collection.blueprint.variant_numbers(), id, also, interrupt)
+    }
+
+    fn find_in(
+        &self,
+        variants: &[VariantNumber],
         id: ResourceId,
         also: &Filter,
         interrupt: &Interrupt<'_>,
@@ -70,8 +93,7 @@ impl<'a> Referrer<'a> {
             Some(Filter::Column(column.id, names))
         });
         let filter = Filter::And(vec![Filter::Or(naming.collect()), also.clone()]);
-        let filters: Vec<(VariantNumber, Filter)> =
-            blueprint.variant_numbers().into_iter().map(|variant| (variant, filter.clone())).collect();
+        let filters: Vec<(VariantNumber, Filter)> = variants.iter().map(|variant| (*variant, filter.clone())).collect();
         self.collection.snapshot.select_any(&filters, interrupt)
     }
 }

@@ -137,6 +137,24 @@ impl WorkingCopy {
         }
     }
 
+    /// Replaces the value of a field, if it is changed, because of something that changes the live value in the same
+    /// transaction, from `before` to `after`. That is no change of the live copy that the working copy is in conflict with.
+    /// `value` makes the new value of the old one.
+    pub(crate) fn follow(&mut self, field: &Field, value: impl FnOnce(&mut Value), before: &Value, after: &Value) {
+        let Some(place) = self.fields.iter().position(|changed| changed.field == field.number) else { return };
+        let changed = &mut self.fields[place];
+        let old = changed.value.clone();
+        value(&mut changed.value);
+        if changed.value == old && before == after {
+            return;
+        }
+        if changed.value == *after {
+            self.fields.remove(place);
+        } else if changed.base == hash_of(before) {
+            changed.base = hash_of(after);
+        }
+    }
+
     /// Forgets changes of fields that the blueprint does not have any more.
     pub(crate) fn retain_known(&mut self, blueprint: &Blueprint) {
         self.fields.retain(|changed| blueprint.fields.iter().any(|field| field.number == changed.field));

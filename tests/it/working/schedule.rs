@@ -8,14 +8,14 @@ use super::{edit, path, publish, start, working};
 use crate::support::Server;
 
 /// Returns the moment that is so far away, as a text.
-fn moment(ahead: Duration) -> String {
+pub(super) fn moment(ahead: Duration) -> String {
     let at = std::time::SystemTime::now() + ahead;
     let millis = at.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
     let at = chrono::DateTime::from_timestamp_millis(i64::try_from(millis).unwrap()).unwrap();
     at.format("%Y-%m-%dT%H:%M:%S%.3f+00:00").to_string()
 }
 
-fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+pub(super) fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < Duration::from_secs(20), "{what}");

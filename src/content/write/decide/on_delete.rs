@@ -6,7 +6,7 @@
 //! overlay.
 
 use bindery_index::{Filter, ResultSet};
-use bindery_model::blueprint::{BlueprintKind, OnDelete};
+use bindery_model::blueprint::{Blueprint, BlueprintKind, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use serde_json::Value;
@@ -14,15 +14,17 @@ use serde_json::Value;
 use super::decider::{Decider, Edit, WrittenCopy};
 use super::media::AddressUsers;
 use crate::command::{Command, Item};
+use crate::data::changes::ChangeOp;
 use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
-use crate::data::records::render_attributes;
+use crate::data::records::{Meta, render_attributes};
 use crate::data::referrers::{Referrer, referring_to};
 use crate::data::refusals::{
     CONFLICT_IDS, media_in_use, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify,
 };
 use crate::data::state::{Collection, State};
 use crate::data::visibility::Visibility;
+use crate::data::working::WorkingCopy;
 
 /// The maximum number of resources that one command changes because of deletions. A resource counts each time it is
 /// changed. It limits the time that other commands wait.
@@ -46,34 +48,43 @@ pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     write.items.iter().any(is_deletion) && !referring_to(state, &write.blueprint.slug).all(is_kept)
 }
 
-/// Edits of resources that refer to a deleted one, by their blueprint.
-type Edits<'a> = Vec<(&'a Collection, Vec<Edit>)>;
+/// The removal of a deleted resource from another one that refers to it.
+pub(super) struct Release {
+    id: ResourceId,
+    /// The change of its live copies.
+    edit: Option<Edit>,
+    /// The working copies that change, by variant.
+    working: Vec<(u16, WorkingCopy)>,
+}
+
+/// The releases of a deletion, by the blueprint of the resources that change.
+type Releases<'a> = Vec<(&'a Collection, Vec<Release>)>;
 
 impl<'a> Decider<'a, '_> {
-    /// Finds the edits of the resources that refer to `id`, for its deletion. Writes nothing.
+    /// Finds the changes of the resources that refer to `id`, for its deletion. Writes nothing.
     ///
     /// # Errors
     /// `CONFLICT` if a relation forbids the deletion, or too many values would be removed.
-    pub(super) fn release_referrers(&mut self, id: ResourceId) -> Result<Edits<'a>> {
+    pub(super) fn release_referrers(&mut self, id: ResourceId) -> Result<Releases<'a>> {
         self.check_restricted(id)?;
         let mut found = Vec::new();
         let mut count = 0;
         for referring in referring_to(self.context.state, &self.blueprint.slug) {
             let Some(referring) = referring.with(OnDelete::Nullify) else { continue };
-            let referrers = referring.find(id, &Filter::All)?;
+            let referrers = referring.find_in_both_copies(id)?;
             count += referrers.total();
             found.push((referring, referrers));
         }
         // Checked before any of them is read.
         self.check_count(count)?;
-        let mut edits = Vec::new();
+        let mut releases = Vec::new();
         let mut bytes = 0;
         for (referring, referrers) in found {
             let mut of_blueprint = Vec::new();
             for hit in referrers.first(MAX_NULLIFIED) {
-                let Some(edit) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
-                self.check_may_change(&referring, &edit)?;
-                bytes += edit.copies.iter().map(|copy| copy.attributes.len()).sum::<usize>();
+                let Some(release) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
+                self.check_may_change(&referring, &release)?;
+                bytes += release.bytes(&referring.collection.blueprint)?;
                 if self.released.bytes + bytes > MAX_NULLIFIED_BYTES {
                     // The work for this deletion is already done. The count makes later deletions fail early, because
                     // each would cost as much.
@@ -83,13 +94,13 @@ impl<'a> Decider<'a, '_> {
                         _ => too_many_in_request(count, MAX_NULLIFIED),
                     });
                 }
-                of_blueprint.push(edit);
+                of_blueprint.push(release);
             }
-            edits.push((&**referring.collection, of_blueprint));
+            releases.push((&**referring.collection, of_blueprint));
         }
         self.released.count += count;
         self.released.bytes += bytes;
-        Ok(edits)
+        Ok(releases)
     }
 
     /// # Errors
@@ -104,23 +115,35 @@ impl<'a> Decider<'a, '_> {
         }
     }
 
-    /// Writes the edits.
+    /// Writes the changes.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
-    pub(super) fn apply_releases(&mut self, edits: Edits<'a>) -> Result<()> {
-        for (collection, edits) in edits {
+    pub(super) fn apply_releases(&mut self, releases: Releases<'a>) -> Result<()> {
+        for (collection, releases) in releases {
             let mut of_blueprint = self.of_blueprint(collection);
-            for edit in edits {
-                of_blueprint.apply_edit(edit)?;
+            for Release { id, edit, working } in releases {
+                let is_live = edit.is_some();
+                if let Some(edit) = edit {
+                    of_blueprint.apply_edit(edit)?;
+                }
+                let mut is_working = false;
+                for (variant, working) in working {
+                    is_working |= of_blueprint.replace_working_copy(id, variant, working)?;
+                }
+                // A resource is in the feed once.
+                if is_working && !is_live {
+                    of_blueprint.note_working_change(id, ChangeOp::Edited);
+                }
             }
         }
         Ok(())
     }
 
     /// # Errors
-    /// `FORBIDDEN` if the writer may write drafts only, and the resource that would change is published.
-    fn check_may_change(&self, referring: &Referrer<'_>, edit: &Edit) -> Result<()> {
+    /// `FORBIDDEN` if the writer may write drafts only, and the live copies that would change are of a published resource.
+    fn check_may_change(&self, referring: &Referrer<'_>, release: &Release) -> Result<()> {
+        let Some(edit) = &release.edit else { return Ok(()) };
         let is_public =
             referring.collection.blueprint.kind == BlueprintKind::Singular || edit.after.published.is_some();
         match is_public && self.access.writes_only_drafts() {
@@ -181,7 +204,7 @@ impl<'a> Decider<'a, '_> {
         self.released.count += written.len() as u64;
         let mut gone = Vec::new();
         for written in written {
-            if self.nullify(referring, written, id)?.is_none() {
+            if self.nullify(referring, written, id)?.is_none_or(|release| release.edit.is_none()) {
                 gone.push(written);
             }
         }
@@ -191,9 +214,9 @@ impl<'a> Decider<'a, '_> {
         Ok(gone)
     }
 
-    /// Returns the edit that removes `target` from these fields of a resource, in all variants; `None` if they do not
-    /// hold it, or the resource is `target` itself.
-    fn nullify(&self, referring: &Referrer<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Edit>> {
+    /// Returns the change that removes `target` from these fields of a resource, in all variants and in working copies; `None`
+    /// if they do not hold it, or the resource is `target` itself.
+    fn nullify(&self, referring: &Referrer<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Release>> {
         let Collection { blueprint, change, .. } = &**referring.collection;
         if blueprint.number == self.blueprint.number && id == target {
             return Ok(None);
@@ -208,10 +231,56 @@ impl<'a> Decider<'a, '_> {
             let removed = relations.map(|(_, value)| remove(value, target)).filter(|removed| *removed).count();
             if removed > 0 {
                 let (attributes, columns) = (render_attributes(blueprint, &values), mapping.columns(&values));
-                edit.copies.push(WrittenCopy { variant: version.variant, attributes, columns });
+                let (variant, number) = (version.variant, self.overlay.number);
+                edit.copies.push(WrittenCopy { variant, number, attributes, columns });
             }
         }
-        Ok((!edit.copies.is_empty()).then_some(edit))
+        let mut working = Vec::new();
+        for variant in before.working_variants(blueprint) {
+            working.extend(self.released_copy(referring, id, &before, variant, target)?.map(|copy| (variant, copy)));
+        }
+        let edit = Some(edit).filter(|edit| !edit.copies.is_empty());
+        Ok((edit.is_some() || !working.is_empty()).then_some(Release { id, edit, working }))
+    }
+
+    /// Returns the working copy of a variant without `target` in these fields; `None` if it stays as it is.
+    fn released_copy(
+        &self,
+        referring: &Referrer<'_>,
+        id: ResourceId,
+        meta: &Meta,
+        variant: u16,
+        target: ResourceId,
+    ) -> Result<Option<WorkingCopy>> {
+        let blueprint = &referring.collection.blueprint;
+        let Some(version) = meta.working_copy(variant) else { return Ok(None) };
+        let before = self.overlay.working(blueprint, id, version)?;
+        let live = self.overlay.values_of(blueprint, id, meta, variant)?;
+        let live = live.unwrap_or_else(|| vec![Value::Null; blueprint.fields.len()]);
+        let mut after = before.clone();
+        for (field, live) in blueprint.fields.iter().zip(&live) {
+            if referring.fields.iter().any(|one| one.number == field.number) {
+                let mut live_after = live.clone();
+                remove(&mut live_after, target);
+                let remove_target = |value: &mut Value| {
+                    remove(value, target);
+                };
+                after.follow(field, remove_target, live, &live_after);
+            }
+        }
+        Ok((after != before).then_some(after))
+    }
+}
+
+impl Release {
+    /// Returns the number of bytes that are written for it.
+    fn bytes(&self, blueprint: &Blueprint) -> Result<usize> {
+        let live = self.edit.iter().flat_map(|edit| &edit.copies).map(|copy| copy.attributes.len());
+        let mut bytes: usize = live.sum();
+        for (_, working) in &self.working {
+            bytes += working.encode(blueprint)?.attributes.len();
+        }
+        Ok(bytes)
     }
 }
 

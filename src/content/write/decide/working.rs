@@ -98,6 +98,7 @@ impl Decider<'_, '_> {
                 of: HistoryOf { blueprint: self.blueprint.number, id, variant },
                 before: &before,
                 op: if update.restores { RevisionOp::Restored } else { RevisionOp::Edited },
+                may_join: existing.is_some() && !update.restores,
                 working: &working,
                 fields: working.differences(existing.as_ref(), self.blueprint, &live),
             })?;
@@ -107,6 +108,44 @@ impl Decider<'_, '_> {
         let not_ready = self.not_ready(id, &after, variant)?;
         let (effect, before) = (Effect::Updated, Some(before));
         Ok(WrittenResource { id, effect, meta: after, before, copy_kind: CopyKind::Working, not_ready })
+    }
+
+    /// Replaces the working copy of a variant by one without values that a deletion has removed. The live copy has been changed
+    /// before. A planned publication stays planned, also if no field is left that it changes. Returns whether readers of working
+    /// copies see that.
+    pub(super) fn replace_working_copy(
+        &mut self,
+        id: ResourceId,
+        variant: u16,
+        mut working: WorkingCopy,
+    ) -> Result<bool> {
+        let before = self.load(id)?;
+        let existing = self.working_copy_of(id, &before, variant)?;
+        let live = self.live_values(id, &before, variant)?;
+        let fields = working.differences(existing.as_ref(), self.blueprint, &live);
+        let is_shown = !fields.is_empty();
+        if is_shown {
+            working.touch(self.overlay.now.max(working.updated.saturating_add(1)), self.overlay.actor.as_ref());
+            working.failed = None;
+            self.note_working_revision(NotedWorkingWrite {
+                of: HistoryOf { blueprint: self.blueprint.number, id, variant },
+                before: &before,
+                op: RevisionOp::Edited,
+                may_join: false,
+                working: &working,
+                fields,
+            })?;
+        }
+        let mut after = before;
+        let working = Some(working).filter(|working| !working.is_empty() || working.schedule.is_some());
+        self.put_working_copy(id, &mut after, variant, working)?;
+        self.overlay.put(Key::Resource { blueprint: self.blueprint.number, id }, after.encode());
+        Ok(is_shown)
+    }
+
+    /// Adds a change of working copies to the change feed.
+    pub(super) fn note_working_change(&mut self, id: ResourceId, op: ChangeOp) {
+        self.overlay.note_change(self.blueprint, id, op, false, false);
     }
 
     /// Discards the working copy of a variant.
@@ -273,10 +312,16 @@ impl Decider<'_, '_> {
         Ok(WrittenResource::live(id, Effect::Updated, after, Some(before)))
     }
 
-    /// Brings the working copies of a resource back from the trash. Plans do not come back.
+    /// Brings the working copies of a resource back from the trash, without references that `nullify` relations would have lost
+    /// meanwhile. Plans do not come back.
     pub(super) fn restore_working_copies(&self, edit: &mut Edit, before: &Meta) -> Result<()> {
         for (variant, mut working) in self.working_copies_of(edit.id, before)? {
             working.schedule = None;
+            let live = self.live_values(edit.id, before, variant)?;
+            self.follow_nullified(edit.id, &mut working, &live)?;
+            if working.is_empty() {
+                continue;
+            }
             let version = CopyVersion { variant: working_variant(variant), number: self.overlay.number };
             edit.after.copies.push(version);
             let record = working.encode(self.blueprint)?;
@@ -393,7 +438,7 @@ impl Decider<'_, '_> {
     /// Writes the meta record after a change of working copies. Its version stays, since live readers see no change.
     fn put_meta(&mut self, id: ResourceId, meta: &Meta, op: ChangeOp) {
         self.overlay.put(Key::Resource { blueprint: self.blueprint.number, id }, meta.encode());
-        self.overlay.note_change(self.blueprint, id, op, false, false);
+        self.note_working_change(id, op);
     }
 
     /// Replaces the keys of the planned moments by those that `after` has.
