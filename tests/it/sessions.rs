@@ -16,7 +16,7 @@ use crate::support::{Failures, Reply, Server};
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
 
 /// A browser in which somebody is signed in.
-struct Browser<'a> {
+pub(crate) struct Browser<'a> {
     server: &'a Server,
     member: u64,
     email: String,
@@ -33,7 +33,7 @@ impl Browser<'_> {
         self.send("POST", path, Some(body))
     }
 
-    fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
+    pub(crate) fn send(&self, method: &str, path: &str, body: Option<&Value>) -> Reply {
         self.raw(method, path, &[("x-csrf-token", &self.csrf)], body)
     }
 
@@ -97,7 +97,7 @@ pub(crate) fn accept(server: &Server, body: &Value) -> Reply {
 
 /// Makes a new member with this name and role, signed in.
 #[track_caller]
-fn member<'a>(server: &'a Server, name: &str, role: &str) -> Browser<'a> {
+pub(crate) fn member<'a>(server: &'a Server, name: &str, role: &str) -> Browser<'a> {
     let id = server.member(name, Some(role));
     let secret = invite(server, id);
     browser(server, accept(server, &json!({ "token": secret, "password": PASSWORD })))

@@ -5,7 +5,10 @@
 //! trash by time, and each blueprint has the number of its resources in the trash, so that pages and totals need no sorting
 //! and no counting.
 
+use std::collections::BTreeSet;
+
 use bindery_access::Actor;
+use bindery_index::variant_of_working;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
@@ -92,6 +95,18 @@ impl TrashedResource {
     }
 }
 
+impl Meta {
+    /// Returns the number of a copy that comes back from the trash in the transaction `number`. The copies keep the order in
+    /// which they were written, since it says which translations are outdated: the last one gets `number`, the one before it
+    /// `number - 1`, and so on. So each gets a greater number than it had, which no version of its variant has used.
+    pub(crate) fn restored_number(&self, variant: u16, number: u64) -> u64 {
+        let Some(own) = self.copy(variant) else { return number };
+        let live = self.copies.iter().filter(|copy| variant_of_working(copy.variant).is_none());
+        let later: BTreeSet<u64> = live.map(|copy| copy.number).filter(|number| *number > own.number).collect();
+        number - later.len() as u64
+    }
+}
+
 /// Reads everything but the meta record. Returns its bytes as well.
 fn decode_head(mut bytes: &[u8]) -> Option<(TrashedResource, &[u8])> {
     fn take<const N: usize>(bytes: &mut &[u8]) -> Option<[u8; N]> {
@@ -167,6 +182,25 @@ mod tests {
             for cut in 0..bytes.len() {
                 assert!(TrashedResource::decode(&bytes[..cut]).is_err(), "cut at {cut}");
             }
+        }
+    }
+
+    #[test]
+    fn copies_come_back_in_the_order_in_which_they_were_written_and_with_numbers_that_no_version_has_used() {
+        for (numbers, expected) in [
+            ([5, 3, 9], [19, 18, 20]),
+            ([9, 9, 9], [20, 20, 20]),
+            ([19, 18, 17], [20, 19, 18]),
+            ([19, 19, 1], [20, 20, 19]),
+        ] {
+            let mut meta = Meta::new(19, 5, None);
+            let copies = numbers.iter().zip(0..);
+            meta.copies.extend(copies.map(|(number, variant)| CopyVersion { variant, number: *number }));
+            // A working copy has no place in the order.
+            meta.copies.push(CopyVersion { variant: bindery_index::working_variant(0), number: 10 });
+            let restored = [0, 1, 2].map(|variant| meta.restored_number(variant, 20));
+            assert_eq!(restored, expected, "{numbers:?}");
+            assert!(numbers.iter().zip(restored).all(|(before, after)| *before < after), "{numbers:?}");
         }
     }
 

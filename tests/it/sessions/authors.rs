@@ -109,6 +109,78 @@ fn a_translation_is_outdated_from_a_change_of_its_source_until_it_is_written_aga
 }
 
 #[test]
+fn translations_are_as_outdated_after_a_stay_in_the_trash_as_before() {
+    let mut server = Server::start();
+    let blueprint = |default: &str| {
+        let variant = |slug: &str| json!({ "slug": slug, "default": slug == default });
+        let variants = ["en", "fr", "de"].map(variant);
+        json!({ "name": "Notes", "variants": variants, "trash": { "days": 30 },
+            "working_copy": true, "history": { "keep": 50, "days": 365 },
+            "fields": [{ "name": "Title", "type": "text" }] })
+    };
+    server.post("/v2/blueprints", &blueprint("en")).expect(201);
+    let histories: [&[(&str, Value)]; 6] = [
+        &[("fr", json!("un")), ("en", json!("b")), ("de", json!("eins"))],
+        &[("fr", json!("un")), ("de", json!("eins"))],
+        &[("fr", json!("un")), ("de", json!("eins")), ("en", json!("b"))],
+        &[("de", json!("eins")), ("de", Value::Null), ("en", json!("b")), ("fr", json!("un"))],
+        &[("fr", json!("un")), ("en", Value::Null)],
+        &[],
+    ];
+    let mut ids = Vec::new();
+    for history in histories {
+        let id = server.create("notes", json!({ "title": "a" }));
+        for (variant, title) in history {
+            let body = json!({ "attributes": { "title": title } });
+            server.patch(&format!("/v2/resources/notes/{id}?variant={variant}"), &body).expect(200);
+        }
+        ids.push(id);
+    }
+    // Working copies have no part in it.
+    let body = json!({ "attributes": { "title": "edited" } });
+    server.patch(&format!("/v2/resources/notes/{}?variant=de&copy=working", ids[0]), &body).expect(200);
+    let ada = member(&server, "ada", "editor");
+    let outdated = |server: &Server, default: &str| -> Vec<Value> {
+        server.put("/v2/blueprints/notes", &blueprint(default)).expect(200);
+        let read = |id: &String| ada.get(&format!("/v2/resources/notes/{id}")).expect(200).data();
+        ids.iter().map(|id| read(id)["meta"]["outdated_variants"].take()).collect()
+    };
+    let of_all = |server: &Server| ["en", "fr", "de"].map(|default| outdated(server, default));
+    let titles = |server: &Server| -> Vec<Value> {
+        let paths = ids.iter().flat_map(|id| ["en", "fr", "de"].map(|variant| (id, variant)));
+        let history = paths.flat_map(|(id, variant)| {
+            let history = format!("/v2/resources/notes/{id}/history");
+            let listed = server.get(&format!("{history}?variant={variant}")).expect(200).data();
+            let kept = listed.as_array().unwrap().iter().rev().filter(|one| one["op"] != "deleted");
+            let numbers: Vec<Value> =
+                kept.filter(|one| one["op"] != "restored").map(|one| one["number"].clone()).collect();
+            let read = |number: Value| server.get(&format!("{history}/{number}?variant={variant}")).expect(200).data();
+            numbers.into_iter().map(read).map(|mut one| one["attributes"].take()).collect::<Vec<_>>()
+        });
+        history.collect()
+    };
+    let before = of_all(&server);
+    let in_english = [json!(["fr"]), json!([]), json!(["fr", "de"]), json!(["de"]), json!(["fr"]), json!([])];
+    assert_eq!(before[0], in_english);
+    let told = titles(&server);
+    for round in 0..3 {
+        for id in &ids {
+            server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
+            server.post(&format!("/v2/trash/{id}/restore"), &json!({})).expect(200);
+        }
+        assert_eq!(of_all(&server), before, "round {round}");
+        assert_eq!(titles(&server), told, "round {round}");
+    }
+    // The next write of the source makes them outdated as usual.
+    outdated(&server, "en");
+    server.patch(&format!("/v2/resources/notes/{}", ids[1]), &json!({ "attributes": { "title": "b" } })).expect(200);
+    assert_eq!(outdated(&server, "en")[1], json!(["fr", "de"]));
+    assert!(server.terminate().success());
+    let verified = crate::folders::run(&["verify"], server.folder());
+    assert_eq!(verified.code, Some(0), "{}", verified.text);
+}
+
+#[test]
 fn answers_to_tokens_and_exports_say_nothing_of_it_whoever_asked_first() {
     let mut server = world();
     let ada = member(&server, "ada", "editor");

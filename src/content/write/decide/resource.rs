@@ -122,9 +122,9 @@ impl Decider<'_, '_> {
     /// revision of its own: it follows from the meta record.
     fn note_history(&mut self, edit: &Edit) -> Result<()> {
         let Some(history) = self.blueprint.history else { return Ok(()) };
-        let (before, is_restored) = match (&edit.restored, &edit.before) {
-            (Some(RestoredFrom::Trash(before)), _) => (&**before, true),
-            (restored, Some(before)) => (before, restored.is_some()),
+        let (before, is_restored) = match (edit.in_trash(), &edit.before) {
+            (Some(before), _) => (before, true),
+            (_, Some(before)) => (before, edit.restored.is_some()),
             (_, None) => return Ok(()),
         };
         let op = match (before.published.is_some(), edit.after.published.is_some()) {
@@ -134,7 +134,7 @@ impl Decider<'_, '_> {
             _ => RevisionOp::Updated,
         };
         let Edit { id, after, copies, .. } = edit;
-        let is_of_all = matches!(edit.restored, Some(RestoredFrom::Trash(_)));
+        let is_of_all = edit.in_trash().is_some();
         self.note_revisions(history, &NotedWrite { id: *id, before, after, op, is_of_all, copies })
     }
 
@@ -219,13 +219,15 @@ impl Decider<'_, '_> {
             }
             let is_change = match &current {
                 Some(current) => !current.iter().eq(values.iter().map(Cow::as_ref)),
-                // A copy that was never written holds nulls.
-                None => values.iter().any(|value| !value.is_null()),
+                // A copy that was never written holds nulls. One that was comes back from the trash even if it holds nothing.
+                None => edit.in_trash().is_some() || values.iter().any(|value| !value.is_null()),
             };
             if is_change {
                 let attributes = render_attributes(self.blueprint, &values);
                 columns.extend(self.retyped_columns(&values));
-                edit.copies.push(WrittenCopy { variant, attributes, columns });
+                let number = self.overlay.number;
+                let number = edit.in_trash().map_or(number, |meta| meta.restored_number(variant, number));
+                edit.copies.push(WrittenCopy { variant, number, attributes, columns });
             }
         }
         if !errors.is_empty() {
@@ -272,7 +274,7 @@ impl Decider<'_, '_> {
         for (key, value) in puts {
             self.overlay.put(key, value);
         }
-        for WrittenCopy { variant, attributes, columns } in copies {
+        for WrittenCopy { variant, number, attributes, columns } in copies {
             let version = CopyVersion { variant, number };
             if let Some(old) = after.set_copy(version) {
                 self.overlay.supersede(blueprint, id, old);

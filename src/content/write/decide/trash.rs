@@ -23,6 +23,7 @@ use crate::data::refusals::{
     change_under_way, changed_in_trash, exists_again, not_in_trash, unique_values_taken, unrestorable,
 };
 use crate::data::trash::{TrashedReferrers, TrashedResource, set_trash_total, trash_total, trashed};
+use crate::data::working::WorkingCopy;
 
 impl Decider<'_, '_> {
     /// Returns the relations by which other resources refer to `id`, as they did before the command. A blueprint whose index
@@ -193,6 +194,20 @@ impl Decider<'_, '_> {
             }
         }
         Ok(kept)
+    }
+
+    /// Takes the same references out of a working copy. `live` are the live values that the resource had in the trash.
+    pub(super) fn follow_nullified(&self, id: ResourceId, working: &mut WorkingCopy, live: &[Value]) -> Result<()> {
+        let relations = self.blueprint.fields.iter().enumerate();
+        for (position, field) in relations.filter(|(_, field)| is_relation_with(field, OnDelete::Nullify)) {
+            let changed = working.changed(self.blueprint).find(|(changed, _)| *changed == position);
+            let Some((_, value)) = changed else { continue };
+            let rest = self.without_missing(id, field, value)?;
+            let before = &live[position];
+            let after = self.without_missing(id, field, before)?.unwrap_or_else(|| before.clone());
+            working.follow(field, |value| *value = rest.unwrap_or_else(|| value.take()), before, &after);
+        }
+        Ok(())
     }
 
     /// Returns the value of a relation without the targets that do not exist; `None` if all of them do.
