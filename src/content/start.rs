@@ -8,6 +8,7 @@ pub(crate) mod epoch;
 pub(crate) mod error;
 pub(crate) mod findings;
 pub(crate) mod folder;
+pub(crate) mod histories;
 pub(crate) mod node;
 pub(crate) mod progress;
 pub(crate) mod recovery;

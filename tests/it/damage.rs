@@ -332,3 +332,42 @@ fn salvage_keeps_what_is_on_both_sides_of_a_missing_segment_of_the_log() {
         assert_eq!(&titles(&Server::start_in(&new, &[])), kept, "{what}: {}", ran.text);
     }
 }
+
+#[test]
+fn salvage_keeps_the_revisions_that_can_be_read_and_names_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    let mut server = Server::start_in(&data, &[]);
+    let body = json!({ "name": "Notes", "slug": "notes", "history": { "keep": 100, "days": 365 },
+        "fields": [{ "name": "Title", "slug": "title", "type": "text" }] });
+    server.post("/v2/blueprints", &body).expect(201);
+    let titles: Vec<String> = (0..40).map(|n| format!("note {n}")).collect();
+    let id = server.create("notes", json!({ "title": titles[0] }));
+    let path = format!("/v2/resources/notes/{id}");
+    for title in &titles[1..] {
+        server.patch(&path, &json!({ "attributes": { "title": title } })).expect(200);
+    }
+    server.terminate();
+    // Only the log is left, without the transaction of one write.
+    flip(&log_of(&data), position_of(&data, "note 30"));
+    break_store(&data);
+    let new = folder.path().join("new");
+    let ran = run(&["salvage", "--to", new.to_str().unwrap()], &data);
+    assert_eq!(ran.code, Some(2), "{}", ran.text);
+    assert!(ran.text.contains(&format!("`notes` {id}: revisions ")), "{}", ran.text);
+    assert_eq!(run(&["verify"], &new).code, Some(0));
+    let server = Server::start_in(&new, &[]);
+    let listed = || -> Vec<String> {
+        let listed = server.get(&format!("{path}/history?limit=100")).expect(200).data();
+        let numbers = listed.as_array().unwrap().iter().rev().map(|one| one["number"].clone());
+        let read = |number: Value| server.get(&format!("{path}/history/{number}")).expect(200).data();
+        numbers.map(|number| read(number)["attributes"]["title"].as_str().unwrap().to_owned()).collect()
+    };
+    let left = listed();
+    let expected: Vec<&String> = titles.iter().filter(|title| left.contains(title)).collect();
+    assert_eq!(left.iter().collect::<Vec<_>>(), expected, "{}", ran.text);
+    assert!(!left.contains(&titles[30]) && left.ends_with(&titles[31..]), "{left:?}");
+    assert!(left.len() >= 25, "{left:?}");
+    server.patch(&path, &json!({ "attributes": { "title": "one more" } })).expect(200);
+    assert_eq!(listed().len(), left.len() + 1);
+}

@@ -15,6 +15,7 @@ use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::state::{Collection, State};
 use crate::data::trash::{TrashedResource, trash_total, trashed};
 use crate::start::findings::Findings;
+use crate::start::histories::{CheckedHistory, histories, meta_of, name_of, revisions_text};
 
 /// A store, and the state that readers see of it.
 pub(crate) struct Comparison<'a> {
@@ -99,6 +100,23 @@ impl Comparison<'_> {
         }
         findings.resources += count;
         self.compare_trash(&collection.blueprint, findings);
+        self.check_histories(&collection.blueprint, findings);
+    }
+
+    /// Reads the revisions of a blueprint that are answered.
+    fn check_histories(&self, blueprint: &Blueprint, findings: &mut Findings) {
+        if blueprint.history.is_none() {
+            return;
+        }
+        for ((id, variant), numbers) in histories(self.store, blueprint.number).unwrap_or_default() {
+            let of = HistoryOf { blueprint: blueprint.number, id, variant };
+            let Ok(Some(meta)) = meta_of(self.store, blueprint.number, id) else { continue };
+            let history = CheckedHistory::read(self.store, blueprint, of, &numbers);
+            if !history.lost.is_empty() && history.is_answered(self.store, &meta) {
+                let lost = revisions_text(&history.lost);
+                findings.report(format!("{}: {lost} of its history cannot be read", name_of(blueprint, of)));
+            }
+        }
     }
 
     /// Compares the resources in the trash of a blueprint with their order, their copies and their total.

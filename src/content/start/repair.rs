@@ -1,7 +1,9 @@
 //! Repairs a store that lost data, so that the rest is consistent: resources without their meta record or without a
-//! copy, claims and import keys without their resource, counters that are too low.
+//! copy, claims and import keys without their resource, histories with gaps, counters that are too low.
 //!
 //! It drops unusable data and never invents a value.
+
+mod histories;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -187,6 +189,7 @@ impl Repair<'_> {
         self.flush()?;
         last_id = last_id.max(self.trash(blueprint)?);
         self.drop_unnamed_copies(blueprint.number, superseded, &mut dropped)?;
+        self.histories(blueprint)?;
         tally.lost = dropped.len() as u64;
         if blueprint.kind == BlueprintKind::Singular {
             last_id = Some(self.singular(blueprint, last_id, &mut tally)?);
