@@ -1,5 +1,6 @@
-//! Random histories of writes of live and working copies, compared with a naive model for readers of both: lists, totals, facets,
-//! searches, tags, revisions and the change feed. The server is killed and its index removed between the steps.
+//! Random histories of writes of live and working copies of two blueprints that refer to each other, compared with a naive model for
+//! readers of both, and of one: lists, totals, facets, searches, relations, tags, revisions, the trash and the change feed. The
+//! server is killed and its index removed between the steps.
 
 mod compare;
 mod model;
@@ -7,8 +8,7 @@ mod model;
 use serde_json::{Map, Value, json};
 
 use self::compare::compare;
-use self::model::{FIELDS, Note, VARIANTS};
-use super::path;
+use self::model::{BLUEPRINTS, FIELDS, Note, Release, SEE, Trashed, VARIANTS};
 use crate::oracle::random::Random;
 use crate::support::{Client, Server};
 
@@ -26,17 +26,26 @@ struct World {
     /// The secrets of those who write.
     writers: [String; 2],
     viewer: String,
+    /// The secrets of those who see all of one blueprint and nothing of the other one.
+    limited: [String; 2],
     notes: Vec<Note>,
-    /// The change feed since the history began: operations and ids.
-    feed: Vec<(&'static str, String)>,
+    /// The trash, in the order of the deletions.
+    trash: Vec<Trashed>,
+    /// The change feed since the history began: operations, ids, and positions of blueprints.
+    feed: Vec<(&'static str, String, usize)>,
     random: Random,
     has_extra_field: bool,
 }
 
 impl World {
-    fn value(&mut self, field: usize) -> Value {
+    /// Returns a value for a field of a blueprint.
+    fn value(&mut self, kind: usize, field: usize) -> Value {
         match (field, self.random.below(8)) {
-            (1 | 2, 0) => Value::Null,
+            (1 | 2, 0) | (SEE, 0..=2) => Value::Null,
+            (SEE, _) => {
+                let others: Vec<&Note> = self.notes.iter().filter(|note| note.kind != kind).collect();
+                if others.is_empty() { Value::Null } else { json!(self.random.pick(&others).id) }
+            }
             (0, _) => json!(WORDS[self.random.below(WORDS.len())]),
             (1, _) => json!(self.random.below(4)),
             (_, _) => {
@@ -51,26 +60,29 @@ impl World {
     }
 
     fn note(&mut self, op: &'static str, at: usize) {
-        self.feed.push((op, self.notes[at].id.clone()));
+        let Note { id, kind, .. } = &self.notes[at];
+        self.feed.push((op, id.clone(), *kind));
     }
 
     fn create(&mut self, actor: usize) {
-        let values = [self.value(0), self.value(1), self.value(2)];
+        let kind = self.random.below(2);
+        let values = [0, 1, 2, SEE].map(|field| self.value(kind, field));
         let attributes: Map<String, Value> =
             FIELDS.iter().map(|field| (*field).to_owned()).zip(values.clone()).collect();
         let is_published = self.random.chance(70);
         let date = is_published.then_some("2026-01-01T00:00:00Z");
         let body = json!({ "attributes": attributes, "published_at": date });
-        let reply = self.writer(actor).send("POST", "/v2/resources/notes", Some(&body)).expect(201);
+        let url = format!("/v2/resources/{}", BLUEPRINTS[kind]);
+        let reply = self.writer(actor).send("POST", &url, Some(&body)).expect(201);
         let id = reply.data()["id"].as_str().unwrap().to_owned();
-        self.notes.push(Note::new(id, is_published, values, actor));
+        self.notes.push(Note::new(kind, id, is_published, values, actor));
         self.note("created", self.notes.len() - 1);
     }
 
     fn step(&mut self) {
         let at = self.random.below(self.notes.len());
         let (variant, actor) = (self.random.below(2), self.random.below(2));
-        match self.random.below(24) {
+        match self.random.below(25) {
             0 | 1 if self.notes.len() < 14 => self.create(actor),
             0..=3 => self.write_live(at, variant, actor),
             4..=10 => self.write_working(at, variant, actor),
@@ -78,7 +90,7 @@ impl World {
             12..=14 => self.publish(at, variant, actor),
             15 => {
                 self.writer(actor)
-                    .send("PATCH", &path(&self.notes[at].id), Some(&json!({ "published_at": null })))
+                    .send("PATCH", &self.notes[at].path(), Some(&json!({ "published_at": null })))
                     .expect(200);
                 if self.notes[at].unpublish(actor) {
                     self.note("unpublished", at);
@@ -93,14 +105,20 @@ impl World {
                 std::fs::remove_dir_all(self.server.folder().join("index")).unwrap();
                 self.server.restart();
             }
+            23 => self.empty_trash(actor),
             _ => {}
         }
     }
 
+    /// Returns whether a value of the relation names nothing that exists.
+    fn is_missing(&self, value: &Value) -> bool {
+        !value.is_null() && self.notes.iter().all(|note| *value != note.id)
+    }
+
     fn write_live(&mut self, at: usize, variant: usize, actor: usize) {
-        let field = self.random.below(3);
-        let value = self.value(field);
-        let url = format!("{}?variant={}", path(&self.notes[at].id), VARIANTS[variant]);
+        let field = self.random.below(FIELDS.len());
+        let value = self.value(self.notes[at].kind, field);
+        let url = format!("{}?variant={}", self.notes[at].path(), VARIANTS[variant]);
         self.writer(actor).send("PATCH", &url, Some(&json!({ "attributes": { FIELDS[field]: value } }))).expect(200);
         let mut values = self.notes[at].copies[variant].live.clone();
         values[field] = value;
@@ -110,12 +128,16 @@ impl World {
     }
 
     fn write_working(&mut self, at: usize, variant: usize, actor: usize) {
-        let field = self.random.below(3);
-        let value = self.value(field);
+        let field = self.random.below(FIELDS.len());
+        let value = self.value(self.notes[at].kind, field);
         let tags = self.live_tags();
-        let url = format!("{}?copy=working&variant={}", path(&self.notes[at].id), VARIANTS[variant]);
-        self.writer(actor).send("PATCH", &url, Some(&json!({ "attributes": { FIELDS[field]: value } }))).expect(200);
+        let url = format!("{}?copy=working&variant={}", self.notes[at].path(), VARIANTS[variant]);
+        let body = json!({ "attributes": { FIELDS[field]: value } });
+        let reply = self.writer(actor).send("PATCH", &url, Some(&body)).expect(200).json();
         self.wrote_working(at, variant, &[(field, value)], "edited", actor, &tags);
+        let see = self.notes[at].copies[variant].working.get(&SEE);
+        let is_ready = see.is_none_or(|(value, _)| !self.is_missing(value));
+        assert_eq!(reply["meta"]["not_ready"]["see"].is_null(), is_ready, "{reply}");
     }
 
     /// Notes a write of the working copy, which is one of the live copy for a draft.
@@ -145,7 +167,7 @@ impl World {
     }
 
     fn discard(&mut self, at: usize, variant: usize) {
-        let url = format!("{}?copy=working&variant={}", path(&self.notes[at].id), VARIANTS[variant]);
+        let url = format!("{}?copy=working&variant={}", self.notes[at].path(), VARIANTS[variant]);
         let reply = self.server.delete(&url);
         let has_one = !self.notes[at].copies[variant].working.is_empty();
         assert_eq!(reply.status, if has_one { 204 } else { 404 }, "{}", reply.text);
@@ -156,15 +178,50 @@ impl World {
     }
 
     fn delete(&mut self, at: usize, actor: usize) {
-        self.writer(actor).send("DELETE", &path(&self.notes[at].id), None).expect(204);
-        self.note("deleted", at);
+        self.writer(actor).send("DELETE", &self.notes[at].path(), None).expect(204);
         let mut note = self.notes.swap_remove(at);
-        if self.random.chance(60) {
-            self.writer(actor).send("POST", &format!("/v2/trash/{}/restore", note.id), Some(&json!({}))).expect(200);
-            note.push_to_all("deleted", actor);
-            note.push_to_all("restored", actor);
-            self.notes.push(note);
-            self.note("created", self.notes.len() - 1);
+        let referrers = self.notes.iter().filter(|other| other.refers_to(&note.id)).count();
+        let mut released: Vec<&mut Note> = self.notes.iter_mut().collect();
+        released.sort_by(|a, b| a.id.cmp(&b.id));
+        for other in released {
+            let op = match other.release(&note.id, actor) {
+                Release::Nothing => continue,
+                Release::Edited => "edited",
+                Release::Updated => "updated",
+            };
+            self.feed.push((op, other.id.clone(), other.kind));
+        }
+        self.feed.push(("deleted", note.id.clone(), note.kind));
+        note.push_to_all("deleted", actor);
+        self.trash.push(Trashed { note, referrers });
+        if self.random.chance(40) {
+            self.restore(self.trash.len() - 1, actor);
+        }
+    }
+
+    fn restore(&mut self, at: usize, actor: usize) {
+        let mut note = self.trash.remove(at).note;
+        self.writer(actor).send("POST", &format!("/v2/trash/{}/restore", note.id), Some(&json!({}))).expect(200);
+        note.restore(|value| self.is_missing(value), actor);
+        self.notes.push(note);
+        self.note("created", self.notes.len() - 1);
+    }
+
+    /// Brings a resource back from the trash, or removes it.
+    fn empty_trash(&mut self, actor: usize) {
+        if self.trash.is_empty() {
+            return;
+        }
+        let at = self.random.below(self.trash.len());
+        if self.random.chance(70) {
+            self.restore(at, actor);
+        } else {
+            let gone = self.trash.remove(at).note;
+            // What a reader does not see, it cannot remove.
+            let other = self.server.as_token(&self.limited[1 - gone.kind]);
+            assert_eq!(other.send("DELETE", &format!("/v2/trash/{}", gone.id), None).status, 404);
+            let own = self.server.as_token(&self.limited[gone.kind]);
+            own.send("DELETE", &format!("/v2/trash/{}", gone.id), None).expect(204);
         }
     }
 
@@ -175,12 +232,19 @@ impl World {
         }
         let number = self.random.within(1, n_revisions + 1);
         let tags = self.live_tags();
-        let history = format!("{}/history/{number}/restore?variant={}", path(&self.notes[at].id), VARIANTS[variant]);
+        let history = format!("{}/history/{number}/restore?variant={}", self.notes[at].path(), VARIANTS[variant]);
         let reply = self.writer(actor).send("POST", &history, Some(&json!({})));
         let is_kept = number <= n_revisions && number + KEEP > n_revisions;
-        assert_eq!(reply.status, if is_kept { 200 } else { 404 }, "{number} of {n_revisions}: {}", reply.text);
-        if is_kept {
-            let values = self.notes[at].copies[variant].revisions[number - 1].values.clone();
+        let values = is_kept.then(|| self.notes[at].copies[variant].revisions[number - 1].values.clone());
+        // A working copy may name what does not exist; it cannot be published.
+        let is_missing = values.as_ref().is_some_and(|values| self.is_missing(&values[SEE]));
+        let expected = match is_kept {
+            true if is_missing && !self.notes[at].keeps_working(variant) => 422,
+            true => 200,
+            false => 404,
+        };
+        assert_eq!(reply.status, expected, "{number} of {n_revisions}: {}", reply.text);
+        if let Some(values) = values.filter(|_| expected == 200) {
             let values: Vec<(usize, Value)> = values.into_iter().enumerate().collect();
             self.wrote_working(at, variant, &values, "restored", actor, &tags);
         }
@@ -193,7 +257,7 @@ impl World {
         let chosen = if is_one { vec![variant] } else { having.clone() };
         let variants = if is_one { json!([VARIANTS[variant]]) } else { Value::Null };
         let body = json!({ "variants": variants, "force": is_forced });
-        let reply = self.writer(actor).send("POST", &format!("{}/publish", path(&note.id)), Some(&body));
+        let reply = self.writer(actor).send("POST", &format!("{}/publish", note.path()), Some(&body));
         let is_missing = match is_one {
             true => !having.contains(&variant),
             false => having.is_empty() && note.is_published,
@@ -201,8 +265,14 @@ impl World {
         let mut conflicts: Vec<&str> = chosen.iter().flat_map(|variant| note.copies[*variant].conflicts()).collect();
         conflicts.sort_unstable_by_key(|slug| FIELDS.iter().position(|field| field == slug));
         conflicts.dedup();
+        let see = chosen.iter().filter_map(|variant| note.copies[*variant].working.get(&SEE));
+        let is_dangling = see.into_iter().any(|(value, _)| self.is_missing(value));
         match (is_missing, conflicts.is_empty() || is_forced) {
             (true, _) => assert_eq!(reply.outcome(), "404 NOT_FOUND"),
+            (false, true) if is_dangling => {
+                let refused = (reply.outcome(), reply.error_keys());
+                assert_eq!(refused, ("422 VALIDATION_FAILED".to_owned(), vec!["see".to_owned()]));
+            }
             (false, false) => {
                 assert_eq!(
                     (reply.outcome().as_str(), reply.error_keys()),
@@ -220,31 +290,49 @@ impl World {
 
     fn change_blueprint(&mut self) {
         self.has_extra_field = !self.has_extra_field;
-        self.server.put("/v2/blueprints/notes", &blueprint(self.has_extra_field)).expect(200);
-        self.notes.iter_mut().for_each(Note::end_revisions);
+        self.server.put("/v2/blueprints/notes", &blueprint(0, self.has_extra_field)).expect(200);
+        self.notes.iter_mut().filter(|note| note.kind == 0).for_each(Note::end_revisions);
     }
 
     /// Returns the tags of what a reader of live copies sees.
     fn live_tags(&self) -> Vec<Option<String>> {
         let client = self.server.as_token(&self.viewer);
-        let urls = ["/v2/resources/notes", "/v2/resources/notes?variant=de&sort=title&facets=tags"];
+        let urls = ["/v2/resources/notes", "/v2/resources/people?variant=de&sort=title&facets=tags"];
         urls.iter().map(|url| client.get(url).header("etag").map(str::to_owned)).collect()
     }
 }
 
-fn blueprint(has_extra_field: bool) -> Value {
+fn blueprint(kind: usize, has_extra_field: bool) -> Value {
+    let see = json!({ "blueprint": BLUEPRINTS[1 - kind], "on_delete": "nullify" });
     let mut fields = vec![
         json!({ "name": "title", "slug": "title", "type": "text" }),
         json!({ "name": "rank", "slug": "rank", "type": "number" }),
         json!({ "name": "tags", "slug": "tags", "type": "multi-enum" }),
+        json!({ "name": "see", "slug": "see", "type": "reference", "settings": see }),
     ];
     if has_extra_field {
         fields.insert(1, json!({ "name": "extra", "slug": "extra", "type": "text" }));
     }
-    json!({ "name": "Notes", "slug": "notes", "working_copy": true, "trash": { "days": 30 },
-        "history": { "keep": KEEP, "days": 3650 },
+    json!({ "name": BLUEPRINTS[kind], "slug": BLUEPRINTS[kind], "record_title": "title", "working_copy": true,
+        "trash": { "days": 30 }, "history": { "keep": KEEP, "days": 3650 },
         "variants": [{ "name": "en", "slug": "en", "default": true }, { "name": "de", "slug": "de" }],
         "fields": fields })
+}
+
+/// Creates both blueprints. The first one can name the second one only when that exists.
+fn create_blueprints(server: &Server) {
+    let mut first = blueprint(0, false);
+    first["fields"].as_array_mut().unwrap().pop();
+    server.post("/v2/blueprints", &first).expect(201);
+    server.post("/v2/blueprints", &blueprint(1, false)).expect(201);
+    server.put("/v2/blueprints/notes", &blueprint(0, false)).expect(200);
+}
+
+/// Deletes both blueprints, which refer to each other.
+fn delete_blueprints(server: &Server) {
+    for slug in BLUEPRINTS {
+        server.delete(&format!("/v2/blueprints/{slug}?force=true")).expect(204);
+    }
 }
 
 #[test]
@@ -254,13 +342,17 @@ fn random_histories_of_both_copies_are_answered_as_a_naive_model_answers_them() 
     let (writers, viewer) = ([server.secret().to_owned(), writer], server.token(&["view"]));
     let histories = std::env::var(HISTORIES).map_or(DEFAULT_HISTORIES, |text| text.parse().unwrap());
     for seed in 0..histories {
-        server.post("/v2/blueprints", &blueprint(false)).expect(201);
+        create_blueprints(&server);
+        let limited = BLUEPRINTS.map(|slug| {
+            let body = json!({ "name": slug, "abilities": ["view", "preview", "delete"], "blueprints": [slug] });
+            server.post("/v2/tokens", &body).expect(201).data()["secret"].as_str().unwrap().to_owned()
+        });
         let (writers, viewer) = (writers.clone(), viewer.clone());
         let since = compare::last_change(&server);
         let random = Random::new(seed);
-        let (notes, feed) = (Vec::new(), Vec::new());
-        let mut world = World { server, writers, viewer, notes, feed, random, has_extra_field: false };
-        (0..4).for_each(|_| world.create(0));
+        let (notes, trash, feed) = (Vec::new(), Vec::new(), Vec::new());
+        let mut world = World { server, writers, viewer, limited, notes, trash, feed, random, has_extra_field: false };
+        (0..5).for_each(|_| world.create(0));
         for step in 1..=STEPS {
             world.step();
             if step % 16 == 0 {
@@ -268,6 +360,6 @@ fn random_histories_of_both_copies_are_answered_as_a_naive_model_answers_them() 
             }
         }
         server = world.server;
-        server.delete("/v2/blueprints/notes?force=true").expect(204);
+        delete_blueprints(&server);
     }
 }

@@ -4,15 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
-/// The values of a copy: title, rank, tags.
-pub(super) type Values = [Value; 3];
+/// The values of a copy: title, rank, tags, and the id of a resource of the other blueprint.
+pub(super) type Values = [Value; 4];
 
-pub(super) const FIELDS: [&str; 3] = ["title", "rank", "tags"];
-pub(super) const NULLS: Values = [Value::Null, Value::Null, Value::Null];
+pub(super) const FIELDS: [&str; 4] = ["title", "rank", "tags", "see"];
+/// The position of the relation.
+pub(super) const SEE: usize = 3;
+pub(super) const NULLS: Values = [const { Value::Null }; 4];
 pub(super) const VARIANTS: [&str; 2] = ["en", "de"];
+pub(super) const BLUEPRINTS: [&str; 2] = ["notes", "people"];
 
 /// A resource.
+#[derive(Clone)]
 pub(super) struct Note {
+    /// The position of its blueprint.
+    pub(super) kind: usize,
     pub(super) id: String,
     pub(super) is_published: bool,
     pub(super) copies: [Variant; 2],
@@ -20,8 +26,23 @@ pub(super) struct Note {
     n_working: usize,
 }
 
+/// A resource in the trash.
+pub(super) struct Trashed {
+    pub(super) note: Note,
+    /// The number of resources that referred to it.
+    pub(super) referrers: usize,
+}
+
+/// The effect on a resource of the deletion of another one.
+pub(super) enum Release {
+    Nothing,
+    /// Only readers of working copies see it.
+    Edited,
+    Updated,
+}
+
 /// One variant of a resource.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(super) struct Variant {
     pub(super) live: Values,
     /// The changed fields of the working copy: the value, and the live value when it was changed first.
@@ -68,11 +89,88 @@ impl Variant {
 }
 
 impl Note {
-    pub(super) fn new(id: String, is_published: bool, values: Values, actor: usize) -> Note {
-        let mut note = Note { id, is_published, copies: Default::default(), n_working: 0 };
+    pub(super) fn new(kind: usize, id: String, is_published: bool, values: Values, actor: usize) -> Note {
+        let mut note = Note { kind, id, is_published, copies: Default::default(), n_working: 0 };
         note.copies[0].live = values;
         note.copies[0].push("created", &NULLS, is_published, actor);
         note
+    }
+
+    pub(super) fn path(&self) -> String {
+        format!("/v2/resources/{}/{}", BLUEPRINTS[self.kind], self.id)
+    }
+
+    /// Returns whether a live copy refers to a resource.
+    pub(super) fn refers_to(&self, id: &str) -> bool {
+        self.copies.iter().any(|copy| copy.live[SEE] == id)
+    }
+
+    /// Removes a deleted resource from all copies.
+    pub(super) fn release(&mut self, id: &str, actor: usize) -> Release {
+        let (mut is_updated, mut is_edited) = (false, false);
+        for variant in 0..VARIANTS.len() {
+            let before = self.copies[variant].live.clone();
+            if before[SEE] == id {
+                let mut values = before.clone();
+                values[SEE] = Value::Null;
+                is_updated |= self.write_live(variant, values, "updated", actor);
+            }
+            is_edited |= self.follow(variant, &before, |value| value == id, Some(actor));
+        }
+        match (is_updated, is_edited) {
+            (true, _) => Release::Updated,
+            (false, true) => Release::Edited,
+            (false, false) => Release::Nothing,
+        }
+    }
+
+    /// Brings a resource back from the trash, without what was deleted meanwhile.
+    pub(super) fn restore(&mut self, is_missing: impl Fn(&Value) -> bool, actor: usize) {
+        for variant in 0..VARIANTS.len() {
+            let copy = &mut self.copies[variant];
+            let before = copy.live.clone();
+            if is_missing(&copy.live[SEE]) {
+                copy.live[SEE] = Value::Null;
+            }
+            if !copy.revisions.is_empty() {
+                copy.push("restored", &before, self.is_published, actor);
+            }
+            self.follow(variant, &before, &is_missing, None);
+        }
+    }
+
+    /// Removes targets from the relation in a working copy whose live copy was `before`. Returns whether that shows. With an actor
+    /// it is a revision.
+    fn follow(
+        &mut self,
+        variant: usize,
+        before: &Values,
+        is_gone: impl Fn(&Value) -> bool,
+        actor: Option<usize>,
+    ) -> bool {
+        let (is_published, copy) = (self.is_published, &mut self.copies[variant]);
+        let shown = copy.shown(true);
+        let Some((value, base)) = copy.working.get_mut(&SEE) else { return false };
+        if !is_gone(value) && before[SEE] == copy.live[SEE] {
+            return false;
+        }
+        if is_gone(value) {
+            *value = Value::Null;
+        }
+        if *base == before[SEE] {
+            *base = copy.live[SEE].clone();
+        }
+        if *value == copy.live[SEE] {
+            copy.working.remove(&SEE);
+        }
+        let values = copy.shown(true);
+        let fields = differences(&shown, &values);
+        let is_shown = !fields.is_empty();
+        if let Some(actor) = actor.filter(|_| is_shown) {
+            let edited = Some(copy.working_number);
+            copy.revisions.push(Revision { op: "edited", fields, values, is_published, actor, edited });
+        }
+        is_shown
     }
 
     /// Returns whether a write of the working copy goes into one.
@@ -113,19 +211,19 @@ impl Note {
                 copy.working.entry(*field).or_insert((Value::Null, live)).0 = value.clone();
             }
         }
-        let (is_published, edited, values) = (self.is_published, copy.working_number, copy.shown(true));
+        // What an earlier revision brings back is a revision of its own.
+        let edited = (op == "edited").then_some(copy.working_number);
+        let (is_published, values) = (self.is_published, copy.shown(true));
         let fields = differences(&shown, &values);
         if !fields.is_empty() {
-            let continues = |newest: &&mut Revision| {
-                op == "edited" && newest.op == op && newest.edited == Some(edited) && newest.actor == actor
-            };
+            let continues =
+                |newest: &&mut Revision| edited.is_some() && newest.edited == edited && newest.actor == actor;
             match copy.revisions.last_mut().filter(continues) {
                 Some(newest) => {
                     newest.fields.extend(fields);
                     (newest.values, newest.is_published) = (values, is_published);
                 }
                 None => {
-                    let edited = Some(edited);
                     copy.revisions.push(Revision { op, fields, values, is_published, actor, edited });
                 }
             }
