@@ -59,6 +59,10 @@ const SCREENS: [string, string, ((page: Page) => Promise<void>)?][] = [
   ['a rule with its preview', '/search/rules', async (page) => {
     // The server has no such rule: it would change what other journeys find.
     await page.route('**/v2/search/rules', (route) => route.fulfill({ json: { data: [rule] } }));
+    await page.route('**/v2/search/rules/preview', async (route) => {
+      const response = await route.fetch({ postData: JSON.stringify({ ...route.request().postDataJSON(), id: null }) });
+      await route.fulfill({ response, body: (await response.text()).replaceAll('unsaved', String(rule.id)) });
+    });
     await page.reload();
     await page.locator('tbody button').first().click();
     await page.locator('dialog section .badge').first().waitFor();
