@@ -1,4 +1,4 @@
-// Why a resource comes after the one before it, from the reasons that the server gives for the place of each (API.md 4.18).
+// The reason why a resource comes after the one before it, from the reasons that the server gives for the place of each (API.md 4.18).
 import type { Ranking } from './types';
 
 /** The first rule of the order in which two resources differ. */

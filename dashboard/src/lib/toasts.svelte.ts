@@ -84,7 +84,7 @@ export function explain(error: unknown): string {
   if (error.status === 415) return t('error.type');
   if (error.status === 429) return t('error.slow', { count: error.retryAfter ?? 60 });
   const [field, texts] = Object.entries(error.fields)[0] ?? [];
-  // What is wrong with an upload stands beside its name.
+  // The fault of an upload stands beside its name.
   if (field && texts?.[0]) return field === 'file' ? texts[0] : `${field}: ${texts[0]}`;
   return (locale.language === 'en' ? error.message : codeText(error.code)) || error.message || t('error.unknown');
 }

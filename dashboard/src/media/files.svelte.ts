@@ -1,4 +1,4 @@
-// What is known about files that a form refers to: looked up in batches, in the language of the form.
+// The facts about files that a form refers to: looked up in batches, in the language of the form.
 import { get } from '../lib/api';
 import { shownFields, variantQuery } from '../lib/media';
 import type { Blueprint, ListAnswer, Resource } from '../lib/types';

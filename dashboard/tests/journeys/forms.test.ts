@@ -1,4 +1,4 @@
-// What is wrong in a form of the settings stands at its input, which gets the focus, and nothing is stored twice.
+// A fault in a form of the settings stands at its input, which gets the focus, and nothing is stored twice.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';

@@ -48,13 +48,13 @@ pub struct Reason {
 pub struct WordReason {
     /// The word or quotation as it was asked for.
     pub asked: String,
-    /// What was found; `None` if the resource lacks it.
+    /// The kind of what was found; `None` if the resource lacks it.
     pub found: Option<FoundWord>,
     /// False if lacking it costs nothing.
     pub is_missed: bool,
 }
 
-/// What a word of the question was found by.
+/// The way in which a word of the question was found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundWord {
     /// The way in which it was found.

@@ -50,7 +50,7 @@ pub(crate) fn clean(source: &[u8]) -> Result<Vec<u8>, MediaError> {
     Ok(bytes)
 }
 
-/// What a private item holds.
+/// The content of a private item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Private {
     Exif,

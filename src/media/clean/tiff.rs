@@ -25,7 +25,7 @@ const KEPT: &[(u16, u16)] = &[
     (34675, 34675),
     (37439, 37439),
     (50674, 50674),
-    // How the pixels of a digital negative (DNG) become colors.
+    // The way in which the pixels of a digital negative (DNG) become colors.
     (50706, 50734),
     (50736, 50739),
     (50778, 50781),
@@ -67,7 +67,7 @@ pub(crate) fn clean_raw(source: &[u8]) -> Vec<u8> {
     cleaned(source, Scope::Raw).map_or_else(|_| source.to_vec(), |(bytes, _)| bytes)
 }
 
-/// What a directory holds.
+/// The content of a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scope {
     /// A picture, of which only the pixels stay.

@@ -50,7 +50,7 @@ struct Delivery<'a> {
     varies: bool,
 }
 
-/// What is shown at an address: the file, or a picture that was made from it.
+/// The content of an address: the file, or a picture that was made from it.
 struct Representation<'a> {
     tag: HeaderValue,
     bytes: u64,
