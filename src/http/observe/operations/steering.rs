@@ -43,7 +43,9 @@ pub(super) static OPERATIONS: [Operation; 14] = [
         "manage",
     )
     .takes(Request::Json("RulePreview"))
-    .answers(&[(200, Body::Json("ResourceList"))]),
+    .answers(&[(200, Body::Json("ResourceList"))])
+    // The body names a blueprint.
+    .or(&[404]),
     operation("get", "/v2/search/rules/{id}", TAG, "getSearchRule", "One rule.", "manage")
         .with(&["search_rule_id"])
         .answers(&[(200, Body::Data("SearchRule"))]),
