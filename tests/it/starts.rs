@@ -416,7 +416,7 @@ fn a_start_on_a_full_disk_says_how_much_to_free_and_succeeds_with_that() {
 
 #[test]
 fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=256m", "tmpfs"]) else {
         eprintln!("not tested: mounting a file system needs root");
         return;
     };
