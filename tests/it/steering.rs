@@ -203,7 +203,7 @@ fn text_without_spaces_has_synonyms_of_any_length() {
         &marked("日本語入力", "Japanese 入力"),
         &json!("<mark>Japanese</mark> <mark>入力</mark>"),
     );
-    // What a synonym finds has all words, and comes before what lacks characters.
+    // A match by a synonym has all words, and comes before one that lacks characters.
     add(&server, "日本");
     failures.check_eq(
         "lacking",

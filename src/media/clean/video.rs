@@ -18,7 +18,7 @@ const OF_FILE: &[&[u8; 4]] =
     &[b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"mfra", b"sidx", b"ssix", b"pdin", b"prft", b"imda", b"wide"];
 /// Boxes with metadata of a film or of one of its tracks.
 const PRIVATE: &[&[u8; 4]] = &[b"udta", b"meta", b"uuid", b"gps ", b"free", b"skip"];
-/// What the tracks that stay are made of: pictures, sound, texts, times.
+/// Kinds of tracks that stay: pictures, sound, texts, times.
 const KEPT_TRACKS: &[&[u8; 4]] = &[
     b"vide", b"soun", b"auxv", b"pict", b"text", b"sbtl", b"subt", b"subp", b"clcp", b"tmcd", b"hint", b"sdsm", b"odsm",
 ];

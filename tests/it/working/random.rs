@@ -217,7 +217,7 @@ impl World {
             self.restore(at, actor);
         } else {
             let gone = self.trash.remove(at).note;
-            // What a reader does not see, it cannot remove.
+            // A token cannot remove a resource that it does not see.
             let other = self.server.as_token(&self.limited[1 - gone.kind]);
             assert_eq!(other.send("DELETE", &format!("/v2/trash/{}", gone.id), None).status, 404);
             let own = self.server.as_token(&self.limited[gone.kind]);

@@ -211,7 +211,7 @@ impl Note {
                 copy.working.entry(*field).or_insert((Value::Null, live)).0 = value.clone();
             }
         }
-        // What an earlier revision brings back is a revision of its own.
+        // Restored values are a revision of their own.
         let edited = (op == "edited").then_some(copy.working_number);
         let (is_published, values) = (self.is_published, copy.shown(true));
         let fields = differences(&shown, &values);
