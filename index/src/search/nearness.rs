@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::text_search::{FoundToken, TextSearch, TokensInRun};
+use super::text_search::{FoundToken, TextSearch, TokensInRun, in_all};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::closeness::{FORM, PART, WHOLE};
@@ -85,42 +85,21 @@ impl<'a> TextSearch<'a> {
             return Ok(titled);
         }
         for title in self.titles() {
-            let mut slots: Option<Bitmap> = None;
-            for token in &wanted {
-                let is_in_title = |found: &&TokensInRun<'a>| {
-                    found.field == title && [WHOLE, PART, FORM].contains(&found.tokens.closeness)
-                };
-                let having = self.slots_of(token.found.iter().filter(is_in_title))?;
-                slots = Some(match slots {
-                    None => having,
-                    Some(mut slots) => {
-                        slots.intersect(&having);
-                        slots
-                    }
-                });
-            }
-            titled.union(&slots.unwrap_or_default());
+            let is_in_title = |found: &&TokensInRun<'a>| {
+                found.field == title && [WHOLE, PART, FORM].contains(&found.tokens.closeness)
+            };
+            let having = |token: &&FoundToken<'a>| self.slots_of(token.found.iter().filter(is_in_title));
+            titled.union(&in_all(wanted.iter().map(having))?);
         }
         Ok(titled)
     }
 
     /// Returns the slots that have all words in a field.
     fn having_all_in(&self, field: usize) -> Result<Bitmap, Error> {
-        let mut slots: Option<Bitmap> = None;
-        for token in &self.required {
-            let having = self.slots_of(FoundToken::all_found(token).filter(|found| found.field == field))?;
-            slots = Some(match slots {
-                None => having,
-                Some(mut slots) => {
-                    slots.intersect(&having);
-                    slots
-                }
-            });
-            if slots.as_ref().is_some_and(Bitmap::is_empty) {
-                break;
-            }
-        }
-        Ok(slots.unwrap_or_default())
+        in_all(self.required.iter().map(|token| {
+            let found = FoundToken::all_found(token).filter(|found| found.field == field);
+            self.slots_of(found)
+        }))
     }
 }
 

@@ -154,7 +154,7 @@ impl PageSearch<'_> {
     /// Finds the matches up to the end of the page; see [`PageMethod::Walk`].
     fn walk(&self, range: Option<RankRange>) -> Result<Option<ListedSlots>, Error> {
         let most = if self.is_sortable() { self.total * MAX_WALKED_PER_MATCH } else { usize::MAX };
-        let max_steps = most.min(self.max_walked());
+        let max_steps = most.min(self.sorter.max_walked());
         let steps = |walked: usize| expected_walk(walked, self.total, self.page.end);
         // Checked because memory runs make their orders on first use.
         if range.is_none() && steps(self.sorter.version.total) > max_steps {
@@ -173,7 +173,7 @@ impl PageSearch<'_> {
     /// matches share the values on the page, so that all of those must be sorted.
     fn skip(&self, range: Option<RankRange>) -> Result<Option<ListedSlots>, Error> {
         let Range { start, end } = *self.page;
-        let is_long = |walked, count| expected_walk(walked, self.total, count) > self.max_walked();
+        let is_long = |walked, count| expected_walk(walked, self.total, count) > self.sorter.max_walked();
         if is_long(self.sorter.version.total, end - start) {
             return Ok(None);
         }
@@ -189,11 +189,7 @@ impl PageSearch<'_> {
         if is_long(walk.len(), end - start.skipped) {
             return Ok(None);
         }
-        self.sorter.listed(&walk, &start, &self.matches, end, self.max_walked())
-    }
-
-    fn max_walked(&self) -> usize {
-        self.sorter.max_walked()
+        self.sorter.listed(&walk, &start, &self.matches, end, self.sorter.max_walked())
     }
 }
 

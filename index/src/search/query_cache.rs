@@ -177,10 +177,7 @@ impl QueryCache {
     }
 
     pub(super) fn put_order(&self, key: &Key, version: u64, order: &Arc<SlotOrder>) {
-        if !self.damage.is_found() {
-            let bytes = SlotOrder::bytes_of(order.len());
-            self.caches.orders.put(key, version, &Arc::new(CachedOrder::Slots(Arc::clone(order))), bytes);
-        }
+        self.put_in_orders(key, version, CachedOrder::Slots(Arc::clone(order)), SlotOrder::bytes_of(order.len()));
     }
 
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
@@ -193,9 +190,12 @@ impl QueryCache {
     }
 
     pub(super) fn put_ordered_matches(&self, key: &Key, version: u64, matches: &Arc<OrderedMatches>) {
+        self.put_in_orders(key, version, CachedOrder::Matches(Arc::clone(matches)), matches.bytes());
+    }
+
+    fn put_in_orders(&self, key: &Key, version: u64, cached: CachedOrder, bytes: usize) {
         if !self.damage.is_found() {
-            let cached = CachedOrder::Matches(Arc::clone(matches));
-            self.caches.orders.put(key, version, &Arc::new(cached), matches.bytes());
+            self.caches.orders.put(key, version, &Arc::new(cached), bytes);
         }
     }
 
@@ -229,10 +229,8 @@ impl QueryCache {
     }
 
     pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, result: &Arc<T>) {
-        if !self.damage.is_found() {
-            let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
-            self.caches.orders.put(key, 0, &Arc::new(cached), result.bytes());
-        }
+        let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
+        self.put_in_orders(key, 0, cached, result.bytes());
     }
 
     /// Tests whether the bitmap is cached.

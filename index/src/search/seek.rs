@@ -8,7 +8,7 @@ use super::matches::Matches;
 use super::order::{KeySource, NULL_RANK, ResolvedKey, Sorter};
 use super::page::OrderedSlots;
 use super::slot_order::OrderView;
-use super::snapshot::Snapshot;
+use super::snapshot::{Selection, Snapshot};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{DateColumn, Hits, MatchSet, Neighbors, Position, PositionKey, Query};
@@ -115,7 +115,10 @@ impl Snapshot {
             let ordered = match if is_sorted { None } else { sorter.cached_order()? } {
                 // Sorting some thousands takes longer than counting bits along a cached order.
                 Some(order) => OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() },
-                None => self.ordered(query, matches.clone(), None, &(0..total), interrupt)?,
+                None => {
+                    let selection = Selection { matches: matches.clone(), search: None, is_exact: false };
+                    self.ordered(query, selection, &(0..total), interrupt)?
+                }
             };
             let place = match &ordered {
                 OrderedSlots::Listed(listed) => place_in_list(&listed.slots, slot),

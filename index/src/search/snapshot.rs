@@ -46,11 +46,11 @@ pub struct Stream {
 }
 
 /// The matches of a query, and its text search, if it has one.
-struct Selection<'a> {
-    matches: Matches,
-    search: Option<TextSearch<'a>>,
+pub(super) struct Selection<'a> {
+    pub(super) matches: Matches,
+    pub(super) search: Option<TextSearch<'a>>,
     /// False if the filter may hold for others, too.
-    is_exact: bool,
+    pub(super) is_exact: bool,
 }
 
 /// The matches of a text query, to be put into one order with those of other indexes.
@@ -251,10 +251,8 @@ impl Snapshot {
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let ordered = match query.ranks_by() {
-                    None if is_exact => ordered(&self.sorter(query, interrupt), &query.filter, true, matches, &page)?,
-                    _ => self.ordered(query, matches, search, &page, interrupt)?,
-                };
+                let selection = Selection { matches, search, is_exact };
+                let ordered = self.ordered(query, selection, &page, interrupt)?;
                 let steps = self.context.options.thresholds.slice_steps;
                 ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
@@ -295,18 +293,18 @@ impl Snapshot {
         Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
     }
 
-    /// Returns the matches in the query's order, at least up to the end of the page. `search` is the text search that
-    /// ranks them, if it exists already.
+    /// Returns the matches in the query's order, at least up to the end of the page. The text search of the selection ranks them, if
+    /// it exists already.
     pub(super) fn ordered(
         &self,
         query: &Query,
-        matches: Matches,
-        search: Option<TextSearch<'_>>,
+        selection: Selection<'_>,
         page: &Range<usize>,
         interrupt: &Interrupt<'_>,
     ) -> Result<OrderedSlots, Error> {
+        let Selection { matches, search, is_exact } = selection;
         let Some(text) = query.ranks_by() else {
-            return ordered(&self.sorter(query, interrupt), &query.filter, false, matches, page);
+            return ordered(&self.sorter(query, interrupt), &query.filter, is_exact, matches, page);
         };
         let search = match search {
             Some(search) => search,
@@ -353,7 +351,8 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Stream, Error> {
         let total = matches.count(&self.version);
-        let slots = self.ordered(query, matches, search, &(0..total), interrupt)?;
+        let selection = Selection { matches, search, is_exact: false };
+        let slots = self.ordered(query, selection, &(0..total), interrupt)?;
         Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
     }
 

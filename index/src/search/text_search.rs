@@ -347,18 +347,7 @@ impl<'a> TextSearch<'a> {
     where
         'a: 'b,
     {
-        let mut slots: Option<Bitmap> = None;
-        for token in tokens {
-            let having = self.slots_of_token(token)?;
-            slots = Some(match slots {
-                None => having,
-                Some(mut slots) => {
-                    slots.intersect(&having);
-                    slots
-                }
-            });
-        }
-        Ok(slots.unwrap_or_default())
+        in_all(tokens.map(|token| self.slots_of_token(token)))
     }
 
     /// Returns the slots that have a token.
@@ -419,6 +408,23 @@ impl<'a> TextSearch<'a> {
         }
         Ok(slots)
     }
+}
+
+/// Returns the slots that are in all of the sets; none if there are no sets. Makes no more of them once none is left.
+pub(super) fn in_all(sets: impl Iterator<Item = Result<Bitmap, Error>>) -> Result<Bitmap, Error> {
+    let mut common: Option<Bitmap> = None;
+    for set in sets {
+        let mut left = set?;
+        if let Some(common) = &common {
+            left.intersect(common);
+        }
+        let is_over = left.is_empty();
+        common = Some(left);
+        if is_over {
+            break;
+        }
+    }
+    Ok(common.unwrap_or_default())
 }
 
 impl<'a> FoundToken<'a> {
