@@ -83,7 +83,7 @@ test('very long words widen no screen, and text from right to left begins at the
   for (const width of [1280, 360]) {
     const { page, context } = await signedIn('Ada', 'owner', { width, height: 800 });
     const viewer = await signedIn('Vera', 'viewer', { width, height: 800 });
-    for (const [who, address] of [[page, '/'], [page, '/content/long-words'], [page, `/content/long-words?search=${word}`], [page, `/content/long-words?filter[text][eq]=${word}`], [page, `/content/long-words/${id}`], [page, '/blueprints'], [page, '/blueprints/long-words'], [viewer.page, `/content/long-words/${id}`]] as const) {
+    for (const [who, address] of [[page, '/'], [page, '/content/long-words'], [page, `/content/long-words?search=${word}`], [page, `/content/long-words?filter[text][eq]=${word}`], [page, `/content/long-words/${id}`], [page, '/blueprints'], [page, '/blueprints/long-words'], [page, '/search'], [page, '/search/try?blueprint=long-words'], [page, '/search/rules'], [page, '/trash'], [viewer.page, `/content/long-words/${id}`]] as const) {
       await open(who, address);
       await settled(who);
       const widest = await who.evaluate(() => Math.max(document.documentElement.scrollWidth, document.querySelector('#screen')!.scrollWidth + document.querySelector('#screen')!.getBoundingClientRect().left));
