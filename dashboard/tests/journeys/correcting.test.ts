@@ -190,6 +190,33 @@ test('changes of different fields are saved without a question, and a conflict s
   await context.close();
 });
 
+test('the button of a conflict says whether the choice is saved, published or scheduled', async () => {
+  await makeCopied('chosen');
+  const site = await siteOf('chosen');
+  const id = await create('chosen', { text: 'One', summary: 'Short' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  const dialog = page.getByRole('dialog', { name: 'Somebody else changed this' });
+  const later = dialog.getByRole('button', { name: 'Decide later' });
+  await open(page, `/content/chosen/${id}`);
+  await input(page, 'text').fill('Mine');
+  await api('PATCH', `/v2/resources/chosen/${id}?copy=working`, { attributes: { text: 'Theirs' } });
+
+  await page.keyboard.press('Control+s');
+  await dialog.getByRole('button', { name: 'Save with these' }).waitFor();
+  await later.press('Enter');
+  await press(page, 'More');
+  await press(page, 'Publish later…');
+  await page.getByRole('dialog').getByRole('button', { name: 'Schedule', exact: true }).press('Enter');
+  await dialog.getByRole('button', { name: 'Schedule with these' }).waitFor();
+  await later.press('Enter');
+  await page.keyboard.press('Control+Shift+S');
+  await dialog.getByRole('button', { name: 'Publish with these' }).press('Enter');
+  await toast(page, 'Published. Your site shows it now.');
+  assert.equal((await site(id)).text, 'Mine');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('a table of the site says which entries are edited', async () => {
   await makeCopied('listed');
   const id = await create('listed', { text: 'First' }, DATE);

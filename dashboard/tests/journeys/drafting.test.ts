@@ -77,6 +77,8 @@ test('two tabs that change one draft lose nothing of each other', async () => {
   await input(first, 'summary').fill('First again');
   await first.keyboard.press('Control+s');
   await first.getByRole('dialog').locator('del, ins, p').getByText('second', { exact: false }).first().waitFor();
+  await first.getByRole('dialog').getByText('One field changed in both tabs').waitFor();
+  await first.getByRole('dialog').getByText('Changed in both tabs', { exact: true }).waitFor();
   await first.getByRole('dialog').getByRole('button', { name: /^Save/ }).press('Enter');
   await first.getByRole('dialog').waitFor({ state: 'detached' });
   // The message of the first save may still be there.
