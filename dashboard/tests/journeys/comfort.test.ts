@@ -205,3 +205,19 @@ test('a red button that cannot be used looks like it', async () => {
   assert.equal(background, plain);
   await context.close();
 });
+
+test('units and hints stand beside their inputs without being broken or touched', async () => {
+  await makeBlueprint('with-units', { record_title: 'text' }, [['Text', 'text'], ['Time', 'duration', { unit: 'minutes' }]]);
+  const { page, context, troubles } = await signedIn('Una', 'owner');
+  await open(page, '/content/with-units/new');
+  const unit = field(page, 'time').getByText('minutes', { exact: true });
+  assert.equal(await unit.evaluate((node) => node.getClientRects().length === 1 && node.scrollWidth <= node.clientWidth && node.getBoundingClientRect().height < 30), true, 'the unit is one line');
+
+  await open(page, '/settings/members');
+  await page.getByRole('button', { name: 'Add a member' }).press('Enter');
+  const dialog = page.getByRole('dialog');
+  const [role, hint] = await Promise.all([dialog.getByRole('combobox').boundingBox(), dialog.getByText('Writes and publishes content').boundingBox()]);
+  assert.ok(hint!.y >= role!.y + role!.height, 'what the role may do stands below it');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
