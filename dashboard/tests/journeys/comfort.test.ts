@@ -206,6 +206,24 @@ test('a red button that cannot be used looks like it', async () => {
   await context.close();
 });
 
+test('Tab leaves the search for an entry with one press, while its list scrolls', async () => {
+  await makeBlueprint('tab-targets', { record_title: 'text' }, [['Text', 'text']]);
+  for (let count = 1; count <= 12; count += 1) await create('tab-targets', { text: `Target ${count}` });
+  await makeBlueprint('tab-sources', { record_title: 'text' }, [['Text', 'text'], ['Target', 'reference', { blueprint: 'tab-targets' }], ['After', 'text']]);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/content/tab-sources/new');
+  const search = field(page, 'target').getByRole('combobox');
+  await search.focus();
+  await field(page, 'target').getByRole('option').nth(7).waitFor();
+  const list = field(page, 'target').getByRole('listbox');
+  assert.ok(await list.evaluate((node) => node.scrollHeight > node.clientHeight), 'the list scrolls');
+  await page.keyboard.press('Tab');
+  assert.notEqual(await page.evaluate(() => document.activeElement?.tagName), 'BODY');
+  assert.equal(await list.count(), 0, 'the list is closed');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('units and hints stand beside their inputs without being broken or touched', async () => {
   await makeBlueprint('with-units', { record_title: 'text' }, [['Text', 'text'], ['Time', 'duration', { unit: 'minutes' }]]);
   const { page, context, troubles } = await signedIn('Una', 'owner');
