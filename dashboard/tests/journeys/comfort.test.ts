@@ -239,3 +239,24 @@ test('units and hints stand beside their inputs without being broken or touched'
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+test('on a narrow screen the menu lies above a message', async () => {
+  const id = await create('articles', { title: 'Under the menu', slug: `under-${Date.now()}` });
+  const { page, context, troubles } = await signedIn('Una', 'editor', { width: 360, height: 740 });
+  await open(page, `/content/articles/${id}`);
+  await field(page, 'title').getByRole('textbox').fill('Under the menu, changed');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  await page.getByRole('button', { name: 'Menu', exact: true }).press('Enter');
+  const find = page.getByRole('navigation').getByRole('button', { name: 'Search everything' });
+  await find.waitFor();
+  await settled(page);
+  assert.equal(await page.locator('.toast').count() > 0, true, 'the message is still there');
+  // Asked once: a click would wait until the message has gone.
+  assert.equal(await find.evaluate((node) => {
+    const { x, y, width, height } = node.getBoundingClientRect();
+    return node.contains(document.elementFromPoint(x + width / 2, y + height / 2));
+  }), true, 'the message covers the menu');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
