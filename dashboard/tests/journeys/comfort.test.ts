@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
+import { api, closeBrowser, create, field, makeBlueprint, open, PASSWORD, read, settled, signedIn, toast, URL_BASE } from '../browser';
 
 after(closeBrowser);
 
@@ -203,6 +203,20 @@ test('a red button that cannot be used looks like it', async () => {
     return found;
   });
   assert.equal(background, plain);
+  await context.close();
+});
+
+test('the form to sign in begins at its first empty field', async () => {
+  const { page, context, email, troubles } = await signedIn('Una', 'editor');
+  await context.clearCookies();
+  await page.goto(`${URL_BASE}/admin/`);
+  await page.getByRole('heading', { name: 'Sign in' }).waitFor();
+  await page.keyboard.type(email);
+  await page.keyboard.press('Tab');
+  await page.keyboard.type(PASSWORD);
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Hello Una' }).waitFor();
+  assert.deepEqual(troubles, []);
   await context.close();
 });
 

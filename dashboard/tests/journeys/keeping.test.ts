@@ -227,8 +227,10 @@ test('a save that found the session ended is repeated after signing in', async (
   await context.clearCookies();
   await page.getByRole('button', { name: 'Publish' }).click();
   await page.getByRole('heading', { name: 'Sign in again to continue' }).waitFor();
+  await page.getByText('What you typed is still here.').waitFor();
   await page.keyboard.press('Escape');
-  await page.locator('dialog input[type=password]').fill(PASSWORD);
+  // The address is known: the password is typed at once.
+  await page.keyboard.type(PASSWORD);
   await page.keyboard.press('Enter');
   await toast(page, 'Published.');
   const saved = await read('expired-notes', id);
