@@ -145,6 +145,7 @@ test('the trash lists what was deleted, and lets it back as it was, as a draft, 
 
   await press(page, 'More for Third note');
   await press(page, 'Restore as draft');
+  await toast(page, 'It is back, as a draft.');
   await page.getByTestId('total').getByText('2 entries').waitFor();
   assert.equal((await read('bin-notes', ids[2]!)).published_at, null);
 
@@ -178,7 +179,7 @@ async function restoresDraftsOnly(page: Page): Promise<void> {
   await page.getByText('Your role can bring it back as a draft only.').waitFor();
   await page.getByRole('button', { name: 'More for Of an editor' }).press('Enter');
   await page.getByRole('button', { name: 'Restore as draft' }).press('Enter');
-  await toast(page, 'It is back.');
+  await toast(page, 'It is back, as a draft.');
   assert.equal((await read('bin-notes', id)).published_at, null);
 }
 
