@@ -76,7 +76,7 @@ test('a message names its entry, replaces the older one about it, and goes when 
   await press(page, 'Publish later…');
   await page.getByRole('dialog').getByText('Until then this entry is locked').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Schedule' }).press('Enter');
-  await toast(page, 'Your changes are published on');
+  await toast(page, 'Your changes will be published on');
   await page.locator('.notice').getByRole('button', { name: 'Take the date back' }).press('Enter');
   await toast(page, 'The date is taken back.');
   assert.equal((await toasts(page)).length, 1);

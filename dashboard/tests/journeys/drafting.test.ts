@@ -121,7 +121,7 @@ test('one paragraph of an earlier version comes back, and the others stay', asyn
   assert.equal(await dialog.getByRole('button', { name: /^Bring this passage back/ }).count(), 2);
   await isSound(page, 'passages');
   await press(page, 'Bring this passage back: Body, 2');
-  await toast(page, 'It is in the form, and not saved yet.');
+  await toast(page, 'It is back in the form, and not saved yet.');
   await press(page, 'Close');
   await field(page, 'body').locator('.prose p', { hasText: 'Yesterday two.' }).waitFor();
   await page.keyboard.press('Control+s');

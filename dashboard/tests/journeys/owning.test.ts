@@ -68,14 +68,14 @@ test('a member sees where they are signed in, ends another session, and changes 
   assert.equal((await other.request.get('/v2/session')).status(), 401);
 
   // Everybody changes their own password, whatever their role.
-  await page.getByLabel('Present password').fill('not my password');
+  await page.getByLabel('Current password').fill('not my password');
   await page.getByLabel('New password').fill('another long password');
   await page.getByRole('button', { name: 'Change password' }).click();
   await page.getByText('This is not your present password.').waitFor();
-  await page.getByLabel('Present password').fill(PASSWORD);
+  await page.getByLabel('Current password').fill(PASSWORD);
   await page.getByRole('button', { name: 'Change password' }).click();
   await toast(page, 'Password changed');
-  assert.equal(await page.getByLabel('Present password').inputValue(), '');
+  assert.equal(await page.getByLabel('Current password').inputValue(), '');
   await page.reload();
   await page.getByText('This browser').waitFor();
   assert.equal((await other.request.post('/v2/session', { data: { email, password: PASSWORD } })).status(), 401);

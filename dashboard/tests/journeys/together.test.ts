@@ -296,7 +296,7 @@ test('several entries are published at a date, and the words say what happens', 
     await page.getByLabel('Date and time').fill('2099-05-06T07:08');
     await page.locator('dialog').getByText(scheduled ? 'They appear on your site from' : 'This blueprint does not wait for dates').waitFor();
     await page.locator('dialog').getByRole('button', { name: scheduled ? 'Schedule' : 'Publish', exact: true }).click();
-    await toast(page, scheduled ? '2 entries are published on 6 May 2099' : '2 entries published');
+    await toast(page, scheduled ? '2 entries will be published on 6 May 2099' : '2 entries published');
     for (const id of ids) assert.equal((await read(slug, id)).published_at?.slice(0, 7), '2099-05');
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
     await toast(page, '2 entries are as they were before.');
