@@ -210,7 +210,7 @@ impl Run {
     /// Returns the documents in these slots, possibly including outdated ones.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
         match self {
-            Run::Memory(run) => (0..run.len()).filter(|&doc| slots.contains(run.document(doc).slot)).collect(),
+            Run::Memory(run) => run.documents_in(slots),
             Run::Disk(run) => run.documents_in(slots),
         }
     }

@@ -137,8 +137,22 @@ impl KeptText {
     }
 }
 
-/// The documents of one chunk, filled from the front.
-type Chunk = Box<[OnceLock<Arc<Document>>]>;
+/// Documents, filled from the front.
+#[derive(Debug)]
+struct Chunk {
+    documents: Box<[OnceLock<Arc<Document>>]>,
+    /// Their slots, once more: most searches ask for those of all documents, which are far apart in memory.
+    slots: Box<[AtomicU32]>,
+}
+
+impl Chunk {
+    fn new() -> Chunk {
+        Chunk {
+            documents: (0..CHUNK).map(|_| OnceLock::new()).collect(),
+            slots: (0..CHUNK).map(|_| AtomicU32::default()).collect(),
+        }
+    }
+}
 
 /// Documents in a chunk.
 const CHUNK: usize = 256;
@@ -178,9 +192,10 @@ impl MemoryRun {
     pub(crate) fn append(&self, document: Arc<Document>) -> Result<u32, Arc<Document>> {
         let doc = self.len.load(Ordering::Relaxed);
         let Some(chunk) = self.chunks.get(doc as usize / CHUNK) else { return Err(document) };
-        let chunk = chunk.get_or_init(|| (0..CHUNK).map(|_| OnceLock::new()).collect());
+        let chunk = chunk.get_or_init(Chunk::new);
         self.bytes.fetch_add(document.bytes(), Ordering::Relaxed);
-        chunk[doc as usize % CHUNK]
+        chunk.slots[doc as usize % CHUNK].store(document.slot, Ordering::Relaxed);
+        chunk.documents[doc as usize % CHUNK]
             .set(document)
             .expect("invariant: only one thread appends, and it sets each element once");
         self.len.store(doc + 1, Ordering::Release);
@@ -327,8 +342,17 @@ impl MemoryRun {
     pub(crate) fn document(&self, doc: u32) -> &Arc<Document> {
         self.chunks[doc as usize / CHUNK]
             .get()
-            .and_then(|chunk| chunk[doc as usize % CHUNK].get())
+            .and_then(|chunk| chunk.documents[doc as usize % CHUNK].get())
             .expect("invariant: documents below the length are set")
+    }
+
+    /// Returns the documents in these slots.
+    pub(super) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
+        // The length is read before the slots, which are stored before it.
+        let len = self.len() as usize;
+        let chunks = self.chunks.iter().map_while(OnceLock::get);
+        let all = chunks.flat_map(|chunk| chunk.slots.iter()).take(len).map(|slot| slot.load(Ordering::Relaxed));
+        (0..).zip(all).filter(|(_, slot)| slots.contains(*slot)).map(|(document, _)| document).collect()
     }
 }
 

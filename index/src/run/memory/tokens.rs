@@ -1,5 +1,6 @@
 //! The tokens of a memory run. They are collected on the first ranked search and kept. Later searches collect only the
-//! tokens of documents appended since. It does not know how documents are stored.
+//! tokens of documents appended since, in a block of their own, and small blocks are merged, so there are few. It does not
+//! know how documents are stored.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,8 +26,7 @@ pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
 /// Emits the texts of a document, folded and as they are.
 type ReadText<'a> = dyn Fn(u32, &mut dyn FnMut(&str, &str)) + 'a;
 
-/// The number of documents in a block, whose tokens are collected together. Once a block is full, its tokens do not
-/// change any more.
+/// The number of documents in a full block. The first blocks of a column are full, and do not change any more.
 const BLOCK: u32 = 256;
 
 /// The tokens of the columns that were searched.
@@ -86,8 +86,10 @@ pub(crate) struct BlockSteps {
 impl BlockSteps {
     /// Returns the number of tokens of a document, rounded as Tantivy does; 0 if they were not collected.
     pub(crate) fn get(&self, document: u32) -> u8 {
-        let block = self.blocks.get((document / BLOCK) as usize);
-        block.and_then(|block| block.steps.get((document % BLOCK) as usize)).copied().unwrap_or(0)
+        // Those before it are full, and those that are not are few.
+        let mut blocks = self.blocks.iter().skip((document / BLOCK) as usize);
+        let block = blocks.find(|block| document < block.documents.end);
+        block.and_then(|block| block.steps.get((document - block.documents.start) as usize)).copied().unwrap_or(0)
     }
 }
 
@@ -107,18 +109,28 @@ impl MemoryTokens {
     ) -> Result<TokenBlocks, Error> {
         let mut columns = self.columns.lock();
         let blocks = columns.entry(column).or_default();
-        let is_grown =
-            |block: &Arc<TokenBlock>| block.documents.len() < BLOCK as usize && block.documents.end < documents;
-        if blocks.last().is_some_and(is_grown) {
-            blocks.pop();
-        }
         while let start = blocks.last().map_or(0, |block| block.documents.end)
             && start < documents
         {
             interrupt.check()?;
-            blocks.push(Arc::new(TokenBlock::collect(start..documents.min(start + BLOCK), text)));
+            let full = (start / BLOCK + 1) * BLOCK;
+            blocks.push(Arc::new(TokenBlock::collect(start..documents.min(full), text)));
+            merge_last(blocks);
         }
         Ok(TokenBlocks(blocks.clone()))
+    }
+}
+
+/// Merges the last blocks until each that is not full has more than twice the documents of the next one, or together they are full.
+/// So each token is merged a few times only, and there are few blocks.
+fn merge_last(blocks: &mut Vec<Arc<TokenBlock>>) {
+    while let [.., before, last] = &blocks[..]
+        && !before.is_full()
+        && (before.documents.len() <= 2 * last.documents.len() || last.documents.end % BLOCK == 0)
+    {
+        let merged = Arc::new(TokenBlock::merge(before, last));
+        blocks.truncate(blocks.len() - 2);
+        blocks.push(merged);
     }
 }
 
@@ -261,6 +273,42 @@ impl TokenBlock {
         block
     }
 
+    fn is_full(&self) -> bool {
+        self.documents.len() == BLOCK as usize
+    }
+
+    /// Merges the tokens of a block and of the next one. Together they must have at most [`BLOCK`] documents.
+    fn merge(before: &TokenBlock, last: &TokenBlock) -> TokenBlock {
+        let mut merged = TokenBlock {
+            documents: before.documents.start..last.documents.end,
+            text: String::with_capacity(before.text.len() + last.text.len()),
+            tokens: Vec::with_capacity(before.tokens.len() + last.tokens.len()),
+            postings: Vec::with_capacity(before.postings.len() + last.postings.len()),
+            steps: [&before.steps[..], &last.steps].concat(),
+        };
+        let moved = before.documents.len() as u8;
+        let (mut left, mut right) = ((0..before.tokens.len()).peekable(), (0..last.tokens.len()).peekable());
+        loop {
+            let order = match (left.peek(), right.peek()) {
+                (Some(&left), Some(&right)) => before.token(left).cmp(last.token(right)),
+                (Some(_), None) => Ordering::Less,
+                (None, Some(_)) => Ordering::Greater,
+                (None, None) => break,
+            };
+            let left = if order.is_le() { left.next() } else { None };
+            let right = if order.is_ge() { right.next() } else { None };
+            let token = left.map(|left| before.token(left)).or_else(|| right.map(|right| last.token(right)));
+            merged.text.push_str(token.unwrap_or_default());
+            merged.postings.extend(left.into_iter().flat_map(|left| before.postings_within(left)));
+            let moved = |posting: &BlockPosting| BlockPosting { document: posting.document + moved, ..*posting };
+            merged.postings.extend(right.into_iter().flat_map(|right| last.postings_within(right)).map(moved));
+            merged.tokens.push(TokenEnd { text: merged.text.len() as u32, postings: merged.postings.len() as u32 });
+        }
+        merged.text.shrink_to_fit();
+        merged.tokens.shrink_to_fit();
+        merged
+    }
+
     fn find(
         self: &Arc<TokenBlock>,
         scans: &mut [TokenScan<'_>],
@@ -287,8 +335,18 @@ impl TokenBlock {
     }
 
     fn postings_of(self: &Arc<TokenBlock>, index: usize) -> BlockPostings {
+        BlockPostings { block: Arc::clone(self), within: self.range_of(index) }
+    }
+
+    /// Returns the range of the postings of a token.
+    fn range_of(&self, index: usize) -> Range<u32> {
         let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].postings);
-        BlockPostings { block: Arc::clone(self), within: start..self.tokens[index].postings }
+        start..self.tokens[index].postings
+    }
+
+    fn postings_within(&self, index: usize) -> &[BlockPosting] {
+        let Range { start, end } = self.range_of(index);
+        &self.postings[start as usize..end as usize]
     }
 
     fn index_of(&self, token: &str) -> Option<usize> {
@@ -309,5 +367,52 @@ impl TokenBlock {
             if is_before(self.token(middle)) { low = middle + 1 } else { high = middle }
         }
         low
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    const DOCUMENTS: u32 = 700;
+    const COLUMN: ColumnId = 3;
+
+    /// Collects the tokens of texts, a few documents at a time.
+    fn collected(step: u32) -> (Vec<(String, u32, u32)>, Vec<u8>, usize) {
+        let tokens = MemoryTokens::default();
+        let text = |document: u32, emit: &mut dyn FnMut(&str, &str)| {
+            let text = format!("w{} w{} w{}", document % 7, document % 31, document % 7);
+            emit(&text, &text);
+        };
+        let mut most = 0;
+        for documents in (step..DOCUMENTS).step_by(step as usize).chain([DOCUMENTS]) {
+            most = most.max(tokens.blocks(COLUMN, documents, &text, &Interrupt::never()).unwrap().0.len());
+        }
+        let TokenBlocks(blocks) = tokens.blocks(COLUMN, DOCUMENTS, &text, &Interrupt::never()).unwrap();
+        let mut found = Vec::new();
+        for block in &blocks {
+            assert!((1..block.tokens.len()).all(|index| block.token(index - 1) < block.token(index)));
+            for index in 0..block.tokens.len() {
+                let token = block.token(index);
+                block.postings_of(index).each(|document, count| found.push((token.to_owned(), document, count)));
+            }
+        }
+        found.sort_unstable();
+        let steps = tokens.length_steps(COLUMN);
+        (found, (0..DOCUMENTS + 2).map(|document| steps.get(document)).collect(), most)
+    }
+
+    #[test]
+    fn tokens_do_not_depend_on_the_number_of_documents_that_were_collected_at_once() {
+        let (expected, lengths, _) = collected(DOCUMENTS);
+        assert!(expected.contains(&("w3".to_owned(), 3, 3)) && expected.contains(&("w3".to_owned(), 34, 1)));
+        assert_eq!((lengths[699], lengths[700]), (3, 0));
+        for step in [1, 2, 3, 50, 100, 255, 256, 257, 600] {
+            let (found, steps, most) = collected(step);
+            assert_eq!((found, steps), (expected.clone(), lengths.clone()), "{step} at once");
+            assert!(most <= 2 + 9, "{most} blocks");
+        }
     }
 }
