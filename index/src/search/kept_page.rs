@@ -47,7 +47,8 @@ pub enum PageDependence {
     Matches,
 }
 
-/// The versions of an index that were published last, so that pages can be compared with them.
+/// The versions of an index that were published last, so that pages can be compared with them. Each holds those that were made of
+/// it with working copies.
 #[derive(Debug, Default)]
 pub(crate) struct RecentVersions(Mutex<VecDeque<Arc<Version>>>);
 
@@ -114,7 +115,7 @@ impl Snapshot {
 
     fn finds_again(&self, kept: &KeptPage, then: &Query, now: &Query) -> Result<bool, Error> {
         let is_own = std::ptr::eq(kept.context.as_ptr(), Arc::as_ptr(&self.context));
-        let Some(version) = kept.version.upgrade().filter(|_| is_own && !self.is_working()) else { return Ok(false) };
+        let Some(version) = kept.version.upgrade().filter(|_| is_own) else { return Ok(false) };
         let changed = self.context.cache.changed(version.number, self.version.number);
         let Some(changed) = changed.filter(|changed| changed.len() <= MAX_CHANGED) else { return Ok(false) };
         let interrupt = Interrupt::never();

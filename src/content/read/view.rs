@@ -145,7 +145,7 @@ impl LocatedResource {
 
 impl View {
     /// Returns the view with working copies in the place of live ones, in the variant that the parameters name.
-    fn with_working_copies(self, raw: &RawParams) -> Result<View> {
+    pub(crate) fn with_working_copies(self, raw: &RawParams) -> Result<View> {
         self.access.require(&[Ability::Preview])?;
         let variant = raw.single("variant")?;
         let number_in = |blueprint: &Blueprint| {
