@@ -57,7 +57,7 @@ fn with_length(mut response: Response) -> Response {
 fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> {
     let mut segments = request.uri().path().split('/').skip(3);
     let (blueprint, id) = (segments.next()?, segments.next());
-    let view = app.content.view(access, blueprint).ok()?;
+    let view = app.content.view_of(access, blueprint, request.uri().query().unwrap_or_default()).ok()?;
     let asked = RequestKey::of(request.headers(), request.uri());
     let answer = match id {
         None => {
