@@ -5,6 +5,7 @@
 //! writes do not wait long. Each step is an ordinary transaction, and a start continues where the last process stopped.
 
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,11 @@ use crate::data::lookup::Lookup;
 use crate::data::state::{Collection, State};
 use crate::data::trash::{set_trash_total, trash_total, trashed};
 
-/// The maximum number of keys that one step removes or reads.
-const STEP_KEYS: usize = 256;
+/// The numbers of keys that one step removes or reads, at least and at most.
+const STEP_KEYS: RangeInclusive<usize> = 16..=256;
+
+/// The time that a step should take at most, because writes wait for it. A disk that is busy makes the same keys take longer.
+const STEP_TIME: Duration = Duration::from_millis(10);
 
 /// The pause between two steps, during which the committer serves only callers.
 pub(crate) const STEP_PAUSE: Duration = Duration::from_millis(20);
@@ -61,6 +65,10 @@ pub(crate) struct Sweeper {
     /// The last history that the search for old revisions has read, while it goes on.
     history: Option<Key>,
     next_step: Instant,
+    /// The number of keys of the next step.
+    step_keys: usize,
+    /// The beginning of the step that is being made.
+    step_began: Option<Instant>,
 }
 
 struct ReplacedState {
@@ -107,6 +115,8 @@ impl Sweeper {
             next_history: now,
             history: None,
             next_step: now,
+            step_keys: *STEP_KEYS.start(),
+            step_began: None,
         }
     }
 
@@ -143,8 +153,9 @@ impl Sweeper {
             return Ok(Vec::new());
         }
         self.next_step = clock + STEP_PAUSE;
+        self.step_began = Some(clock);
         if let Some(obsolete) = self.obsolete.front().copied() {
-            let removals = removals_of(store, obsolete, self.removed_up_to.as_ref())?;
+            let removals = removals_of(store, obsolete, self.removed_up_to.as_ref(), self.step_keys)?;
             self.removed_up_to = removals.last().map(|removal| removal.key.clone());
             if removals.is_empty() {
                 self.obsolete.pop_front();
@@ -153,7 +164,7 @@ impl Sweeper {
             return Ok(removals);
         }
         if clock >= self.next_trash {
-            let removals = expired_trash(store, state, now)?;
+            let removals = expired_trash(store, state, now, self.step_keys)?;
             self.has_more_trash = !removals.is_empty();
             if self.has_more_trash {
                 return Ok(removals);
@@ -164,6 +175,17 @@ impl Sweeper {
             return self.old_revisions(store, state, now, clock);
         }
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
+    }
+
+    /// Must be called after each attempt at a step, when its removals are committed: the next one has fewer keys if it took long.
+    pub(crate) fn step_ended(&mut self) {
+        let Some(took) = self.step_began.take().map(|began| began.elapsed()) else { return };
+        let keys = match took {
+            _ if took > STEP_TIME => self.step_keys / 2,
+            _ if took < STEP_TIME / 4 => self.step_keys * 2,
+            _ => self.step_keys,
+        };
+        self.step_keys = keys.clamp(*STEP_KEYS.start(), *STEP_KEYS.end());
     }
 
     /// Starts the current part over, because the removals of the last step were not committed.
@@ -199,7 +221,7 @@ impl Sweeper {
                     return Ok(writes);
                 }
                 last = key.clone();
-                if writes.len() >= STEP_KEYS || n_read == STEP_KEYS {
+                if writes.len() >= self.step_keys || n_read == self.step_keys {
                     self.history = Some(key);
                     return Ok(writes);
                 }
@@ -222,7 +244,7 @@ impl Sweeper {
             if KeptAnswer::decode(&stored)?.is_expired(now) {
                 removals.push(StoreWrite::delete(key.clone()));
             }
-            if n_read + 1 == STEP_KEYS {
+            if n_read + 1 == self.step_keys {
                 self.kept = Some(key);
                 return Ok(removals);
             }
@@ -232,8 +254,8 @@ impl Sweeper {
     }
 }
 
-/// Returns removals of resources of one blueprint whose time in the trash is up, the oldest first: about [`STEP_KEYS`] keys.
-fn expired_trash(store: &Store, state: &State, now: Millis) -> Result<Vec<StoreWrite>> {
+/// Returns removals of resources of one blueprint whose time in the trash is up, the oldest first: about `keys` keys.
+fn expired_trash(store: &Store, state: &State, now: Millis, keys: usize) -> Result<Vec<StoreWrite>> {
     for Collection { blueprint, .. } in state.blueprints.values().map(AsRef::as_ref) {
         let (number, total) = (blueprint.number, trash_total(store, blueprint.number)?);
         if total == 0 {
@@ -252,7 +274,7 @@ fn expired_trash(store: &Store, state: &State, now: Millis) -> Result<Vec<StoreW
             }
             removals.extend(resource.removals(number, id));
             count += 1;
-            if removals.len() >= STEP_KEYS {
+            if removals.len() >= keys {
                 break;
             }
         }
@@ -317,16 +339,16 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: ObsoleteData) -> Result<bool
     Ok(false)
 }
 
-/// Returns the next removals of an obsolete part, after a key. `apply` defers deletes of copies, so a copy may stay in
+/// Returns the next removals of an obsolete part, after a key: at most `keys`. `apply` defers deletes of copies, so a copy may stay in
 /// the store for a while after its removal is committed: a step must not start from the beginning.
-fn removals_of(store: &Store, obsolete: ObsoleteData, after: Option<&Key>) -> Result<Vec<StoreWrite>> {
-    let mut removals = Vec::with_capacity(STEP_KEYS);
+fn removals_of(store: &Store, obsolete: ObsoleteData, after: Option<&Key>, keys: usize) -> Result<Vec<StoreWrite>> {
+    let mut removals = Vec::with_capacity(keys);
     for prefix in prefixes_of(obsolete) {
         let scan = match after {
             Some(after) => store.scan_after(prefix, after),
             None => store.scan(prefix),
         };
-        for entry in scan.take(STEP_KEYS - removals.len()) {
+        for entry in scan.take(keys - removals.len()) {
             removals.push(StoreWrite::delete(entry.map_err(Error::internal)?.0));
         }
     }

@@ -259,6 +259,7 @@ impl Committer {
             }
             self.applier.sweeper.step_failed();
         }
+        self.applier.sweeper.step_ended();
     }
 
     /// Rebuilds one more piece of the damaged indexes. Continues even after a failure of the disk, because reads

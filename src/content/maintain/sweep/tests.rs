@@ -121,11 +121,34 @@ async fn a_superseded_version_is_kept_while_any_reader_needs_it() {
     content.close();
 }
 
+/// The greatest number of keys of a step.
+const MOST_KEYS: usize = *STEP_KEYS.end();
+
+fn with_large_steps() -> Sweeper {
+    Sweeper { step_keys: MOST_KEYS, ..Sweeper::new(Vec::new()) }
+}
+
+#[test]
+fn a_step_that_took_long_is_followed_by_smaller_ones() {
+    let mut sweeper = Sweeper::new(Vec::new());
+    let mut after = |took: Duration| {
+        sweeper.step_began = Some(Instant::now() - took);
+        sweeper.step_ended();
+        sweeper.step_keys
+    };
+    assert_eq!([0; 6].map(|_| after(Duration::ZERO)), [32, 64, 128, 256, 256, 256]);
+    assert_eq!([STEP_TIME / 2, STEP_TIME * 2, STEP_TIME * 2].map(&mut after), [256, 128, 64]);
+    assert_eq!([STEP_TIME * 9; 4].map(&mut after), [32, 16, 16, 16]);
+    // Without a step nothing changes.
+    sweeper.step_ended();
+    assert_eq!(sweeper.step_keys, 16);
+}
+
 #[test]
 fn only_expired_answers_are_removed() {
     let temp = tempfile::tempdir().unwrap();
     let store = Store::open(temp.path(), &StoreOptions::default()).unwrap();
-    let count = STEP_KEYS * 2 + 10;
+    let count = MOST_KEYS * 2 + 10;
     let entries = (0..count).map(|n| {
         let key = Key::Idempotency { token: "t".into(), key: format!("{n:05}").as_str().into() };
         let expires = if n % 3 == 0 { 1000 } else { 2000 };
@@ -135,13 +158,13 @@ fn only_expired_answers_are_removed() {
     // A state without blueprints.
     let empty = tempfile::tempdir().unwrap();
     let state = open(empty.path()).state();
-    let mut sweeper = Sweeper::new(Vec::new());
+    let mut sweeper = with_large_steps();
     let mut steps = 0;
     for number in 2..20 {
         std::thread::sleep(STEP_PAUSE);
         let removals = sweeper.next_step(&store, &state, 1000).unwrap();
         steps += usize::from(!removals.is_empty());
-        assert!(removals.len() <= STEP_KEYS);
+        assert!(removals.len() <= MOST_KEYS);
         store.apply(number, &removals).unwrap();
     }
     assert_eq!(steps, 3);
@@ -232,7 +255,7 @@ async fn resources_leave_the_trash_in_small_steps_once_their_time_is_up() {
     let deleted = content.state().released;
     tokio::time::sleep(Duration::from_millis(50)).await;
     delete(100).await;
-    let (mut sweeper, state) = (Sweeper::new(Vec::new()), content.state());
+    let (mut sweeper, state) = (with_large_steps(), content.state());
     let day: Millis = 24 * 60 * 60 * 1_000;
     let left = |store: &Store| trash_total(store, 1).unwrap();
     assert_eq!(left(&store), 700);
@@ -245,7 +268,7 @@ async fn resources_leave_the_trash_in_small_steps_once_their_time_is_up() {
             if step.is_empty() {
                 return n_steps;
             }
-            assert!(step.len() <= STEP_KEYS + 4, "{}", step.len());
+            assert!(step.len() <= MOST_KEYS + 4, "{}", step.len());
             n_steps += 1;
             store.apply(store.applied(), &step).unwrap();
         }
@@ -293,14 +316,14 @@ async fn revisions_leave_the_history_in_small_steps_and_versions_that_only_they_
     write(&ids[1], "b").await;
     let count = |prefix: Prefix| store.scan(prefix).count();
     assert_eq!((count(Prefix::Revisions(1)), count(Prefix::FormerCopies(1))), (453, 451));
-    let mut sweeper = Sweeper::new(Vec::new());
+    let mut sweeper = with_large_steps();
     let mut run = |state: &State, now: Millis| {
         let mut n_steps = 0;
         sweeper.next_history = Instant::now();
         loop {
             sweeper.next_step = Instant::now();
             let step = sweeper.next_step(&store, state, now).unwrap();
-            assert!(step.len() <= STEP_KEYS + 2 * STEP_REVISIONS as usize + 2, "{}", step.len());
+            assert!(step.len() <= MOST_KEYS + 2 * STEP_REVISIONS as usize + 2, "{}", step.len());
             n_steps += usize::from(!step.is_empty());
             store.apply(store.applied(), &step).unwrap();
             if sweeper.next_history > Instant::now() && step.is_empty() {
