@@ -141,14 +141,14 @@ test('authors correct what is published, and others publish it', async () => {
   const planned = await api('POST', `/v2/resources/authored/${id}/publish`, { at: '2090-01-01T00:00:00Z' });
   assert.equal(planned.status, 200, JSON.stringify(planned.body));
   await page.reload();
-  await page.getByText(/^These changes are published/).waitFor();
-  assert.equal(await page.getByRole('button', { name: /Save draft|Take the date back/ }).count(), 0);
+  await page.getByText(/^These changes will be published on/).waitFor();
+  assert.equal(await page.getByRole('button', { name: /Save draft|Cancel the schedule/ }).count(), 0);
   assert.deepEqual(troubles, []);
   await context.close();
 
   const editor = await signedIn('Una', 'editor');
   await open(editor.page, `/content/authored/${id}`);
-  await press(editor.page, 'Take the date back');
+  await press(editor.page, 'Cancel the schedule');
   await press(editor.page, 'Publish changes');
   await toast(editor.page, 'Published. Your site shows it now.');
   assert.equal((await site(id)).text, 'As it should be');

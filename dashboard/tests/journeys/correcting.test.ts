@@ -71,14 +71,14 @@ test('a message names its entry, replaces the older one about it, and goes when 
   await toast(page, 'Draft saved.');
   assert.deepEqual(await toasts(page), ['One, corrected twice Draft saved. Your site shows the earlier version until you publish.']);
 
-  // A plan that is taken back at the notice takes its message along.
+  // A schedule that is cancelled at the notice takes its message along.
   await press(page, 'More');
   await press(page, 'Publish later…');
   await page.getByRole('dialog').getByText('Until then this entry is locked').waitFor();
   await page.getByRole('dialog').getByRole('button', { name: 'Schedule' }).press('Enter');
   await toast(page, 'Your changes will be published on');
-  await page.locator('.notice').getByRole('button', { name: 'Take the date back' }).press('Enter');
-  await toast(page, 'The date is taken back.');
+  await page.locator('.notice').getByRole('button', { name: 'Cancel the schedule' }).press('Enter');
+  await toast(page, 'The schedule is cancelled.');
   assert.equal((await toasts(page)).length, 1);
 
   // Undo stays with the form that it works on.
@@ -91,7 +91,7 @@ test('a message names its entry, replaces the older one about it, and goes when 
   assert.deepEqual(await toasts(page), []);
   await open(page, `/content/messages/${id}`);
 
-  // A planned change can be published at once.
+  // A scheduled change can be published at once.
   await page.locator('.top').getByRole('button', { name: 'Publish now' }).press('Enter');
   await toast(page, 'Published. Your site shows it now.');
   assert.equal((await (await siteOf('messages'))(id)).text, 'One, corrected twice');

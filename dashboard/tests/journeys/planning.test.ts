@@ -1,4 +1,4 @@
-// Changes of what is published are compared with the site, planned for a moment, taken back, and found again in tables.
+// Changes of what is published are compared with the site, scheduled for a moment, cancelled, and found again in tables.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -25,7 +25,7 @@ async function planFor(page: Page, time: string): Promise<void> {
   await dialog(page).getByLabel('Date and time, in your time zone').fill(time);
 }
 
-test('changes are published at a moment, and until then the date can be taken back', async () => {
+test('changes are published at a moment, and until then the schedule can be cancelled', async () => {
   await makeCopied('planned');
   const site = await siteOf('planned');
   const id = await create('planned', { text: 'The old price', summary: 'Short' }, DATE);
@@ -36,9 +36,9 @@ test('changes are published at a moment, and until then the date can be taken ba
   await dialog(page).getByText(/^Your site shows the changes from/).waitFor();
   await isSound(page, 'planning');
   await press(page, 'Schedule');
-  await toast(page, 'Your changes are published');
-  await status(page, 'Published · planned');
-  await page.getByText(/^These changes are published/).waitFor();
+  await toast(page, 'Your changes will be published on');
+  await status(page, 'Published · scheduled');
+  await page.getByText(/^These changes will be published on/).waitFor();
   assert.equal(await input(page, 'text').count(), 0, 'nothing is typed until then');
   assert.equal(await page.getByRole('button', { name: 'Publish changes' }).count(), 0);
   const planned = await working('planned', id);
@@ -48,7 +48,7 @@ test('changes are published at a moment, and until then the date can be taken ba
   await isSound(page, 'planned');
 
   await choose(page, 'Undo');
-  await toast(page, 'The date is taken back.');
+  await toast(page, 'The schedule is cancelled.');
   await status(page, 'Published · edited');
   assert.equal((await working('planned', id)).working_copy?.publish_at, null);
   assert.equal(await input(page, 'text').inputValue(), 'The new price');
@@ -56,10 +56,10 @@ test('changes are published at a moment, and until then the date can be taken ba
   await choose(page, 'Publish later');
   await press(page, 'Tomorrow, 9:00');
   await press(page, 'Schedule');
-  await status(page, 'Published · planned');
+  await status(page, 'Published · scheduled');
   await page.reload();
-  await status(page, 'Published · planned');
-  await press(page, 'Take the date back');
+  await status(page, 'Published · scheduled');
+  await press(page, 'Cancel the schedule');
   await status(page, 'Published · edited');
 
   // A moment that is over means now.
@@ -73,7 +73,7 @@ test('changes are published at a moment, and until then the date can be taken ba
   await context.close();
 });
 
-test('what is not ready or would replace newer values is not planned without a word', async () => {
+test('what is not ready or would replace newer values is not scheduled without a word', async () => {
   await makeCopied('planned-unready');
   const id = await create('planned-unready', { text: 'Complete', summary: 'Short' }, DATE);
   await edit('planned-unready', id, { text: null });
@@ -94,7 +94,7 @@ test('what is not ready or would replace newer values is not planned without a w
   await dialog(page).getByText('Text was changed on your site since you changed it here.').waitFor();
   assert.equal((await working('planned-unready', id)).working_copy?.publish_at, null);
   await press(page, 'Publish anyway');
-  await status(page, 'Published · planned');
+  await status(page, 'Published · scheduled');
   assert.notEqual((await working('planned-unready', id)).working_copy?.publish_at, null);
   assert.deepEqual(troubles, []);
   await context.close();
@@ -206,18 +206,18 @@ test('a table finds what is edited and not published, and publishes the changes 
   await dialog(page).getByText(/^Your site shows the changes from/).waitFor();
   await isSound(page, 'bulk-planning');
   await press(page, 'Schedule');
-  await toast(page, '2 entries are published');
+  await toast(page, '2 entries will be published on');
   await toast(page, '1 entry had no changes to publish.');
   const instant = `${new Date(LATER).toISOString().slice(0, 23)}+00:00`;
   const row = (text: string) => page.locator('tbody tr', { hasText: text });
-  await row('Edited, corrected').getByText('Published · planned').waitFor();
+  await row('Edited, corrected').getByText('Published · scheduled').waitFor();
   await row('A draft').getByText('Scheduled').waitFor();
   const [edited, untouched, draft] = await Promise.all(ids.map((id) => working('bulk-planned', id)));
   assert.deepEqual([edited!.working_copy?.publish_at, edited!.published_at], [instant, DATE]);
   assert.deepEqual([untouched!.working_copy, untouched!.published_at], [null, DATE]);
   assert.deepEqual([draft!.working_copy, draft!.published_at], [null, instant]);
   await choose(page, 'Undo');
-  await toast(page, 'The dates of 2 entries are taken back.');
+  await toast(page, 'The schedules of 2 entries are cancelled.');
   await row('A draft').getByText('Draft', { exact: true }).waitFor();
   assert.equal((await working('bulk-planned', ids[0]!)).working_copy?.publish_at, null);
   assert.equal((await read('bulk-planned', ids[2]!)).published_at, null);
