@@ -148,6 +148,16 @@ test('a draft is compared with the site, field by field, and single values go ba
   await dialog(page).getByRole('heading', { name: 'Summary' }).waitFor({ state: 'detached' });
   await press(page, 'Close');
   assert.deepEqual([await input(page, 'text').inputValue(), await input(page, 'summary').inputValue()], ['The blue house', 'Short']);
+  // The badge opens it, too, with the keyboard or the mouse, and has the focus afterwards.
+  await press(page, 'Published · edited');
+  await dialog(page).locator('ins', { hasText: 'blue' }).waitFor();
+  await page.keyboard.press('Escape');
+  const badge = page.locator('.top').getByRole('button', { name: 'Published · edited', description: /^Compare with the site…/ });
+  assert.equal(await badge.evaluate((one) => one === document.activeElement), true);
+  await badge.click();
+  await dialog(page).locator('ins', { hasText: 'blue' }).waitFor();
+  await press(page, 'Close');
+  await isSound(page, 'compare-badge');
   // Who cannot write compares, too.
   const viewer = await signedIn('Vera', 'author');
   await api('POST', `/v2/resources/compared/${id}/publish`, { at: `${LATER}:00Z` });
