@@ -35,7 +35,7 @@ function partsOf(older: string[], newer: string[]): Part[] {
   return parts.flatMap((part) => (part.same || part.older.length !== part.newer.length ? [part] : part.older.map((one, index): Part => ({ older: [one], newer: [part.newer[index]!], same: false }))));
 }
 
-/** None if the texts differ in a single passage, in very many, or not in whole passages. */
+/** None if the texts have nothing in common and are one passage, differ in very many, or are no texts. */
 export function passagesOf(field: Field, older: unknown, newer: unknown): Passage[] {
   if (typeof older !== 'string' || typeof newer !== 'string' || (field.type !== 'text' && field.type !== 'rich-text')) return [];
   const split = field.type === 'text' ? linesOf : blocksOf;
@@ -45,5 +45,6 @@ export function passagesOf(field: Field, older: unknown, newer: unknown): Passag
     const broughtBack = parts.map((one, index) => (index === at ? one.older : one.newer).join('')).join('');
     return [{ older: part.older.join(''), newer: part.newer.join(''), broughtBack }];
   });
-  return found.length > 1 && found.length <= MOST ? found : [];
+  // A single one that is the whole text is brought back with its field.
+  return parts.length > 1 && found.length <= MOST ? found : [];
 }

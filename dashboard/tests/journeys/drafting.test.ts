@@ -122,6 +122,10 @@ test('one paragraph of an earlier version comes back, and the others stay', asyn
   await isSound(page, 'passages');
   await press(page, 'Bring this passage back: Body, 2');
   await toast(page, 'It is back in the form, and not saved yet.');
+  // The one that remains has its button still.
+  await dialog.getByRole('button', { name: 'Bring this passage back: Body, 2' }).waitFor({ state: 'detached' });
+  assert.equal(await dialog.getByRole('button', { name: 'Bring this passage back: Body, 1' }).count(), 1);
+  await isSound(page, 'one-passage');
   await press(page, 'Close');
   await field(page, 'body').locator('.prose p', { hasText: 'Yesterday two.' }).waitFor();
   await page.keyboard.press('Control+s');

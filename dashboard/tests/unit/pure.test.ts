@@ -339,8 +339,9 @@ test('paragraphs that differ are brought back one by one', () => {
   assert.equal(passages[2]!.broughtBack, newer.replace('\n<p>Five</p>', ''));
   // Neighbours that both changed are two passages.
   assert.equal(passagesOf(rich, '<p>a</p><p>b</p>', '<p>c</p><p>d</p>').length, 2);
-  // A single one is the whole difference, and only texts have passages.
-  assert.deepEqual(passagesOf(rich, '<p>a</p><p>b</p>', '<p>a</p><p>c</p>'), []);
+  // A single one too, unless it is the whole text. Only texts have passages.
+  assert.deepEqual(passagesOf(rich, '<p>a</p><p>b</p>', '<p>a</p><p>c</p>'), [{ older: '<p>b</p>', newer: '<p>c</p>', broughtBack: '<p>a</p><p>b</p>' }], 'a single one');
+  assert.deepEqual(passagesOf(rich, '<p>a</p>', '<p>b</p>'), [], 'the whole text');
   assert.deepEqual(passagesOf(rich, null, newer), []);
   assert.deepEqual(passagesOf({ slug: 'choices', type: 'multi-enum' } as Field, ['a'], ['b']), []);
   const lines = passagesOf({ slug: 'text', type: 'text' } as Field, 'a\nb\nc', 'x\nb\ny');
