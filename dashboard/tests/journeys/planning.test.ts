@@ -144,6 +144,11 @@ test('a draft is compared with the site, field by field, and single values go ba
   await dialog(page).locator('ins', { hasText: 'blue' }).waitFor();
   await dialog(page).getByRole('heading', { name: 'Summary' }).waitFor();
   await isSound(page, 'compared');
+  // The keys that save and publish do nothing behind a dialog.
+  for (const keys of ['Control+s', 'Control+Shift+S']) await page.keyboard.press(keys);
+  await settled(page);
+  assert.equal(await page.locator('.toast').count(), 0);
+  assert.equal((await working('compared', id)).attributes.summary, 'Short');
   await press(page, 'Summary: use the site’s value');
   await dialog(page).getByRole('heading', { name: 'Summary' }).waitFor({ state: 'detached' });
   await press(page, 'Close');
