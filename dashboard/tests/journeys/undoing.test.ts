@@ -61,6 +61,17 @@ test('what was deleted or unpublished comes back with Undo', async () => {
   await page.getByTestId('total').getByText('0 entries').waitFor();
   await press(page, 'Undo');
   await page.getByRole('link', { name: 'Come back, please' }).waitFor();
+  // It is gone with its message, and one goes on at the heading of the list, where the keys of the table work.
+  const focused = () => page.evaluate(() => document.activeElement?.outerHTML.slice(0, 80));
+  assert.match((await focused())!, /^<h1/);
+  await page.keyboard.press('ArrowDown');
+  assert.match((await focused())!, /^<a class="title/);
+  await toast(page, 'It is back.');
+  await page.locator('.toast').getByRole('button', { name: 'Close' }).press('Enter');
+  await page.locator('.toast').waitFor({ state: 'detached' });
+  assert.match((await focused())!, /^<h1/);
+  await page.keyboard.press('n');
+  await page.waitForURL(/\/content\/undo-notes\/new/);
   assert.deepEqual(troubles, []);
   await context.close();
 });
