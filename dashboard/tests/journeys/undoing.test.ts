@@ -116,6 +116,36 @@ test('Undo after bulk operations gives each entry its own date, and says what di
   await context.close();
 });
 
+test('the buttons for selected rows are near with the keyboard', async () => {
+  await makeBlueprint('near-notes', KEPT, NOTE);
+  for (let number = 1; number <= 30; number += 1) await create('near-notes', { text: `Note ${number}` });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/content/near-notes');
+  const inBar = () => page.evaluate(() => document.activeElement?.closest('[role=group]')?.getAttribute('aria-label') === 'Selected entries');
+  const top = () => page.locator('thead').evaluate((head) => head.getBoundingClientRect().top);
+  await page.locator('tbody a.title').nth(24).waitFor();
+  const before = await top();
+
+  await reach(page, 'Select all rows of this page');
+  await page.keyboard.press('Space');
+  await page.getByText('25 selected').waitFor();
+  assert.equal(await top(), before, 'the table stays where it is');
+  for (let step = 0; step < 2; step += 1) await page.keyboard.press('Shift+Tab');
+  assert.equal(await inBar(), true);
+
+  // What clears the selection goes with it.
+  await page.getByRole('button', { name: 'Clear the selection' }).press('Enter');
+  await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+
+  // From a row in the middle.
+  await page.getByRole('checkbox', { name: 'Select Note 20', exact: true }).press('Space');
+  await page.getByText('1 selected').waitFor();
+  await page.keyboard.press('b');
+  assert.equal(await inBar(), true);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('without a trash a deletion is final, and says so', async () => {
   await makeBlueprint('final-notes', {}, NOTE);
   const id = await create('final-notes', { text: 'For good' });
