@@ -56,9 +56,11 @@ test('what was deleted or unpublished comes back with Undo', async () => {
   await page.keyboard.press('x');
   await page.getByText('1 selected').waitFor();
   await press(page, 'Delete');
-  await page.getByRole('dialog').getByText('for 30 days').waitFor();
+  await page.getByRole('dialog', { name: 'Delete “Come back, please”?' }).getByText('It goes to the trash in every language. You can bring it back for 30 days.').waitFor();
   await press(page, 'Delete');
   await page.getByTestId('total').getByText('0 entries').waitFor();
+  // One that was deleted from the table is named, too.
+  assert.match((await page.locator('.toast').last().innerText()).replace(/\s+/g, ' '), /^Come back, please Moved to the trash\./);
   await press(page, 'Undo');
   await page.getByRole('link', { name: 'Come back, please' }).waitFor();
   // It is gone with its message, and one goes on at the heading of the list, where the keys of the table work.
