@@ -71,6 +71,11 @@ test('a message names its entry, replaces the older one about it, and goes when 
   await toast(page, 'Draft saved.');
   assert.deepEqual(await toasts(page), ['One, corrected twice Draft saved. Your site shows the earlier version until you publish.']);
 
+  // To unpublish hides: an eye that is crossed out.
+  await page.locator('.top').getByRole('button', { name: 'More' }).press('Enter');
+  assert.match((await page.getByRole('button', { name: 'Unpublish' }).locator('path').getAttribute('d'))!, /L20 4$/);
+  await page.keyboard.press('Escape');
+
   // A schedule that is cancelled at the notice takes its message along.
   await press(page, 'More');
   await press(page, 'Publish later…');
