@@ -162,7 +162,7 @@ test('the search over everything finds the title of a draft, and the trash names
   await page.locator('.entry .title', { hasText: 'Questions' }).waitFor();
   assert.match(await page.locator('.entry').innerText(), /gone for good in 30 days/);
   await page.getByRole('button', { name: 'Restore Questions' }).press('Enter');
-  await page.getByText(/Deleted entries wait here: titled for 30 days\./).or(page.getByText('The trash is empty')).first().waitFor();
+  await page.getByText(/You can bring deleted entries back from here: titled for 30 days\. After that they are gone for good\./).waitFor();
   assert.deepEqual(troubles, []);
   await context.close();
 });
