@@ -237,7 +237,7 @@ test('a table shows the site or what is being worked on, and publishes it', asyn
   const { page, context, troubles } = await signedIn('Una', 'editor');
   await open(page, '/content/tabled');
   await page.getByRole('link', { name: 'First', exact: true }).waitFor();
-  await page.getByRole('button', { name: 'Working', exact: true }).press('Enter');
+  await page.getByRole('button', { name: 'With edits', exact: true }).press('Enter');
   await page.getByRole('link', { name: 'First, corrected' }).waitFor();
   assert.match(page.url(), /\?copy=working$/);
   const row = (text: string) => page.locator('tbody tr', { hasText: text });
@@ -255,7 +255,7 @@ test('a table shows the site or what is being worked on, and publishes it', asyn
   assert.equal((await site(ids[0]!)).text, 'First, corrected');
   await page.goBack();
   await page.waitForURL(/tabled$/);
-  await page.getByRole('button', { name: 'Site', exact: true, pressed: true }).waitFor();
+  await page.getByRole('button', { name: 'As on the site', exact: true, pressed: true }).waitFor();
   assert.deepEqual(troubles, []);
   await context.close();
 
@@ -275,7 +275,7 @@ test('a table shows the site or what is being worked on, and publishes it', asyn
   const other = await signedIn('Una', 'editor');
   await open(other.page, '/content/authors?copy=working');
   await other.page.locator('tbody a.title').first().waitFor();
-  assert.equal(await other.page.getByRole('button', { name: 'Working', exact: true }).count(), 0);
+  assert.equal(await other.page.getByRole('button', { name: 'With edits', exact: true }).count(), 0);
   await other.context.close();
 });
 

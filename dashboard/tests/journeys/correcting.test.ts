@@ -231,8 +231,8 @@ test('a table of the site says which entries are edited', async () => {
   await open(page, '/content/listed');
   await page.locator('tbody tr', { hasText: 'First' }).getByText('Published · edited').waitFor();
   await page.locator('tbody tr', { hasText: 'Second' }).getByText('Published', { exact: true }).waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Site', exact: true }).getAttribute('title'), 'As on the site');
-  assert.equal(await page.getByRole('button', { name: 'Working', exact: true }).getAttribute('title'), 'With unpublished changes');
+  assert.equal(await page.getByRole('button', { name: 'As on the site', exact: true }).getAttribute('title'), 'What your site shows now');
+  assert.equal(await page.getByRole('button', { name: 'With edits', exact: true }).getAttribute('title'), 'With the changes that are not published yet');
   assert.deepEqual(troubles, []);
   await context.close();
 });

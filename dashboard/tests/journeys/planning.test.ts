@@ -188,10 +188,10 @@ test('a table finds what is edited and not published, and publishes the changes 
   await total('1 entry');
   await page.getByRole('link', { name: 'Edited, corrected' }).waitFor();
   assert.equal(await page.locator('tbody a.title').count(), 1);
-  await page.getByRole('button', { name: 'Working', exact: true, pressed: true }).waitFor();
+  await page.getByRole('button', { name: 'With edits', exact: true, pressed: true }).waitFor();
   await isSound(page, 'edited-only');
   // The site has no answer to this question, so the table of the site is the whole one.
-  await page.getByRole('button', { name: 'Site', exact: true }).press('Enter');
+  await page.getByRole('button', { name: 'As on the site', exact: true }).press('Enter');
   await total('3 entries');
   assert.equal(await page.getByRole('alert').count(), 0);
   await page.goBack();
@@ -204,7 +204,7 @@ test('a table finds what is edited and not published, and publishes the changes 
   await total('3 entries');
 
   // The table of the site publishes drafts only, and says so.
-  await page.getByRole('button', { name: 'Site', exact: true }).press('Enter');
+  await page.getByRole('button', { name: 'As on the site', exact: true }).press('Enter');
   await page.getByRole('link', { name: 'Edited', exact: true }).waitFor();
   for (const text of ['Edited', 'Untouched']) await page.getByRole('checkbox', { name: `Select ${text}`, exact: true }).press('Space');
   await press(page, 'Publish');
@@ -213,7 +213,7 @@ test('a table finds what is edited and not published, and publishes the changes 
   await toast(page, '2 entries were published already.');
   assert.equal(await page.locator('.toast', { hasText: 'published.' }).count(), 0);
   assert.notEqual((await working('bulk-planned', ids[0]!)).working_copy, null);
-  await page.getByRole('button', { name: 'Working', exact: true }).press('Enter');
+  await page.getByRole('button', { name: 'With edits', exact: true }).press('Enter');
 
   await page.getByLabel('Select all rows').press('Space');
   await press(page, 'Publish changes');
