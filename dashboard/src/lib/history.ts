@@ -68,6 +68,27 @@ export function presentOf(editing: Editing, known: Revision[]): { copy: number |
   return { copy: editing.edited ? newest(true) : undefined, stored: newest(false) };
 }
 
+/** Publishing a working copy changes what the site shows. */
+const publishes = (revision: Revision, known: Revision[], { blueprint, usesCopy }: Editing): boolean =>
+  revision.op === 'updated' && revision.fields.length > 0 && (blueprint.working_copy ?? false) && wasShown(revision, known, usesCopy);
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Whoever publishes what is typed and not saved writes two versions at once: the edit, and its publication. The list has the
+ * second one only, which says the same: nothing was written between them, and it changed the same fields. `known` has the newest first.
+ */
+export function listedOf(known: Revision[], editing: Editing): Revision[] {
+  const { copy } = presentOf(editing, known);
+  return known.filter((one, index) => {
+    const next = known[index - 1];
+    if (one.op !== 'edited' || one.number === copy || next?.number !== one.number + 1 || !publishes(next, known, editing)) return true;
+    const sameMember = one.by !== null && next.by !== null && one.by.type === next.by.type && one.by.id === next.by.id;
+    const atOnce = Math.abs(Date.parse(next.at) - Date.parse(one.at)) < MINUTE_MS;
+    return !sameMember || !atOnce || one.fields.length !== next.fields.length || !one.fields.every((slug) => next.fields.includes(slug));
+  });
+}
+
 /** The version that one changed: what the site shows does not follow from drafts. Numbers of revisions have no gaps. */
 export function beforeOf(revision: Revision, known: Revision[], editing: Editing): number {
   const ofCopy = isOfCopy(revision, known, editing);
@@ -93,9 +114,7 @@ const MOST_NAMED = 3;
 /** Such as "Changed: Title, Text". `known` has the newest versions first. */
 export function summaryOf(editing: Editing, revision: Revision, known: Revision[]): string {
   const { blueprint } = editing;
-  // Publishing a working copy changes what the site shows.
-  const published = revision.op === 'updated' && revision.fields.length > 0 && (blueprint.working_copy ?? false) && wasShown(revision, known, editing.usesCopy);
-  const op = t(`history.op.${published ? 'published' : revision.op}`);
+  const op = t(`history.op.${publishes(revision, known, editing) ? 'published' : revision.op}`);
   // The first version changed every field that has a value.
   if (revision.fields.length === 0 || revision.op === 'created') return op;
   const names = revision.fields.map((slug) => fieldOf(blueprint, slug)?.name ?? slug);

@@ -22,6 +22,7 @@ test('the history marks the version of the site and that of the draft', async ()
   const { page, context, troubles } = await signedIn('Una', 'editor');
   await open(page, `/content/marked/${id}`);
   await marked(page, 'Published: Text', 'Now');
+  assert.deepEqual((await rows(page)).map((text) => /^\w+/.exec(text)?.[0]), ['Published', 'Created'], 'an edit that is published at once is one line');
 
   await page.locator('.revision').last().press('Enter');
   await page.getByRole('checkbox', { name: 'Bring back Text' }).press('Space');
@@ -44,13 +45,41 @@ test('the history marks the version of the site and that of the draft', async ()
   await api('POST', `/v2/trash/${id}/restore?blueprint=marked`, {});
   await page.reload();
   await marked(page, 'Restored: Text', 'Draft');
-  assert.deepEqual((await rows(page)).map((text) => /Site|Draft/.exec(text)?.[0] ?? ''), ['Site', '', 'Draft', '', '']);
+  assert.deepEqual((await rows(page)).map((text) => /Site|Draft/.exec(text)?.[0] ?? ''), ['Site', '', 'Draft', '']);
 
   // A version that was discarded is nobody's any more.
   await api('DELETE', `/v2/resources/marked/${id}?copy=working`);
   await page.reload();
   await page.locator('.revision .badge', { hasText: 'Now' }).waitFor();
-  assert.deepEqual((await rows(page)).map((text) => /Now|Site|Draft/.exec(text)?.[0] ?? ''), ['Now', '', '', '', '']);
+  assert.deepEqual((await rows(page)).map((text) => /Now|Site|Draft/.exec(text)?.[0] ?? ''), ['Now', '', '', '']);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('what is typed and published at once is one line of the history, and versions that differ are all there', async () => {
+  await makeCopied('at-once', KEPT);
+  const id = await create('at-once', { text: 'First', summary: 'Short' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/at-once/${id}`);
+  await input(page, 'text').fill('Second');
+  await page.keyboard.press('Control+Shift+S');
+  await marked(page, 'Published: Text', 'Now');
+  const words = async () => (await rows(page)).map((text) => text.replace(/ (Now|Site|Draft)$/, ''));
+  assert.deepEqual(await words(), ['Published: Text', 'Created']);
+  // It says what it changed, against what the site showed before.
+  await page.locator('.revision').first().press('Enter');
+  await page.getByRole('dialog').locator('del', { hasText: 'First' }).waitFor();
+  await page.keyboard.press('Escape');
+
+  // Somebody else publishes it, or it is published with an earlier edit.
+  await input(page, 'text').fill('Third');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved.');
+  await api('PATCH', `/v2/resources/at-once/${id}?copy=working`, { attributes: { summary: 'Shorter' } });
+  await api('POST', `/v2/resources/at-once/${id}/publish`, {});
+  await page.reload();
+  await page.locator('.revision').nth(3).waitFor();
+  assert.deepEqual(await words(), ['Published: Text, Summary', 'Edited: Summary', 'Edited: Text', 'Published: Text']);
   assert.deepEqual(troubles, []);
   await context.close();
 });
