@@ -1,10 +1,11 @@
 //! Compares what the server answers with what the naive model says.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use super::model::{BLUEPRINTS, FIELDS, Note, SEE, VARIANTS, Values};
+use super::model::{BLUEPRINTS, FIELDS, Note, SEE, Trashed, VARIANTS, Values};
 use super::{KEEP, WORDS, World};
 use crate::support::{Client, Server};
 
@@ -99,8 +100,19 @@ fn compare_feed(world: &World, reader: &Reader<'_>, since: u64, seed: u64) {
 /// Compares the trash.
 fn compare_trash(world: &World, reader: &Reader<'_>, seed: u64) {
     let answer = reader.client.get("/v2/trash?per_page=100").expect(200).json();
-    let seen = world.trash.iter().rev().filter(|one| reader.kinds.contains(&one.note.kind));
+    let deleted_at = |id: &str| {
+        let entry = answer["data"].as_array().unwrap().iter().find(|entry| entry["id"] == id);
+        entry.unwrap_or_else(|| panic!("{id} is not in the trash of {:?}, seed {seed}", reader.kinds))["deleted_at"]
+            .as_str()
+            .unwrap()
+    };
+    let mut seen: Vec<&Trashed> =
+        world.trash.iter().rev().filter(|one| reader.kinds.contains(&one.note.kind)).collect();
+    assert!(seen.is_sorted_by_key(|one| Reverse(deleted_at(&one.note.id))), "the newest is not the first, seed {seed}");
+    // Of those that were deleted in the same millisecond, the one with the greater id is the first.
+    seen.sort_by_key(|one| Reverse((deleted_at(&one.note.id), one.note.id.clone())));
     let expected: Vec<Value> = seen
+        .into_iter()
         .map(|one| {
             let Note { id, kind, copies, .. } = &one.note;
             let other = 1 - kind;
