@@ -21,7 +21,7 @@ use crate::rendition::{MadePicture, Rendition, Source, Wanted};
 use crate::workers::{Class, Memory};
 
 /// Changes whenever a rendition of the same source and wish gets other bytes, such as by other settings of an encoder.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// The number of renditions that are expected in the memory, from which it computes the size of its tables.
 const EXPECTED_IN_MEMORY: usize = 1024;
