@@ -42,8 +42,8 @@ BULK = 100
 SWEEP_SECONDS = 90
 
 
-def idle(socket):
-    """Whether the other side has closed it: it can be read although nothing was asked."""
+def is_closed(socket):
+    """Whether the other side has closed it: then it can be read although nothing was asked."""
     return bool(select.select([socket], [], [], 0)[0])
 
 
@@ -68,8 +68,11 @@ class Server:
         if getattr(self.local, "connection", None) is None:
             self.local.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
         headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
-        # A connection that was idle for minutes is closed.
-        self.local.connection.connect() if self.local.connection.sock is None or idle(self.local.connection.sock) else None
+        # A server closes a connection that was idle for minutes.
+        if self.local.connection.sock is not None and is_closed(self.local.connection.sock):
+            self.local.connection.close()
+        if self.local.connection.sock is None:
+            self.local.connection.connect()
         began = time.perf_counter()
         self.local.connection.request(method, path, None if body is None else json.dumps(body), headers)
         response = self.local.connection.getresponse()
@@ -129,12 +132,12 @@ def read_import(connection):
 
 def ids_of(server, wanted):
     """Ids that are spread over all dates, oldest first."""
-    ids, path = [], f"{PATH}?sort=created_at&per_page=100&fields=id"
+    ids = []
     total = server.get(f"{PATH}?per_page=1")["meta"]["total"]
-    pages, step = max(1, wanted // 100), 0
-    for page in range(pages):
-        step = 1 + page * max(1, total // 100 // pages)
-        ids += [one["id"] for one in server.get(f"{PATH}?sort=created_at&per_page=100&fields=id&page={step}")["data"]]
+    pages = max(1, wanted // 100)
+    for number in range(pages):
+        page = 1 + number * max(1, total // 100 // pages)
+        ids += [one["id"] for one in server.get(f"{PATH}?sort=created_at&per_page=100&fields=id&page={page}")["data"]]
     return ids[:wanted]
 
 
@@ -151,8 +154,10 @@ def in_parallel(jobs, threads=4):
             except Exception as error:  # noqa: BLE001: reported below
                 errors.append(error)
     workers = [threading.Thread(target=work) for _ in range(threads)]
-    [one.start() for one in workers]
-    [one.join() for one in workers]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
     assert not errors, errors[:1]
 
 
