@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use tokio::task::JoinHandle;
 
 use crate::accepted::Accepted;
 use crate::error::{MediaError, io_error};
@@ -65,20 +64,12 @@ impl Drop for TemporaryFile {
 #[derive(Debug)]
 pub struct Upload {
     files: Files,
-    /// `None` after an error.
-    received: Option<Writing>,
+    /// `None` only while a thread writes to it.
+    received: Option<Received>,
     waiting: Vec<Bytes>,
     waiting_bytes: usize,
     bytes: u64,
     max_bytes: u64,
-}
-
-/// The part of an upload that was written, or is being written while the client sends more.
-#[derive(Debug)]
-enum Writing {
-    Written(Received),
-    /// A thread writes to it.
-    Busy(JoinHandle<Result<Received, MediaError>>),
 }
 
 /// The part of an upload that was written.
@@ -120,15 +111,13 @@ pub struct Picture {
 impl Upload {
     pub(crate) fn new(files: Files, file: TemporaryFile, max_bytes: u64) -> Upload {
         let received = Received { file, head: Vec::new(), hasher: Box::default(), bytes: 0 };
-        let received = Some(Writing::Written(received));
-        Upload { files, received, waiting: Vec::new(), waiting_bytes: 0, bytes: 0, max_bytes }
+        Upload { files, received: Some(received), waiting: Vec::new(), waiting_bytes: 0, bytes: 0, max_bytes }
     }
 
     /// Receives the next bytes.
     ///
     /// # Errors
-    /// `TooLarge` if the file exceeds the limit, and errors of the disk, also from writing what came before. The upload is unusable
-    /// afterwards.
+    /// `TooLarge` if the file exceeds the limit, and errors of the disk. The upload is unusable afterwards.
     pub async fn write(&mut self, piece: Bytes) -> Result<(), MediaError> {
         self.bytes = self.bytes.saturating_add(piece.len() as u64);
         if self.bytes > self.max_bytes {
@@ -147,7 +136,7 @@ impl Upload {
     /// `Empty`, `NotAccepted`, `BrokenPicture`, `PictureTooLarge`, `Busy`, and errors of the disk or bucket.
     pub async fn finish(mut self, rules: &Accepted, name: &str) -> Result<Taken, MediaError> {
         self.write_waiting().await?;
-        let received = self.written().await?;
+        let received = self.received.take().ok_or(MediaError::Stopped)?;
         if received.bytes == 0 {
             return Err(MediaError::Empty);
         }
@@ -170,7 +159,7 @@ impl Upload {
     /// Stores the file under a known hash, without a check of its type.
     pub(crate) async fn finish_unchecked(mut self, hash: &Hash) -> Result<(), MediaError> {
         self.write_waiting().await?;
-        let received = self.written().await?;
+        let received = self.received.take().ok_or(MediaError::Stopped)?;
         let found = Hash::from(received.hasher.finalize());
         if found != *hash {
             return Err(MediaError::WrongHash { expected: *hash, found });
@@ -178,29 +167,19 @@ impl Upload {
         self.files.publish(hash, received.file, received.bytes).await
     }
 
-    /// Begins to write the collected pieces, once what came before is written. If that fails or is cancelled, the upload has no file
-    /// any more.
+    /// Writes the collected pieces. If it fails or is cancelled, the upload has no file any more.
     async fn write_waiting(&mut self) -> Result<(), MediaError> {
         let pieces = std::mem::take(&mut self.waiting);
         self.waiting_bytes = 0;
-        let mut received = self.written().await?;
-        let write = move || {
+        let mut received = self.received.take().ok_or(MediaError::Stopped)?;
+        let received = blocking(move || {
             for piece in pieces {
                 received.write(&piece)?;
             }
             Ok(received)
-        };
-        self.received = Some(Writing::Busy(tokio::task::spawn_blocking(write)));
+        });
+        self.received = Some(received.await?);
         Ok(())
-    }
-
-    /// Waits until everything before the collected pieces is written.
-    async fn written(&mut self) -> Result<Received, MediaError> {
-        match self.received.take() {
-            Some(Writing::Written(received)) => Ok(received),
-            Some(Writing::Busy(writing)) => writing.await.unwrap_or(Err(MediaError::Stopped)),
-            None => Err(MediaError::Stopped),
-        }
     }
 }
 
