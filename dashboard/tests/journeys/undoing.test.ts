@@ -135,7 +135,7 @@ test('the buttons for selected rows are near with the keyboard', async () => {
   for (let step = 0; step < 2; step += 1) await page.keyboard.press('Shift+Tab');
   assert.equal(await inBar(), true);
 
-  // What clears the selection goes with it.
+  // The button that clears the selection goes with it.
   await page.getByRole('button', { name: 'Clear the selection' }).press('Enter');
   await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
 

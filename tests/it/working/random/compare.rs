@@ -109,7 +109,7 @@ fn compare_trash(world: &World, reader: &Reader<'_>, seed: u64) {
     let mut seen: Vec<&Trashed> =
         world.trash.iter().rev().filter(|one| reader.kinds.contains(&one.note.kind)).collect();
     assert!(seen.is_sorted_by_key(|one| Reverse(deleted_at(&one.note.id))), "the newest is not the first, seed {seed}");
-    // Of those that were deleted in the same millisecond, the one with the greater id is the first.
+    // Equal dates, of deletions in the same millisecond, are in the order of the ids, the greatest first.
     seen.sort_by_key(|one| Reverse((deleted_at(&one.note.id), one.note.id.clone())));
     let expected: Vec<Value> = seen
         .into_iter()
