@@ -4,8 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use bindery_disk::failure;
-use bindery_disk::sync;
+use bindery_disk::{PacedFile, failure, sync};
 use bindery_log::FollowLog;
 use bindery_store::{Assembler, Prefix, Store};
 
@@ -88,10 +87,10 @@ pub fn place(file: &Path, data_folder: &Path, number: u64) -> Result<(), BaseErr
     let unfinished = folder.join("next");
     let mut from = File::open(file).map_err(at("open", file))?;
     let part = Part::find(&mut from, file)?;
-    let mut to = File::create(&unfinished).map_err(at("create", &unfinished))?;
+    let mut to = PacedFile::new(File::create(&unfinished).map_err(at("create", &unfinished))?);
     failure::point("base::place").map_err(at("copy", file))?;
     io::copy(&mut from.take(part.bytes), &mut to).map_err(at("copy", file))?;
-    sync::all(&to).map_err(at("sync", &unfinished))?;
+    to.finish().map_err(at("sync", &unfinished))?;
     let path = folder.join(format!("{number:020}{SUFFIX}"));
     rename("base::rename_placed", &unfinished, &path)
 }

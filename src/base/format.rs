@@ -20,8 +20,7 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Take, Write};
 use std::path::{Path, PathBuf};
 
-use bindery_disk::HashingStream;
-use bindery_disk::sync;
+use bindery_disk::{HashingStream, PacedFile};
 use bindery_store::Entry;
 
 use super::error::{BaseError, at};
@@ -55,7 +54,7 @@ pub struct Header {
 /// Writes a base. The caller renames the file once it is complete.
 pub(super) struct Writer {
     path: PathBuf,
-    stream: zstd::stream::Encoder<'static, HashingStream<BufWriter<File>>>,
+    stream: zstd::stream::Encoder<'static, HashingStream<BufWriter<PacedFile>>>,
     entries: u64,
     records: u64,
 }
@@ -80,7 +79,7 @@ pub(super) struct Reader {
 impl Writer {
     pub(super) fn create(path: &Path) -> Result<Writer, BaseError> {
         let file = File::create(path).map_err(at("create", path))?;
-        let mut hashed = HashingStream::new(BufWriter::with_capacity(BUFFER_BYTES, file));
+        let mut hashed = HashingStream::new(BufWriter::with_capacity(BUFFER_BYTES, PacedFile::new(file)));
         let started = hashed.write_all(MAGIC).and_then(|()| hashed.write_all(&VERSION.to_le_bytes()));
         let stream = started.and_then(|()| zstd::stream::Encoder::new(hashed, LEVEL)).map_err(at("write", path))?;
         Ok(Writer { path: path.to_owned(), stream, entries: 0, records: 0 })
@@ -111,9 +110,9 @@ impl Writer {
         let finished = self.stream.finish().and_then(|hashed| {
             let mut file = hashed.inner;
             file.write_all(hashed.hasher.finalize().as_bytes())?;
-            let file = file.into_inner()?;
-            sync::all(&file)?;
-            file.metadata()
+            let mut file = file.into_inner()?;
+            file.finish()?;
+            file.file().metadata()
         });
         let bytes = finished.map_err(at("write", &path))?.len();
         Ok(Header { number, entries, records, bytes })

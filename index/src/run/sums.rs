@@ -9,8 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::Path;
 
-use bindery_disk::failure;
-use bindery_disk::sync;
+use bindery_disk::{PacedFile, failure, sync};
 
 use crate::error::Error;
 use crate::files::take;
@@ -35,7 +34,7 @@ pub(super) struct FileSums {
 
 /// A new file whose checksums are computed as it is written.
 pub(super) struct SummedFile {
-    file: File,
+    file: PacedFile,
     point: &'static str,
     name: String,
     length: u64,
@@ -46,7 +45,7 @@ pub(super) struct SummedFile {
 impl SummedFile {
     /// Creates the file, which must not exist. `point` names the failure point of its writes, for tests.
     pub(super) fn create(folder: &Path, name: &str, point: &'static str) -> io::Result<SummedFile> {
-        let file = File::options().write(true).create_new(true).open(folder.join(name))?;
+        let file = PacedFile::new(File::options().write(true).create_new(true).open(folder.join(name))?);
         let (crc, blocks) = (crc32fast::Hasher::new(), Vec::new());
         Ok(SummedFile { file, point, name: name.to_owned(), length: 0, crc, blocks })
     }
@@ -54,7 +53,7 @@ impl SummedFile {
     /// Makes the file durable, except for its entry in the folder. Nothing may be written afterwards.
     pub(super) fn finish(&mut self) -> io::Result<FileSums> {
         failure::point("run::sync")?;
-        sync::data(&self.file)?;
+        self.file.finish()?;
         if !self.length.is_multiple_of(BLOCK as u64) {
             self.end_block();
         }
