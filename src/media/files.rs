@@ -11,8 +11,6 @@ use bytes::Bytes;
 use futures_util::stream::{self, BoxStream};
 use futures_util::{Stream, StreamExt};
 
-use bindery_disk::sync;
-
 use crate::bucket::Bucket;
 use crate::error::{MediaError, io_error};
 use crate::folder::{Folder, read_part, remove_old_files};
@@ -228,8 +226,8 @@ impl Files {
         let (folder, from) = (self.shared.temporary.clone(), path.to_owned());
         let (copy, found, bytes) = blocking(move || {
             let mut source = File::open(&from).map_err(io_error("open", &from))?;
-            let copy = TemporaryFile::create(&folder)?;
-            let (found, bytes) = copy_and_hash(&mut source, &copy).map_err(io_error("copy", &from))?;
+            let mut copy = TemporaryFile::create(&folder)?;
+            let (found, bytes) = copy_and_hash(&mut source, &mut copy).map_err(io_error("copy", &from))?;
             Ok((copy, found, bytes))
         })
         .await?;
@@ -281,7 +279,7 @@ impl Files {
     }
 
     /// Makes a temporary file durable and gives it its name.
-    pub(crate) async fn publish(&self, hash: &Hash, file: TemporaryFile, bytes: u64) -> Result<(), MediaError> {
+    pub(crate) async fn publish(&self, hash: &Hash, mut file: TemporaryFile, bytes: u64) -> Result<(), MediaError> {
         if let Backend::Bucket(bucket) = &self.shared.backend {
             // The bucket makes it durable. The temporary file is removed afterwards.
             return bucket.publish(hash, file.path(), bytes).await;
@@ -289,7 +287,7 @@ impl Files {
         let (shared, hash) = (Arc::clone(&self.shared), *hash);
         blocking(move || {
             let Backend::Folder(folder) = &shared.backend else { return Ok(()) };
-            sync::all(file.file()).map_err(io_error("sync", file.path()))?;
+            file.sync()?;
             folder.publish(&hash, file.path(), bytes)?;
             file.forget();
             Ok(())
@@ -356,9 +354,9 @@ async fn next_piece(
 }
 
 /// Copies a file to a temporary file, and returns the hash and the length.
-fn copy_and_hash(source: &mut File, copy: &TemporaryFile) -> io::Result<(Hash, u64)> {
+fn copy_and_hash(source: &mut File, copy: &mut TemporaryFile) -> io::Result<(Hash, u64)> {
     let mut hashing = bindery_disk::HashingStream::new(&mut *source);
-    let bytes = io::copy(&mut (&mut hashing as &mut dyn Read), &mut copy.file())?;
+    let bytes = io::copy(&mut (&mut hashing as &mut dyn Read), copy)?;
     Ok((hashing.hasher.finalize().into(), bytes))
 }
 

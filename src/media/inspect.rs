@@ -1,6 +1,5 @@
 //! Checks an uploaded file by its type, and removes the metadata of pictures and films.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
@@ -146,8 +145,8 @@ fn unchanged(received: Received, picture: Option<Picture>) -> Inspected {
 
 /// Writes the cleaned file. The received file is removed when it is dropped.
 fn changed(folder: &std::path::Path, bytes: &[u8], picture: Option<Picture>) -> Result<Inspected, MediaError> {
-    let file = TemporaryFile::create(folder)?;
-    let write = |mut target: &File| -> io::Result<()> { target.write_all(bytes) };
-    write(file.file()).map_err(io_error("write", file.path()))?;
+    let mut file = TemporaryFile::create(folder)?;
+    let written = file.write_all(bytes);
+    written.map_err(io_error("write", file.path()))?;
     Ok(Inspected { file, hash: Hash::of(bytes), bytes: bytes.len() as u64, picture })
 }

@@ -1,9 +1,10 @@
 //! Uploads: a file is received into a temporary file, checked, and published under its hash.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use bindery_disk::PacedFile;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
@@ -21,19 +22,18 @@ const BUFFER_BYTES: usize = 512 * 1024;
 #[derive(Debug)]
 pub(crate) struct TemporaryFile {
     path: PathBuf,
-    file: File,
+    file: PacedFile,
     is_published: bool,
 }
 
 impl TemporaryFile {
     pub(crate) fn create(folder: &Path) -> Result<TemporaryFile, MediaError> {
         let mut random = [0; 16];
-        getrandom::fill(&mut random)
-            .map_err(|error| io_error("name a file in", folder)(std::io::Error::other(error)))?;
+        getrandom::fill(&mut random).map_err(|error| io_error("name a file in", folder)(io::Error::other(error)))?;
         let path = folder.join(format!("{:032x}.upload", u128::from_le_bytes(random)));
         let created = File::options().read(true).write(true).create_new(true).open(&path);
         let file = created.map_err(io_error("create", &path))?;
-        Ok(TemporaryFile { path, file, is_published: false })
+        Ok(TemporaryFile { path, file: PacedFile::new(file), is_published: false })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -41,12 +41,27 @@ impl TemporaryFile {
     }
 
     pub(crate) fn file(&self) -> &File {
-        &self.file
+        self.file.file()
+    }
+
+    /// Makes the contents durable.
+    pub(crate) fn sync(&mut self) -> Result<(), MediaError> {
+        self.file.finish().map_err(io_error("sync", &self.path))
     }
 
     /// Leaves the file, because it has another name now.
     pub(crate) fn forget(mut self) {
         self.is_published = true;
+    }
+}
+
+impl Write for TemporaryFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -185,8 +200,8 @@ impl Upload {
 
 impl Received {
     fn write(&mut self, piece: &[u8]) -> Result<(), MediaError> {
-        let mut file = self.file.file();
-        file.write_all(piece).map_err(io_error("write", self.file.path()))?;
+        let written = self.file.write_all(piece);
+        written.map_err(io_error("write", self.file.path()))?;
         self.hasher.update(piece);
         self.bytes += piece.len() as u64;
         let missing = kind::HEAD_BYTES.saturating_sub(self.head.len()).min(piece.len());

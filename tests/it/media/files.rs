@@ -126,6 +126,19 @@ fn a_kill_at_any_point_of_an_upload_leaves_a_whole_resource_or_none() {
 }
 
 #[test]
+fn an_upload_is_refused_if_a_sync_fails_while_it_is_received() {
+    let temp = tempfile::tempdir().unwrap();
+    let server = start_in(&temp.path().join("data"), "paced::sync=return(EIO)");
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let bytes = "a line of text\n".repeat(1_000_000);
+    let parts: [Part<'_>; 1] = [("file", Some("long.txt"), bytes.as_bytes())];
+    send_form(&server, "POST", "/v2/media/media", &parts).expect(500);
+    assert_eq!(server.ids("media"), Vec::<String>::new());
+    assert_eq!(n_files(server.folder()), 0);
+    upload(&server, "short.txt", &bytes.as_bytes()[..1_000]);
+}
+
+#[test]
 fn a_kill_at_any_point_of_a_replacement_or_a_deletion_leaves_one_whole_file_or_none() {
     for (point, is_done) in [
         ("media::stored", Some(false)),
