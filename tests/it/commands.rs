@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
+use crate::media;
 use crate::support::{ADMIN, Server, binary};
 
 /// Runs a command against a server, in a folder.
@@ -151,6 +152,18 @@ fn what_export_writes_as_csv_or_json_can_be_imported() {
         assert!(imported.contains("0 created, 2 updated, 0 failed"), "{imported}");
         assert_eq!(listed(&server), before, "{file}");
     }
+}
+
+#[test]
+fn an_export_of_media_can_be_imported_although_a_field_has_the_name_of_the_column_type() {
+    let server = Server::start();
+    server.post("/v2/blueprints", &media::definition()).expect(201);
+    media::upload(&server, "a.png", &media::png(10, 10));
+    let folder = tempfile::tempdir().unwrap();
+    let exported = succeeds(&run_in(folder.path(), &server, &["export", "media", "--format", "csv"], ""));
+    std::fs::write(folder.path().join("m.csv"), exported).unwrap();
+    let imported = succeeds(&run_in(folder.path(), &server, &["import", "media", "m.csv"], ""));
+    assert!(imported.contains("0 created, 1 updated, 0 failed"), "{imported}");
 }
 
 #[test]

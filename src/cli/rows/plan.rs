@@ -39,8 +39,12 @@ impl Plan {
         let header = &survey.header;
         let last = header.len().saturating_sub(1);
         let target = |(position, column): (usize, &String)| match options.target(column) {
-            // In an export, the second column is `type`, which says that each row is a resource.
-            Some(Target::Field(_)) if position == 1 && is_export(header) && header[2..].contains(column) => {
+            // In an export, the second column is `type`, which says that each row is a resource. A field may have that name.
+            Some(field @ Target::Field(_))
+                if position == 1
+                    && is_export(header)
+                    && header[2..].iter().any(|other| options.target(other).as_ref() == Some(&field)) =>
+            {
                 Ok(Target::Ignored)
             }
             Some(Target::Field(_)) if position == last && column == ERRORS && header[..last].contains(column) => {
