@@ -48,7 +48,7 @@ impl<'a> Referrer<'a> {
     /// # Errors
     /// `OVERLOADED` while the index is being rebuilt, `INTERNAL` if it fails.
     pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<ResultSet> {
-        let found = self.find_with(id, also, &Interrupt::never());
+        let found = self.find_in(&self.live(), id, also, &Interrupt::never());
         found.map_err(|error| self.collection.search_failed(error))
     }
 
@@ -57,15 +57,11 @@ impl<'a> Referrer<'a> {
     /// # Errors
     /// Those of [`Referrer::find`].
     pub(crate) fn find_in_both_copies(&self, id: ResourceId) -> Result<ResultSet> {
-        let blueprint = &self.collection.blueprint;
-        let live = blueprint.variant_numbers();
-        let working = live.iter().copied().filter(|_| blueprint.working_copy).map(working_variant);
-        let variants: Vec<VariantNumber> = live.iter().copied().chain(working).collect();
-        let found = self.find_in(&variants, id, &Filter::All, &Interrupt::never());
+        let found = self.find_in(&self.live_and_working(), id, &Filter::All, &Interrupt::never());
         found.map_err(|error| self.collection.search_failed(error))
     }
 
-    /// Like [`Referrer::find`], but the interrupt can end it.
+    /// Like [`Referrer::find`], or [`Referrer::find_in_both_copies`] if `in_working` is true, but the interrupt can end it.
     ///
     /// # Errors
     /// The errors of the index.
@@ -73,9 +69,21 @@ impl<'a> Referrer<'a> {
         &self,
         id: ResourceId,
         also: &Filter,
+        in_working: bool,
         interrupt: &Interrupt<'_>,
     ) -> Result<ResultSet, bindery_index::Error> {
-        self.find_in(&self.collection.blueprint.variant_numbers(), id, also, interrupt)
+        let variants = if in_working { self.live_and_working() } else { self.live() };
+        self.find_in(&variants, id, also, interrupt)
+    }
+
+    fn live(&self) -> Vec<VariantNumber> {
+        self.collection.blueprint.variant_numbers()
+    }
+
+    fn live_and_working(&self) -> Vec<VariantNumber> {
+        let live = self.live();
+        let working = live.iter().copied().filter(|_| self.collection.blueprint.working_copy).map(working_variant);
+        live.iter().copied().chain(working).collect()
     }
 
     fn find_in(

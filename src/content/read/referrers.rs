@@ -52,10 +52,12 @@ impl Content {
         let (visibilities, slug): (Vec<Visibility>, _) = (visibilities.collect(), slug.to_owned());
         let users = AddressUsers { store: self.shared.store.clone(), access: Arc::clone(access), media: id };
         let search = move |interrupt: &Interrupt<'_>| {
-            let found = referrers(&state, &visibilities, &slug, id, interrupt).transpose()?;
-            match (found, state.blueprints.get(&slug).map(|collection| collection.blueprint.kind)) {
-                (Ok(found), Some(BlueprintKind::Media)) => users.add_to(found, &state, interrupt).transpose(),
-                (found, _) => Some(found),
+            let kind = state.blueprints.get(&slug).map(|collection| collection.blueprint.kind);
+            let is_media = kind == Some(BlueprintKind::Media);
+            let in_working = is_media && users.access.may(Ability::Preview);
+            match referrers(&state, &visibilities, in_working, &slug, id, interrupt).transpose()? {
+                Ok(found) if is_media => users.add_to(found, &state, interrupt).transpose(),
+                found => Some(found),
             }
         };
         self.shared.searches.run(ESTIMATE, search).await
@@ -123,9 +125,11 @@ impl AddressUsers {
 }
 
 /// Returns `None` if it was interrupted. `visibilities` are the visibilities of the referring blueprints, in their order.
+/// `in_working` says whether working copies count where drafts are visible.
 fn referrers(
     state: &State,
     visibilities: &[Visibility],
+    in_working: bool,
     slug: &str,
     id: ResourceId,
     interrupt: &Interrupt<'_>,
@@ -134,7 +138,8 @@ fn referrers(
     for (Referrer { collection, fields }, visibility) in referring_to(state, slug).zip(visibilities) {
         for field in fields {
             let of_field = Referrer { collection, fields: vec![field] };
-            let matches = match of_field.find_with(id, &visibility.filter(), interrupt) {
+            let in_working = in_working && *visibility == Visibility::Drafts;
+            let matches = match of_field.find_with(id, &visibility.filter(), in_working, interrupt) {
                 Err(IndexError::Interrupted) => return Ok(None),
                 matches => matches.map_err(|error| collection.search_failed(error))?,
             };

@@ -83,11 +83,16 @@ fn uses_in_variants_working_copies_and_drafts_count_for_those_who_see_them() {
     server.delete(&path).expect(409);
     server.patch(&format!("{of_page}?variant=de"), &json!({ "attributes": { "image": null } })).expect(200);
 
-    server.patch(&format!("{of_page}?copy=working"), &change).expect(200);
-    assert_eq!((referrers(&server, id), seen(&viewer)), (expected.clone(), json!([])));
-    server.delete(&path).expect(409);
-    server.delete(&format!("{of_page}?copy=working")).expect(204);
-    assert_eq!(referrers(&server, id), json!([]));
+    for (field, value) in [("image", url.as_str()), ("cover", id)] {
+        let change = json!({ "attributes": { field: value } });
+        server.patch(&format!("{of_page}?copy=working"), &change).expect(200);
+        let expected = json!([{ "blueprint": "pages", "field": field, "total": 1, "ids": [page] }]);
+        assert_eq!((referrers(&server, id), seen(&viewer)), (expected, json!([])));
+        let refused = server.delete(&path).expect(409).json();
+        assert_eq!(refused["errors"]["count"], 1, "{field}");
+        server.delete(&format!("{of_page}?copy=working")).expect(204);
+        assert_eq!(referrers(&server, id), json!([]), "{field}");
+    }
 
     let draft = server.post("/v2/resources/pages", &change).expect(201).data();
     assert_eq!((referrers(&server, id)[0]["ids"][0].clone(), seen(&viewer)), (draft["id"].clone(), json!([])));

@@ -162,7 +162,7 @@ impl<'a> Decider<'a, '_> {
             let restricts = |effect| effect == OnDelete::Restrict || is_media && effect == OnDelete::Keep;
             let Some(referring) = referring.whose(restricts) else { continue };
             let blueprint = &referring.collection.blueprint;
-            let found = referring.find(id, &Filter::All)?;
+            let found = if is_media { referring.find_in_both_copies(id)? } else { referring.find(id, &Filter::All)? };
             let gone = self.no_longer(&referring, &found, id)?;
             users.users.retain(|(number, user)| *number != blueprint.number || !found.contains(user.as_u128()));
             count += found.total() - gone.len() as u64;
@@ -202,9 +202,11 @@ impl<'a> Decider<'a, '_> {
         let written: Vec<ResourceId> = written.filter(|written| found.contains(written.as_u128())).collect();
         self.check_count(written.len() as u64)?;
         self.released.count += written.len() as u64;
+        let is_media = self.blueprint.kind == BlueprintKind::Media;
         let mut gone = Vec::new();
         for written in written {
-            if self.nullify(referring, written, id)?.is_none_or(|release| release.edit.is_none()) {
+            let is_kept = |release: &Release| release.edit.is_some() || is_media && !release.working.is_empty();
+            if !self.nullify(referring, written, id)?.as_ref().is_some_and(is_kept) {
                 gone.push(written);
             }
         }
