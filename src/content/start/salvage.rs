@@ -7,13 +7,16 @@ use std::path::Path;
 use bindery_base::{BaseError, FolderRemains, RecoverOptions, restoring};
 use bindery_log::LogReader;
 
+use crate::data::files;
 use crate::start::error::StartError;
 use crate::start::repair::{RepairReport, SalvagedBlueprint, repair};
-use crate::start::scratch::{Scratch, copy_folder};
+use crate::start::scratch::{Scratch, copy_folder, link_folder};
 use crate::start::{epoch, folder, verify};
 
 /// The analytics folder, which is copied unchanged.
 const ANALYTICS: &str = "analytics";
+/// The folder with the files of media, each under its hash. Files never change, so the new folder may share them.
+const MEDIA: &str = "media";
 
 /// The result of a salvage.
 #[derive(Debug)]
@@ -66,6 +69,30 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     if old.join(ANALYTICS).is_dir() {
         copy_folder(&old.join(ANALYTICS), &new.join(ANALYTICS))?;
         notes.push("the analytics were copied as they are".to_owned());
+    }
+    let named = files::named(&store).map_err(|error| StartError::folder(new, &error.message))?;
+    if old.join(MEDIA).is_dir() {
+        link_folder(&old.join(MEDIA), &new.join(MEDIA))?;
+        notes.push(
+            "the files of media were taken over as they are; `bindery verify` compares them with their hashes"
+                .to_owned(),
+        );
+        let is_missing = |hash: &&files::FileHash| {
+            let name = blake3::Hash::from_bytes(**hash).to_hex();
+            !new.join(MEDIA).join(&name[..2]).join(name.as_str()).is_file()
+        };
+        let missing = named.iter().filter(is_missing).count();
+        if missing > 0 {
+            losses.push(format!(
+                "{missing} of the {} files of media that resources name are not in the folder",
+                named.len()
+            ));
+        }
+    } else if !named.is_empty() {
+        notes.push(format!(
+            "{} files of media are not in the folder; with `media_store` they are in the bucket",
+            named.len()
+        ));
     }
     drop(new_lock);
     Ok(SalvageReport { notes, blueprints, losses })

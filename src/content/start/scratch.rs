@@ -43,6 +43,16 @@ impl Drop for Scratch {
 
 /// Copies a folder with everything in it. On file systems that can, the copy shares its blocks with the original.
 pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), StartError> {
+    each_file(from, to, &|from, to| fs::copy(from, to).map(drop))
+}
+
+/// Gives the files of a folder a name in another one, too; copies them where that is not possible, as on another disk. Only for
+/// files that are never changed.
+pub(crate) fn link_folder(from: &Path, to: &Path) -> Result<(), StartError> {
+    each_file(from, to, &|from, to| fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)))
+}
+
+fn each_file(from: &Path, to: &Path, take: &dyn Fn(&Path, &Path) -> std::io::Result<()>) -> Result<(), StartError> {
     let fail = |path: &Path, error: std::io::Error| StartError::folder(path, &format!("it cannot be copied: {error}"));
     fs::create_dir_all(to).map_err(|error| fail(to, error))?;
     for entry in fs::read_dir(from).map_err(|error| fail(from, error))? {
@@ -50,9 +60,9 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), StartError> {
         let (path, name) = (entry.path(), entry.file_name());
         let kind = entry.file_type().map_err(|error| fail(&path, error))?;
         if kind.is_dir() {
-            copy_folder(&path, &to.join(&name))?;
+            each_file(&path, &to.join(&name), take)?;
         } else if kind.is_file() {
-            fs::copy(&path, to.join(&name)).map_err(|error| fail(&path, error))?;
+            take(&path, &to.join(&name)).map_err(|error| fail(&path, error))?;
         }
     }
     Ok(())

@@ -90,6 +90,23 @@ fn a_backup_has_the_files_in_a_part_of_their_own() {
 }
 
 #[test]
+fn a_salvage_takes_the_files_over_and_counts_those_that_are_missing() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    let (bytes, url) = prepare(&temp.path().join("data"));
+    let said = succeeds(&["salvage", "--data", &path("data"), "--to", &path("new")]);
+    assert!(said.contains("the files of media were taken over") && said.contains("nothing is lost"), "{said}");
+    assert!(succeeds(&["verify", "--data", &path("new")]).contains("no problems found"));
+    let mut server = Server::start_in(&temp.path().join("new"), &[]);
+    assert!(fetch(&server, &url).expect(200).bytes == bytes);
+    server.terminate();
+    std::fs::remove_file(only_file(&temp.path().join("data"))).unwrap();
+    assert!(only_file(&temp.path().join("new")).is_file());
+    let (code, said) = run(&["salvage", "--data", &path("data"), "--to", &path("newer")]);
+    assert!(code == Some(2) && said.contains("lost: 1 of the 1 files of media"), "{code:?}: {said}");
+}
+
+#[test]
 fn files_move_to_a_bucket_and_back() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
