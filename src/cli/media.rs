@@ -29,6 +29,9 @@ pub(super) async fn media(command: MediaCommand) -> Result<(), CliError> {
     if from == to {
         return Err(CliError::Incomplete("the files are there already".to_owned()));
     }
+    // A running server would store files in the old place meanwhile.
+    let _lock =
+        bindery_content::lock_folder(&config.data).map_err(|error| failed("opening the data folder", &error))?;
     let (source, target) = (open(&config, &from)?, open(&config, &to)?);
     let mut moved = 0;
     let mut stored = std::pin::pin!(source.list());

@@ -312,6 +312,15 @@ pub fn verify(options: &ContentOptions, temporary: &Path) -> Result<Findings, St
     start::verify::verify_folder(&options.folder, temporary, &options.index)
 }
 
+/// Keeps servers out of an existing data folder while the returned file is held, and changes nothing in it. `None` if no server was
+/// ever started on it.
+///
+/// # Errors
+/// [`StartError`] if the folder does not exist, or a server has it open.
+pub fn lock_folder(folder: &std::path::Path) -> Result<Option<std::fs::File>, StartError> {
+    start::folder::lock_existing(folder)
+}
+
 /// Creates a new data folder from the readable parts of a damaged one. The damaged folder is only read.
 ///
 /// # Errors

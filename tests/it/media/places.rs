@@ -107,6 +107,18 @@ fn a_salvage_takes_the_files_over_and_counts_those_that_are_missing() {
 }
 
 #[test]
+fn files_do_not_move_while_a_server_uses_them() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    prepare(&folder);
+    let server = Server::start_in(&folder, &[]);
+    let bucket = format!("file://{}", temp.path().join("bucket").display());
+    let (code, said) = run(&["media", "move", "--to", &bucket, "--data", folder.to_str().unwrap()]);
+    assert!(code == Some(1) && said.contains("in use"), "{code:?}: {said}");
+    drop(server);
+}
+
+#[test]
 fn files_move_to_a_bucket_and_back() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
