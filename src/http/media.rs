@@ -111,6 +111,7 @@ impl Media {
         }
         let open = || {
             let files = Files::open(place, &self.cache.join("uploads"))?;
+            files.remove_stopped_uploads()?;
             let limits = RenditionLimits { cache_bytes: self.config.cache_bytes, memory_bytes: MEMORY_BYTES };
             let renditions = Renditions::open(&self.cache.join("renditions"), files.clone(), limits)?;
             Ok(OpenedMedia { files, renditions })

@@ -13,7 +13,7 @@ use futures_util::{Stream, StreamExt};
 
 use crate::bucket::Bucket;
 use crate::error::{MediaError, io_error};
-use crate::folder::{Folder, read_part, remove_old_files};
+use crate::folder::{Folder, read_part, remove_files};
 use crate::hash::Hash;
 use crate::upload::{TemporaryFile, Upload};
 use crate::workers::Workers;
@@ -253,13 +253,13 @@ impl Files {
         upload.finish_unchecked(hash).await
     }
 
-    /// Removes the temporary files of uploads that were stopped by the end of the process, and returns how many.
+    /// Removes the temporary files of uploads that were stopped by the end of an earlier process, and returns how many. Must be
+    /// called before the first upload.
     ///
     /// # Errors
     /// If the folder cannot be read, or a file cannot be removed.
-    pub async fn remove_stopped_uploads(&self, older_than: Duration) -> Result<u64, MediaError> {
-        let folder = self.shared.temporary.clone();
-        blocking(move || remove_old_files(&folder, older_than)).await
+    pub fn remove_stopped_uploads(&self) -> Result<u64, MediaError> {
+        remove_files(&self.shared.temporary)
     }
 
     /// Returns the path of a file in a folder of this machine, also if it is not stored; `None` for a bucket.
@@ -288,7 +288,7 @@ impl Files {
         blocking(move || {
             let Backend::Folder(folder) = &shared.backend else { return Ok(()) };
             file.sync()?;
-            folder.publish(&hash, file.path(), bytes)?;
+            folder.publish(&hash, file.path())?;
             file.forget();
             Ok(())
         })

@@ -19,8 +19,8 @@ use crate::hash::Hash;
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Held while a file gets its name, and while one is removed. So a file that an upload found is not removed before
-    /// its time of change is new.
+    /// Held while a file gets its name, and while one is removed. So a file that was just uploaded again is not removed for
+    /// the age of the earlier one.
     names: Mutex<()>,
 }
 
@@ -34,9 +34,9 @@ impl Folder {
         self.path.join(hash.folder()).join(hash.to_string())
     }
 
-    /// Gives a temporary file its name. An existing file stays, unless its length is different, which means that it is
-    /// damaged.
-    pub(crate) fn publish(&self, hash: &Hash, temporary: &Path, bytes: u64) -> Result<(), MediaError> {
+    /// Gives a temporary file its name. It takes the place of an existing file, which may be damaged, and is older: a sweep
+    /// removes files by their age.
+    pub(crate) fn publish(&self, hash: &Hash, temporary: &Path) -> Result<(), MediaError> {
         let target = self.path_of(hash);
         let folder = target.parent().unwrap_or(&self.path);
         if !folder.is_dir() {
@@ -44,14 +44,8 @@ impl Folder {
             sync_folder(&self.path)?;
         }
         let names = self.names.lock();
-        if fs::metadata(&target).is_ok_and(|found| found.is_file() && found.len() == bytes) {
-            // A sweep removes files by their age. This one is in use again.
-            let touched =
-                File::options().write(true).open(&target).and_then(|file| file.set_modified(SystemTime::now()));
-            touched.map_err(io_error("change the time of", &target))?;
-            drop(names);
-            return fs::remove_file(temporary).map_err(io_error("remove", temporary));
-        }
+        let touched = File::options().write(true).open(temporary).and_then(|file| file.set_modified(SystemTime::now()));
+        touched.map_err(io_error("change the time of", temporary))?;
         let moved = match fs::rename(temporary, &target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_and_rename(temporary, &target),
             moved => moved,
@@ -114,12 +108,12 @@ impl Folder {
     }
 }
 
-/// Removes the files of a folder that were not changed for this time, and returns how many.
-pub(crate) fn remove_old_files(folder: &Path, unchanged_for: Duration) -> Result<u64, MediaError> {
+/// Removes the files of a folder, and returns how many.
+pub(crate) fn remove_files(folder: &Path) -> Result<u64, MediaError> {
     let mut removed = 0;
     for entry in fs::read_dir(folder).map_err(io_error("list", folder))? {
         let entry = entry.map_err(io_error("list", folder))?;
-        if entry.metadata().is_ok_and(|found| found.is_file() && is_older(&found, unchanged_for)) {
+        if entry.metadata().is_ok_and(|found| found.is_file()) {
             fs::remove_file(entry.path()).map_err(io_error("remove", &entry.path()))?;
             removed += 1;
         }

@@ -44,11 +44,6 @@ pub(crate) async fn run(app: App) {
 }
 
 async fn sweep(app: &App, media: &OpenedMedia, least_age: Duration) -> Result<(), Error> {
-    media
-        .files
-        .remove_stopped_uploads(least_age.max(Duration::from_secs(60)))
-        .await
-        .map_err(|error| error_of(&error))?;
     let begun = app.content.files_being_removed()?;
     remove(app, media, begun, least_age).await?;
     for unused in unused(app, &media.files, least_age).await?.chunks(STEP_FILES) {
