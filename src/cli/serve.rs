@@ -51,7 +51,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         let is_first_start = is_first_start(&content).await;
         if is_first_start && config.demo {
             print("Filling the empty data folder with demonstration content …");
-            let store = async |name: &str, bytes: Vec<u8>| media.store_bytes(name, bytes).await;
+            let store = async |name: &str, bytes: Vec<u8>| media.store_bytes(&content, name, bytes).await;
             bindery_demo::fill(&content, &Access::everything("demo"), media.has_place().then_some(store)).await?;
         }
         Ok::<_, CliError>((content, analytics, is_first_start))

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::folders::{copy, refused_start, run, run_failing};
+use crate::media;
 use crate::support::{ADMIN, Failures, Reply, Server};
 
 const NOTES: usize = 30;
@@ -389,6 +390,36 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
         let all = [server.logged("ERROR", ""), server.logged("WARN", "")].concat();
         assert_eq!(all.len(), round, "{all:?}");
     }
+}
+
+#[test]
+fn an_upload_that_a_full_disk_refuses_takes_none_of_its_space() {
+    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=160m", "tmpfs"]) else {
+        eprintln!("not tested: mounting a file system needs root");
+        return;
+    };
+    let data = disk.0.path().join("data");
+    let server = Server::start_in(&data, &[]);
+    server.post("/v2/blueprints", &media::definition()).expect(201);
+    media::upload(&server, "first.txt", b"opens the folders");
+    let stored = || {
+        let entries = |folder: PathBuf| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        entries(data.join("media")).flat_map(entries).chain(entries(data.join("media-cache/uploads"))).count()
+    };
+    let filler = disk.0.path().join("filler");
+    fill(&filler);
+    // Room for the store, and for a part of the file. Then for the store alone.
+    for free in [40 << 20, 20 << 20] {
+        give_back(&filler, free);
+        let text = "a line of text\n".repeat(1 << 20);
+        let file = [("file", Some("large.txt"), text.as_bytes())];
+        assert_eq!(media::send_form(&server, "POST", "/v2/media/media", &file).status, 503);
+        assert_eq!(stored(), 1);
+        fill(&filler);
+    }
+    fs::remove_file(&filler).unwrap();
+    media::upload(&server, "second.txt", b"there is room again");
+    assert_eq!(stored(), 2);
 }
 
 #[test]

@@ -45,7 +45,7 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
         body.push_str(&format!(",\"published_at\":{}", Value::from(date.as_str())));
     }
     body.push('}');
-    let file = call.app.media.store(upload, &name).await?;
+    let file = call.app.media.store(&call.app.content, upload, &name).await?;
     let (hash, name) = (file.hash.clone(), file.name.clone());
     let parts = [hash.as_bytes(), name.as_bytes(), body.as_bytes()];
     let render = created(base, call.path.clone());
@@ -71,7 +71,7 @@ pub(crate) async fn fetch(call: Call<String>, BaseUrl(base): BaseUrl, request: R
         let tag = quoted(known.answer.tag);
         return Ok(([(header::ETAG, tag)], json_response(StatusCode::OK, written_body(&known.answer))).into_response());
     }
-    let file = call.app.media.fetch(&url, call.app.config.webhook_private_addresses).await?;
+    let file = call.app.media.fetch(&call.app.content, &url, call.app.config.webhook_private_addresses).await?;
     let render = created(base, call.path.clone());
     let create = async |idempotent| Ok(writing.create_media(file, known_as, body.as_bytes(), idempotent).await?);
     keyed.answer(&call, key, &[&sent], render, create).await
@@ -90,7 +90,7 @@ pub(crate) async fn replace(call: Call<Resource>, headers: HeaderMap, request: R
     let (writing, id) = call.app.content.checked(begin).await?;
     let _place = place(&call.app)?;
     let form = Form::begin(&call.app, request, false).await?.receive().await?;
-    let file = call.app.media.store(form.upload, &form.name).await?;
+    let file = call.app.media.store(&call.app.content, form.upload, &form.name).await?;
     replaced(writing, id, if_match.clone(), file).await
 }
 
@@ -109,8 +109,9 @@ async fn writer(call: &Call<String>) -> Result<ResourceWriter, Error> {
     call.app.content.checked(begin).await
 }
 
-/// Takes a place for an upload.
+/// Takes a place for an upload, if its resource could be written now.
 fn place(app: &App) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
+    app.content.check_writable()?;
     let full = |_| Error::new(Code::Overloaded, "too many files are being uploaded; try again");
     app.media.uploads.try_acquire().map_err(full)
 }

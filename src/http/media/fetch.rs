@@ -45,11 +45,13 @@ impl FileRequest {
 }
 
 impl Media {
-    /// Checks a received file and makes it durable.
+    /// Checks a received file and makes it durable. Nothing of it is kept if `content` accepts no writes: without a resource,
+    /// it would take the space that a full disk lacks.
     ///
     /// # Errors
-    /// Those that `API.md` 4.27.3 names.
-    pub(crate) async fn store(&self, upload: Upload, name: &str) -> Result<MediaFile, Error> {
+    /// Those that `API.md` 4.27.3 names, and `OVERLOADED`.
+    pub(crate) async fn store(&self, content: &Content, upload: Upload, name: &str) -> Result<MediaFile, Error> {
+        content.check_writable()?;
         let name = clean_file_name(name);
         let taken = upload.finish(self.accepted(), &name).await.map_err(|error| error_of(&error))?;
         failure::point("media::stored").map_err(Error::internal)?;
@@ -69,17 +71,22 @@ impl Media {
     ///
     /// # Errors
     /// Those that `API.md` 4.27.3 names.
-    pub async fn store_bytes(&self, name: &str, bytes: Vec<u8>) -> Result<MediaFile, Error> {
+    pub async fn store_bytes(&self, content: &Content, name: &str, bytes: Vec<u8>) -> Result<MediaFile, Error> {
         let mut upload = self.open()?.files.begin(u64::MAX).await.map_err(|error| error_of(&error))?;
         upload.write(bytes.into()).await.map_err(|error| error_of(&error))?;
-        self.store(upload, name).await
+        self.store(content, upload, name).await
     }
 
     /// Fetches a file from the web, and stores it. `private_addresses` allows addresses of the server's own network.
     ///
     /// # Errors
     /// Those of [`Media::store`], and `VALIDATION_FAILED` at `url`.
-    pub(crate) async fn fetch(&self, url: &str, private_addresses: bool) -> Result<MediaFile, Error> {
+    pub(crate) async fn fetch(
+        &self,
+        content: &Content,
+        url: &str,
+        private_addresses: bool,
+    ) -> Result<MediaFile, Error> {
         let failed = |reason: String| Error::of_field("url", format!("could not be fetched: {reason}"));
         let mut download = Download::begin(url, private_addresses).await.map_err(failed)?;
         let files = &self.open()?.files;
@@ -87,7 +94,7 @@ impl Media {
         while let Some(piece) = download.next().await.map_err(failed)? {
             upload.write(piece).await.map_err(|error| error_of(&error))?;
         }
-        self.store(upload, download.name()).await
+        self.store(content, upload, download.name()).await
     }
 }
 
@@ -110,7 +117,7 @@ pub async fn fetch_media(
     let resource = match known {
         Some(known) => known,
         None => {
-            let file = media.fetch(&url, private_addresses).await?;
+            let file = media.fetch(content, &url, private_addresses).await?;
             match writing.create_media(file, known_as, body.as_bytes(), None).await? {
                 IdempotentAnswer::Fresh(created) => created,
                 IdempotentAnswer::Kept(_) => return Err(Error::internal("a kept answer without a key for it")),
