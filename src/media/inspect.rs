@@ -40,7 +40,7 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
         }
         ("audio/mp4", _) => return blocking(move || clean_in_place(received, Container::Audio)).await,
         _ => {
-            let picture = size::of(mime, &received.head).map(picture_of_size);
+            let picture = picture_of_pixels(size::of(mime, &received.head))?;
             return Ok(unchanged(received, picture));
         }
     };
@@ -87,7 +87,7 @@ fn inspect_svg(memory: &Memory, received: Received) -> Result<Inspected, MediaEr
 fn inspect_heif(memory: &Memory, received: Received, folder: PathBuf) -> Result<Inspected, MediaError> {
     let _reservation = memory.reserve((2 * received.bytes).min(2 * MAX_HEIF_BYTES))?;
     let source = read(&received, MAX_HEIF_BYTES)?;
-    let picture = clean::size_of_heif(&source).map(picture_of_size);
+    let picture = picture_of_pixels(clean::size_of_heif(&source))?;
     let bytes = clean::clean_heif(&source)?;
     if bytes == source { Ok(unchanged(received, picture)) } else { changed(&folder, &bytes, picture) }
 }
@@ -115,6 +115,12 @@ fn clean_in_place(received: Received, container: Container) -> Result<Inspected,
     };
     hash().map_err(io_error("clean", received.file.path()))?;
     Ok(Inspected { hash: hasher.finalize().into(), file: received.file, bytes, picture: None })
+}
+
+/// A picture that is not decoded, but has so many pixels that a browser would have to.
+fn picture_of_pixels(size: Option<(u32, u32)>) -> Result<Option<Picture>, MediaError> {
+    size.map(|(width, height)| decode::check_size(width, height)).transpose()?;
+    Ok(size.map(picture_of_size))
 }
 
 /// A picture that is not decoded.

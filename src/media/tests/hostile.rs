@@ -67,6 +67,23 @@ fn webp_of_size(side: u32) -> Vec<u8> {
     riff(&[(b"VP8X", &[&[2, 0, 0, 0], size, size].concat()), (b"ANIM", &[0; 6]), (b"ANMF", &[0; 30])])
 }
 
+fn bmp_of_size(width: u32, height: u32) -> Vec<u8> {
+    let numbers = [0, 0, 54, 40, width, height, 0x0018_0001].map(u32::to_le_bytes).concat();
+    let mut bytes = [&b"BM"[..], &numbers].concat();
+    bytes.resize(100, 0);
+    bytes
+}
+
+/// An AVIF that claims another size than it has.
+fn avif_of_size(width: u32, height: u32) -> Vec<u8> {
+    let pixels = vec![ravif::RGB8::new(1, 2, 3); 64];
+    let encoder = ravif::Encoder::new().with_speed(10);
+    let mut bytes = encoder.encode_rgb(ravif::Img::new(&pixels, 8, 8)).unwrap().avif_file;
+    let size = bytes.windows(4).position(|kind| kind == b"ispe").unwrap() + 8;
+    bytes[size..size + 8].copy_from_slice(&[width.to_be_bytes(), height.to_be_bytes()].concat());
+    bytes
+}
+
 #[tokio::test]
 async fn pictures_that_claim_to_be_large_are_refused_at_once() {
     let store = Store::new();
@@ -82,6 +99,8 @@ async fn pictures_that_claim_to_be_large_are_refused_at_once() {
         ("tiff", tiff_of_size(65_535, 65_535)),
         ("webp", webp_of_size(0xFF_FFFF)),
         ("gif, a frame", gif_with_large_frame()),
+        ("bmp", bmp_of_size(60_000, 60_000)),
+        ("avif", avif_of_size(65_000, 65_000)),
     ] {
         assert!(bytes.len() < 200_000, "{name}");
         let started = Instant::now();
