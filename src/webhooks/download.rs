@@ -90,7 +90,9 @@ fn client(private_addresses: bool) -> Result<reqwest::Client, reqwest::Error> {
 
 fn parse(url: &str) -> Result<Url, String> {
     let parsed = Url::parse(url).ok().filter(|_| url.len() <= MAX_URL_BYTES);
-    let parsed = parsed.filter(|url| ["http", "https"].contains(&url.scheme()) && url.username().is_empty());
+    let parsed = parsed.filter(|url| {
+        ["http", "https"].contains(&url.scheme()) && url.username().is_empty() && url.password().is_none()
+    });
     parsed.ok_or_else(|| {
         format!("the address must begin with `http://` or `https://`, have no user, and at most {MAX_URL_BYTES} bytes")
     })

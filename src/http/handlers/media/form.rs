@@ -198,15 +198,13 @@ fn too_large(max_bytes: u64) -> Error {
 
 /// Returns the error for a form that cannot be parsed, or that broke off.
 fn broken(error: &MultipartError) -> Failure {
-    let mut source: Option<&dyn std::error::Error> = Some(error);
-    while let Some(cause) = source {
-        if let Some(cause) = cause.downcast_ref::<axum::Error>() {
-            return match std::error::Error::source(cause).is_some_and(|cause| cause.is::<HeadTooLong>()) {
-                true => Error::new(Code::MalformedJson, HeadTooLong.to_string()).into(),
-                false => cut_off(cause).into(),
-            };
-        }
-        source = cause.source();
+    let first: &dyn std::error::Error = error;
+    let causes = || std::iter::successors(Some(first), |cause| cause.source());
+    if causes().any(|cause| cause.is::<HeadTooLong>()) {
+        return Error::new(Code::MalformedJson, HeadTooLong.to_string()).into();
+    }
+    if let Some(cause) = causes().find_map(|cause| cause.downcast_ref::<axum::Error>()) {
+        return cut_off(cause).into();
     }
     let text = format!("the body is not a valid form: {}", error.body_text());
     Error::new(Code::MalformedJson, text).into()
