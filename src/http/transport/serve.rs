@@ -27,7 +27,7 @@ use crate::transport::connection::RunningRequest;
 use crate::transport::connections::{Admission, ConnectionSlot, Connections, Limits};
 use crate::transport::refusal;
 use crate::transport::socket::Socket;
-use crate::transport::transfer::{AnswerBody, RequestBody};
+use crate::transport::transfer::{AnswerBody, BodyKind, RequestBody};
 
 /// The interval of checking connections.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(250);
@@ -214,10 +214,10 @@ async fn run(place: ConnectionSlot, socket: Socket, service: HttpService, connec
     let connection = Arc::clone(&place);
     let service = service_fn(move |request: Request<Incoming>| {
         let running = RunningRequest::begin(&connection);
-        let is_stream = request.uri().path().ends_with("/import");
+        let kind = BodyKind::of_path(request.uri().path());
         let mut request = request.map(|body| match body.is_end_stream() {
             true => Body::empty(),
-            false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, is_stream)),
+            false => Body::new(RequestBody::new(body, Arc::clone(&connection), client_timeout, kind)),
         });
         request.extensions_mut().insert(Arc::clone(&connection));
         let (service, connection) = (service.clone(), Arc::clone(&connection));

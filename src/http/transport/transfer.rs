@@ -22,14 +22,23 @@ const TIMEOUTS_PER_BODY: u32 = 10;
 /// Smaller answers are not charged, unless they are pieces of a stream: a connection has only one of them at a time.
 const FREE_BYTES: usize = 4 << 10;
 
+/// The time that a client has to send a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyKind {
+    /// Read whole: it must make progress, and end after ten timeouts.
+    Whole,
+    /// A file: it must make progress, and may last any time, because it may be large.
+    File,
+    /// A stream of lines: any byte is progress, and it may last any time.
+    Lines,
+}
+
 /// The body of a request. Only the time in which the server waits for the client counts.
 pub(crate) struct RequestBody {
     body: Incoming,
     connection: Arc<Connection>,
     timeout: Duration,
-    /// The number of bytes that must arrive in `timeout`. `None` for a stream: any byte is enough, and it may last any
-    /// time.
-    min_bytes: Option<usize>,
+    kind: BodyKind,
     waiting: Option<Instant>,
     /// The time the server has waited since `arrived` was last reset.
     waited: Duration,
@@ -38,14 +47,33 @@ pub(crate) struct RequestBody {
     timer: Option<Pin<Box<Sleep>>>,
 }
 
+impl BodyKind {
+    /// Returns the kind of the body of a request with this path.
+    pub(crate) fn of_path(path: &str) -> BodyKind {
+        match path {
+            _ if path.ends_with("/import") => BodyKind::Lines,
+            _ if path.starts_with("/v2/media/") => BodyKind::File,
+            _ => BodyKind::Whole,
+        }
+    }
+
+    /// Returns the number of bytes that must arrive within one timeout.
+    fn min_bytes(self) -> usize {
+        match self {
+            BodyKind::Whole | BodyKind::File => MIN_PROGRESS_BYTES,
+            BodyKind::Lines => 1,
+        }
+    }
+}
+
 impl RequestBody {
-    /// Creates the body of a request: read whole, or a stream of lines.
-    pub(crate) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, is_stream: bool) -> RequestBody {
+    /// Creates the body of a request.
+    pub(crate) fn new(body: Incoming, connection: Arc<Connection>, timeout: Duration, kind: BodyKind) -> RequestBody {
         RequestBody {
             body,
             connection,
             timeout,
-            min_bytes: (!is_stream).then_some(MIN_PROGRESS_BYTES),
+            kind,
             waiting: None,
             waited: Duration::ZERO,
             waited_in_all: Duration::ZERO,
@@ -62,7 +90,7 @@ impl RequestBody {
             // A client that sends a byte now and then still keeps the server waiting, so the earlier waits count too.
             self.connection.awaits_body(now.checked_sub(self.waited).or(self.waiting));
             let mut left = self.timeout.saturating_sub(self.waited);
-            if self.min_bytes.is_some() {
+            if self.kind == BodyKind::Whole {
                 left = left.min((self.timeout * TIMEOUTS_PER_BODY).saturating_sub(self.waited_in_all));
             }
             match &mut self.timer {
@@ -83,11 +111,11 @@ impl RequestBody {
             self.waited_in_all += waited;
             self.connection.awaits_body(None);
         }
-        if bytes > 0 && self.min_bytes.is_none() {
+        if bytes > 0 && self.kind == BodyKind::Lines {
             self.connection.is_sending();
         }
         self.arrived += bytes;
-        if self.arrived >= self.min_bytes.unwrap_or(1) {
+        if self.arrived >= self.kind.min_bytes() {
             (self.waited, self.arrived) = (Duration::ZERO, 0);
         }
     }

@@ -218,6 +218,29 @@ fn a_head_of_a_part_that_never_ends_is_refused() {
     assert!(reply.text.contains("the head of a part of the form is too long"), "{}", reply.text);
 }
 
+/// Other bodies must be there after ten timeouts, even if they arrive steadily.
+#[test]
+fn a_file_may_take_longer_than_other_bodies_as_long_as_it_arrives() {
+    let server = start_with(&["--client-timeout", "1"]);
+    let pieces = 24;
+    let body = form(&[("file", Some("slow.txt"), "a line of text\n".repeat(pieces * 1_400).as_bytes())]);
+    let mut stream = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
+    let head = format!(
+        "POST /v2/media/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\nConnection: close\r\n\
+         Content-Type: multipart/form-data; boundary={BOUNDARY}\r\nContent-Length: {}\r\n\r\n",
+        server.secret(),
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    for piece in body.chunks(body.len().div_ceil(pieces)) {
+        stream.write_all(piece).unwrap();
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
+}
+
 #[test]
 fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
     let server = start_with(&["--webhook-private-addresses"]);
