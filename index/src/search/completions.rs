@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::query_cache::RunResult;
-use super::text_search::TextSearch;
+use super::text_search::{TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::run::{NumberedRun, Run};
+use crate::run::{NumberedRun, Run, RunNumber};
 use crate::schema::ColumnId;
 use crate::text_query::closeness::WHOLE;
 use crate::tokens::each_raw_token;
@@ -32,6 +32,39 @@ impl RunResult for Beginnings {
     }
 }
 
+/// A word with the number of resources that have it, and one of them.
+struct Completion {
+    word: String,
+    count: u64,
+    slot: u32,
+}
+
+/// The resources that count.
+struct Within<'a> {
+    slots: &'a Bitmap,
+    /// Their current documents in the runs that were asked for.
+    of_runs: Vec<(RunNumber, Bitmap)>,
+}
+
+impl Completion {
+    fn comes_before(&self, other: &Completion) -> bool {
+        (other.count, self.word.as_str()) < (self.count, other.word.as_str())
+    }
+}
+
+impl Within<'_> {
+    fn documents(&mut self, numbered: &NumberedRun) -> &Bitmap {
+        let NumberedRun { number, run, live, .. } = numbered;
+        let place = self.of_runs.iter().position(|(known, _)| known == number).unwrap_or_else(|| {
+            let mut documents = run.documents_in(self.slots);
+            live.retain_in(&mut documents);
+            self.of_runs.push((*number, documents));
+            self.of_runs.len() - 1
+        });
+        &self.of_runs[place].1
+    }
+}
+
 impl<'a> TextSearch<'a> {
     /// Returns words that begin so and that resources of `within` have, each with their number, the most frequent first. They are
     /// spelled as one of the resources has them.
@@ -50,23 +83,50 @@ impl<'a> TextSearch<'a> {
         })?;
         let mut candidates: Vec<(Box<str>, u64)> = counts.into_iter().collect();
         candidates.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
-        // The words, each with a resource that has it.
-        let mut words: Vec<(String, u64, u32)> = Vec::new();
+        let mut words: Vec<Completion> = Vec::new();
         let enough = if candidates.len() <= FEW { FEW } else { limit + SPARE };
-        for (word, _) in candidates.into_iter().take(MAX_COUNTED) {
-            if words.len() == enough {
+        let mut within = Within { slots: within, of_runs: Vec::new() };
+        for (word, most) in candidates.into_iter().take(MAX_COUNTED) {
+            // The candidates that follow are in no more documents.
+            let is_beaten = limit > 0 && words.get(limit - 1).is_some_and(|last| last.count > most);
+            if words.len() == enough || is_beaten {
                 break;
             }
-            let word = word.into_string();
-            let mut having = self.slots_of(self.find_equal(std::slice::from_ref(&word), WHOLE)?.iter())?;
-            having.intersect(within);
-            if let Some(slot) = having.iter().next() {
-                words.push((word, having.count() as u64, slot));
+            if let Some(counted) = self.counted(word.into_string(), &mut within)? {
+                let place = words.partition_point(|other| other.comes_before(&counted));
+                words.insert(place, counted);
             }
         }
-        words.sort_unstable_by(|(one, few, _), (other, many, _)| many.cmp(few).then_with(|| one.cmp(other)));
         words.truncate(limit);
-        Ok(words.into_iter().map(|(word, count, slot)| (self.spelled(&word, slot).unwrap_or(word), count)).collect())
+        let spelled = |Completion { word, count, slot }| (self.spelled(&word, slot).unwrap_or(word), count);
+        Ok(words.into_iter().map(spelled).collect())
+    }
+
+    /// Counts the resources that have a word; `None` if there are none.
+    fn counted(&self, word: String, within: &mut Within<'_>) -> Result<Option<Completion>, Error> {
+        let found = self.find_equal(std::slice::from_ref(&word), WHOLE)?;
+        let counted = |count, slot| Completion { word, count, slot };
+        if found.iter().any(|found| found.is_fallback) {
+            let mut having = self.slots_of(found.iter())?;
+            having.intersect(within.slots);
+            return Ok(having.iter().next().map(|slot| counted(having.count() as u64, slot)));
+        }
+        // A resource has one current document, so the documents are counted without finding out whose they are.
+        let mut of_runs: Vec<(&NumberedRun, Bitmap)> = Vec::new();
+        for TokensInRun { run, tokens, .. } in &found {
+            let documents = run.run.having(tokens, self.interrupt)?;
+            match of_runs.iter_mut().find(|(other, _)| other.number == run.number) {
+                Some((_, known)) => known.union(&documents),
+                None => of_runs.push((run, documents)),
+            }
+        }
+        let (mut count, mut first) = (0, None);
+        for (run, mut documents) in of_runs {
+            documents.intersect(within.documents(run));
+            count += documents.count() as u64;
+            first = first.or_else(|| documents.iter().next().map(|document| run.run.slot(document)));
+        }
+        Ok(first.map(|slot| counted(count, slot)))
     }
 
     /// Returns a word as a resource that has it spells it, in small letters.
