@@ -107,31 +107,26 @@ impl Bitmap {
         }
     }
 
-    /// Adds the members of the other set, each increased by `distance`.
-    pub(crate) fn union_shifted(&mut self, other: &Bitmap, distance: u32) {
-        let (whole, bits) = (distance as usize / 64, distance % 64);
-        let needed = whole + other.words.len() + usize::from(bits > 0);
-        if self.words.len() < needed {
-            self.words.resize(needed, 0);
-        }
-        for (index, &word) in other.words.iter().enumerate() {
-            self.words[whole + index] |= word << bits;
-            if bits > 0 {
-                self.words[whole + index + 1] |= word >> (64 - bits);
+    /// Adds the numbers from `first` on whose bits are set in a word, the lowest for `first` itself.
+    pub(crate) fn insert_word(&mut self, first: u32, word: u64) {
+        let (index, bits) = (first as usize / 64, first % 64);
+        // A shift by 64 is no shift.
+        let parts = [word << bits, (word >> 1) >> (63 - bits)];
+        for (index, part) in (index..).zip(parts) {
+            if part != 0 {
+                if index >= self.words.len() {
+                    self.words.resize(index + 1, 0);
+                }
+                self.words[index] |= part;
             }
         }
     }
 
-    /// Returns the members from `distance` on, each decreased by it.
-    pub(crate) fn shifted_down(&self, distance: u32) -> Bitmap {
-        let (whole, bits) = (distance as usize / 64, distance % 64);
-        let rest = self.words.get(whole..).unwrap_or_default();
-        let above = |index: usize| rest.get(index + 1).map_or(0, |word| word << (64 - bits));
-        let words = rest.iter().enumerate().map(|(index, word)| match bits {
-            0 => *word,
-            _ => word >> bits | above(index),
-        });
-        Bitmap { words: words.collect() }
+    /// Returns the members among the 64 numbers from `first` on; see [`Bitmap::insert_word`].
+    pub(crate) fn word(&self, first: u32) -> u64 {
+        let (index, bits) = (first as usize / 64, first % 64);
+        let at = |index: usize| self.words.get(index).copied().unwrap_or(0);
+        at(index) >> bits | (at(index + 1) << 1) << (63 - bits)
     }
 
     /// Emits the members, ascending. `check` is called before each few thousand of them, and ends it if it fails.
@@ -208,21 +203,21 @@ mod tests {
     }
 
     #[test]
-    fn sets_are_added_at_a_distance() {
-        for distance in [0, 1, 63, 64, 130] {
-            let mut set = bitmap(&[2, 500]);
-            set.union_shifted(&bitmap(&[0, 63, 64, 127]), distance);
-            let expected = bitmap(&[2, 500, distance, 63 + distance, 64 + distance, 127 + distance]);
-            assert_eq!(set.iter().collect::<Vec<_>>(), expected.iter().collect::<Vec<_>>());
-        }
-    }
-
-    #[test]
-    fn sets_are_moved_down() {
-        let set = bitmap(&[0, 5, 63, 64, 70, 130, 500]);
-        for distance in [0, 1, 5, 63, 64, 65, 130, 500, 501, 10_000] {
-            let expected: Vec<u32> = set.iter().filter_map(|member| member.checked_sub(distance)).collect();
-            assert_eq!(set.shifted_down(distance).iter().collect::<Vec<_>>(), expected, "{distance}");
+    fn words_are_read_and_added_at_any_number() {
+        let members = [2, 5, 63, 64, 70, 127, 130, 500];
+        for first in [0, 1, 5, 63, 64, 65, 130, 437, 500, 501, 10_000] {
+            let set = bitmap(&members);
+            let expected: Vec<u32> =
+                members.into_iter().filter(|member| (first..first + 64).contains(member)).collect();
+            let mut read = Bitmap::default();
+            read.insert_word(first, set.word(first));
+            assert_eq!(read.iter().collect::<Vec<_>>(), expected, "{first}");
+            let mut more = set.clone();
+            more.insert_word(first, 1 | 1 << 63);
+            let mut expected: Vec<u32> = members.into_iter().chain([first, first + 63]).collect();
+            expected.sort_unstable();
+            expected.dedup();
+            assert_eq!(more.iter().collect::<Vec<_>>(), expected, "{first}");
         }
     }
 

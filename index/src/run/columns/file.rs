@@ -15,12 +15,15 @@ use crate::run::sections::{SectionFile, array};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 
+/// The bytes of the slots of 64 documents.
+const BLOCK_BYTES: usize = 64 * 4;
+
 /// An open column file.
 pub(crate) struct ColumnFile {
     documents: u32,
     slots: CheckedBytes,
-    /// The first slot, if the slots are consecutive, as after an import. Computed on first use.
-    consecutive_from: OnceLock<Option<u32>>,
+    /// The blocks of 64 documents whose slots are consecutive, as after an import. Computed on first use.
+    consecutive: OnceLock<Bitmap>,
     /// The columns, ascending by id and encoding. An id has several encodings only if the column's kind changed between
     /// writes.
     columns: Vec<StoredColumn>,
@@ -32,12 +35,7 @@ impl ColumnFile {
         let sections = SectionFile::open(file, MAGIC)?;
         let documents = sections.documents;
         let reader = SectionReader { documents: documents as usize, sections };
-        Ok(ColumnFile {
-            documents,
-            slots: reader.slots()?,
-            consecutive_from: OnceLock::new(),
-            columns: reader.columns()?,
-        })
+        Ok(ColumnFile { documents, slots: reader.slots()?, consecutive: OnceLock::new(), columns: reader.columns()? })
     }
 
     /// Returns the number of documents.
@@ -53,34 +51,44 @@ impl ColumnFile {
 
     /// Adds the slots of documents.
     pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
-        let all = self.slots.all();
-        let slot = |document: u32| all.get(document as usize * 4..).map(|bytes| u32::from_le_bytes(array(bytes)));
-        match self.first_of_consecutive() {
-            Some(first) => slots.union_shifted(documents, first),
-            None => documents.iter().filter_map(slot).for_each(|slot| slots.insert(slot)),
+        let (consecutive, all) = (self.consecutive(), self.slots.all());
+        for ((block, of_block), &word) in (0..).zip(all.chunks(BLOCK_BYTES)).zip(documents.words()) {
+            if consecutive.contains(block) {
+                slots.insert_word(first_slot(of_block), word);
+                continue;
+            }
+            let mut rest = word;
+            while rest != 0 {
+                let at = rest.trailing_zeros() as usize * 4;
+                of_block.get(at..at + 4).into_iter().flat_map(slots_of).for_each(|slot| slots.insert(slot));
+                rest &= rest - 1;
+            }
         }
     }
 
     /// Returns the documents in these slots.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
-        if let Some(first) = self.first_of_consecutive() {
-            let mut documents = slots.shifted_down(first);
-            documents.truncate(self.documents);
-            return documents;
-        }
-        let all = self.slots.all().chunks_exact(4).map(|bytes| u32::from_le_bytes(array(bytes)));
-        let mut documents = Bitmap::with_room(self.documents as usize);
-        (0..).zip(all).filter(|(_, slot)| slots.contains(*slot)).for_each(|(document, _)| documents.insert(document));
+        let consecutive = self.consecutive();
+        let word = |(block, of_block): (u32, &[u8])| match consecutive.contains(block) {
+            true => slots.word(first_slot(of_block)),
+            false => {
+                (0..).zip(slots_of(of_block)).fold(0, |word, (bit, slot)| word | u64::from(slots.contains(slot)) << bit)
+            }
+        };
+        let words: Vec<u64> = (0..).zip(self.slots.all().chunks(BLOCK_BYTES)).map(word).collect();
+        let mut documents = Bitmap::from(words);
+        documents.truncate(self.documents);
         documents
     }
 
-    /// Returns the first slot, if the slots are consecutive.
-    fn first_of_consecutive(&self) -> Option<u32> {
-        *self.consecutive_from.get_or_init(|| {
-            let first = self.slot(0);
-            (0..self.documents)
-                .all(|document| Some(self.slot(document)) == first.checked_add(document))
-                .then_some(first)
+    fn consecutive(&self) -> &Bitmap {
+        self.consecutive.get_or_init(|| {
+            let blocks = (0..).zip(self.slots.all().chunks(BLOCK_BYTES));
+            let is_consecutive = |of_block: &[u8]| {
+                let first = first_slot(of_block);
+                (0..).zip(slots_of(of_block)).all(|(place, slot)| Some(slot) == first.checked_add(place))
+            };
+            blocks.filter(|(_, of_block)| is_consecutive(of_block)).map(|(block, _)| block).collect()
         })
     }
 
@@ -198,4 +206,13 @@ impl SectionReader {
     fn section(&self, id: ColumnId, encoding: u8, kind: SectionKind) -> Result<Option<CheckedBytes>, String> {
         self.sections.section(kind.of(id, encoding))
     }
+}
+
+/// Returns the slots that a part of the file has.
+fn slots_of(bytes: &[u8]) -> impl Iterator<Item = u32> {
+    bytes.chunks_exact(4).map(|slot| u32::from_le_bytes(array(slot)))
+}
+
+fn first_slot(bytes: &[u8]) -> u32 {
+    slots_of(bytes).next().unwrap_or(u32::MAX)
 }
