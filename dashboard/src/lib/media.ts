@@ -67,6 +67,10 @@ const ADDRESS = /^(?:https?:\/\/[^/?#]+)?\/media\/([0-9a-f]{8}-[0-9a-f-]{27})\/[
 /** The id in an address of media, or null. The host may be the server's public one, so only a look-up of the id says that it is a file of this server. */
 export const idIn = (address: string): string | null => ADDRESS.exec(address.trim().split('?')[0]!)?.[1] ?? null;
 
+/** The description of a picture that is chosen for a place. What was typed there describes the file of that place, and no other one. */
+export const descriptionFor = (chosen: Attributes | undefined, address: string, typed: string): string =>
+  (withoutVersion(address.trim()) === lastingAddress(chosen) && typed) || textOf(chosen, ALT);
+
 const TYPES: Record<string, string> = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', gif: 'image/gif', svg: 'image/svg+xml', avif: 'image/avif', mp4: 'video/mp4', webm: 'video/webm' };
 
 /** What the address of a file of this server says about it; null for an address of another place. */

@@ -273,6 +273,37 @@ test('a block of a page takes a picture with its description', async () => {
   await context.close();
 });
 
+test('another picture in the place of a described one does not get its description', async () => {
+  const first = await uploaded(png('place-first.png', 90, 60, [160, 60, 60]), { alt: 'Red evening sky' });
+  await uploaded(png('place-second.png', 90, 60, [60, 160, 60]));
+  const { page, context } = await signedIn('Mia', 'editor');
+  const id = await create('media-notes', { text: 'A note', rich: `<p><img src="${lasting(first)}" alt="Typed here"></p>`, page: { html: '', css: '', blocks: [{ type: 'image', image: lasting(first), alternative: 'Typed here' }] } });
+  await open(page, `/content/media-notes/${id}`);
+  const pick = async (within: Locator, name: string): Promise<void> => {
+    await within.getByRole('button', { name: 'Choose from library' }).click();
+    const picker = page.getByRole('dialog', { name: 'Choose a picture' });
+    await picker.getByRole('searchbox').fill('place');
+    await picker.getByRole('button', { name: new RegExp(name) }).click();
+    await picker.waitFor({ state: 'detached' });
+  };
+  await field(page, 'rich').locator('.prose img:not(.ProseMirror-separator)').dblclick();
+  const places = [
+    { within: field(page, 'page').locator('.builder'), words: page.getByLabel('Description of the image') },
+    { within: page.getByRole('dialog', { name: 'Image' }), words: page.getByRole('dialog', { name: 'Image' }).getByLabel('Description') },
+  ];
+  for (const { within, words } of places.reverse()) {
+    for (const [name, wanted] of [['place-first', 'Typed here'], ['place-second', ''], ['place-first', 'Red evening sky']] as const) {
+      await pick(within, name);
+      assert.equal(await words.inputValue(), wanted, name);
+    }
+    if (await page.getByRole('dialog').count()) await page.getByRole('button', { name: 'Apply' }).click();
+  }
+  await give(field(page, 'page').locator('.target'), 'drop', [png('place-dropped.png', 90, 60, [60, 60, 160])]);
+  await page.waitForFunction(() => [...document.querySelectorAll<HTMLInputElement>('.builder .target input')].some((one) => one.value.includes('place-dropped')));
+  assert.equal(await places[1]!.words.inputValue(), '');
+  await context.close();
+});
+
 test('an author uploads drafts, and a viewer uploads nothing', async () => {
   const author = await signedIn('Aki', 'author');
   await open(author.page, `/content/${LIBRARY}`);
