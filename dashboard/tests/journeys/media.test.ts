@@ -273,6 +273,35 @@ test('a block of a page takes a picture with its description', async () => {
   await context.close();
 });
 
+for (const [shape, width, height] of [['a portrait', 400, 600], ['a logo', 900, 90], ['a square', 500, 500], ['a small one', 40, 30]] as const) {
+  test(`${shape} is shown whole and with its proportions, in a field, in the library and in the picker`, async () => {
+    const name = `shape ${width} ${height}.png`;
+    const stored = await uploaded(png(name, width, height, [160, 60, height % 200]));
+    const id = await create('media-notes', { text: 'A note', image: stored.attributes.url });
+    const { page, context } = await signedIn('Mia', 'editor');
+    await open(page, `/content/media-notes/${id}`);
+    const preview = field(page, 'image').locator('img').last();
+    await isShown(preview);
+    const box = (await preview.boundingBox())!;
+    assert.ok(Math.abs(box.width / box.height / (width / height) - 1) < 0.1, `${box.width} × ${box.height}`);
+    assert.match(String(await preview.getAttribute('src')), /[?&]w=640/);
+    /** What is outside of the box around it is cut off. */
+    const fits = async (image: Locator): Promise<void> => {
+      await isShown(image);
+      assert.ok(await image.evaluate((element) => {
+        const [inner, outer] = [element.getBoundingClientRect(), element.closest('.picture')!.getBoundingClientRect()];
+        return inner.height <= outer.height + 1 && inner.width <= outer.width + 1;
+      }));
+    };
+    await field(page, 'image').getByRole('button', { name: 'Choose from library' }).click();
+    await page.getByRole('dialog').getByRole('searchbox').fill(`shape ${width}`);
+    await fits(page.getByRole('dialog').getByRole('button', { name: new RegExp(name) }).locator('img'));
+    await open(page, `/content/${LIBRARY}?q=${encodeURIComponent(name)}`);
+    await fits(picture(page, name).locator('img'));
+    await context.close();
+  });
+}
+
 test('another picture in the place of a described one does not get its description', async () => {
   const first = await uploaded(png('place-first.png', 90, 60, [160, 60, 60]), { alt: 'Red evening sky' });
   await uploaded(png('place-second.png', 90, 60, [60, 160, 60]));
