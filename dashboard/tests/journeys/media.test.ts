@@ -390,6 +390,8 @@ for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const)
         assert.ok(over <= 0, `${where} is ${over} pixels wider than ${width}`);
         const cut = await page.locator('.tile .badge').evaluateAll((all) => all.filter((one) => one.getBoundingClientRect().right > one.closest('.tile')!.getBoundingClientRect().right).length);
         assert.equal(cut, 0, `${where}: badges are cut off at ${width}`);
+        const heights = await page.locator('.tile .badge').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().height));
+        assert.ok(heights.every((one) => one < 24), `${where}: a badge has one line at ${width}: ${heights}`);
       }
       await page.setViewportSize({ width: 1280, height: 900 });
     };
