@@ -1,5 +1,5 @@
 // Files on their way to the server: some at a time, with progress, and again after a failure. They go on when the screen changes.
-import { aborted, sendForm } from './api';
+import { aborted, ApiError, sendForm } from './api';
 import { refresh } from './pages';
 import { session } from './session.svelte';
 import { explain } from './toasts.svelte';
@@ -9,6 +9,9 @@ type State = 'waiting' | 'sending' | 'done' | 'failed' | 'stopped';
 
 /** Sends at most this many at once: more would share the same line. */
 const AT_ONCE = 2;
+
+/** Statuses that the same file gets again. After others, and without an answer, another attempt may succeed. */
+const FINAL = [400, 403, 404, 413, 415, 422];
 
 let next = 1;
 
@@ -21,6 +24,8 @@ export class Upload {
   /** The part that was sent, from 0 to 1. */
   sent = $state(0);
   fault = $state('');
+  /** It failed, and sending it again may help. */
+  retriable = $state(false);
   resource = $state.raw<Resource | null>(null);
   /** Sending again after a lost answer must not store it twice. */
   readonly key = `upload-${Date.now()}-${Math.random().toString(36).slice(2)}`;
@@ -57,6 +62,7 @@ export class Upload {
     } catch (error) {
       if (aborted(error)) return this.giveUp();
       this.fault = explain(error);
+      this.retriable = !(error instanceof ApiError && FINAL.includes(error.status));
       this.state = 'failed';
     }
   }

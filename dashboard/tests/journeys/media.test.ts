@@ -85,6 +85,35 @@ test('a file that is not accepted says so, and a lost connection is tried again 
   await context.close();
 });
 
+test('of many uploads, those that failed come first, and one is tried again where that can help', async () => {
+  const { page, context } = await signedIn('Mia', 'editor', { width: 360 });
+  await open(page, `/content/${LIBRARY}`);
+  await page.route(`**/v2/media/${LIBRARY}`, (route) => ((route.request().postDataBuffer() ?? Buffer.alloc(0)).includes('many-7.png') ? route.abort() : route.continue()));
+  const exe = { name: 'many.exe', mimeType: 'image/png', buffer: Buffer.from('MZ\x90\0 this is no picture', 'latin1') };
+  await input(page).setInputFiles([...[1, 2, 3, 4, 5, 6, 7].map((at) => png(`many-${at}.png`, 30, 30, [at, at, 90])), exe]);
+  const list = page.getByRole('group', { name: 'Uploads' });
+  await list.getByText('6 of 8 uploaded · 2 failed').waitFor();
+  const rows = list.getByRole('listitem');
+  assert.match(await rows.nth(0).innerText(), /many-7\.png[\s\S]*cannot be reached/);
+  assert.match(await rows.nth(1).innerText(), /many\.exe/);
+  assert.equal(await list.getByRole('button', { name: /^Try/ }).count(), 1, 'the same file would be rejected again');
+  const [name, close] = await Promise.all([rows.nth(0).locator('.name').boundingBox(), rows.nth(0).getByRole('button').last().boundingBox()]);
+  assert.ok(Math.abs(name!.y + name!.height / 2 - close!.y - close!.height / 2) < 24, 'the button stands beside the name');
+
+  // The focus stays in the list, and goes to what is beside it in the end.
+  const focused = (): Promise<string> => page.evaluate(() => document.activeElement!.getAttribute('aria-label') ?? document.activeElement!.textContent!);
+  await page.unroute(`**/v2/media/${LIBRARY}`);
+  await list.getByRole('button', { name: 'Try again: many-7.png' }).press('Enter');
+  await list.getByText('7 of 8 uploaded · 1 failed').waitFor();
+  assert.match(await focused(), /many/);
+  await list.getByRole('button', { name: 'Hide finished' }).press('Enter');
+  assert.equal(await focused(), 'Remove many.exe from this list');
+  await page.keyboard.press('Enter');
+  await list.waitFor({ state: 'detached' });
+  assert.notEqual(await page.evaluate(() => document.activeElement!.localName), 'body');
+  await context.close();
+});
+
 test('files stand in folders, and those without an alt text are found', async () => {
   const { page, context } = await signedIn('Mia', 'editor');
   await open(page, `/content/${LIBRARY}`);
@@ -383,7 +412,7 @@ for (const [scheme, locale] of [['light', 'en-GB'], ['dark', 'de-DE']] as const)
       await page.evaluate(axe.source);
       const { violations } = await page.evaluate(async () => await (window as unknown as { axe: typeof axe }).axe.run(document, { iframes: false, resultTypes: ['violations'] }));
       assert.deepEqual(violations.map((one) => `${where}: ${one.id}: ${one.nodes[0]?.html.slice(0, 200)}`), []);
-      for (const width of [640, 360]) {
+      for (const width of [1280, 640, 360]) {
         await page.setViewportSize({ width, height: 740 });
         await page.waitForTimeout(200);
         const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
