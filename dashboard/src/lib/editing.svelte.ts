@@ -15,6 +15,7 @@ import { newTab, thisTab } from './tab';
 import { remember } from './titles.svelte';
 import { explain, type About } from './toasts.svelte';
 import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
+import { uploads } from './uploads.svelte';
 import { dropUnsaved, keepUnsaved, readUnsaved, unsavedOf, type Offered, type Unsaved, type UnsavedPlace } from './unsaved';
 import { display, same } from './values';
 
@@ -358,6 +359,11 @@ export class Editing {
   }
 
   private async saveNow(options: SaveOptions): Promise<boolean> {
+    // What is published without a picture that was put into it would be a surprise.
+    if (uploads.awaited.length > 0 && !(await uploads.arrive())) {
+      this.fault = t('editor.upload.failed');
+      return false;
+    }
     handOver();
     this.fault = '';
     this.overwriting = null;

@@ -1,12 +1,19 @@
 // The address of the page: which screen is shown, with which parts and query. Links stay ordinary links.
 export const BASE = '/admin';
 
+interface Hold {
+  ask: (leave: () => void) => void;
+  url: string;
+  /** Links ask, too. */
+  always: boolean;
+}
+
 class Route {
   path = $state('');
   query = $state('');
 
-  /** Asks about what was typed at an address that is not to be left without a question. */
-  private held: { ask: () => void; url: string } | null = null;
+  /** Ask about what is at an address that is not to be left without a question. The last one asks first. */
+  private holds: Hold[] = [];
   /** True at an entry of the history that only holds the address of the one before it. */
   private double = false;
 
@@ -17,15 +24,25 @@ class Route {
 
   /**
    * From now on the browser's Back asks, instead of leaving the screen. For that, the history gets a second entry of this address,
-   * which Back leaves. Returns what ends it.
+   * which Back leaves. Returns what ends it. With `every way`, links ask, too.
    */
-  hold(ask: () => void): () => void {
-    const held = { ask, url: location.href };
-    this.held = held;
-    this.pushDouble(held.url);
-    return () => {
-      if (this.held === held) this.held = null;
-    };
+  hold(ask: (leave: () => void) => void, ways: 'back' | 'every way' = 'back'): () => void {
+    const hold = { ask, url: location.href, always: ways === 'every way' };
+    this.holds = [...this.holds, hold];
+    if (!this.double) this.pushDouble(hold.url);
+    return () => this.release(hold);
+  }
+
+  private release(hold: Hold): void {
+    this.holds = this.holds.filter((one) => one !== hold);
+  }
+
+  /** Asks, and goes on without a further question of the same kind. */
+  private ask(hold: Hold, leave: () => void): void {
+    hold.ask(() => {
+      this.release(hold);
+      leave();
+    });
   }
 
   private pushDouble(url: string): void {
@@ -34,9 +51,10 @@ class Route {
   }
 
   private moved(): void {
-    if (this.held) {
-      this.pushDouble(this.held.url);
-      return this.held.ask();
+    const hold = this.holds.at(-1);
+    if (hold) {
+      this.pushDouble(hold.url);
+      return this.ask(hold, () => history.back());
     }
     const stays = this.path === location.pathname.slice(BASE.length) && this.query === location.search;
     // The second entry is left with the first one: nobody presses Back twice.
@@ -61,6 +79,8 @@ class Route {
   go(target: string, how: 'push' | 'replace' = 'push'): void {
     const url = new URL(target, location.href);
     if (url.pathname === location.pathname && url.search === location.search) return;
+    const hold = this.holds.findLast((one) => one.always);
+    if (hold) return this.ask(hold, () => this.go(target, how));
     if (how === 'push') history.pushState(null, '', url);
     else history.replaceState(history.state, '', url);
     const moved = url.pathname.slice(BASE.length) !== this.path;

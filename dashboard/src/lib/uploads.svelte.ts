@@ -20,6 +20,8 @@ export class Upload {
   readonly file: File;
   readonly blueprint: string;
   readonly attributes: Attributes;
+  /** The open form keeps a place for the file. */
+  awaited = $state(false);
   state = $state<State>('waiting');
   /** The part that was sent, from 0 to 1. */
   sent = $state(0);
@@ -33,6 +35,9 @@ export class Upload {
   private readonly publishedAt = session.can('publish') ? new Date().toISOString() : null;
   readonly stop = new AbortController();
   private settle: (resource: Resource | null) => void = () => {};
+  private fail: () => void = () => {};
+  /** An attempt failed. Another one may succeed. */
+  readonly failing = new Promise<void>((resolve) => (this.fail = resolve));
   /** The resource, or null if the upload was given up. */
   readonly finished = new Promise<Resource | null>((resolve) => (this.settle = resolve));
 
@@ -64,6 +69,7 @@ export class Upload {
       this.fault = explain(error);
       this.retriable = !(error instanceof ApiError && FINAL.includes(error.status));
       this.state = 'failed';
+      this.fail();
     }
   }
 
@@ -84,6 +90,13 @@ class Uploads {
     return added;
   }
 
+  /** For a place in the open form. */
+  addToForm(blueprint: string, files: Iterable<File>): Upload[] {
+    const added = this.add(blueprint, files);
+    for (const one of added) one.awaited = true;
+    return added;
+  }
+
   of(blueprint: string): Upload[] {
     return this.list.filter((one) => one.blueprint === blueprint);
   }
@@ -91,6 +104,26 @@ class Uploads {
   retry(upload: Upload): void {
     upload.state = 'waiting';
     this.pump();
+  }
+
+  /** Files that the open form is still going to get. One that failed waits for somebody. */
+  get awaited(): Upload[] {
+    return this.list.filter((one) => one.awaited && one.state !== 'failed');
+  }
+
+  /** Waits until the form has its files. Returns false if it does not get one of them because its upload failed. */
+  async arrive(): Promise<boolean> {
+    const awaited = this.awaited;
+    let stop = (): void => {};
+    await new Promise<void>((resolve) => {
+      stop = $effect.root(() => {
+        $effect(() => {
+          if (this.awaited.length === 0) resolve();
+        });
+      });
+    });
+    stop();
+    return awaited.every((one) => one.state !== 'failed');
   }
 
   /** Stops an upload, or forgets one that has ended. */

@@ -3,6 +3,7 @@ import type { Node } from 'prosemirror-model';
 import { Plugin, PluginKey, Selection, type EditorState } from 'prosemirror-state';
 import { insertPoint } from 'prosemirror-transform';
 import { Decoration, DecorationSet, type EditorView } from 'prosemirror-view';
+import { mount, unmount } from 'svelte';
 import { blueprints } from '../lib/blueprints.svelte';
 import { t } from '../lib/i18n.svelte';
 import { ALT, isPicture, lastingAddress, mediaBlueprints, textOf } from '../lib/media';
@@ -11,20 +12,30 @@ import { showError, toasts } from '../lib/toasts.svelte';
 import type { Resource } from '../lib/types';
 import { filesOf, uploads, type Upload } from '../lib/uploads.svelte';
 import { schema } from './schema';
+import UploadPlace from './UploadPlace.svelte';
 
 const key = new PluginKey<DecorationSet>('uploading');
 
 interface Change {
-  add?: { id: number; position: number };
+  add?: { upload: Upload; position: number };
   remove?: number;
 }
 
-function place(id: number, position: number): Decoration {
-  const dom = document.createElement('span');
-  dom.className = 'uploading';
-  dom.textContent = t('media.uploading');
-  return Decoration.widget(position, dom, { id, key: String(id) });
+const shownPlaces = new WeakMap<globalThis.Node, Record<string, unknown>>();
+
+function place(upload: Upload, position: number): Decoration {
+  const draw = (view: EditorView): HTMLElement => {
+    const dom = Object.assign(document.createElement('span'), { className: 'uploading', contentEditable: 'false' });
+    shownPlaces.set(dom, mount(UploadPlace, { target: dom, props: { upload, done: () => view.focus() } }));
+    return dom;
+  };
+  return Decoration.widget(position, draw, {
+    upload, key: String(upload.id), stopEvent: () => true, ignoreSelection: true,
+    destroy: (dom) => void unmount(shownPlaces.get(dom) ?? {}),
+  });
 }
+
+const uploadAt = (place: Decoration): Upload => (place.spec as { upload: Upload }).upload;
 
 /** Keeps the places of files that are on their way, wherever the text around them goes. */
 export const uploadPlaces = new Plugin<DecorationSet>({
@@ -34,14 +45,16 @@ export const uploadPlaces = new Plugin<DecorationSet>({
     apply(transaction, places) {
       const moved = places.map(transaction.mapping, transaction.doc);
       const { add, remove } = (transaction.getMeta(key) as Change | undefined) ?? {};
-      if (add) return moved.add(transaction.doc, [place(add.id, add.position)]);
-      return remove === undefined ? moved : moved.remove(moved.find(undefined, undefined, (one) => one.id === remove));
+      if (add) return moved.add(transaction.doc, [place(add.upload, add.position)]);
+      return remove === undefined ? moved : moved.remove(moved.find().filter((one) => uploadAt(one).id === remove));
     },
   },
+  // A text that is left, or shown as HTML, keeps no places.
+  view: (view) => ({ destroy: () => key.getState(view.state)?.find().forEach((one) => (uploadAt(one).awaited = false)) }),
   props: { decorations: (state) => key.getState(state) },
 });
 
-const placeOf = (state: EditorState, id: number): number | undefined => key.getState(state)?.find(undefined, undefined, (one) => one.id === id)[0]?.from;
+const placeOf = (state: EditorState, id: number): number | undefined => key.getState(state)?.find().find((one) => uploadAt(one).id === id)?.from;
 
 /** A picture stands in the text, and another file is a link. */
 const shown = ({ attributes }: Resource): Node =>
@@ -50,23 +63,16 @@ const shown = ({ attributes }: Resource): Node =>
     : schema.text(textOf(attributes, 'file_name') || lastingAddress(attributes), [schema.marks.link!.create({ href: lastingAddress(attributes) })]);
 
 /** Several stand in the order in which they were given, though a small one may arrive first. */
-async function follow(view: EditorView, upload: Upload, before: Promise<void>): Promise<void> {
+async function follow(view: EditorView, upload: Upload, before: Promise<unknown>): Promise<void> {
   const [resource] = await Promise.all([upload.finished, before]);
+  const position = view.isDestroyed ? undefined : placeOf(view.state, upload.id);
+  // The text was left, or what was around the place was deleted.
+  if (resource && position === undefined) toasts.show(t('richtext.upload.lost', { name: upload.file.name }), 'plain');
   if (view.isDestroyed) return;
-  const position = placeOf(view.state, upload.id);
   const transaction = view.state.tr.setMeta(key, { remove: upload.id } satisfies Change);
-  // The text around it may have been deleted meanwhile: then the file is only in the library.
   if (resource && position !== undefined) transaction.insert(position, shown(resource));
   view.dispatch(transaction);
   if (resource) uploads.drop(upload);
-}
-
-/** A failed upload is given up, because nothing in the text could offer to try it again. */
-async function giveUpIfFailed(upload: Upload): Promise<void> {
-  while (upload.state === 'waiting' || upload.state === 'sending') await new Promise((resolve) => setTimeout(resolve, 100));
-  if (upload.state !== 'failed') return;
-  toasts.show(`${upload.file.name}: ${upload.fault}`, 'bad');
-  uploads.drop(upload);
 }
 
 /** The place in a text that is nearest. Between blocks and beside code, a paragraph is made for it. */
@@ -92,12 +98,12 @@ export function takeFiles(view: EditorView, data: DataTransfer | null, position:
     return true;
   }
   const place = textAt(view, position);
-  let before = Promise.resolve();
+  let before: Promise<unknown> = Promise.resolve();
   try {
-    for (const upload of uploads.add(library.slug, files)) {
-      view.dispatch(view.state.tr.setMeta(key, { add: { id: upload.id, position: place } } satisfies Change));
-      before = follow(view, upload, before);
-      void giveUpIfFailed(upload);
+    for (const upload of uploads.addToForm(library.slug, files)) {
+      view.dispatch(view.state.tr.setMeta(key, { add: { upload, position: place } } satisfies Change));
+      // One that failed waits for somebody, and does not hold up the others.
+      before = Promise.all([before, Promise.race([follow(view, upload, before), upload.failing])]);
     }
   } catch (error) {
     showError(error);
