@@ -331,6 +331,21 @@ for (const [shape, width, height] of [['a portrait', 400, 600], ['a logo', 900, 
   });
 }
 
+test('showing more files in the picker goes on with the keyboard at the first of them', async () => {
+  for (let at = 0; at < 26; at += 1) await uploaded(png(`more-${at}.png`, 20 + at, 20, [at, 90, 90]));
+  const id = await create('media-notes', { text: 'A note' });
+  const { page, context } = await signedIn('Mia', 'editor');
+  await open(page, `/content/media-notes/${id}`);
+  await field(page, 'image').getByRole('button', { name: 'Choose from library' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Choose a picture' });
+  await dialog.getByRole('searchbox').fill('more');
+  await dialog.getByRole('button', { name: 'Show more (2)' }).press('Enter');
+  const tiles = dialog.locator('.grid button');
+  await tiles.nth(25).waitFor();
+  await page.waitForFunction(() => [...document.querySelectorAll('dialog .grid button')].indexOf(document.activeElement!) === 24);
+  await context.close();
+});
+
 test('another picture in the place of a described one does not get its description', async () => {
   const first = await uploaded(png('place-first.png', 90, 60, [160, 60, 60]), { alt: 'Red evening sky' });
   await uploaded(png('place-second.png', 90, 60, [60, 160, 60]));
