@@ -270,7 +270,7 @@ test('a picture that is dropped, pasted or chosen stands in the text, with its d
   await page.getByRole('dialog').getByRole('button', { name: 'Choose from library' }).click();
   const picker = page.getByRole('dialog', { name: 'Choose a picture' });
   await picker.getByRole('searchbox').fill('described');
-  await picker.getByRole('button', { name: /described\.png/ }).click();
+  await picker.getByRole('button', { name: /^described\.png/ }).click();
   await picker.waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Insert' }).click();
   await isShown(pictures.nth(2));
@@ -332,13 +332,13 @@ for (const [shape, width, height] of [['a portrait', 400, 600], ['a logo', 900, 
 }
 
 test('showing more files in the picker goes on with the keyboard at the first of them', async () => {
-  for (let at = 0; at < 26; at += 1) await uploaded(png(`more-${at}.png`, 20 + at, 20, [at, 90, 90]));
+  for (let at = 0; at < 26; at += 1) await uploaded(png(`plenty-${at}.png`, 20 + at, 20, [at, 90, 90]));
   const id = await create('media-notes', { text: 'A note' });
   const { page, context } = await signedIn('Mia', 'editor');
   await open(page, `/content/media-notes/${id}`);
   await field(page, 'image').getByRole('button', { name: 'Choose from library' }).click();
   const dialog = page.getByRole('dialog', { name: 'Choose a picture' });
-  await dialog.getByRole('searchbox').fill('more');
+  await dialog.getByRole('searchbox').fill('plenty');
   await dialog.getByRole('button', { name: 'Show more (2)' }).press('Enter');
   const tiles = dialog.locator('.grid button');
   await tiles.nth(25).waitFor();
