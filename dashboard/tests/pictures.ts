@@ -85,10 +85,10 @@ export interface Stored {
 }
 
 /** Uploads through the API, as a site would. */
-export async function uploaded(sent: Sent, attributes: Record<string, unknown> = {}): Promise<Stored> {
+export async function uploaded(sent: Sent, attributes: Record<string, unknown> = {}, publishedAt: string | null = '2026-01-01T00:00:00Z'): Promise<Stored> {
   const form = new FormData();
   form.append('attributes', JSON.stringify(attributes));
-  form.append('published_at', '2026-01-01T00:00:00Z');
+  if (publishedAt) form.append('published_at', publishedAt);
   form.append('file', new Blob([new Uint8Array(sent.buffer)], { type: sent.mimeType }), sent.name);
   const answer = await fetch(`${URL_BASE}/v2/media/${LIBRARY}`, { method: 'POST', headers: { authorization: `Bearer ${TOKEN}` }, body: form });
   const text = await answer.text();

@@ -71,6 +71,9 @@ export const idIn = (address: string): string | null => ADDRESS.exec(address.tri
 export const descriptionFor = (chosen: Attributes | undefined, address: string, typed: string): string =>
   (withoutVersion(address.trim()) === lastingAddress(chosen) && typed) || textOf(chosen, ALT);
 
+/** The ids in all addresses of media that a text names, such as HTML. */
+export const idsIn = (text: string): string[] => [...text.matchAll(/\/media\/([0-9a-f]{8}-[0-9a-f-]{27})\//g)].map((found) => found[1]!);
+
 const TYPES: Record<string, string> = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', gif: 'image/gif', svg: 'image/svg+xml', avif: 'image/avif', mp4: 'video/mp4', webm: 'video/webm' };
 
 /** What the address of a file of this server says about it; null for an address of another place. */

@@ -15,7 +15,7 @@ export async function mediaAt(address: string, variant: string | null, signal: A
   const id = idIn(address);
   if (!id) return null;
   for (const blueprint of mediaBlueprints(blueprints.all)) {
-    const fields = ['id', 'attributes.file_name', 'attributes.mime', ...(hasAlt(blueprint) ? [`attributes.${ALT}`] : [])].join(',');
+    const fields = ['id', 'published_at', 'attributes.file_name', 'attributes.mime', ...(hasAlt(blueprint) ? [`attributes.${ALT}`] : [])].join(',');
     const query = new URLSearchParams({ fields, 'filter[id][eq]': id, ...variantQuery(blueprint, variant) });
     const [resource] = (await get<{ data: Resource[] }>(`/v2/resources/${blueprint.slug}?${query}`, signal)).data;
     if (resource) return { blueprint, resource, lacksAlt: lacksAlt(blueprint, resource) };

@@ -26,7 +26,7 @@ export class Files {
     const unknown = ids.filter((id) => !this.asked.has(id));
     for (const id of unknown) this.asked.add(id);
     for (const part of chunks(unknown, AT_ONCE)) {
-      const fields = ['id', ...shownFields(library).map((one) => `attributes.${one}`)].join(',');
+      const fields = ['id', 'published_at', ...shownFields(library).map((one) => `attributes.${one}`)].join(',');
       const query = new URLSearchParams({ fields, 'filter[id][in]': part.join(','), per_page: String(AT_ONCE), ...variantQuery(library, variant) });
       const answer = await get<ListAnswer>(`/v2/resources/${library.slug}?${query}`).catch(() => null);
       for (const one of answer?.data ?? []) this.known.set(one.id, one);
