@@ -1,6 +1,6 @@
 // What the server says is wrong with a value, in the words of the dashboard. The server's messages are fixed (a snapshot in its
 // tests compares them), so they are recognised by how they begin. One that is not known here is shown as the server wrote it.
-import { number } from './format';
+import { bytes, number } from './format';
 import { locale, t, type Key } from './i18n.svelte';
 import type { Blueprint, ErrorBody } from './types';
 
@@ -61,6 +61,7 @@ const KNOWN: [RegExp, Key][] = [
   [/^must not be given twice; .* without case and accents/, 'fault.word.twice'],
   [/^must be null or a question of at most (\d+) characters/, 'fault.question'],
   [/^must be after `from`/, 'fault.after'],
+  [/^the file is empty/, 'fault.file.empty'],
   [/^the picture is broken/, 'fault.picture'],
   [/^the picture is too large/, 'fault.picture.large'],
 ];
@@ -87,10 +88,18 @@ export const faultTexts = (fields: Record<string, string[]>): Record<string, str
   Object.fromEntries(Object.entries(fields).map(([slug, messages]) => [slug, [...new Set(messages.map(faultText))]]));
 
 /** The reasons why one resource was refused: each field by its name, if it is about fields. */
-export function whyRefused(blueprint: Blueprint, { code, message, fields = {} }: ErrorBody): string {
+export function whyRefused(blueprint: Blueprint, { code, message, count, fields = {} }: ErrorBody): string {
   const named = blueprint.fields.filter(({ slug }) => fields[slug]).map(({ slug, name }) => `${name}: ${faultText(fields[slug]![0] ?? '')}`);
   if (named.length > 0) return named.join('; ');
-  return (locale.language === 'en' ? message : codeText(code)) || message;
+  return refusal({ code, message, count });
+}
+
+/** What an error says as a whole. English has the server's own words, unless they are about requests. */
+export function refusal({ code, message, count }: Pick<ErrorBody, 'code' | 'message' | 'count'>): string {
+  if (count !== undefined && /refers? to it by a relation|uses? this file/.test(message)) return t('error.used', { count });
+  const most = /the file is too large; at most (\d+) bytes/.exec(message)?.[1];
+  if (most) return t('error.large.file', { size: bytes(Number(most)) });
+  return (locale.language === 'en' && code !== 'PRECONDITION_FAILED' ? message : codeText(code)) || message;
 }
 
 /** What a code of the server means to somebody who cannot change the request. */

@@ -1,7 +1,7 @@
 // Short messages about what was done, at the edge of the screen and read out by screen readers.
 import { ApiError } from './api';
-import { codeText } from './faults';
-import { locale, t } from './i18n.svelte';
+import { refusal } from './faults';
+import { t } from './i18n.svelte';
 
 export interface Toast {
   id: number;
@@ -86,7 +86,7 @@ export function explain(error: unknown): string {
   const [field, texts] = Object.entries(error.fields)[0] ?? [];
   // The fault of an upload stands beside its name.
   if (field && texts?.[0]) return field === 'file' ? texts[0] : `${field}: ${texts[0]}`;
-  return (locale.language === 'en' ? error.message : codeText(error.code)) || error.message || t('error.unknown');
+  return refusal(error) || t('error.unknown');
 }
 
 export function showError(error: unknown): void {

@@ -5,23 +5,6 @@ import type { Locator, Page } from 'playwright-core';
 import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast, URL_BASE } from '../browser';
 import { jpeg, lasting, LIBRARY, makeLibrary, png, uploaded, type Stored } from '../pictures';
 
-const VARIANTS = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
-const FIELDS = [['Text', 'text'], ['Image', 'image'], ['Rich', 'rich-text'], ['Pictures', 'references', { blueprint: LIBRARY }]] as const;
-
-before(async () => {
-  await makeLibrary();
-  await makeBlueprint('features', { variants: VARIANTS }, FIELDS);
-  await makeBlueprint('columns', { working_copy: true }, FIELDS);
-});
-after(closeBrowser);
-
-const statusOf = async (address: string): Promise<number> => (await fetch(new URL(address, URL_BASE))).status;
-const more = async (page: Page, name: string): Promise<void> => {
-  await page.getByRole('button', { name: 'More', exact: true }).click();
-  await page.getByRole('menuitem', { name }).or(page.locator('button.item', { hasText: name })).first().click();
-};
-const dialog = (page: Page): Locator => page.getByRole('dialog');
-
 const NAMED: [string, (files: Stored[]) => Record<string, unknown>][] = [
   ['an address and a text', ([one, two]) => ({ image: lasting(one!), rich: `<p>A</p><figure><img src="${lasting(two!)}" alt="B"></figure>` })],
   ['a relation', (files) => ({ pictures: files.map(({ id }) => id) })],
@@ -54,3 +37,15 @@ for (const [how, values] of NAMED) {
     });
   }
 }
+
+test('a file that is empty or too large says so in the words of the dashboard', async () => {
+  const { page, context } = await signedIn('Mia', 'editor', { locale: 'de-DE' });
+  await open(page, `/content/${LIBRARY}`);
+  const input = page.locator('input[type=file]').first();
+  await input.setInputFiles({ name: 'empty.png', mimeType: 'image/png', buffer: Buffer.alloc(0) });
+  await page.locator('.uploads .fault').getByText('Die Datei ist leer.', { exact: true }).waitFor();
+  await page.route(`**/v2/media/${LIBRARY}`, (route) => route.fulfill({ status: 413, contentType: 'application/json', body: JSON.stringify({ errors: { code: 'PAYLOAD_TOO_LARGE', message: 'the file is too large; at most 307200 bytes are accepted' } }) }));
+  await input.setInputFiles(png('large.png', 9, 9, [1, 1, 1]));
+  await page.locator('.uploads .fault').getByText('Zu groß: höchstens 307 kB.', { exact: true }).waitFor();
+  await context.close();
+});
