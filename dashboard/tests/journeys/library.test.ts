@@ -38,6 +38,47 @@ for (const [how, values] of NAMED) {
   }
 }
 
+const WORDS = {
+  'en-GB': { more: 'More', del: 'Delete', held: /cannot be deleted/, used: /Used in 2 places\. Remove it there first\./, unpublish: 'Unpublish', seen: /It is used in 2 places, where visitors will no longer see it\./, where: 'Show where', usedIn: 'Used in', cancel: 'Cancel' },
+  'de-DE': { more: 'Mehr', del: 'Löschen', held: /lässt sich nicht löschen/, used: /Wird an 2 Stellen verwendet\. Entfernen Sie es zuerst dort\./, unpublish: 'Zurückziehen', seen: /an denen Besucher sie dann nicht mehr sehen\./, where: 'Zeigen, wo', usedIn: 'Verwendet in', cancel: 'Abbrechen' },
+};
+for (const [locale, words] of Object.entries(WORDS)) {
+  test(`deleting or unpublishing a used file says where it is used (${locale})`, async () => {
+    const file = await uploaded(png(`used-${locale}.png`, 30, 30, [locale.charCodeAt(0), 5, 80]));
+    for (const text of ['A', 'B']) await create('features', { text, image: lasting(file) }, '2026-01-01T00:00:00Z');
+    const { page, context, troubles } = await signedIn('Mia', 'editor', { locale });
+    const menu = async (name: string): Promise<void> => {
+      await page.getByRole('button', { name: words.more, exact: true }).click();
+      await page.locator('button.item', { hasText: name }).click();
+    };
+    await open(page, `/content/${LIBRARY}/${file.id}`);
+    await settled(page);
+    await menu(words.del);
+    await dialog(page).getByRole('heading', { name: words.held }).waitFor();
+    await dialog(page).getByText(words.used).waitFor();
+    assert.equal(await dialog(page).getByRole('button', { name: words.del, exact: true }).count(), 0);
+    await dialog(page).getByRole('button', { name: words.where }).click();
+    await page.waitForFunction((name) => document.activeElement?.textContent === name, words.usedIn);
+    await menu(words.unpublish);
+    await dialog(page).getByText(words.seen).waitFor();
+    await dialog(page).getByRole('button', { name: words.cancel }).click();
+    assert.equal(await statusOf(lasting(file)), 200);
+    await menu(words.unpublish);
+    await dialog(page).getByRole('button', { name: words.unpublish }).click();
+    await page.locator('.toast').waitFor();
+    assert.equal(await statusOf(lasting(file)), 404);
+    await api('PATCH', `/v2/resources/${LIBRARY}/${file.id}`, { published_at: '2026-01-01T00:00:00Z' });
+
+    await open(page, `/content/${LIBRARY}?search=used-${locale}`);
+    await page.locator('.grid li', { hasText: `used-${locale}.png` }).getByRole('checkbox').check();
+    await page.locator('.bulk').getByRole('button', { name: words.del }).click();
+    await dialog(page).getByRole('button', { name: words.del, exact: true }).click();
+    await dialog(page).locator('.fault').getByText(words.used).waitFor();
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+}
+
 test('a file that is empty or too large says so in the words of the dashboard', async () => {
   const { page, context } = await signedIn('Mia', 'editor', { locale: 'de-DE' });
   await open(page, `/content/${LIBRARY}`);
