@@ -74,7 +74,15 @@ export const descriptionFor = (chosen: Attributes | undefined, address: string, 
 /** The ids in all addresses of media that a text names, such as HTML. */
 export const idsIn = (text: string): string[] => [...text.matchAll(/\/media\/([0-9a-f]{8}-[0-9a-f-]{27})\//g)].map((found) => found[1]!);
 
-const TYPES: Record<string, string> = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', gif: 'image/gif', svg: 'image/svg+xml', avif: 'image/avif', mp4: 'video/mp4', webm: 'video/webm' };
+const TYPES: Record<string, string> = { jpg: 'image/jpeg', jpeg: 'image/jpeg', png: 'image/png', webp: 'image/webp', gif: 'image/gif', svg: 'image/svg+xml', avif: 'image/avif', heic: 'image/heic', heif: 'image/heif', mp4: 'video/mp4', webm: 'video/webm' };
+
+const endOf = (name: string): string => /\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? '';
+
+/** The type of a file before its upload. Not every system knows every ending. */
+export const typeOf = (file: File): string => file.type || (TYPES[endOf(file.name)] ?? '');
+
+/** Pictures that the server stores and most browsers do not show. */
+export const isUnusual = (mime: string): boolean => /^image\/hei[cf]/.test(mime);
 
 /** What the address of a file of this server says about it; null for an address of another place. */
 export function attributesAt(address: string): Attributes | null {
@@ -86,7 +94,7 @@ export function attributesAt(address: string): Attributes | null {
   } catch {
     // Stays as it is written.
   }
-  return { url: withoutVersion(address.trim()), file_name: readable, mime: TYPES[/\.([^.]*)$/.exec(name)?.[1]?.toLowerCase() ?? ''] ?? '' };
+  return { url: withoutVersion(address.trim()), file_name: readable, mime: TYPES[endOf(name)] ?? '' };
 }
 
 /** True for a value that is the address of a file of this server. */

@@ -5,6 +5,19 @@ import type { Locator, Page } from 'playwright-core';
 import { api, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast, URL_BASE } from '../browser';
 import { jpeg, lasting, LIBRARY, makeLibrary, png, uploaded, type Stored } from '../pictures';
 
+const VARIANTS = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
+const FIELDS = [['Text', 'text'], ['Image', 'image'], ['Rich', 'rich-text'], ['Pictures', 'references', { blueprint: LIBRARY }]] as const;
+
+before(async () => {
+  await makeLibrary();
+  await makeBlueprint('features', { variants: VARIANTS }, FIELDS);
+  await makeBlueprint('columns', { working_copy: true }, FIELDS);
+});
+after(closeBrowser);
+
+const statusOf = async (address: string): Promise<number> => (await fetch(new URL(address, URL_BASE))).status;
+const dialog = (page: Page): Locator => page.getByRole('dialog');
+
 const NAMED: [string, (files: Stored[]) => Record<string, unknown>][] = [
   ['an address and a text', ([one, two]) => ({ image: lasting(one!), rich: `<p>A</p><figure><img src="${lasting(two!)}" alt="B"></figure>` })],
   ['a relation', (files) => ({ pictures: files.map(({ id }) => id) })],
@@ -78,6 +91,36 @@ for (const [locale, words] of Object.entries(WORDS)) {
     await context.close();
   });
 }
+
+test('a file in the place of a used one is shown before it replaces it, and a picture is replaced by a picture only', async () => {
+  const file = await uploaded(png('noon.png', 60, 40, [60, 90, 30]), { alt: 'Noon' });
+  await create('features', { text: 'A', image: lasting(file) });
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}/${file.id}`);
+  const chooser = page.locator('.media input[type=file]');
+  assert.equal(await chooser.getAttribute('accept'), 'image/*');
+  await chooser.setInputFiles({ name: 'annual report.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n%%EOF') });
+  await toast(page, '“annual report.pdf” is not a picture.');
+  const other = await jpeg(page, 'night.jpg', 90, 50, '#124');
+  await chooser.setInputFiles(other);
+  await dialog(page).getByText('Used in 1 place, which shows the new file at once.').waitFor();
+  await page.waitForFunction(() => [...document.querySelectorAll<HTMLImageElement>('dialog img')].filter((one) => one.naturalWidth > 0).length === 2);
+  await dialog(page).getByRole('button', { name: 'Cancel' }).click();
+  assert.equal((await read(LIBRARY, file.id)).attributes.width, 60);
+
+  await chooser.setInputFiles(other);
+  await api('PATCH', `/v2/resources/${LIBRARY}/${file.id}`, { attributes: { caption: 'Changed by somebody else' } });
+  await dialog(page).getByRole('button', { name: 'Replace file' }).click();
+  await toast(page, 'Somebody changed this meanwhile. Load it again.');
+  await page.locator('.toast').getByRole('button', { name: 'Reload' }).click();
+  await page.waitForFunction(() => (document.getElementById('field-caption') as HTMLTextAreaElement | null)?.value === 'Changed by somebody else');
+  await chooser.setInputFiles(other);
+  await dialog(page).getByRole('button', { name: 'Replace file' }).click();
+  await toast(page, 'Check the alt texts and the focal point.');
+  assert.equal((await read(LIBRARY, file.id)).attributes.width, 90);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
 
 test('a file that is empty or too large says so in the words of the dashboard', async () => {
   const { page, context } = await signedIn('Mia', 'editor', { locale: 'de-DE' });

@@ -187,6 +187,7 @@ test('a picture has a focal point, texts in each language, and a file that can b
   await page.getByText('no alt text in: Français, 日本語').waitFor();
 
   await page.locator('.media input[type=file]').setInputFiles(await jpeg(page, 'other.jpg', 222, 111, '#852'));
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace file' }).click();
   await toast(page, 'The file was replaced');
   await page.locator('.media').getByText('222 × 111 pixels').waitFor();
   await isShown(image);
