@@ -13,6 +13,11 @@ export class Files {
 
   of = (id: string): Resource | undefined => this.known.get(id);
 
+  /** Files may have been published or described meanwhile. */
+  askAgain(): void {
+    this.asked.clear();
+  }
+
   /** What was chosen or uploaded here came with the same fields. */
   add(resources: Resource[]): void {
     for (const one of resources) {

@@ -45,6 +45,7 @@ for (const [how, values] of NAMED) {
       await page.locator('.toast', { hasText: /published/i }).waitFor();
       assert.notEqual((await read(blueprint, id)).published_at, null);
       for (const one of files) assert.equal(await statusOf(lasting(one)), 200);
+      await page.locator('[data-field] .badge', { hasText: 'Draft' }).first().waitFor({ state: 'detached' });
       assert.deepEqual(troubles, []);
       await context.close();
     });
