@@ -1,8 +1,10 @@
 // Files on their way to the server: some at a time, with progress, and again after a failure. They go on when the screen changes.
 import { aborted, ApiError, sendForm } from './api';
+import { t } from './i18n.svelte';
+import { isUnusual, textOf } from './media';
 import { refresh } from './pages';
 import { session } from './session.svelte';
-import { explain } from './toasts.svelte';
+import { explain, toasts } from './toasts.svelte';
 import type { Attributes, Resource } from './types';
 
 type State = 'waiting' | 'sending' | 'done' | 'failed' | 'stopped';
@@ -63,6 +65,7 @@ export class Upload {
       this.resource = body.data;
       this.state = 'done';
       this.settle(body.data);
+      if (isUnusual(textOf(body.data.attributes, 'mime'))) toasts.show(`${this.file.name}: ${t('media.unusual')}`, 'bad');
       refresh();
     } catch (error) {
       if (aborted(error)) return this.giveUp();

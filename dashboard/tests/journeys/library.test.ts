@@ -134,3 +134,44 @@ test('a file that is empty or too large says so in the words of the dashboard', 
   await page.locator('.uploads .fault').getByText('Zu groß: höchstens 307 kB.', { exact: true }).waitFor();
   await context.close();
 });
+
+test('the focal point is set by a click, also near it, by dragging, and by the arrow keys after a click', async () => {
+  const file = await uploaded(png('focus.png', 400, 200, [90, 190, 30]));
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}/${file.id}`);
+  const image = page.locator('.media .frame img');
+  await image.evaluate((one: HTMLImageElement) => one.decode());
+  const at = (x: number, y: number): Promise<void> => page.getByRole('button', { name: `Focal point: ${x} % from the left, ${y} % from the top`, exact: true }).waitFor();
+  const box = (await image.boundingBox())!;
+  const place = (x: number, y: number): [number, number] => [box.x + box.width * x, box.y + box.height * y];
+  await page.mouse.click(...place(0.25, 0.5));
+  await at(25, 50);
+  await page.keyboard.press('Shift+ArrowRight');
+  await at(35, 50);
+  await page.mouse.click(...place(0.36, 0.52));
+  await at(36, 52);
+  await page.mouse.move(...place(0.36, 0.52));
+  await page.mouse.down();
+  await page.mouse.move(...place(0.5, 0.6), { steps: 3 });
+  await page.mouse.move(...place(0.8, 0.7), { steps: 3 });
+  await page.mouse.up();
+  await at(80, 70);
+  await page.keyboard.press('ArrowLeft');
+  await at(79, 70);
+  await page.keyboard.press('Enter');
+  await at(79, 70);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a picture that browsers cannot show says so, without a focal point', async () => {
+  const { page, context } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}`);
+  const heic = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from('ftypheic\0\0\0\0mif1heic', 'latin1'), Buffer.from([0, 0, 0, 8]), Buffer.from('mdat', 'latin1')]);
+  await page.locator('input[type=file]').first().setInputFiles({ name: 'phone.heic', mimeType: 'image/heic', buffer: heic });
+  await toast(page, 'phone.heic: Most browsers cannot show HEIC. Upload a JPEG.');
+  await page.locator('.grid li', { hasText: 'phone.heic' }).first().locator('a').click();
+  await page.locator('.media').getByText('Most browsers cannot show HEIC. Upload a JPEG.').waitFor();
+  await page.locator('.media .frame').waitFor({ state: 'detached' });
+  await context.close();
+});
