@@ -122,9 +122,9 @@ export function colourOf(placeholder: string): string {
 export const mediaBlueprints = (all: Blueprint[]): Blueprint[] =>
   all.filter(isMedia).sort((a, b) => Number(b.slug === 'media') - Number(a.slug === 'media') || a.name.localeCompare(b.name));
 
-/** The variant of a library that belongs to a variant of something else, with what fills its gaps. */
+/** The variant of a library that belongs to a variant of something else. Nothing fills its gaps: a text in another language describes nothing here. */
 export function variantQuery(blueprint: Blueprint, wanted: string | null): Record<string, string> {
   const main = defaultVariant(blueprint);
   if (!wanted || wanted === main || !blueprint.variants.some((one) => one.slug === wanted)) return {};
-  return { variant: wanted, ...(main ? { fallback: main } : {}) };
+  return { variant: wanted };
 }

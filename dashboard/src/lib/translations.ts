@@ -1,7 +1,8 @@
 // Which translations are outdated. The server says whether the source was written after a translation. In which fields it changed
 // is known if the translation was last saved in this browser, which keeps what the source said then: the server keeps no earlier
 // versions.
-import type { Attributes, Field } from './types';
+import { FOLDER, isMedia, isSystemField } from './media';
+import type { Attributes, Blueprint, Field } from './types';
 import { isEmpty } from './values';
 
 const PREFIX = 'bindery.source.';
@@ -12,6 +13,12 @@ export interface TranslationPlace {
   id: string;
   variant: string;
 }
+
+/** The fields that each language has of its own: files have their facts in all of them, and stand in the folder of the main one. */
+export const translated = (blueprint: Blueprint): Field[] => blueprint.fields.filter((field) => !isSystemField(blueprint, field) && !(isMedia(blueprint) && field.slug === FOLDER));
+
+/** Nobody wrote anything in this language: it can lack texts, but none of them is outdated. */
+export const isUnwritten = (blueprint: Blueprint, values: Attributes): boolean => translated(blueprint).every(({ slug }) => isEmpty(values[slug]));
 
 const keyOf = ({ blueprint, id, variant }: TranslationPlace): string => `${PREFIX}${blueprint}/${id}/${variant}`;
 

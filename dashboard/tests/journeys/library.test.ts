@@ -175,3 +175,40 @@ test('a picture that browsers cannot show says so, without a focal point', async
   await page.locator('.media .frame').waitFor({ state: 'detached' });
   await context.close();
 });
+
+test('a picture without a text in one language says so wherever this language is written', async () => {
+  const file = await uploaded(png('spoken.png', 44, 33, [9, 190, 130]));
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}/${file.id}`);
+  const languages = page.locator('aside li');
+  const says = (name: string, badge: string): Promise<void> => languages.filter({ hasText: name }).getByText(badge, { exact: true }).waitFor();
+  for (const name of ['English', 'Deutsch']) await says(name, '1 missing');
+  await page.locator('#field-alt').fill('Spoken');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  await languages.filter({ hasText: 'English' }).locator('.badge', { hasText: 'missing' }).waitFor({ state: 'detached' });
+  await says('Deutsch', '1 missing');
+  await languages.filter({ hasText: 'Deutsch' }).getByRole('button').click();
+  await page.locator('#field-alt').waitFor();
+  await settled(page);
+  assert.equal(await page.getByText('Outdated', { exact: true }).count() + await page.getByText('translation still fits').count(), 0);
+  await page.locator('#field-alt').fill('');
+  const pdf = await uploaded({ name: 'plain.pdf', mimeType: 'application/pdf', buffer: Buffer.from('%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF') });
+  await open(page, `/content/${LIBRARY}/${pdf.id}`);
+  await settled(page);
+  assert.equal(await languages.locator('.badge').count(), 0, 'nothing is there to be translated');
+
+  const id = await create('features', { text: 'Both' }, '2026-01-01T00:00:00Z');
+  await api('PATCH', `/v2/resources/features/${id}?variant=de`, { attributes: { text: 'Beide', image: lasting(file), pictures: [file.id] } });
+  await api('PATCH', `/v2/resources/features/${id}`, { attributes: { image: lasting(file), pictures: [file.id] } });
+  for (const [query, count] of [['', 0], ['?variant=de', 1]] as const) {
+    await open(page, `/content/features/${id}${query}`);
+    await settled(page);
+    for (const slug of ['image', 'pictures']) {
+      await field(page, slug).getByRole('link', { name: 'spoken.png' }).waitFor();
+      assert.equal(await field(page, slug).getByText('No alt text', { exact: true }).count(), count, `${slug}${query}`);
+    }
+  }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
