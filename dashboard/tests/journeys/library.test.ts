@@ -212,3 +212,25 @@ test('a picture without a text in one language says so wherever this language is
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+test('a new folder has the focus and invites to upload; who may not upload makes none', async () => {
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  await open(page, `/content/${LIBRARY}`);
+  await page.getByRole('button', { name: 'New folder' }).click();
+  await page.keyboard.press('Escape');
+  await page.waitForFunction(() => document.activeElement?.textContent === 'New folder');
+  await page.keyboard.press('Enter');
+  await page.keyboard.type('Fresh');
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'This folder has no files yet' }).waitFor();
+  assert.match(await page.evaluate(() => document.activeElement?.textContent ?? ''), /^Fresh/);
+  await page.locator('.empty input[type=file]').setInputFiles(png('fresh.png', 12, 12, [200, 1, 90]));
+  await page.locator('.grid li', { hasText: 'fresh.png' }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+  const viewer = await signedIn('Vic', 'viewer');
+  await open(viewer.page, `/content/${LIBRARY}`);
+  await viewer.page.getByRole('button', { name: /^Fresh/ }).waitFor();
+  assert.equal(await viewer.page.getByRole('button', { name: 'New folder' }).count(), 0);
+  await viewer.context.close();
+});
