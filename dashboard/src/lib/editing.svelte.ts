@@ -359,7 +359,7 @@ export class Editing {
   }
 
   private async saveNow(options: SaveOptions): Promise<boolean> {
-    // What is published without a picture that was put into it would be a surprise.
+    // Nobody expects an entry to be published without a picture that was put into it.
     if (uploads.awaited.length > 0 && !(await uploads.arrive())) {
       this.fault = t('editor.upload.failed');
       return false;

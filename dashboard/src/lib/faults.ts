@@ -94,7 +94,7 @@ export function whyRefused(blueprint: Blueprint, { code, message, count, fields 
   return refusal({ code, message, count });
 }
 
-/** What an error says as a whole. English has the server's own words, unless they are about requests. */
+/** The words of an error as a whole. English has the server's own words, unless they are about requests. */
 export function refusal({ code, message, count }: Pick<ErrorBody, 'code' | 'message' | 'count'>): string {
   if (count !== undefined && /refers? to it by a relation|uses? this file/.test(message)) return t('error.used', { count });
   const most = /the file is too large; at most (\d+) bytes/.exec(message)?.[1];
