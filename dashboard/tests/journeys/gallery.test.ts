@@ -204,6 +204,7 @@ test('a picture that is replaced is replaced wherever it is used, for those too 
 
   await open(page, `/content/${LIBRARY}/${stored.id}`);
   await page.locator('.media input[type=file]').setInputFiles(await jpeg(page, 'other.jpg', 320, 200, '#00f'));
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace file' }).click();
   await toast(page, 'The file was replaced');
   await open(page, `/content/galleries/${id}`);
   for (const image of [...shown, cover.locator('ol img')]) assert.equal(await red(image), false);
