@@ -62,6 +62,13 @@ pub(crate) struct NumberedRun {
 }
 
 impl NumberedRun {
+    /// Returns its current documents in these slots.
+    pub(crate) fn current_in(&self, slots: &Bitmap) -> Bitmap {
+        let mut documents = self.run.documents_in(slots);
+        self.live.retain_in(&mut documents);
+        documents
+    }
+
     /// Returns a run without current documents.
     pub(crate) fn new(number: RunNumber, run: Run) -> NumberedRun {
         NumberedRun { number, run, live: LiveSet::default(), lengths: Arc::default(), working_lengths: Arc::default() }

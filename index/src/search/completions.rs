@@ -54,11 +54,8 @@ impl Completion {
 
 impl Within<'_> {
     fn documents(&mut self, numbered: &NumberedRun) -> &Bitmap {
-        let NumberedRun { number, run, live, .. } = numbered;
-        let place = self.of_runs.iter().position(|(known, _)| known == number).unwrap_or_else(|| {
-            let mut documents = run.documents_in(self.slots);
-            live.retain_in(&mut documents);
-            self.of_runs.push((*number, documents));
+        let place = self.of_runs.iter().position(|(known, _)| *known == numbered.number).unwrap_or_else(|| {
+            self.of_runs.push((numbered.number, numbered.current_in(self.slots)));
             self.of_runs.len() - 1
         });
         &self.of_runs[place].1

@@ -28,11 +28,9 @@ pub(super) fn documents<'a>(
             by_location(copies, slots, interrupt)?
         } else {
             let mut found = Vec::with_capacity(copies.runs.len());
-            for NumberedRun { run, live, .. } in copies.runs.iter() {
+            for numbered in copies.runs.iter() {
                 interrupt.check()?;
-                let mut documents = run.documents_in(slots);
-                live.retain_in(&mut documents);
-                found.push(documents);
+                found.push(numbered.current_in(slots));
             }
             found
         };

@@ -372,14 +372,12 @@ impl<'a> TextSearch<'a> {
     ) -> Result<(), Error> {
         let field = &self.fields[found[0].field];
         let weight = field.bm25(found, self.interrupt)?;
-        for TokensInRun { is_fallback, run: NumberedRun { run, live, number, .. }, tokens, .. } in found {
+        for TokensInRun { is_fallback, run: numbered, tokens, .. } in found {
+            let NumberedRun { run, number, .. } = numbered;
             let steps = run.length_steps(field.of.column);
             let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
-            let documents = of_runs.entry(*number).or_insert_with(|| {
-                let mut documents = run.documents_in(candidates.members());
-                live.retain_in(&mut documents);
-                RankBitmap::of(documents)
-            });
+            let documents =
+                of_runs.entry(*number).or_insert_with(|| RankBitmap::of(numbered.current_in(candidates.members())));
             run.each_counted(tokens, documents, self.interrupt, |document, count| {
                 let slot = run.slot(document);
                 let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));

@@ -49,11 +49,7 @@ pub(super) fn matching(numbered: &NumberedRun, matches: &Matches) -> Counted {
     let NumberedRun { run, live, .. } = numbered;
     let documents = match matches {
         Matches::All => live.to_bitmap(),
-        Matches::Some(slots) => {
-            let mut documents = run.documents_in(slots);
-            live.retain_in(&mut documents);
-            documents
-        }
+        Matches::Some(slots) => numbered.current_in(slots),
     };
     match documents.count() < run.len() as usize {
         true => Counted::Documents(Arc::new(documents)),
