@@ -3,7 +3,7 @@
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder, RgbaImage};
-use ravif::{BitDepth, Img, RGB8, RGBA8};
+use ravif::{BitDepth, Img, RGBA8};
 use webp::{PixelLayout, WebPConfig};
 
 use crate::error::MediaError;
@@ -47,15 +47,9 @@ fn avif(image: &RgbaImage, quality: u8) -> Result<Vec<u8>, MediaError> {
         .with_speed(speed)
         .with_bit_depth(BitDepth::Eight)
         .with_num_threads(Some(1));
-    let (width, height) = (image.width() as usize, image.height() as usize);
-    let encoded = if is_opaque(image) {
-        let pixels: Vec<RGB8> = image.pixels().map(|pixel| RGB8::new(pixel[0], pixel[1], pixel[2])).collect();
-        encoder.encode_rgb(Img::new(&pixels, width, height))
-    } else {
-        let pixels: Vec<RGBA8> =
-            image.pixels().map(|pixel| RGBA8::new(pixel[0], pixel[1], pixel[2], pixel[3])).collect();
-        encoder.encode_rgba(Img::new(&pixels, width, height))
-    };
+    let pixels: Vec<RGBA8> = image.pixels().map(|&image::Rgba([r, g, b, a])| RGBA8::new(r, g, b, a)).collect();
+    // Of opaque pixels, it writes no alpha. `encode_rgb` would be compiled here, with all of the encoder.
+    let encoded = encoder.encode_rgba(Img::new(&pixels, image.width() as usize, image.height() as usize));
     encoded.map(|encoded| encoded.avif_file).map_err(failed)
 }
 

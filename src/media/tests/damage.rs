@@ -89,9 +89,9 @@ proptest! {
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..20),
     ) {
         static AVIF: LazyLock<Vec<u8>> = LazyLock::new(|| {
-            let pixels = vec![ravif::RGB8::new(1, 2, 3); 64];
+            let pixels = vec![ravif::RGBA8::new(1, 2, 3, 255); 64];
             let encoder = ravif::Encoder::new().with_speed(10).with_exif(exif(1));
-            encoder.encode_rgb(ravif::Img::new(&pixels, 8, 8)).unwrap().avif_file
+            encoder.encode_rgba(ravif::Img::new(&pixels, 8, 8)).unwrap().avif_file
         });
         let mut bytes = AVIF.clone();
         for (at, byte) in damage {

@@ -76,9 +76,9 @@ fn bmp_of_size(width: u32, height: u32) -> Vec<u8> {
 
 /// An AVIF that claims another size than it has.
 fn avif_of_size(width: u32, height: u32) -> Vec<u8> {
-    let pixels = vec![ravif::RGB8::new(1, 2, 3); 64];
+    let pixels = vec![ravif::RGBA8::new(1, 2, 3, 255); 64];
     let encoder = ravif::Encoder::new().with_speed(10);
-    let mut bytes = encoder.encode_rgb(ravif::Img::new(&pixels, 8, 8)).unwrap().avif_file;
+    let mut bytes = encoder.encode_rgba(ravif::Img::new(&pixels, 8, 8)).unwrap().avif_file;
     let size = bytes.windows(4).position(|kind| kind == b"ispe").unwrap() + 8;
     bytes[size..size + 8].copy_from_slice(&[width.to_be_bytes(), height.to_be_bytes()].concat());
     bytes

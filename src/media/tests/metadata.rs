@@ -16,9 +16,9 @@ async fn private_data_is_not_stored() {
     let comment = [&[0x21, 0xFE, SECRET.len() as u8][..], SECRET, &[0]].concat();
     let end = gif.len() - 1;
     gif.splice(end..end, comment);
-    let pixels = vec![ravif::RGB8::new(1, 2, 3); 64 * 48];
+    let pixels = vec![ravif::RGBA8::new(1, 2, 3, 255); 64 * 48];
     let avif = ravif::Encoder::new().with_speed(10).with_exif(exif(1)[6..].to_vec());
-    let avif = avif.encode_rgb(ravif::Img::new(&pixels, 64, 48)).unwrap().avif_file;
+    let avif = avif.encode_rgba(ravif::Img::new(&pixels, 64, 48)).unwrap().avif_file;
     // Phones put a short video behind the picture, in a box of its own.
     let video = [&(SECRET.len() as u32 + 8).to_be_bytes()[..], b"mpvd", SECRET].concat();
     let cases: Vec<(&str, Vec<u8>, (u32, u32))> = vec![
@@ -92,9 +92,9 @@ async fn a_raw_picture_loses_its_position_and_nothing_else() {
 #[tokio::test]
 async fn the_empty_items_of_a_cleaned_avif_are_valid() {
     let store = Store::new();
-    let pixels = vec![ravif::RGB8::new(1, 2, 3); 64 * 48];
+    let pixels = vec![ravif::RGBA8::new(1, 2, 3, 255); 64 * 48];
     let avif = ravif::Encoder::new().with_speed(10).with_exif(exif(1)[6..].to_vec());
-    let avif = avif.encode_rgb(ravif::Img::new(&pixels, 64, 48)).unwrap().avif_file;
+    let avif = avif.encode_rgba(ravif::Img::new(&pixels, 64, 48)).unwrap().avif_file;
     let taken = store.upload("a.avif", &avif).await.unwrap();
     let stored = store.read(&taken.hash).await.unwrap();
     // Readers refuse a file whose EXIF data has no valid beginning.
