@@ -135,6 +135,8 @@ impl Strings {
         let mut walk = ListWalk { strings: self, lists, next: None };
         let mut found = Vec::new();
         let mut group = first / GROUP;
+        // No string that begins so is picked.
+        let mut hopeless: Option<&[u8]> = None;
         while group * GROUP < end {
             interrupt.check()?;
             let mut rest = bytes.get(self.string_at(group)..).unwrap_or_default();
@@ -143,14 +145,16 @@ impl Strings {
                 let Some(length) = memchr(FRAME, rest) else { break };
                 let string = &rest[..length];
                 rest = &rest[length + 1..];
-                if index < first {
+                if index < first || hopeless.is_some_and(|beginning| string.starts_with(beginning)) {
                     continue;
                 }
                 match pick(string) {
                     PickResult::Yes(made) => found.extend(walk.get(index).map(|list| (made, list))),
                     PickResult::No => {}
                     PickResult::NoneBeginningSo(alike) => {
-                        let last = self.last_group_beginning(group, string.get(..alike).unwrap_or(string));
+                        let beginning = string.get(..alike).unwrap_or(string);
+                        let last = self.last_group_beginning(group, beginning);
+                        hopeless = Some(beginning);
                         if last > group {
                             next_group = last;
                             break;
