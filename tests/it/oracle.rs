@@ -1,7 +1,6 @@
 //! Random queries over random data. Each answer is compared with that of a naive implementation of the contract.
 //!
-//! `BINDERY_ORACLE_QUERIES=200000` makes a long run, `BINDERY_ORACLE_REAL_QUERIES=200` one on real content, and `BINDERY_ORACLE_SEED=7`
-//! a different one.
+//! `BINDERY_ORACLE_QUERIES=200000` makes a long run, `BINDERY_ORACLE_SEED=7` a different one.
 
 mod answer;
 mod app;

@@ -13,9 +13,8 @@ use super::world::{Driver, SLUG, World};
 use super::{Figures, View};
 use crate::support::Server;
 
-/// The number of queries of a round, unless `BINDERY_ORACLE_REAL_QUERIES` has another one. The oracle looks at every article for
-/// each of them, so they are the longest test there is.
-const QUERIES: u64 = 60;
+/// The number of queries per round.
+const QUERIES: usize = 200;
 
 /// The number of rounds. A few writes follow each.
 const ROUNDS: u64 = 3;
@@ -75,7 +74,6 @@ fn compare(file: &str, fields: &[(&str, &str)], variants: &[&str], count: usize)
         started.elapsed()
     );
     assert!(world.rejected * 100 < world.attempted);
-    let queries = super::number_from_env("BINDERY_ORACLE_REAL_QUERIES").unwrap_or(QUERIES);
     let mut figures = Figures::default();
     for round in 0..ROUNDS {
         if let (Driver::Binary(server, _), 2) = (&mut world.driver, round) {
@@ -85,12 +83,12 @@ fn compare(file: &str, fields: &[(&str, &str)], variants: &[&str], count: usize)
         let started = Instant::now();
         // Each round makes the same choices, so that cached results are used again after writes.
         let mut random = Random::new(7);
-        for _ in 0..queries {
+        for _ in 0..QUERIES {
             let view = View { world: &world, table: &table, sees_drafts: random.chance(70) };
             view.ask(&mut random, &mut figures).unwrap_or_else(|difference| panic!("round {round}: {difference}"));
         }
         figures.states += 1;
-        eprintln!("{file}: {figures:?}, the last {queries} in {:?}", started.elapsed());
+        eprintln!("{file}: {figures:?}, the last {QUERIES} in {:?}", started.elapsed());
         world.write(&mut Random::new(round));
     }
 }
