@@ -17,13 +17,16 @@ use crate::value::ValueRef;
 
 /// The bytes of the slots of 64 documents.
 const BLOCK_BYTES: usize = 64 * 4;
+/// In place of the first slot of a block whose slots are not consecutive.
+const SCATTERED: u32 = u32::MAX;
 
 /// An open column file.
 pub(crate) struct ColumnFile {
     documents: u32,
     slots: CheckedBytes,
-    /// The blocks of 64 documents whose slots are consecutive, as after an import. Computed on first use.
-    consecutive: OnceLock<Bitmap>,
+    /// The first slot of each block of 64 documents whose slots are consecutive, as after an import; [`SCATTERED`] for others.
+    /// Computed on first use.
+    firsts: OnceLock<Box<[u32]>>,
     /// The columns, ascending by id and encoding. An id has several encodings only if the column's kind changed between
     /// writes.
     columns: Vec<StoredColumn>,
@@ -35,7 +38,7 @@ impl ColumnFile {
         let sections = SectionFile::open(file, MAGIC)?;
         let documents = sections.documents;
         let reader = SectionReader { documents: documents as usize, sections };
-        Ok(ColumnFile { documents, slots: reader.slots()?, consecutive: OnceLock::new(), columns: reader.columns()? })
+        Ok(ColumnFile { documents, slots: reader.slots()?, firsts: OnceLock::new(), columns: reader.columns()? })
     }
 
     /// Returns the number of documents.
@@ -46,15 +49,19 @@ impl ColumnFile {
     /// Returns the slot of a document; `u32::MAX` for a document that does not exist.
     pub(crate) fn slot(&self, document: u32) -> u32 {
         let start = document as usize * 4;
-        self.slots.get(start..start + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes)))
+        match self.firsts().get(document as usize / 64) {
+            // Reads much less memory than all slots take.
+            Some(first) if *first != SCATTERED && document < self.documents => first + document % 64,
+            _ => self.slots.get(start..start + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes))),
+        }
     }
 
     /// Adds the slots of documents.
     pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
-        let (consecutive, all) = (self.consecutive(), self.slots.all());
-        for ((block, of_block), &word) in (0..).zip(all.chunks(BLOCK_BYTES)).zip(documents.words()) {
-            if consecutive.contains(block) {
-                slots.insert_word(first_slot(of_block), word);
+        let (firsts, all) = (self.firsts(), self.slots.all());
+        for ((of_block, first), &word) in all.chunks(BLOCK_BYTES).zip(firsts).zip(documents.words()) {
+            if word != 0 && *first != SCATTERED {
+                slots.insert_word(*first, word);
                 continue;
             }
             let mut rest = word;
@@ -68,27 +75,27 @@ impl ColumnFile {
 
     /// Returns the documents in these slots.
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
-        let consecutive = self.consecutive();
-        let word = |(block, of_block): (u32, &[u8])| match consecutive.contains(block) {
-            true => slots.word(first_slot(of_block)),
-            false => {
+        let word = |(of_block, first): (&[u8], &u32)| match *first {
+            SCATTERED => {
                 (0..).zip(slots_of(of_block)).fold(0, |word, (bit, slot)| word | u64::from(slots.contains(slot)) << bit)
             }
+            first => slots.word(first),
         };
-        let words: Vec<u64> = (0..).zip(self.slots.all().chunks(BLOCK_BYTES)).map(word).collect();
+        let words: Vec<u64> = self.slots.all().chunks(BLOCK_BYTES).zip(self.firsts()).map(word).collect();
         let mut documents = Bitmap::from(words);
         documents.truncate(self.documents);
         documents
     }
 
-    fn consecutive(&self) -> &Bitmap {
-        self.consecutive.get_or_init(|| {
-            let blocks = (0..).zip(self.slots.all().chunks(BLOCK_BYTES));
-            let is_consecutive = |of_block: &[u8]| {
-                let first = first_slot(of_block);
-                (0..).zip(slots_of(of_block)).all(|(place, slot)| Some(slot) == first.checked_add(place))
+    fn firsts(&self) -> &[u32] {
+        self.firsts.get_or_init(|| {
+            let first = |of_block: &[u8]| {
+                let first = slots_of(of_block).next()?;
+                let is_consecutive =
+                    (0..).zip(slots_of(of_block)).all(|(place, slot)| Some(slot) == first.checked_add(place));
+                is_consecutive.then_some(first)
             };
-            blocks.filter(|(_, of_block)| is_consecutive(of_block)).map(|(block, _)| block).collect()
+            self.slots.all().chunks(BLOCK_BYTES).map(|of_block| first(of_block).unwrap_or(SCATTERED)).collect()
         })
     }
 
@@ -211,8 +218,4 @@ impl SectionReader {
 /// Returns the slots that a part of the file has.
 fn slots_of(bytes: &[u8]) -> impl Iterator<Item = u32> {
     bytes.chunks_exact(4).map(|slot| u32::from_le_bytes(array(slot)))
-}
-
-fn first_slot(bytes: &[u8]) -> u32 {
-    slots_of(bytes).next().unwrap_or(u32::MAX)
 }
