@@ -61,6 +61,8 @@ pub struct Thresholds {
     pub walked_share: usize,
     /// Values are read one by one if fewer documents than the run's divided by this are counted.
     pub read_share: usize,
+    /// The documents of posting lists are looked at one by one if they are fewer than the run's divided by this.
+    pub listed_share: usize,
     /// The like for texts whose ordinals the file of the run has.
     pub stored_ordinals_share: usize,
     /// The like for texts whose ordinals must be made from all texts of the run.
@@ -85,6 +87,7 @@ impl Thresholds {
             least_lead: 0.0,
             walked_share: 2,
             read_share: 2,
+            listed_share: 2,
             stored_ordinals_share: 4,
             computed_ordinals_share: 3,
             looked_up_share: 2,
@@ -106,6 +109,7 @@ impl Default for Thresholds {
             least_lead: 0.5,
             walked_share: 16,
             read_share: 16,
+            listed_share: 64,
             stored_ordinals_share: 64,
             computed_ordinals_share: 8,
             looked_up_share: 128,

@@ -2,7 +2,7 @@
 //!
 //! A run does not know which of its documents are current: its matches include outdated documents.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crate::bitmap::Bitmap;
 use crate::collate::Collation;
@@ -83,6 +83,41 @@ impl NumberedRun {
     /// collected.
     pub(crate) fn field_lengths(&self, column: ColumnId) -> FieldLengths {
         self.lengths.of(column, &self.live, || self.run.length_steps(column))
+    }
+
+    /// Adds the slots of its current documents that have one of these tokens, which must be of this run. The documents are looked at
+    /// one by one if there are fewer than all divided by `listed_share`.
+    pub(crate) fn add_slots_having(
+        &self,
+        tokens: &[&RunTokens],
+        listed_share: usize,
+        interrupt: &Interrupt<'_>,
+        slots: &mut Bitmap,
+    ) -> Result<(), Error> {
+        let most = tokens.iter().fold(0usize, |sum, tokens| sum.saturating_add(tokens.most_documents()));
+        if most < self.run.len() as usize / listed_share {
+            let mut add = |document| {
+                if self.live.contains(document) {
+                    slots.insert(self.run.slot(document));
+                }
+            };
+            return tokens.iter().try_for_each(|tokens| self.run.each_having(&tokens.postings, interrupt, &mut add));
+        }
+        let mut documents = Bitmap::with_room(self.run.len() as usize);
+        tokens.iter().try_for_each(|tokens| self.run.add_having(tokens, interrupt, &mut documents))?;
+        self.live.retain_in(&mut documents);
+        self.run.add_slots(&documents, slots);
+        Ok(())
+    }
+
+    /// Returns the number of its current documents that have one of the tokens, which must be of this run.
+    pub(crate) fn count_having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
+        if tokens.postings.is_single() && self.live.count() == self.run.len() as usize {
+            return Ok(tokens.most_documents());
+        }
+        let mut documents = self.run.having(tokens, interrupt)?;
+        self.live.retain_in(&mut documents);
+        Ok(documents.count())
     }
 
     /// Returns whether a current document has a token in a column.
@@ -336,31 +371,45 @@ impl Run {
 
     /// Returns the documents that have one of the tokens, which must be of this run.
     pub(crate) fn having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
-        let kept = tokens.joined.as_ref().map(|joined| &joined.documents);
-        if let Some(known) = kept.and_then(OnceLock::get) {
-            return Ok(known.clone());
-        }
-        let documents = self.joined(tokens, interrupt)?;
-        if let Some(kept) = kept {
-            kept.get_or_init(|| documents.clone());
-        }
+        let mut documents = Bitmap::with_room(self.len() as usize);
+        self.add_having(tokens, interrupt, &mut documents)?;
         Ok(documents)
     }
 
-    fn joined(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
-        let mut documents = Bitmap::with_room(self.len() as usize);
-        match (self, &tokens.postings) {
-            (Run::Disk(run), TokenPostings::Disk(lists)) => run.lists().union(lists, interrupt, &mut documents)?,
+    /// Adds the documents that have one of the tokens, which must be of this run.
+    fn add_having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>, documents: &mut Bitmap) -> Result<(), Error> {
+        let Some(joined) = &tokens.joined else {
+            return self.each_having(&tokens.postings, interrupt, |document| documents.insert(document));
+        };
+        let kept = &joined.documents;
+        if kept.get().is_none() {
+            let mut joined = Bitmap::with_room(self.len() as usize);
+            self.each_having(&tokens.postings, interrupt, |document| joined.insert(document))?;
+            kept.get_or_init(|| joined);
+        }
+        kept.get().into_iter().for_each(|joined| documents.union(joined));
+        Ok(())
+    }
+
+    /// Emits the documents that have one of the tokens, perhaps several times.
+    fn each_having(
+        &self,
+        postings: &TokenPostings,
+        interrupt: &Interrupt<'_>,
+        mut emit: impl FnMut(u32),
+    ) -> Result<(), Error> {
+        match (self, postings) {
+            (Run::Disk(run), TokenPostings::Disk(lists)) => run.lists().each_document(lists, interrupt, emit),
             (_, TokenPostings::Memory(postings)) => {
                 for postings in postings.iter() {
                     interrupt.step()?;
-                    postings.each(|document, _| documents.insert(document));
+                    postings.each(|document, _| emit(document));
                 }
+                Ok(())
             }
             // Tokens of another kind of run: the caller passed the wrong ones.
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(documents)
     }
 
     /// Emits the documents of `among` that have one of the tokens, each once, with the number of times that it has any
@@ -373,10 +422,10 @@ impl Run {
         mut emit: impl FnMut(u32, u32),
     ) -> Result<(), Error> {
         if tokens.postings.is_single() {
-            return self.each_having(&tokens.postings, among, interrupt, emit);
+            return self.each_among(&tokens.postings, among, interrupt, emit);
         }
         let mut counts = vec![0u32; among.count()];
-        self.each_having(&tokens.postings, among, interrupt, |document, count| {
+        self.each_among(&tokens.postings, among, interrupt, |document, count| {
             if let Some(sum) = among.rank(document).and_then(|rank| counts.get_mut(rank)) {
                 *sum = sum.saturating_add(count);
             }
@@ -386,7 +435,7 @@ impl Run {
     }
 
     /// Like [`Run::each_counted`], but emits a document once for each different token that it has.
-    fn each_having(
+    fn each_among(
         &self,
         postings: &TokenPostings,
         among: &RankBitmap,

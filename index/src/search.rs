@@ -45,5 +45,6 @@ mod slot_order;
 mod snapshot;
 mod stats;
 mod text_search;
+mod token_slots;
 mod traced;
 mod walk;

@@ -39,6 +39,14 @@ pub(super) enum TokenPostings {
 }
 
 impl RunTokens {
+    /// Returns the number of documents that have the tokens, in which one is counted once for each token that it has.
+    pub(super) fn most_documents(&self) -> usize {
+        match &self.postings {
+            TokenPostings::Memory(postings) => postings.iter().map(BlockPostings::len).sum(),
+            TokenPostings::Disk(lists) => lists.iter().map(|list| list.doc_count() as usize).sum(),
+        }
+    }
+
     /// Returns the size in memory.
     pub(crate) fn bytes(&self) -> usize {
         let postings = match &self.postings {

@@ -121,7 +121,7 @@ impl<'a> TextSearch<'a> {
         for each in required {
             let found = self.slots_of_requirement(each, having.as_ref())?;
             having = Some(match having {
-                None => found,
+                None => found.into_owned(),
                 Some(mut having) => {
                     having.intersect(&found);
                     having
@@ -136,7 +136,7 @@ impl<'a> TextSearch<'a> {
         let mut pairs_left = MAX_PAIRS;
         for (number, found) in self.requirements().enumerate().filter(|(number, _)| self.can_go(*number)) {
             self.interrupt.check()?;
-            let having = self.slots_of_requirement(found, None)?;
+            let having = self.slots_of_requirement(found, None)?.into_owned();
             let FoundRequirement { required, tokens, synonyms } = found;
             let cost = match self.query.words.asked[number].is_stop_word {
                 true => 0,
@@ -152,7 +152,7 @@ impl<'a> TextSearch<'a> {
             let pairs = if matches!(required, Requirement::Row(_)) { tokens } else { &[] };
             for pair in pairs.iter().take(pairs_left) {
                 pairs_left -= 1;
-                let mut having = self.slots_of_token(pair)?;
+                let mut having = self.slots_of_token(pair)?.clone();
                 if let Some(synonyms) = synonyms {
                     having.union(self.slots_of_row_synonyms(synonyms)?);
                 }
@@ -171,8 +171,13 @@ impl<'a> TextSearch<'a> {
     /// Returns whether resources have a word only in ways that count as distance, such as with typos.
     fn is_far(&self, tokens: &[FoundToken<'a>]) -> Result<bool, Error> {
         let [token] = tokens else { return Ok(false) };
-        let closest = self.equally_close(token)?.iter().find(|class| !class.slots.is_empty());
-        Ok(closest.is_some_and(|class| distance_of(class.closeness) > 0))
+        for group in self.groups(token) {
+            let (closeness, slots) = group?;
+            if !slots.is_empty() {
+                return Ok(distance_of(closeness) > 0);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the words that put a match farther away if it lacks them.

@@ -49,7 +49,10 @@ impl<'a> TextSearch<'a> {
         for (number, required) in self.requirements().enumerate() {
             match replacements.iter().find(|other| other.number == number) {
                 Some(other) => found.intersect(&other.having),
-                None => found.intersect(&self.slots_of_requirement(required, Some(&found))?),
+                None => {
+                    let having = self.slots_of_requirement(required, Some(&found))?;
+                    found.intersect(&having);
+                }
             }
         }
         self.subtract_excluded(&mut found)?;
@@ -59,7 +62,16 @@ impl<'a> TextSearch<'a> {
 
     /// Returns whether some of the resources have the word without typos.
     fn is_had(&self, token: &FoundToken<'a>, all: &Bitmap) -> Result<bool, Error> {
-        Ok(self.equally_close(token)?.iter().any(|class| typos_of(class.closeness) == 0 && class.slots.meets(all)))
+        for group in self.groups(token) {
+            let (closeness, slots) = group?;
+            if typos_of(closeness) > 0 {
+                break;
+            }
+            if slots.meets(all) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Returns the similar word that the most resources have.

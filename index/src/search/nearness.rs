@@ -5,7 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::text_search::{FoundToken, TextSearch, TokensInRun, in_all};
+use super::text_search::{FoundToken, TextSearch, TokensInRun};
+use super::token_slots::in_all;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::text_query::closeness::{FORM, PART, WHOLE};

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::coverage::{LackedWord, parts_of_distance};
 use super::relevance::ScoredSlots;
-use super::text_search::{FoundRequirement, TextSearch};
+use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::names::{MARK, rows_where};
@@ -177,10 +177,9 @@ impl<'a> TextSearch<'a> {
                     (found.synonyms.map_or(&[][..], |synonyms| &synonyms.words[..]), found.synonyms.is_some())
                 }
                 Requirement::Token(wanted) => {
-                    let has = |wanted: Closeness| {
-                        self.equally_close(&found.tokens[0]).map(|classes| {
-                            classes.iter().any(|class| class.closeness == wanted && class.slots.meets(among))
-                        })
+                    let has = |closeness| {
+                        let group = self.group(&found.tokens[0], closeness)?;
+                        Ok::<_, Error>(group.is_some_and(|slots| slots.meets(among)))
                     };
                     if has(COMPOUND)? {
                         explained.compounds = self.compounds(&wanted.text)?.into_iter().collect();
@@ -200,10 +199,7 @@ impl<'a> TextSearch<'a> {
     fn word_reason(&self, word: &Explained<'_, 'a>, slot: u32) -> Result<(WordReason, Option<Closeness>), Error> {
         let Explained { found, asked, lacked, row, phrases, .. } = word;
         let closeness = match found.required {
-            Requirement::Token(_) => {
-                let mut classes = self.equally_close(&found.tokens[0])?.iter();
-                classes.find(|class| class.slots.contains(slot)).map(|class| class.closeness)
-            }
+            Requirement::Token(_) => self.closest(&found.tokens[0], slot)?,
             Requirement::Row(_) if row.contains(slot) => Some(WHOLE),
             Requirement::Row(_) => phrases.iter().any(|phrase| phrase.contains(slot)).then_some(SYNONYM),
         };
@@ -217,6 +213,20 @@ impl<'a> TextSearch<'a> {
             }
         };
         Ok((WordReason { asked: (*asked).to_owned(), found, is_missed }, closeness))
+    }
+
+    /// Returns the closeness of the closest match of a token in a slot; `None` if the slot does not have it.
+    fn closest(&self, token: &FoundToken<'a>, slot: u32) -> Result<Option<Closeness>, Error> {
+        if !self.slots_of_token(token)?.contains(slot) {
+            return Ok(None);
+        }
+        for group in self.groups(token) {
+            let (closeness, slots) = group?;
+            if slots.contains(slot) {
+                return Ok(Some(closeness));
+            }
+        }
+        Ok(None)
     }
 
     /// Returns the words of a resource by which a word of the question was found, and their columns.

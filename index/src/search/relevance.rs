@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use tantivy::query::Bm25Weight;
 
 use super::boost::Boosts;
-use super::text_search::{ClosenessGroup, FoundToken, SearchedField, TextSearch, TokensInRun};
+use super::text_search::{FoundToken, SearchedField, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -32,20 +32,16 @@ const SHARE: f32 = 0.5;
 /// The number of times that fields of less weight are added.
 const LEADING_FIELDS: usize = 2;
 
-/// The slots in which a token is scored.
-enum SlotScope<'a> {
-    All,
-    Some(&'a Bitmap),
-}
+/// The ways in which candidates have a token, the closest first, each with the slots that have it so; `None` for all slots.
+type Ways<'b> = Vec<(Closeness, Option<&'b Bitmap>)>;
 
-impl<'a> SlotScope<'a> {
-    /// Returns the slots; `None` for all.
-    fn bitmap(&self) -> Option<&'a Bitmap> {
-        match self {
-            SlotScope::All => None,
-            SlotScope::Some(slots) => Some(slots),
-        }
-    }
+/// Matches of a token that count in scores.
+struct ScoredMatches<'b, 'a> {
+    closeness: Closeness,
+    /// The matches, all in one field.
+    found: &'b [TokensInRun<'a>],
+    /// Sets of slots: a match counts in those that are in one of them. `None` stands for all slots.
+    within: Vec<Option<&'b Bitmap>>,
 }
 
 /// The place of a resource among those of several indexes.
@@ -118,7 +114,8 @@ impl<'a> TextSearch<'a> {
         if others.is_empty() || count == 0 {
             return Ok(Ranked { first: Vec::new(), pinned });
         }
-        let most = self.most(|_| true, &self.coverage()?.found)?;
+        let all = &self.coverage()?.found;
+        let most = self.most(|_| true, &self.ways(all)?, all)?;
         let rank = |(key, slot): (u64, u32)| {
             let score = f32::from_bits(!(key as u32));
             let share = if most > 0.0 { score / most } else { 0.0 };
@@ -182,11 +179,13 @@ impl<'a> TextSearch<'a> {
         weights.dedup();
         // Removes the least weight, because with it no field would be left out.
         weights.pop();
+        let ways = self.ways(farthest)?;
         for least in weights.into_iter().take(LEADING_FIELDS) {
             let leads = |found: &&TokensInRun<'_>| self.fields[found.field].of.weight >= least;
+            let matches = self.required.iter().zip(&ways).flat_map(|(token, ways)| scored_matches(token, ways));
             let synonyms = self.row_synonyms.iter().flat_map(|synonyms| &synonyms.words);
-            let tokens = self.required.iter().chain(synonyms);
-            let mut leading = self.slots_of(tokens.flat_map(FoundToken::all_found).filter(leads))?;
+            let found = matches.flat_map(|matches| matches.found).chain(synonyms.flat_map(FoundToken::all_found));
+            let mut leading = self.slots_of(found.filter(leads))?;
             leading.intersect(farthest);
             let some = leading.count();
             if some > all / thresholds.leading_share {
@@ -195,8 +194,9 @@ impl<'a> TextSearch<'a> {
             if some < wanted {
                 continue;
             }
-            let bound = self.most(|weight| weight < least, farthest)? * boosts.as_ref().map_or(1.0, Boosts::most);
-            if self.most(|weight| weight >= least, farthest)? < bound * thresholds.least_lead {
+            let bound =
+                self.most(|weight| weight < least, &ways, farthest)? * boosts.as_ref().map_or(1.0, Boosts::most);
+            if self.most(|weight| weight >= least, &ways, farthest)? < bound * thresholds.least_lead {
                 continue;
             }
             let mut with_closer = leading.clone();
@@ -211,15 +211,16 @@ impl<'a> TextSearch<'a> {
         Ok(None)
     }
 
-    /// Returns an upper bound of the score from all fields whose weight satisfies `weights`, for any of the slots.
-    fn most(&self, weights: impl Fn(f32) -> bool, slots: &Bitmap) -> Result<f32, Error> {
+    /// Returns an upper bound of the score from all fields whose weight satisfies `weights`, for any of the slots, which have the
+    /// tokens in these ways.
+    fn most(&self, weights: impl Fn(f32) -> bool, ways: &[Ways<'_>], slots: &Bitmap) -> Result<f32, Error> {
         let mut sum = 0.0;
-        for token in &self.required {
+        for (token, ways) in self.required.iter().zip(ways) {
             // Only the closest form of a word counts.
             let mut by_closeness: BTreeMap<Closeness, f32> = BTreeMap::new();
-            for found in equal_parts(&token.found) {
-                let (field, closeness) = (&self.fields[found[0].field], found[0].tokens.closeness);
-                if weights(field.of.weight) && self.is_scored(token, closeness, slots)? {
+            for ScoredMatches { closeness, found, .. } in scored_matches(token, ways) {
+                let field = &self.fields[found[0].field];
+                if weights(field.of.weight) {
                     // The bound is reached by a short text that consists only of the token.
                     let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
                     *by_closeness.entry(closeness).or_default() += most;
@@ -227,13 +228,6 @@ impl<'a> TextSearch<'a> {
                     if closeness == PART {
                         *by_closeness.entry(WHOLE).or_default() += most;
                     }
-                }
-            }
-            for (closeness, found) in others(token) {
-                let field = &self.fields[found[0].field];
-                if weights(field.of.weight) && self.candidates_at(token, closeness, slots)?.is_some() {
-                    let most = field.of.weight * field.bm25(found, self.interrupt)?.score(0, u32::MAX);
-                    *by_closeness.entry(closeness).or_default() += most;
                 }
             }
             sum += by_closeness.into_values().fold(0.0, f32::max);
@@ -258,12 +252,15 @@ impl<'a> TextSearch<'a> {
         let slots = RankBitmap::of(slots);
         let mut scores = vec![0f32; slots.count()];
         let mut of_runs = BTreeMap::new();
-        for token in &self.required {
-            self.score(token, &slots, &mut of_runs, &mut scores)?;
+        for (token, ways) in self.required.iter().zip(self.ways(slots.members())?) {
+            for ScoredMatches { closeness, found, within } in scored_matches(token, &ways) {
+                let share = if [PART, FORM].contains(&closeness) { SHARE } else { 1.0 };
+                self.score_found(found, share, &within, &slots, &mut of_runs, &mut scores)?;
+            }
         }
         for (synonyms, only) in self.only_by_synonyms(slots.members())? {
             for found in synonyms.words.iter().flat_map(|word| equal_parts(&word.found)) {
-                self.score_found(found, 1.0, &[SlotScope::Some(&only)], &slots, &mut of_runs, &mut scores)?;
+                self.score_found(found, 1.0, &[Some(&only)], &slots, &mut of_runs, &mut scores)?;
             }
         }
         Ok(ScoredSlots { slots, scores })
@@ -274,18 +271,8 @@ impl<'a> TextSearch<'a> {
         let mut far = Bitmap::default();
         let loose = || self.required.iter().filter(|token| token.wanted.has_degrees());
         let titled = self.titled()?;
-        let far_slots = |class: &ClosenessGroup| {
-            let mut slots = class.slots.clone();
-            if class.closeness == FORM {
-                slots.subtract(&titled);
-            }
-            slots
-        };
         for token in loose() {
-            self.equally_close(token)?
-                .iter()
-                .filter(|class| distance_of(class.closeness) > 0)
-                .for_each(|class| far.union(&far_slots(class)));
+            far.union(&self.far_of(token, &titled)?);
         }
         let lacked = self.lacked_words()?;
         for word in &lacked {
@@ -307,12 +294,16 @@ impl<'a> TextSearch<'a> {
             lacking.subtract(&word.having);
             add_distance(&mut distances, &lacking, word.distance, self.interrupt)?;
         }
-        for class in
-            loose().filter_map(|token| token.slots.get()).flatten().filter(|class| distance_of(class.closeness) > 0)
-        {
-            let mut here = far_slots(class);
-            here.intersect(slots);
-            add_distance(&mut distances, &here, distance_of(class.closeness), self.interrupt)?;
+        for token in loose() {
+            for group in self.groups(token) {
+                let (closeness, having) = group?;
+                let mut here = slots.clone();
+                here.intersect(having);
+                if closeness == FORM {
+                    here.subtract(&titled);
+                }
+                add_distance(&mut distances, &here, distance_of(closeness), self.interrupt)?;
+            }
         }
         for (_, only) in by_synonyms {
             add_distance(&mut distances, &only, distance_of(SYNONYM), self.interrupt)?;
@@ -335,37 +326,56 @@ impl<'a> TextSearch<'a> {
         Ok(NearestSlots { closer, farthest, distances: Some(distances) })
     }
 
-    /// Adds the score of a token. `scores` are by the ranks of the candidates. `of_runs` caches the candidates'
-    /// documents.
-    fn score(
-        &self,
-        token: &FoundToken<'a>,
-        candidates: &RankBitmap,
-        of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
-        scores: &mut [f32],
-    ) -> Result<(), Error> {
-        let whole = equal_parts(&token.found).map(|found| (found[0].tokens.closeness, found));
-        for (closeness, found) in whole.chain(others(token)) {
-            let mut within = Vec::with_capacity(2);
-            within.extend(self.candidates_at(token, closeness, candidates.members())?);
-            if closeness == PART {
-                within.extend(self.candidates_at(token, WHOLE, candidates.members())?);
-            }
-            if !within.is_empty() {
-                let share = if [PART, FORM].contains(&closeness) { SHARE } else { 1.0 };
-                self.score_found(found, share, &within, candidates, of_runs, scores)?;
+    /// Returns the slots that have a token only in ways that make a distance. `titled` are those of [`TextSearch::titled`].
+    fn far_of(&self, token: &FoundToken<'a>, titled: &Bitmap) -> Result<Bitmap, Error> {
+        let mut far = self.slots_of_token(token)?.clone();
+        for near in [WHOLE, PART] {
+            if let Some(slots) = self.group(token, near)? {
+                far.subtract(slots);
             }
         }
-        Ok(())
+        if far.meets(titled)
+            && let Some(forms) = self.group(token, FORM)?
+        {
+            let mut near = forms.clone();
+            near.intersect(titled);
+            far.subtract(&near);
+        }
+        Ok(far)
     }
 
-    /// Adds the score of tokens that were found in one field, times `factor`, to those of the candidates that are in one of the
-    /// scopes.
+    /// Returns the ways in which candidates have each required token.
+    fn ways(&self, candidates: &Bitmap) -> Result<Vec<Ways<'_>>, Error> {
+        self.required.iter().map(|token| self.ways_of(token, candidates)).collect()
+    }
+
+    fn ways_of<'b>(&self, token: &'b FoundToken<'a>, candidates: &Bitmap) -> Result<Ways<'b>, Error> {
+        if !token.wanted.has_degrees() {
+            return Ok(vec![(WHOLE, None)]);
+        }
+        let mut rest = candidates.clone();
+        rest.intersect(self.slots_of_token(token)?);
+        let mut ways = Vec::new();
+        let mut groups = self.groups(token);
+        while !rest.is_empty()
+            && let Some(group) = groups.next()
+        {
+            let (closeness, slots) = group?;
+            if rest.meets(slots) {
+                ways.push((closeness, Some(slots)));
+                rest.subtract(slots);
+            }
+        }
+        Ok(ways)
+    }
+
+    /// Adds the score of tokens that were found in one field, times `factor`, to those of the candidates that are in one of the sets,
+    /// of which `None` has all. `scores` are by the ranks of the candidates. `of_runs` caches the candidates' documents.
     fn score_found(
         &self,
         found: &[TokensInRun<'a>],
         factor: f32,
-        within: &[SlotScope<'_>],
+        within: &[Option<&Bitmap>],
         candidates: &RankBitmap,
         of_runs: &mut BTreeMap<RunNumber, RankBitmap>,
         scores: &mut [f32],
@@ -381,34 +391,13 @@ impl<'a> TextSearch<'a> {
             run.each_counted(tokens, documents, self.interrupt, |document, count| {
                 let slot = run.slot(document);
                 let is_in = |slots: Option<&Bitmap>| slots.is_none_or(|slots| slots.contains(slot));
-                let is_within = || within.iter().any(|scope| is_in(scope.bitmap())) && is_in(nulls);
+                let is_within = || within.iter().any(|slots| is_in(*slots)) && is_in(nulls);
                 if let Some(rank) = candidates.rank(slot).filter(|_| is_within()) {
                     scores[rank] += factor * field.of.weight * weight.score(steps.get(document), count);
                 }
             })?;
         }
         Ok(())
-    }
-
-    /// Returns whether a match of this closeness counts in the score of a candidate.
-    fn is_scored(&self, token: &FoundToken<'a>, closeness: Closeness, candidates: &Bitmap) -> Result<bool, Error> {
-        let has = |closeness| Ok(self.candidates_at(token, closeness, candidates)?.is_some());
-        Ok(has(closeness)? || (closeness == PART && has(WHOLE)?))
-    }
-
-    /// Returns the candidates whose closest token has this closeness. `None` if there are none.
-    fn candidates_at<'b>(
-        &self,
-        token: &'b FoundToken<'a>,
-        closeness: Closeness,
-        candidates: &Bitmap,
-    ) -> Result<Option<SlotScope<'b>>, Error> {
-        if !token.wanted.has_degrees() {
-            return Ok(Some(SlotScope::All));
-        }
-        let classes = self.equally_close(token)?;
-        let class = classes.iter().find(|class| class.closeness == closeness);
-        Ok(class.filter(|class| class.slots.meets(candidates)).map(|class| SlotScope::Some(&class.slots)))
     }
 }
 
@@ -426,9 +415,19 @@ fn equal_parts<'b, 'a>(found: &'b [TokensInRun<'a>]) -> impl Iterator<Item = &'b
     found.chunk_by(|a, b| (a.field, a.tokens.closeness) == (b.field, b.tokens.closeness))
 }
 
-/// Groups the matches of the parts of a name and of the words of synonyms, as [`equal_parts`] does.
-fn others<'b, 'a>(token: &'b FoundToken<'a>) -> impl Iterator<Item = (Closeness, &'b [TokensInRun<'a>])> {
-    token.others().flat_map(|(closeness, other)| equal_parts(&other.found).map(move |found| (closeness, found)))
+/// Returns the matches of a token that count in the scores of candidates which have it in these ways. In each candidate, those of its
+/// closest way count; parts of names also count beside whole words.
+fn scored_matches<'b, 'a>(
+    token: &'b FoundToken<'a>,
+    ways: &[(Closeness, Option<&'b Bitmap>)],
+) -> impl Iterator<Item = ScoredMatches<'b, 'a>> {
+    let own = equal_parts(&token.found).map(|found| (found[0].tokens.closeness, found));
+    let others = token.others().flat_map(|(way, other)| equal_parts(&other.found).map(move |found| (way, found)));
+    own.chain(others).filter_map(|(closeness, found)| {
+        let counts = |way: Closeness| way == closeness || (closeness == PART && way == WHOLE);
+        let within: Vec<_> = ways.iter().filter(|(way, _)| counts(*way)).map(|(_, slots)| *slots).collect();
+        (!within.is_empty()).then_some(ScoredMatches { closeness, found, within })
+    })
 }
 
 impl SearchedField<'_> {

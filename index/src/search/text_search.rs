@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::context::SearchContext;
 use super::coverage::Coverage;
 use super::query_cache::RunResult;
+use super::token_slots::TokenSlots;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -62,8 +63,8 @@ pub(super) struct FoundToken<'a> {
     pub(super) parts: Vec<FoundToken<'a>>,
     /// The words of the phrases that stand for it, as [`SynonymPhrases`](crate::text_query::SynonymPhrases) has them.
     pub(super) synonyms: Vec<FoundToken<'a>>,
-    /// The slots that have it, once computed. Not kept for tokens that are searched in one field only.
-    pub(super) slots: OnceCell<Vec<ClosenessGroup>>,
+    /// The slots that have it.
+    pub(super) slots: TokenSlots,
 }
 
 /// The phrases that stand for a row, with their words looked up.
@@ -91,12 +92,6 @@ impl RunResult for Vec<RunTokens> {
     fn bytes(&self) -> usize {
         self.iter().map(RunTokens::bytes).sum()
     }
-}
-
-/// The slots whose closest token has this closeness.
-pub(super) struct ClosenessGroup {
-    pub(super) closeness: Closeness,
-    pub(super) slots: Bitmap,
 }
 
 /// The tokens of a field in one run, all equally close.
@@ -170,18 +165,18 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Returns the slots of `within` that meet a requirement, and maybe others.
-    pub(super) fn slots_of_requirement(
+    pub(super) fn slots_of_requirement<'b>(
         &self,
-        found: FoundRequirement<'_, 'a>,
+        found: FoundRequirement<'b, 'a>,
         within: Option<&Bitmap>,
-    ) -> Result<Bitmap, Error> {
+    ) -> Result<Cow<'b, Bitmap>, Error> {
         let FoundRequirement { required, tokens, synonyms } = found;
-        let Requirement::Row(row) = required else { return self.slots_of_token(&tokens[0]) };
+        let Requirement::Row(row) = required else { return self.slots_of_token(&tokens[0]).map(Cow::Borrowed) };
         let mut slots = self.slots_of_row(&row.tokens, tokens, within)?;
         if let Some(synonyms) = synonyms {
             slots.union(self.slots_of_row_synonyms(synonyms)?);
         }
-        Ok(slots)
+        Ok(Cow::Owned(slots))
     }
 
     /// Returns the slots that have all words of a phrase that stands for a row.
@@ -213,11 +208,13 @@ impl<'a> TextSearch<'a> {
             for wanted in row {
                 of_row.push(self.find(wanted)?);
             }
-            let excluded = match &of_row[..] {
-                [only] => self.slots_of_token(only)?,
-                of_row => self.slots_of_row(row, of_row, Some(slots))?,
-            };
-            slots.subtract(&excluded);
+            match &of_row[..] {
+                [only] => slots.subtract(self.slots_of_token(only)?),
+                of_row => {
+                    let excluded = self.slots_of_row(row, of_row, Some(slots))?;
+                    slots.subtract(&excluded);
+                }
+            }
         }
         Ok(())
     }
@@ -247,7 +244,8 @@ impl<'a> TextSearch<'a> {
             found.extend(self.find_equal(&compounds, COMPOUND)?);
         }
         found.sort_by_key(|found| (found.field, found.tokens.closeness));
-        Ok(FoundToken { wanted, found, parts, synonyms, slots: OnceCell::new() })
+        let slots = TokenSlots::of(&found, !parts.is_empty(), !synonyms.is_empty());
+        Ok(FoundToken { wanted, found, parts, synonyms, slots })
     }
 
     /// Finds these tokens in all fields and runs, all with this closeness.
@@ -298,87 +296,6 @@ impl<'a> TextSearch<'a> {
         Ok(found)
     }
 
-    /// Returns the slots that have a token, grouped by their closest form, the closest first. Each slot is in one group
-    /// only.
-    pub(super) fn equally_close<'b>(&self, token: &'b FoundToken<'a>) -> Result<&'b [ClosenessGroup], Error> {
-        if let Some(known) = token.slots.get() {
-            return Ok(known);
-        }
-        let mut closeness: Vec<Closeness> = token.found.iter().map(|found| found.tokens.closeness).collect();
-        closeness.extend((!token.parts.is_empty()).then_some(PARTS));
-        closeness.extend((!token.synonyms.is_empty()).then_some(SYNONYM));
-        closeness.sort_unstable();
-        closeness.dedup();
-        let mut classes: Vec<ClosenessGroup> = Vec::with_capacity(closeness.len());
-        for closeness in closeness {
-            let mut slots = match closeness {
-                PARTS => self.slots_of_all(token.parts.iter())?,
-                SYNONYM => match &token.wanted.alternatives {
-                    Some(alternatives) => self.slots_of_phrases(&alternatives.synonyms, &token.synonyms)?,
-                    None => Bitmap::default(),
-                },
-                _ => self.slots_of(token.found.iter().filter(|found| found.tokens.closeness == closeness))?,
-            };
-            classes.iter().for_each(|closer| slots.subtract(&closer.slots));
-            classes.push(ClosenessGroup { closeness, slots });
-        }
-        Ok(token.slots.get_or_init(|| classes))
-    }
-
-    /// Returns the slots that have all words of a phrase. `words` are those of all phrases.
-    fn slots_of_phrases(&self, phrases: &SynonymPhrases, words: &[FoundToken<'a>]) -> Result<Bitmap, Error> {
-        let mut slots = Bitmap::with_room(self.version.slot_count as usize);
-        self.slots_of_each_phrase(phrases, words)?.iter().for_each(|of_phrase| slots.union(of_phrase));
-        Ok(slots)
-    }
-
-    /// Returns the slots that have all words, for each phrase.
-    pub(super) fn slots_of_each_phrase(
-        &self,
-        phrases: &SynonymPhrases,
-        words: &[FoundToken<'a>],
-    ) -> Result<Vec<Bitmap>, Error> {
-        let words_of = |phrase: &Vec<usize>| self.slots_of_all(phrase.iter().filter_map(|word| words.get(*word)));
-        phrases.phrases.iter().map(words_of).collect()
-    }
-
-    /// Returns the slots that have all of these tokens, such as the parts of a name.
-    fn slots_of_all<'b>(&self, tokens: impl Iterator<Item = &'b FoundToken<'a>>) -> Result<Bitmap, Error>
-    where
-        'a: 'b,
-    {
-        in_all(tokens.map(|token| self.slots_of_token(token)))
-    }
-
-    /// Returns the slots that have a token.
-    pub(super) fn slots_of_token(&self, token: &FoundToken<'a>) -> Result<Bitmap, Error> {
-        let mut slots = Bitmap::with_room(self.version.slot_count as usize);
-        self.equally_close(token)?.iter().for_each(|class| slots.union(&class.slots));
-        Ok(slots)
-    }
-
-    /// Returns the slots with one of these tokens.
-    pub(super) fn slots_of<'b>(&self, found: impl Iterator<Item = &'b TokensInRun<'a>>) -> Result<Bitmap, Error>
-    where
-        'a: 'b,
-    {
-        let mut slots = Bitmap::with_room(self.version.slot_count as usize);
-        for found in found {
-            let run = &found.run.run;
-            let documents = found.documents(self.interrupt)?;
-            match &self.fields[found.field].fallback {
-                Some(Fallback { nulls, .. }) if found.is_fallback => {
-                    let mut here = Bitmap::with_room(self.version.slot_count as usize);
-                    run.add_slots(&documents, &mut here);
-                    here.intersect(nulls);
-                    slots.union(&here);
-                }
-                _ => run.add_slots(&documents, &mut slots),
-            }
-        }
-        Ok(slots)
-    }
-
     /// Returns the slots of `within` that have all tokens of a row one after the other in one field.
     pub(super) fn slots_of_row(
         &self,
@@ -410,23 +327,6 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// Returns the slots that are in all of the sets; none if there are no sets. Makes no more of them once none is left.
-pub(super) fn in_all(sets: impl Iterator<Item = Result<Bitmap, Error>>) -> Result<Bitmap, Error> {
-    let mut common: Option<Bitmap> = None;
-    for set in sets {
-        let mut left = set?;
-        if let Some(common) = &common {
-            left.intersect(common);
-        }
-        let is_over = left.is_empty();
-        common = Some(left);
-        if is_over {
-            break;
-        }
-    }
-    Ok(common.unwrap_or_default())
-}
-
 impl<'a> FoundToken<'a> {
     /// Returns the matches of the word, of its parts, and of its synonyms.
     pub(super) fn all_found<'b>(&'b self) -> impl Iterator<Item = &'b TokensInRun<'a>> {
@@ -445,20 +345,13 @@ impl<'a> TokensInRun<'a> {
         TokensInRun { field, is_fallback, run, tokens, having: OnceCell::new() }
     }
 
-    /// Returns the current documents of the run that have one of the tokens.
-    fn documents(&self, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
-        let mut documents = self.run.run.having(&self.tokens, interrupt)?;
-        self.run.live.retain_in(&mut documents);
-        self.having.get_or_init(|| documents.count());
-        Ok(documents)
-    }
-
-    /// Returns the number of these documents.
+    /// Returns the number of current documents of the run that have one of the tokens.
     pub(super) fn count(&self, interrupt: &Interrupt<'_>) -> Result<usize, Error> {
-        match self.having.get() {
-            Some(count) => Ok(*count),
-            None => Ok(self.documents(interrupt)?.count()),
+        if let Some(count) = self.having.get() {
+            return Ok(*count);
         }
+        let count = self.run.count_having(&self.tokens, interrupt)?;
+        Ok(*self.having.get_or_init(|| count))
     }
 }
 

@@ -70,6 +70,11 @@ pub(crate) struct BlockPostings {
 }
 
 impl BlockPostings {
+    /// Returns the number of documents.
+    pub(crate) fn len(&self) -> usize {
+        self.within.len()
+    }
+
     /// Emits the documents, each with its count.
     pub(crate) fn each(&self, mut emit: impl FnMut(u32, u32)) {
         for posting in &self.block.postings[self.within.start as usize..self.within.end as usize] {

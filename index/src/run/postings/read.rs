@@ -148,11 +148,21 @@ impl PostingLists {
         interrupt: &Interrupt<'_>,
         documents: &mut Bitmap,
     ) -> Result<(), Error> {
+        self.each_document(lists, interrupt, |document| documents.insert(document))
+    }
+
+    /// Emits the documents of the lists, one after the other.
+    pub(crate) fn each_document(
+        &self,
+        lists: &[PostingList],
+        interrupt: &Interrupt<'_>,
+        mut emit: impl FnMut(u32),
+    ) -> Result<(), Error> {
         let mut reused = ReusedBlocks::default();
         for &list in lists {
             interrupt.step()?;
             if list.documents < PACKED_FROM {
-                let read = self.each(list, &mut reused, |document, _| documents.insert(document));
+                let read = self.each(list, &mut reused, |document, _| emit(document));
                 read.map_err(Error::io(self.file.path()))?;
                 continue;
             }
@@ -160,7 +170,7 @@ impl PostingLists {
             let blocks = blocks.map_err(Error::io(self.file.path()))?;
             while !blocks.docs().is_empty() {
                 interrupt.step()?;
-                blocks.docs().iter().for_each(|&document| documents.insert(document));
+                blocks.docs().iter().for_each(|&document| emit(document));
                 blocks.advance();
             }
         }
