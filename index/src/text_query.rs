@@ -14,6 +14,7 @@ use crate::schema::{ColumnId, VariantNumber};
 use crate::tokens::{TokenKind, each_token};
 pub(crate) use closeness::Closeness;
 use distance::Distance;
+pub(crate) use distance::Skip;
 pub(crate) use expansion::Alternatives;
 pub use expansion::{Expansion, Synonymous};
 pub(crate) use marks::MarkFinder;
@@ -336,10 +337,10 @@ impl Measure<'_> {
         whole.into_iter().chain(begun).min()
     }
 
-    /// Returns the number of bytes that the last token and its followers have in common, if no token that begins with
-    /// these bytes can match.
-    pub(crate) fn hopeless(&self) -> Option<usize> {
-        self.distance.as_ref().and_then(Distance::hopeless)
+    /// Returns the place of the next token that may match, if the last one does not, and none that directly follows it in an ascending
+    /// list.
+    pub(crate) fn skip(&self) -> Option<Skip> {
+        self.distance.as_ref().and_then(|distance| distance.skip(self.wanted.rest == Rest::Word))
     }
 }
 

@@ -4,7 +4,7 @@
 use hashbrown::HashMap;
 
 use super::closeness::{BEGUN, Closeness, FORM, PART, WHOLE};
-use super::{Measure, Rest, WantedToken};
+use super::{Measure, Rest, Skip, WantedToken};
 use crate::language::Forms;
 use crate::names::MARK;
 
@@ -155,16 +155,15 @@ impl TokenScan<'_> {
         }
     }
 
-    /// Returns whether tokens may be skipped that begin as [`TokenScan::hopeless`] says.
+    /// Returns whether [`TokenScan::skip`] may let tokens be skipped.
     pub(crate) fn skips(&self) -> bool {
         matches!(self.test, Test::Typed(_))
     }
 
-    /// Returns the number of bytes that the last token and its followers have in common, if no token that begins with
-    /// these bytes can match.
-    pub(crate) fn hopeless(&self) -> Option<usize> {
+    /// Returns the place of the next token that may match, if the last one does not, and none that directly follows it.
+    pub(crate) fn skip(&self) -> Option<Skip> {
         match &self.test {
-            Test::Typed(measure) => measure.hopeless(),
+            Test::Typed(measure) => measure.skip(),
             _ => None,
         }
     }

@@ -133,6 +133,31 @@ proptest! {
     }
 
     #[test]
+    fn no_word_is_skipped_that_is_near_enough(
+        wanted in "[ab\u{e4}\u{e5}]{1,6}",
+        words in prop::collection::btree_set("[ab\u{e4}\u{e5}c]{0,7}", 1..60),
+        limit in 1usize..3,
+        is_open in any::<bool>(),
+    ) {
+        let mut measure = distance::Distance::new(&wanted, limit);
+        for word in &words {
+            measure.to(word.as_bytes());
+            let Some(Skip { shared, next }) = measure.skip(is_open) else { continue };
+            let beginning = &word[..shared];
+            let bound = next.map(|next| format!("{beginning}{next}"));
+            let is_skipped = |other: &&String| match &bound {
+                Some(bound) => *other < bound,
+                None => other.starts_with(beginning),
+            };
+            for skipped in words.range(word.clone()..).filter(is_skipped) {
+                let near = distance::Distance::new(&wanted, limit).to(skipped.as_bytes());
+                let is_near = near.is_some_and(|near| near.whole.is_some() || (is_open && near.begun.is_some()));
+                prop_assert!(!is_near, "{} {} {}", wanted, word, skipped);
+            }
+        }
+    }
+
+    #[test]
     fn rows_are_found_wherever_they_are(row in "[ab]( [ab]){0,2}", text in "[ab]( [ab]){0,6}") {
         let tokens: Vec<WantedToken> = Words::parse(&format!("x \"{row}\" x"), false).required.into_iter().flat_map(|required| {
             match required {

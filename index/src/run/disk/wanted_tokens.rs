@@ -9,7 +9,7 @@ use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
 use crate::text_query::closeness::typos_of;
-use crate::text_query::{Closeness, TokenScan, WantedToken};
+use crate::text_query::{Closeness, Skip, TokenScan, WantedToken};
 
 /// A wanted token of a disk run, with its posting list.
 pub(crate) type ListedToken = TokenMatch<PostingList>;
@@ -38,10 +38,9 @@ impl DiskRun {
                 continue;
             }
             let to = [&from[..], &[AFTER_ALL]].concat();
-            let pick = |token: &[u8]| match (scan.closeness(token), scan.hopeless()) {
-                (Some(closeness), _) => PickResult::Yes(closeness),
-                (None, Some(alike)) => PickResult::NoneBeginningSo(alike),
-                (None, None) => PickResult::No,
+            let pick = |token: &[u8]| match scan.closeness(token) {
+                Some(closeness) => PickResult::Yes(closeness),
+                None => not_picked(scan.skip()),
             };
             let picked = self.dictionary.pick(column, StringsOf::Tokens, &from..&to, interrupt, pick)?;
             found.extend(picked.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }));
@@ -76,10 +75,9 @@ impl DiskRun {
         let from = wanted.beginning().as_bytes();
         let to = [from, &[AFTER_ALL]].concat();
         let mut measure = wanted.measure();
-        let pick = |token: &[u8]| match (measure.closeness(token), measure.hopeless()) {
-            (Some(closeness), _) => PickResult::Yes((typos_of(closeness), token.to_vec())),
-            (None, Some(alike)) => PickResult::NoneBeginningSo(alike),
-            (None, None) => PickResult::No,
+        let pick = |token: &[u8]| match measure.closeness(token) {
+            Some(closeness) => PickResult::Yes((typos_of(closeness), token.to_vec())),
+            None => not_picked(measure.skip()),
         };
         let picked = self.dictionary.pick(column, StringsOf::Tokens, from..&to, interrupt, pick)?;
         let token = |((typos, token), _)| Some((typos, String::from_utf8(token).ok()?));
@@ -146,6 +144,10 @@ impl DiskRun {
     pub(crate) fn length_steps(&self, column: ColumnId) -> &[u8] {
         self.dictionary.length_steps(column)
     }
+}
+
+fn not_picked<T>(skip: Option<Skip>) -> PickResult<T> {
+    skip.map_or(PickResult::No, |Skip { shared, next }| PickResult::NoneBefore { shared, next })
 }
 
 /// A byte greater than every byte of a token.

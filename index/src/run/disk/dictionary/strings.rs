@@ -27,8 +27,12 @@ pub(in crate::run::disk) enum Place {
 pub(in crate::run::disk) enum PickResult<T> {
     Yes(T),
     No,
-    /// No, and the same for every string with the same first bytes, this many.
-    NoneBeginningSo(usize),
+    /// No, and the same for every string before the place that begins with so many bytes of this one and then has this character. Without
+    /// a character, for every string with these first bytes.
+    NoneBefore {
+        shared: usize,
+        next: Option<char>,
+    },
 }
 
 /// The strings of one list.
@@ -41,6 +45,8 @@ pub(super) struct Strings {
 /// The number of a string in the list.
 type Index = usize;
 
+/// A byte greater than every byte of a string.
+const AFTER_ALL: u8 = 0xFF;
 /// The number of bytes that are searched between two looks at the interrupt.
 const PIECE: usize = 1 << 20;
 
@@ -135,8 +141,8 @@ impl Strings {
         let mut walk = ListWalk { strings: self, lists, next: None };
         let mut found = Vec::new();
         let mut group = first / GROUP;
-        // No string that begins so is picked.
-        let mut hopeless: Option<&[u8]> = None;
+        // No string before it is picked.
+        let mut next = range.start.to_vec();
         while group * GROUP < end {
             interrupt.check()?;
             let mut rest = bytes.get(self.string_at(group)..).unwrap_or_default();
@@ -145,16 +151,20 @@ impl Strings {
                 let Some(length) = memchr(FRAME, rest) else { break };
                 let string = &rest[..length];
                 rest = &rest[length + 1..];
-                if index < first || hopeless.is_some_and(|beginning| string.starts_with(beginning)) {
+                if string < &next[..] {
                     continue;
                 }
                 match pick(string) {
                     PickResult::Yes(made) => found.extend(walk.get(index).map(|list| (made, list))),
                     PickResult::No => {}
-                    PickResult::NoneBeginningSo(alike) => {
-                        let beginning = string.get(..alike).unwrap_or(string);
-                        let last = self.last_group_beginning(group, beginning);
-                        hopeless = Some(beginning);
+                    PickResult::NoneBefore { shared, next: character } => {
+                        next.clear();
+                        next.extend_from_slice(string.get(..shared).unwrap_or(string));
+                        match character {
+                            Some(character) => next.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+                            None => next.push(AFTER_ALL),
+                        }
+                        let last = self.last_group_before(group, &next);
                         if last > group {
                             next_group = last;
                             break;
@@ -198,21 +208,18 @@ impl Strings {
         Ok(found)
     }
 
-    /// Returns the last group, from `group` on, whose first string begins with these bytes; `group` if there is none.
-    fn last_group_beginning(&self, group: usize, beginning: &[u8]) -> usize {
-        // No string has a frame, so a shorter string differs.
-        let begins_so = |group: usize| {
-            let start = self.string_at(group);
-            group < self.group_count() && self.bytes.get(start..start + beginning.len()) == Some(beginning)
-        };
+    /// Returns the last group, from `group` on, whose first string is not behind a text; `group` if there is none.
+    fn last_group_before(&self, group: usize, text: &[u8]) -> usize {
+        let is_before =
+            |group: usize| group < self.group_count() && self.first(group).is_some_and(|first| first <= text);
         let (mut last, mut step) = (group, 1);
-        while begins_so(last + step) {
+        while is_before(last + step) {
             last += step;
             step *= 2;
         }
         while step > 1 {
             step /= 2;
-            if begins_so(last + step) {
+            if is_before(last + step) {
                 last += step;
             }
         }
