@@ -94,8 +94,7 @@ impl NumberedRun {
         interrupt: &Interrupt<'_>,
         slots: &mut Bitmap,
     ) -> Result<(), Error> {
-        let most = tokens.iter().fold(0usize, |sum, tokens| sum.saturating_add(tokens.most_documents()));
-        if most < self.run.len() as usize / listed_share {
+        if self.run.has_few(tokens, listed_share) {
             let mut add = |document| {
                 if self.live.contains(document) {
                     slots.insert(self.run.slot(document));
@@ -103,8 +102,7 @@ impl NumberedRun {
             };
             return tokens.iter().try_for_each(|tokens| self.run.each_having(&tokens.postings, interrupt, &mut add));
         }
-        let mut documents = Bitmap::with_room(self.run.len() as usize);
-        tokens.iter().try_for_each(|tokens| self.run.add_having(tokens, interrupt, &mut documents))?;
+        let mut documents = self.run.having(tokens, interrupt)?;
         self.live.retain_in(&mut documents);
         self.run.add_slots(&documents, slots);
         Ok(())
@@ -115,7 +113,7 @@ impl NumberedRun {
         if tokens.postings.is_single() && self.live.count() == self.run.len() as usize {
             return Ok(tokens.most_documents());
         }
-        let mut documents = self.run.having(tokens, interrupt)?;
+        let mut documents = self.run.having(&[tokens], interrupt)?;
         self.live.retain_in(&mut documents);
         Ok(documents.count())
     }
@@ -370,10 +368,39 @@ impl Run {
     }
 
     /// Returns the documents that have one of the tokens, which must be of this run.
-    pub(crate) fn having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+    fn having(&self, tokens: &[&RunTokens], interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
         let mut documents = Bitmap::with_room(self.len() as usize);
-        self.add_having(tokens, interrupt, &mut documents)?;
+        tokens.iter().try_for_each(|tokens| self.add_having(tokens, interrupt, &mut documents))?;
         Ok(documents)
+    }
+
+    /// Emits the documents that have one of these tokens, which must be of this run, ascending. They are sorted if there are fewer than
+    /// all divided by `listed_share`.
+    pub(crate) fn each_having_any(
+        &self,
+        tokens: &[&RunTokens],
+        listed_share: usize,
+        interrupt: &Interrupt<'_>,
+        emit: impl FnMut(u32),
+    ) -> Result<(), Error> {
+        if self.has_few(tokens, listed_share) {
+            let mut documents = Vec::new();
+            let add = |tokens: &&RunTokens| {
+                self.each_having(&tokens.postings, interrupt, |document| documents.push(document))
+            };
+            tokens.iter().try_for_each(add)?;
+            documents.sort_unstable();
+            documents.dedup();
+            documents.into_iter().for_each(emit);
+            return Ok(());
+        }
+        self.having(tokens, interrupt)?.each(|| interrupt.check(), emit)
+    }
+
+    /// Returns whether fewer documents than all divided by `listed_share` have one of the tokens.
+    fn has_few(&self, tokens: &[&RunTokens], listed_share: usize) -> bool {
+        let most = tokens.iter().fold(0usize, |sum, tokens| sum.saturating_add(tokens.most_documents()));
+        most < self.len() as usize / listed_share
     }
 
     /// Adds the documents that have one of the tokens, which must be of this run.

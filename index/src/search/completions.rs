@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::query_cache::RunResult;
-use super::text_search::{TextSearch, TokensInRun};
+use super::text_search::TextSearch;
+use super::token_slots::{OfRun, by_run};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::run::{NumberedRun, Run, RunNumber};
@@ -109,19 +110,16 @@ impl<'a> TextSearch<'a> {
             return Ok(having.iter().next().map(|slot| counted(having.count() as u64, slot)));
         }
         // A resource has one current document, so the documents are counted without finding out whose they are.
-        let mut of_runs: Vec<(&NumberedRun, Bitmap)> = Vec::new();
-        for TokensInRun { run, tokens, .. } in &found {
-            let documents = run.run.having(tokens, self.interrupt)?;
-            match of_runs.iter_mut().find(|(other, _)| other.number == run.number) {
-                Some((_, known)) => known.union(&documents),
-                None => of_runs.push((run, documents)),
-            }
-        }
+        let listed_share = self.context.options.thresholds.listed_share;
         let (mut count, mut first) = (0, None);
-        for (run, mut documents) in of_runs {
-            documents.intersect(within.documents(run));
-            count += documents.count() as u64;
-            first = first.or_else(|| documents.iter().next().map(|document| run.run.slot(document)));
+        for OfRun { run, tokens, .. } in by_run(found.iter()) {
+            let within = within.documents(run);
+            run.run.each_having_any(&tokens, listed_share, self.interrupt, |document| {
+                if within.contains(document) {
+                    count += 1;
+                    first = first.or_else(|| Some(run.run.slot(document)));
+                }
+            })?;
         }
         Ok(first.map(|slot| counted(count, slot)))
     }

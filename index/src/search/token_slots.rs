@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::text_search::{FoundToken, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::run::{NumberedRun, RunTokens};
+use crate::run::{NumberedRun, RunNumber, RunTokens};
 use crate::text_query::SynonymPhrases;
 use crate::text_query::closeness::{Closeness, PARTS, SYNONYM};
 
@@ -23,6 +23,14 @@ pub(super) struct TokenSlots {
 struct ClosenessGroup {
     closeness: Closeness,
     slots: OnceCell<Bitmap>,
+}
+
+/// Tokens of a run.
+pub(super) struct OfRun<'b> {
+    pub(super) run: &'b NumberedRun,
+    /// The number of the field, if the run is of its fallback: the field determines in which slots the tokens count.
+    fallback_of: Option<usize>,
+    pub(super) tokens: Vec<&'b RunTokens>,
 }
 
 impl TokenSlots {
@@ -129,16 +137,9 @@ impl<'a> TextSearch<'a> {
     where
         'a: 'b,
     {
-        // Fields are read together, because their values are in the same documents. For a fallback, it depends on the field in which
-        // slots they count.
-        let mut of_runs: BTreeMap<_, (&NumberedRun, Vec<&RunTokens>)> = BTreeMap::new();
-        for TokensInRun { field, is_fallback, run, tokens, .. } in found {
-            let key = (run.number, is_fallback.then_some(*field));
-            of_runs.entry(key).or_insert_with(|| (run, Vec::new())).1.push(tokens);
-        }
         let listed_share = self.context.options.thresholds.listed_share;
         let mut slots = Bitmap::with_room(self.version.slot_count as usize);
-        for ((_, fallback_of), (run, tokens)) in of_runs {
+        for OfRun { run, fallback_of, tokens } in by_run(found) {
             let fallback = fallback_of.and_then(|field| self.fields[field].fallback.as_ref());
             match fallback {
                 None => run.add_slots_having(&tokens, listed_share, self.interrupt, &mut slots)?,
@@ -152,6 +153,17 @@ impl<'a> TextSearch<'a> {
         }
         Ok(slots)
     }
+}
+
+/// Groups tokens by run. Fields are read together, because their values are in the same documents.
+pub(super) fn by_run<'b, 'a: 'b>(found: impl Iterator<Item = &'b TokensInRun<'a>>) -> Vec<OfRun<'b>> {
+    let mut of_runs: BTreeMap<(RunNumber, Option<usize>), OfRun<'b>> = BTreeMap::new();
+    for TokensInRun { field, is_fallback, run, tokens, .. } in found {
+        let fallback_of = is_fallback.then_some(*field);
+        let of_run = OfRun { run, fallback_of, tokens: Vec::new() };
+        of_runs.entry((run.number, fallback_of)).or_insert(of_run).tokens.push(tokens);
+    }
+    of_runs.into_values().collect()
 }
 
 /// Returns the slots that are in all of the sets; none if there are no sets. Makes no more of them once none is left.
