@@ -5,7 +5,7 @@
 //! titles and the boosts of the query, then the newest, then the id. Resources that are too far away to be on the page are not scored, because bitmaps give
 //! the distance of each. Nor are those that cannot score high enough, because they have the words only in unimportant
 //! fields. For each word, only the number of occurrences of its closest form counts: in a resource with `server`,
-//! `servers` adds nothing. Parts of names and other forms count half, parts also beside whole words. In a resource that has only synonyms, their words
+//! `servers` adds nothing. How often a text has words that begin with one character does not count. Parts of names and other forms count half, parts also beside whole words. In a resource that has only synonyms, their words
 //! count.
 //!
 //! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
