@@ -4,7 +4,6 @@
 //! this index does not use for look-ups. So a file with lists is presented to it as the postings of a segment whose
 //! dictionary is empty, and each list is opened by its position. The other files of that segment are the same for all
 //! runs, and only in memory.
-//! list is opened by its place. The other files of that segment are the same for all runs, and only in memory.
 
 use std::io;
 use std::ops::Range;
