@@ -99,19 +99,24 @@ proptest! {
     #[test]
     fn strings_are_picked_as_by_a_test_of_each(
         contents in contents(),
+        hopeless in "[abc]{1,2}",
+        beginning in "[abc]{0,1}",
+        next in prop::sample::select(vec!['a', 'b', 'c']),
         from in "[abc]{0,2}",
         to in "[abc]{0,2}",
     ) {
         let folder = tempfile::tempdir().unwrap();
         let dictionary = write(folder.path(), &contents, StringsOf::Words);
-        // Of strings that begin with `ab`, none is picked before `ac`, and of those that begin with `b`, none before `bc`.
-        let skipped = |string: &str| string.starts_with("ab") || (string.starts_with('b') && string < "bc");
-        let is_picked = |string: &str| !skipped(string) && string.len().is_multiple_of(2);
+        let bound = format!("{beginning}{next}");
+        let is_before = |string: &str| string.starts_with(&beginning) && *string < *bound;
+        let is_picked = |string: &str| {
+            !string.starts_with(&hopeless) && !is_before(string) && string.len().is_multiple_of(2)
+        };
         let pick = |string: &[u8]| {
             let string = str::from_utf8(string).unwrap();
-            match skipped(string) {
-                true if string.starts_with('a') => PickResult::NoneBefore { shared: 2, next: None },
-                true => PickResult::NoneBefore { shared: 1, next: Some('c') },
+            match string.starts_with(&hopeless) {
+                true => PickResult::NoneBefore { shared: hopeless.len(), next: None },
+                false if is_before(string) => PickResult::NoneBefore { shared: beginning.len(), next: Some(next) },
                 false if is_picked(string) => PickResult::Yes(string.to_owned()),
                 false => PickResult::No,
             }
