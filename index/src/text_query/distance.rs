@@ -41,7 +41,7 @@ pub(crate) struct Skip {
     pub(crate) next: Option<char>,
 }
 
-/// What is not a character.
+/// No character has this number.
 const NO_CHAR: u32 = u32::MAX;
 /// The number of beginnings of the wanted word that differ from a beginning of another word by at most [`MAX_TYPOS`] characters in
 /// length. The others are farther than any limit.
@@ -148,10 +148,15 @@ impl Distance {
         &self.rows[self.rows.len() - 1]
     }
 
+    /// Returns the row with two characters less.
+    fn before(&self, number: usize) -> Option<&Row> {
+        self.rows.get(number.checked_sub(2)?)
+    }
+
     /// Returns the row after the last one, for another character of `length` bytes.
     fn row(&self, character: u32, length: usize) -> Row {
         let number = self.rows.len();
-        let (last, before) = (self.last(), number.checked_sub(2).map_or(0, |before| self.rows[before].within));
+        let (last, before) = (self.last(), self.before(number).map_or(0, |before| before.within));
         let equal = self.equal(number, character);
         let lanes = |bits: u8| LANES * u32::from(bits);
         let existing = self.existing(number);
@@ -178,7 +183,7 @@ impl Distance {
     /// Returns the characters that may be the last one of such a beginning, if not every character may.
     fn taken(&self, number: usize) -> impl Iterator<Item = u32> {
         let last = &self.rows[number - 1];
-        let before = number.checked_sub(2).map_or(0, |before| self.rows[before].lane(self.limit - 1));
+        let before = self.before(number).map_or(0, |before| before.lane(self.limit - 1));
         let existing = self.existing(number) as u8;
         let kept = last.lane(self.limit) & existing;
         let swapped = before & (last.equal >> 2) & existing;

@@ -4,7 +4,7 @@
 pub(super) use file::Dictionary;
 pub(super) use format::{FILE, StringsOf};
 pub(super) use merge::{DROPPED, DictionaryInput, merge};
-pub(super) use strings::{PickResult, Place};
+pub(super) use strings::{AFTER_ALL, PickResult, Place};
 pub(super) use write::{DictionaryWriter, StringSink};
 
 mod file;

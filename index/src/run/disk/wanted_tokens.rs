@@ -1,6 +1,6 @@
 //! Finds the wanted tokens of a disk run, and the lengths of its texts. It does not know which documents are current.
 
-use super::dictionary::{PickResult, StringsOf};
+use super::dictionary::{AFTER_ALL, PickResult, StringsOf};
 use super::disk_run::DiskRun;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -149,6 +149,3 @@ impl DiskRun {
 fn not_picked<T>(skip: Option<Skip>) -> PickResult<T> {
     skip.map_or(PickResult::No, |Skip { shared, next }| PickResult::NoneBefore { shared, next })
 }
-
-/// A byte greater than every byte of a token.
-const AFTER_ALL: u8 = 0xFF;

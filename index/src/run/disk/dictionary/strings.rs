@@ -46,7 +46,7 @@ pub(super) struct Strings {
 type Index = usize;
 
 /// A byte greater than every byte of a string.
-const AFTER_ALL: u8 = 0xFF;
+pub(in crate::run::disk) const AFTER_ALL: u8 = 0xFF;
 /// The number of bytes that are searched between two looks at the interrupt.
 const PIECE: usize = 1 << 20;
 
