@@ -380,27 +380,30 @@ impl Run {
         Ok(documents)
     }
 
-    /// Emits the documents that have one of these tokens, which must be of this run, ascending. They are sorted if there are fewer than
-    /// all divided by `listed_share`.
-    pub(crate) fn each_having_any(
+    /// Returns how many of the documents `within` have one of these tokens, which must be of this run, and the first of them. The
+    /// documents are looked at one by one if there are fewer than all divided by `listed_share`.
+    pub(crate) fn count_within(
         &self,
         tokens: &[&RunTokens],
+        within: &Bitmap,
         listed_share: usize,
         interrupt: &Interrupt<'_>,
-        emit: impl FnMut(u32),
-    ) -> Result<(), Error> {
+    ) -> Result<(usize, Option<u32>), Error> {
         if self.has_few(tokens, listed_share) {
             let mut documents = Vec::new();
-            let add = |tokens: &&RunTokens| {
-                self.each_having(&tokens.postings, interrupt, |document| documents.push(document))
+            let mut add = |document| {
+                if within.contains(document) {
+                    documents.push(document);
+                }
             };
-            tokens.iter().try_for_each(add)?;
+            tokens.iter().try_for_each(|tokens| self.each_having(&tokens.postings, interrupt, &mut add))?;
             documents.sort_unstable();
             documents.dedup();
-            documents.into_iter().for_each(emit);
-            return Ok(());
+            return Ok((documents.len(), documents.first().copied()));
         }
-        self.having(tokens, interrupt)?.each(|| interrupt.check(), emit)
+        let mut documents = self.having(tokens, interrupt)?;
+        documents.intersect(within);
+        Ok((documents.count(), documents.iter().next()))
     }
 
     /// Returns whether fewer documents than all divided by `listed_share` have one of the tokens.

@@ -114,12 +114,9 @@ impl<'a> TextSearch<'a> {
         let (mut count, mut first) = (0, None);
         for OfRun { run, tokens, .. } in by_run(found.iter()) {
             let within = within.documents(run);
-            run.run.each_having_any(&tokens, listed_share, self.interrupt, |document| {
-                if within.contains(document) {
-                    count += 1;
-                    first = first.or_else(|| Some(run.run.slot(document)));
-                }
-            })?;
+            let (here, document) = run.run.count_within(&tokens, within, listed_share, self.interrupt)?;
+            count += here as u64;
+            first = first.or_else(|| document.map(|document| run.run.slot(document)));
         }
         Ok(first.map(|slot| counted(count, slot)))
     }
@@ -145,7 +142,9 @@ impl<'a> TextSearch<'a> {
         let find = || {
             let mut words = run.run.tokens_beginning(column, beginning, self.interrupt)?;
             if words.len() > MAX_OF_RUN {
-                words.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
+                words.select_nth_unstable_by(MAX_OF_RUN, |(one, few), (other, many)| {
+                    many.cmp(few).then_with(|| one.cmp(other))
+                });
                 words.truncate(MAX_OF_RUN);
             }
             Ok(Arc::new(Beginnings(words)))
