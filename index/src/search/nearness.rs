@@ -105,6 +105,11 @@ impl<'a> TextSearch<'a> {
 }
 
 impl Nearness<'_> {
+    /// Returns an upper bound of the factor for a slot, without reading anything.
+    pub(super) fn most(&self, slot: u32) -> f32 {
+        if self.slots.contains(slot) { 1.0 + IN_A_ROW + IS_QUESTION } else { 1.0 }
+    }
+
     /// Returns the factor for the score of a slot.
     pub(super) fn of(&mut self, search: &TextSearch<'_>, slot: u32) -> f32 {
         if !self.slots.contains(slot) {

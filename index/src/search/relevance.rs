@@ -66,8 +66,15 @@ struct NearestSlots {
     closer: Bitmap,
     /// The slots of which only the best are on the page. They are all equally far, unless all matches are requested.
     farthest: Bitmap,
-    /// The distance of each slot from the query, by slot; `None` if all are equally far.
-    distances: Option<Vec<u32>>,
+    /// The distances of the slots from the query; `None` if all are equally far.
+    distances: Option<Distances>,
+}
+
+/// The distances of slots from the query.
+struct Distances {
+    slots: RankBitmap,
+    /// The distances by rank in `slots`.
+    by_rank: Vec<u32>,
 }
 
 /// The scores of these slots.
@@ -117,9 +124,8 @@ impl<'a> TextSearch<'a> {
         let all = &self.coverage()?.found;
         let most = self.most(|_| true, &self.ways(all)?, all)?;
         let rank = |(key, slot): (u64, u32)| {
-            let score = f32::from_bits(!(key as u32));
-            let share = if most > 0.0 { score / most } else { 0.0 };
-            (slot, Rank { distance: (key >> 32) as u32, score: share })
+            let share = if most > 0.0 { score_of(key) / most } else { 0.0 };
+            (slot, Rank { distance: distance_in(key), score: share })
         };
         let first = self.first_by_score(&others, count)?.into_iter().map(rank).collect();
         Ok(Ranked { first, pinned })
@@ -136,22 +142,24 @@ impl<'a> TextSearch<'a> {
                 self.scored(all)?
             }
         };
-        let mut nearness = self.nearness()?;
         let boosts = self.boosts();
-        let mut key = |slot: u32, score: f32| {
+        let key = |slot: u32, score: f32| {
             let boost = boosts.as_ref().map_or(1.0, |boosts| boosts.of(slot));
-            let score = score * nearness.as_mut().map_or(1.0, |nearness| nearness.of(self, slot)) * boost;
-            let distance = nearest.distances.as_ref().map_or(0, |distances| distances[slot as usize]);
-            // The bits of non-negative floats are ordered as the floats are.
-            u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())
+            let distance = nearest.distances.as_ref().map_or(0, |distances| distances.of(slot));
+            key_of(distance, score * boost)
         };
-        let mut ranked: Vec<(u64, u32)> =
-            slots.iter().zip(scores).map(|(slot, score)| (key(slot, score), slot)).collect();
-        if count < ranked.len() {
-            // Keeps all that are as good as the last wanted one: their dates decide.
-            let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
-            ranked.retain(|(key, _)| *key <= last);
+        let mut ranked: Vec<(u64, u32)> = Vec::with_capacity(slots.count());
+        ranked.extend(slots.iter().zip(&scores).map(|(slot, &score)| (key(slot, score), slot)));
+        if let Some(mut nearness) = self.nearness()? {
+            // Reads the titles of those only that could become one of the first.
+            let at_best = |&(key, slot): &(u64, u32)| key_of(distance_in(key), score_of(key) * nearness.most(slot));
+            keep_first(&mut ranked, count, at_best);
+            for (key_here, slot) in &mut ranked {
+                let score = slots.rank(*slot).map_or(0.0, |rank| scores[rank]);
+                *key_here = key(*slot, score * nearness.of(self, *slot));
+            }
         }
+        keep_first(&mut ranked, count, |(key, _)| *key);
         self.interrupt.check()?;
         ranked.sort_by_cached_key(|&(key, slot)| {
             let row = self.version.rows.get(slot);
@@ -288,11 +296,11 @@ impl<'a> TextSearch<'a> {
             return Ok(NearestSlots { closer: Bitmap::default(), farthest: nearest, distances: None });
         }
         // At most one word of a query may continue, so the sum orders by typos first.
-        let mut distances = vec![0u32; self.version.slot_count as usize];
+        let mut distances = Distances::zero(slots.clone());
         for word in lacked {
             let mut lacking = slots.clone();
             lacking.subtract(&word.having);
-            add_distance(&mut distances, &lacking, word.distance, self.interrupt)?;
+            distances.add(&lacking, word.distance, self.interrupt)?;
         }
         for token in loose() {
             for group in self.groups(token) {
@@ -302,14 +310,14 @@ impl<'a> TextSearch<'a> {
                 if closeness == FORM {
                     here.subtract(&titled);
                 }
-                add_distance(&mut distances, &here, distance_of(closeness), self.interrupt)?;
+                distances.add(&here, distance_of(closeness), self.interrupt)?;
             }
         }
         for (_, only) in by_synonyms {
-            add_distance(&mut distances, &only, distance_of(SYNONYM), self.interrupt)?;
+            distances.add(&only, distance_of(SYNONYM), self.interrupt)?;
         }
         let mut counts = BTreeMap::new();
-        slots.each(|| self.interrupt.check(), |slot| *counts.entry(distances[slot as usize]).or_insert(0usize) += 1)?;
+        distances.by_rank.iter().for_each(|distance| *counts.entry(*distance).or_insert(0usize) += 1);
         let mut so_far = 0;
         let farthest = counts.iter().find_map(|(distance, here)| {
             so_far += here;
@@ -318,9 +326,11 @@ impl<'a> TextSearch<'a> {
         let (closer, farthest) = match farthest {
             None => (Bitmap::default(), slots.clone()),
             Some(farthest) => {
-                let distance = |slot: &u32| distances[*slot as usize];
-                let closer = slots.iter().filter(|slot| distance(slot) < farthest).collect();
-                (closer, slots.iter().filter(|slot| distance(slot) == farthest).collect())
+                let having = |is_wanted: &dyn Fn(u32) -> bool| {
+                    let found = slots.iter().zip(&distances.by_rank).filter(|(_, distance)| is_wanted(**distance));
+                    found.map(|(slot, _)| slot).collect()
+                };
+                (having(&|distance| distance < farthest), having(&|distance| distance == farthest))
             }
         };
         Ok(NearestSlots { closer, farthest, distances: Some(distances) })
@@ -401,13 +411,51 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// Adds to the distances of some slots.
-fn add_distance(distances: &mut [u32], slots: &Bitmap, more: u32, interrupt: &Interrupt<'_>) -> Result<(), Error> {
-    let check = || interrupt.check();
-    slots.each(check, |slot| {
-        let sum = &mut distances[slot as usize];
-        *sum = sum.saturating_add(more);
-    })
+impl Distances {
+    fn zero(slots: Bitmap) -> Distances {
+        let slots = RankBitmap::of(slots);
+        Distances { by_rank: vec![0; slots.count()], slots }
+    }
+
+    fn of(&self, slot: u32) -> u32 {
+        self.slots.rank(slot).map_or(0, |rank| self.by_rank[rank])
+    }
+
+    /// Adds to the distances of some slots.
+    fn add(&mut self, slots: &Bitmap, more: u32, interrupt: &Interrupt<'_>) -> Result<(), Error> {
+        let Distances { slots: known, by_rank } = self;
+        let check = || interrupt.check();
+        slots.each(check, |slot| {
+            if let Some(rank) = known.rank(slot) {
+                by_rank[rank] = by_rank[rank].saturating_add(more);
+            }
+        })
+    }
+}
+
+/// Returns a key by which closer slots come first, then higher scores.
+fn key_of(distance: u32, score: f32) -> u64 {
+    // The bits of non-negative floats are ordered as the floats are.
+    u64::from(distance) << 32 | u64::from(!score.max(0.0).to_bits())
+}
+
+/// Returns the distance that a key was made of.
+fn distance_in(key: u64) -> u32 {
+    (key >> 32) as u32
+}
+
+/// Returns the score that a key was made of.
+fn score_of(key: u64) -> f32 {
+    f32::from_bits(!(key as u32))
+}
+
+/// Removes slots whose key is greater than those of `count` others even if `at_best` is its key. Keeps all that are as good as the
+/// last wanted one: their dates decide.
+fn keep_first(ranked: &mut Vec<(u64, u32)>, count: usize, at_best: impl Fn(&(u64, u32)) -> u64) {
+    if count < ranked.len() {
+        let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
+        ranked.retain(|of| at_best(of) <= last);
+    }
 }
 
 /// Groups the matches of a token by field and closeness.
