@@ -1,6 +1,10 @@
-//! Stopping and tracing a search. It does not know why a search is stopped or traced, or what it searches.
+//! Stopping and tracing a search, and stopping other long work. It does not know why work is stopped or a search traced, or what
+//! it searches.
 
 use std::cell::Cell;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::error::Error;
@@ -19,6 +23,25 @@ pub struct Interrupt<'a> {
 /// The number of small steps between two questions. A step takes from nanoseconds to about a microsecond, a question
 /// about 30 nanoseconds.
 const STEPS: u32 = 64;
+
+/// A sign that work which writes is to end before it is done. All clones are one sign.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct StopSign(Arc<AtomicBool>);
+
+impl StopSign {
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// Fails once the sign is set.
+    pub(crate) fn check(&self) -> io::Result<()> {
+        if self.is_set() { Err(io::Error::other("this was stopped before its end")) } else { Ok(()) }
+    }
+}
 
 impl<'a> Interrupt<'a> {
     /// Lets the search run to its end.

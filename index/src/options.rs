@@ -1,6 +1,8 @@
 //! Limits of an index: the amounts of memory, and the sizes at which one way to evaluate or sort is chosen over
 //! another.
 
+use std::time::Duration;
+
 /// Limits of an index. They never change a result, only its cost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
@@ -12,6 +14,8 @@ pub struct Options {
     pub frozen_runs: usize,
     /// The number of disk runs of similar size that are merged into one.
     pub merge_fan_in: usize,
+    /// Once no run was written for this long, more runs are merged than those of similar size.
+    pub quiet_after: Duration,
     /// Once a conjunction has at most this many candidates left, the remaining conditions are tested on each of them.
     pub candidate_limit: usize,
     /// Results of at most this size are sorted, unless filtering a cached order of all resources is cheaper.
@@ -123,6 +127,7 @@ impl Options {
         Options {
             memory_run_entries: 7,
             merge_fan_in: 2,
+            quiet_after: Duration::from_millis(5),
             candidate_limit: 4,
             sort_limit: 8,
             always_sort_limit: 2,
@@ -143,6 +148,8 @@ impl Default for Options {
             memory_run_bytes: 16 << 20,
             frozen_runs: 3,
             merge_fan_in: 8,
+            // Shorter than the time between two checkpoints, which write runs while anything changes at all.
+            quiet_after: Duration::from_secs(20),
             candidate_limit: 2_000,
             sort_limit: 5_000,
             always_sort_limit: 64,

@@ -28,8 +28,6 @@ impl Store {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn free_bytes(&self) -> Result<u64, StoreError> {
-        let disk = rustix::fs::statvfs(self.folder());
-        let disk = disk.map_err(|error| at("measure the free space of", self.folder())(error.into()))?;
-        Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+        bindery_disk::free_bytes(self.folder()).map_err(at("measure the free space of", self.folder()))
     }
 }

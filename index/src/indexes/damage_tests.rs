@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::tests::{copy_folder, files};
+use super::tests::{NEVER, copy_folder, files};
 use super::*;
 use crate::query::{Anchor, Bound, Filter, Predicate, Query, Range, SortBy, SortKey};
 use crate::schema::{Column, Copy, IndexOp, Kind, Stamps, Value, Variant};
@@ -23,7 +23,7 @@ fn schema() -> Schema {
 }
 
 fn options() -> Options {
-    Options { memory_run_entries: 45, merge_fan_in: 1_000, ..Options::tiny() }
+    Options { memory_run_entries: 45, merge_fan_in: 1_000, quiet_after: NEVER, ..Options::tiny() }
 }
 
 /// Resources with short and long texts in two variants.

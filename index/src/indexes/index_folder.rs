@@ -14,9 +14,10 @@ use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::index::{FrozenVersion, Index, IndexContext, LoadedCopies, LoadedRun, ReplacedRun, Wake};
+use crate::interrupt::StopSign;
 use crate::live_set::LiveSet;
 use crate::options::Options;
-use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunNumber};
+use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunFolder, RunNumber};
 use crate::schema::VariantNumber;
 use crate::search::Caches;
 use crate::slot_table::SlotTable;
@@ -69,10 +70,21 @@ struct PlannedRun {
     live: LiveSet,
 }
 
+/// How much is merged.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MergePace {
+    /// Runs are being written: only what keeps their number small.
+    Busy,
+    /// Nothing was written for a while: also what makes searches faster, although it writes more.
+    Quiet,
+}
+
 /// The outcome of an attempt to merge.
 pub(super) enum MergeOutcome {
     Merged,
     NothingToDo,
+    /// The merge ended before it was done, because all threads are to stop.
+    Stopped,
 }
 
 /// Runs of up to this size are in the same tier.
@@ -166,13 +178,13 @@ impl IndexFolder {
         Ok(())
     }
 
-    /// Performs one merge, if one is due.
-    pub(super) fn merge_once(&self) -> Result<MergeOutcome, Error> {
+    /// Performs one merge, if one is due, until `stop` is set.
+    pub(super) fn merge_once(&self, pace: MergePace, stop: &StopSign) -> Result<MergeOutcome, Error> {
         // A damaged index is about to be replaced, so merging would be wasted.
         if self.index.damage().is_found() {
             return Ok(MergeOutcome::NothingToDo);
         }
-        let Some(MergePlan { variant, inputs }) = self.plan_merge() else { return Ok(MergeOutcome::NothingToDo) };
+        let Some(MergePlan { variant, inputs }) = self.plan_merge(pace) else { return Ok(MergeOutcome::NothingToDo) };
         let replaced: Vec<ReplacedRun> = inputs
             .iter()
             .map(|input| ReplacedRun { number: input.number, live_docs: Arc::new(input.live.to_bitmap()) })
@@ -199,11 +211,15 @@ impl IndexFolder {
         };
         let merge = || {
             failure::point("index::merge").map_err(Error::io(&self.path))?;
-            DiskRun::merge(&run_path(&self.path, number), &inputs, &self.collation(variant), self.index.damage())
+            let folder = RunFolder { path: &run_path(&self.path, number), stop: Some(stop) };
+            DiskRun::merge(folder, &inputs, &self.collation(variant), self.index.damage())
         };
         let is_replaced = merge().map(replace);
         self.merging.lock().remove(&number);
-        is_replaced.map(merge_outcome)
+        match is_replaced {
+            Err(_) if stop.is_set() => Ok(MergeOutcome::Stopped),
+            other => other.map(merge_outcome),
+        }
     }
 
     /// Returns the runs whose folders are needed in addition to those in the manifest: by the current version, by
@@ -234,11 +250,15 @@ impl IndexFolder {
         self.index.version().copy_set(variant).map_or_else(|| Collation::of(None), |copies| copies.collation.clone())
     }
 
-    fn plan_merge(&self) -> Option<MergePlan> {
+    fn plan_merge(&self, pace: MergePace) -> Option<MergePlan> {
         // The version is not held during the merge, since a version in use keeps vacated slots from being reused.
         let version = self.index.version();
         let fan_in = self.index.options().merge_fan_in.max(2);
-        version.copy_sets.iter().find_map(|copies| plan_merge(copies, fan_in))
+        let room = match pace {
+            MergePace::Busy => 0,
+            MergePace::Quiet => bindery_disk::free_bytes(&self.path).unwrap_or(0),
+        };
+        version.copy_sets.iter().find_map(|copies| plan_merge(copies, fan_in, room))
     }
 }
 
@@ -299,8 +319,8 @@ fn merge_outcome(is_replaced: bool) -> MergeOutcome {
 }
 
 /// Plans the next merge: removes runs without live documents first, then rewrites a run of which more than half is
-/// outdated, then merges `fan_in` runs of the same tier.
-fn plan_merge(copies: &CopySet, fan_in: usize) -> Option<MergePlan> {
+/// outdated, then merges `fan_in` runs of the same tier, and then the smallest runs, if `room` is enough.
+fn plan_merge(copies: &CopySet, fan_in: usize, room: u64) -> Option<MergePlan> {
     let mut runs = Vec::new();
     for NumberedRun { number, run, live, .. } in copies.runs.iter() {
         if let Run::Disk(disk) = run {
@@ -316,11 +336,36 @@ fn plan_merge(copies: &CopySet, fan_in: usize) -> Option<MergePlan> {
         return Some(MergePlan { variant, inputs: vec![sparse.clone()] });
     }
     let tier = |run: &DiskRun| (run.bytes().max(SMALLEST_TIER_BYTES) / SMALLEST_TIER_BYTES).ilog(fan_in as u64);
-    (0..=u64::BITS).find_map(|level| {
+    let of_a_tier = (0..=u64::BITS).find_map(|level| {
         let of_level = live.iter().filter(|run| tier(&run.run) == level);
         let inputs: Vec<_> = of_level.take(fan_in).cloned().collect();
         (inputs.len() == fan_in).then_some(MergePlan { variant, inputs })
-    })
+    });
+    of_a_tier.or_else(|| Some(MergePlan { variant, inputs: smallest_runs(live, room)? }))
+}
+
+/// Returns the runs to merge while nothing is written, in their order: all up to a size.
+fn smallest_runs(runs: Vec<PlannedRun>, room: u64) -> Option<Vec<PlannedRun>> {
+    let largest = largest_to_merge(runs.iter().map(|run| run.run.bytes()).collect(), room)?;
+    Some(runs.into_iter().filter(|run| run.run.bytes() <= largest).collect())
+}
+
+/// Returns the size of the largest run to merge while nothing is written: with all smaller ones, which together are not
+/// smaller. So the run of a document at least doubles each time the document is written again, and afterwards each run
+/// is larger than all smaller ones together.
+///
+/// `room` is the free space of the disk. Half of it is left, since these merges are not necessary.
+pub(super) fn largest_to_merge(mut sizes: Vec<u64>, room: u64) -> Option<u64> {
+    sizes.sort_unstable();
+    let mut smaller = 0;
+    let mut largest = None;
+    for size in sizes {
+        if size <= smaller && smaller + size <= room / 2 {
+            largest = Some(size);
+        }
+        smaller += size;
+    }
+    largest
 }
 
 /// Reads all slot files of an index as if they were one.

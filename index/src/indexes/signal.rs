@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::interrupt::StopSign;
+
 /// Tasks that threads wait for.
 #[derive(Default)]
 pub(super) struct Signal {
     pending: Mutex<PendingSignals>,
+    /// Set when all threads are to stop.
+    stop: StopSign,
     changed: Condvar,
 }
 
@@ -15,7 +19,6 @@ pub(super) struct Signal {
 struct PendingSignals {
     write: bool,
     merge: bool,
-    stop: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -29,6 +32,8 @@ pub(super) enum Task {
 pub(super) enum WakeReason {
     /// There may be something to do.
     ToWork,
+    /// The time to wait was over.
+    TimedOut,
     ToStop,
 }
 
@@ -41,26 +46,33 @@ impl Signal {
 
     /// Makes all threads stop.
     pub(super) fn stop(&self) {
-        self.pending.lock().stop = true;
+        let pending = self.pending.lock();
+        self.stop.set();
+        drop(pending);
         self.changed.notify_all();
     }
 
-    pub(super) fn is_stopped(&self) -> bool {
-        self.pending.lock().stop
+    /// Returns the sign that is set when all threads are to stop.
+    pub(super) fn stop_sign(&self) -> &StopSign {
+        &self.stop
     }
 
     /// Waits until it is notified of the task, until `timeout` if there is one, or until it is stopped.
     pub(super) fn wait(&self, task: Task, timeout: Option<Duration>) -> WakeReason {
         let mut pending = self.pending.lock();
-        while !pending.stop && !*pending.flag(task) {
+        while !self.stop.is_set() && !*pending.flag(task) {
             match timeout {
                 None => self.changed.wait(&mut pending),
                 Some(timeout) if self.changed.wait_for(&mut pending, timeout).timed_out() => break,
                 Some(_) => {}
             }
         }
-        *pending.flag(task) = false;
-        if pending.stop { WakeReason::ToStop } else { WakeReason::ToWork }
+        let is_notified = std::mem::take(pending.flag(task));
+        match self.stop.is_set() {
+            true => WakeReason::ToStop,
+            false if is_notified => WakeReason::ToWork,
+            false => WakeReason::TimedOut,
+        }
     }
 }
 

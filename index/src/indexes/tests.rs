@@ -6,13 +6,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use super::index_folder::{MergeOutcome, MergePace, largest_to_merge};
 use super::*;
+use crate::interrupt::StopSign;
 use crate::query::{Anchor, Filter, Predicate, Query, SortBy, SortKey};
 use crate::run::{NumberedRun, Run};
 use crate::schema::{Column, Copy, IndexOp, Kind, Stamps, Value, Variant};
 
 const TEXT: u32 = 1;
 const LIST: u32 = 2;
+pub(super) const NEVER: Duration = Duration::from_secs(1_000_000);
 
 fn schema() -> Schema {
     Schema {
@@ -23,7 +26,7 @@ fn schema() -> Schema {
 
 /// Options without merges, so that only checkpoints write files.
 fn options() -> Options {
-    Options { memory_run_entries: 10, merge_fan_in: 1_000, ..Options::tiny() }
+    Options { memory_run_entries: 10, merge_fan_in: 1_000, quiet_after: NEVER, ..Options::tiny() }
 }
 
 fn put(id: u128, text: &str) -> IndexOp {
@@ -231,6 +234,73 @@ fn runs_are_written_and_merged_in_the_background() {
     let folders = fs::read_dir(folder.path().join("1.0")).unwrap().flatten();
     let folders = folders.filter(|entry| entry.file_name().to_string_lossy().starts_with("run-")).count();
     assert!(folders <= named + 3, "{folders} folders for {named} runs");
+}
+
+#[test]
+fn while_no_run_is_written_runs_are_merged_until_each_is_larger_than_the_smaller_ones_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let indexes =
+        Indexes::open(folder.path(), Options { quiet_after: Duration::from_millis(20), ..options() }).unwrap();
+    let index = indexes.create(1, schema());
+    for batch in 0..6 {
+        fill(&index, batch * 100..batch * 100 + 70, "kept");
+        fill(&index, batch * 100..batch * 100 + 15, "replaced");
+        wait_until(&index, |runs| {
+            let disk = |run: &NumberedRun| match &run.run {
+                Run::Disk(run) => Some(run.bytes()),
+                Run::Memory(_) => None,
+            };
+            let mut bytes: Vec<u64> = runs.iter().filter_map(disk).collect();
+            bytes.sort_unstable();
+            let are_written = runs.len() - bytes.len() <= 1;
+            are_written && (1..bytes.len()).all(|end| bytes[end] > bytes[..end].iter().sum())
+        });
+    }
+    let kept: Vec<u128> = (0..6).flat_map(|batch| batch * 100 + 15..batch * 100 + 70).collect();
+    assert_eq!(find(&index, "kept"), kept);
+    assert_eq!(find(&index, "replaced").len(), 6 * 15);
+    indexes.freeze(1).write().unwrap();
+    drop(indexes);
+    let indexes = Indexes::open(folder.path(), options()).unwrap();
+    assert_eq!(find(&indexes.get(1).unwrap(), "kept"), kept);
+}
+
+#[test]
+fn merges_that_are_not_necessary_leave_larger_runs_and_half_of_the_free_space() {
+    let much = 1 << 40;
+    let cases: [(&[u64], u64, Option<u64>); 9] = [
+        (&[], much, None),
+        (&[5], much, None),
+        (&[5, 6], much, None),
+        (&[5, 5], much, Some(5)),
+        (&[5, 3, 8, 100], much, Some(8)),
+        (&[100, 60, 40, 7], much, Some(100)),
+        (&[1, 2, 4, 8, 16], much, None),
+        (&[100, 60, 40, 40], 400, Some(60)),
+        (&[100, 60, 40, 40], 100, None),
+    ];
+    for (sizes, room, expected) in cases {
+        assert_eq!(largest_to_merge(sizes.to_vec(), room), expected, "{sizes:?} with room for {room}");
+    }
+}
+
+#[test]
+fn a_merge_that_is_stopped_leaves_the_index_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let index = Index::in_memory(schema(), options());
+    let in_folder = IndexFolder::create(folder.path(), 1, 0, index.clone());
+    fill(&index, 0..40, "kept");
+    in_folder.write_all_frozen().unwrap();
+    let numbers = || index.version().copy_sets[0].runs.iter().map(|run| run.number).collect::<Vec<_>>();
+    let before = numbers();
+    let stop = StopSign::default();
+    stop.set();
+    assert!(matches!(in_folder.merge_once(MergePace::Quiet, &stop), Ok(MergeOutcome::Stopped)));
+    assert_eq!(numbers(), before);
+    assert_eq!(in_folder.runs_in_use(), before.iter().copied().collect());
+    assert!(matches!(in_folder.merge_once(MergePace::Quiet, &StopSign::default()), Ok(MergeOutcome::Merged)));
+    assert!(numbers().len() < before.len());
+    assert_eq!(find(&index, "kept"), ids(0, 40));
 }
 
 #[test]

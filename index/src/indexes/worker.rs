@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use super::index_folder::{IndexFolder, MergeOutcome};
+use super::index_folder::{IndexFolder, MergeOutcome, MergePace};
 use super::registry::Registry;
 use super::signal::{Task, WakeReason};
 use crate::error::Error;
@@ -18,7 +18,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(5);
 pub(super) fn write_runs(registry: &Registry) {
     priority::lower();
     let mut timeout = None;
-    while registry.signal.wait(Task::Write, timeout) == WakeReason::ToWork {
+    while registry.signal.wait(Task::Write, timeout) != WakeReason::ToStop {
         timeout = None;
         for folder in registry.folders() {
             match guarded(&folder, IndexFolder::write_all_frozen) {
@@ -36,27 +36,49 @@ pub(super) fn write_runs(registry: &Registry) {
     }
 }
 
-/// Merges runs until it is stopped.
+/// Merges runs until it is stopped. Once no run was written for a while, merges more than what is due.
 pub(super) fn merge_runs(registry: &Registry) {
     priority::lower();
-    let mut timeout = None;
-    while registry.signal.wait(Task::Merge, timeout) == WakeReason::ToWork {
-        timeout = None;
-        for folder in registry.folders() {
-            while !registry.signal.is_stopped() {
-                match guarded(&folder, IndexFolder::merge_once) {
-                    Some(MergeOutcome::Merged) => {
-                        registry.merges.fetch_add(1, Ordering::Relaxed);
-                    }
-                    Some(MergeOutcome::NothingToDo) => break,
-                    None => {
-                        timeout = Some(RETRY_AFTER);
-                        break;
-                    }
+    let mut after = None;
+    loop {
+        let pace = match (registry.signal.wait(Task::Merge, after.map(|(timeout, _)| timeout)), after) {
+            (WakeReason::ToStop, _) => return,
+            (WakeReason::TimedOut, Some((_, pace))) => pace,
+            _ => MergePace::Busy,
+        };
+        after = match (merge_all(registry, pace), pace) {
+            (None, _) => Some((RETRY_AFTER, pace)),
+            (Some(_), MergePace::Busy) => Some((registry.options.quiet_after, MergePace::Quiet)),
+            (Some(true), MergePace::Quiet) => Some((Duration::ZERO, MergePace::Quiet)),
+            (Some(false), MergePace::Quiet) => None,
+        };
+    }
+}
+
+/// Merges what is due in all indexes; at most one merge in each if they are quiet, because a run may be written
+/// meanwhile. Returns whether anything was merged; `None` if that failed.
+fn merge_all(registry: &Registry, pace: MergePace) -> Option<bool> {
+    let mut is_merged = Some(false);
+    for folder in registry.folders() {
+        let stop = registry.signal.stop_sign();
+        while !stop.is_set() {
+            match guarded(&folder, |folder| folder.merge_once(pace, stop)) {
+                Some(MergeOutcome::Merged) => {
+                    registry.merges.fetch_add(1, Ordering::Relaxed);
+                    is_merged = is_merged.map(|_| true);
                 }
+                Some(MergeOutcome::NothingToDo | MergeOutcome::Stopped) => break,
+                None => {
+                    is_merged = None;
+                    break;
+                }
+            }
+            if pace == MergePace::Quiet {
+                break;
             }
         }
     }
+    is_merged
 }
 
 /// Runs the work. Returns `None`, after an error in the log, if it fails or panics, because that must not end the

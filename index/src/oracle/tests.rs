@@ -15,7 +15,7 @@ use crate::interrupt::Interrupt;
 use crate::language::Language;
 use crate::options::Options;
 use crate::query::SortKey;
-use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run};
+use crate::run::{DiskRun, MemoryRun, MergeInput, NumberedRun, Run, RunFolder};
 use crate::schema::{Column, Variant};
 use crate::search::Snapshot;
 use crate::text_query::{Expansion, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words};
@@ -493,7 +493,7 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     }
     let number = index.take_run_number();
     let path = dir.join(number.to_string());
-    let run = DiskRun::merge(&path, &inputs, &collation(index, variant), index.damage()).unwrap();
+    let run = DiskRun::merge(RunFolder::to_end(&path), &inputs, &collation(index, variant), index.damage()).unwrap();
     run.verify().unwrap();
     assert!(index.replace(variant, &replaced, on_disk(number, run)));
 }

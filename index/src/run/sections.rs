@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::checked::{CheckedBytes, CheckedFile};
 use super::sums::{FileSums, SummedFile};
+use crate::interrupt::StopSign;
 use crate::schema::ColumnId;
 
 /// The column or file part that a section belongs to. Each file defines its own values of `part` and `kind`.
@@ -97,6 +98,21 @@ impl Section {
     }
 }
 
+/// The folder of a run that is written.
+#[derive(Clone, Copy)]
+pub(crate) struct RunFolder<'a> {
+    pub(crate) path: &'a Path,
+    /// Once it is set, writes to the files fail.
+    pub(crate) stop: Option<&'a StopSign>,
+}
+
+impl RunFolder<'_> {
+    /// A folder that is written to the end.
+    pub(crate) fn to_end(path: &Path) -> RunFolder<'_> {
+        RunFolder { path, stop: None }
+    }
+}
+
 /// A file being written.
 pub(super) struct SectionWriter {
     out: BufWriter<SummedFile>,
@@ -107,7 +123,12 @@ pub(super) struct SectionWriter {
 
 impl SectionWriter {
     /// Creates the file, which must not exist. `point` names the failure point of its writes, for tests.
-    pub(super) fn create(folder: &Path, name: &str, point: &'static str, magic: [u8; 8]) -> io::Result<SectionWriter> {
+    pub(super) fn create(
+        folder: RunFolder<'_>,
+        name: &str,
+        point: &'static str,
+        magic: [u8; 8],
+    ) -> io::Result<SectionWriter> {
         let file = SummedFile::create(folder, name, point)?;
         let out = BufWriter::with_capacity(1 << 18, file);
         let mut writer = SectionWriter { out, magic, position: 0, table: Vec::new() };

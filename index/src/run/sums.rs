@@ -11,8 +11,10 @@ use std::path::Path;
 
 use bindery_disk::{PacedFile, failure, sync};
 
+use super::sections::RunFolder;
 use crate::error::Error;
 use crate::files::take;
+use crate::interrupt::StopSign;
 
 /// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
 /// little, large enough that checksums take 1/16,384 of the space.
@@ -35,6 +37,7 @@ pub(super) struct FileSums {
 /// A new file whose checksums are computed as it is written.
 pub(super) struct SummedFile {
     file: PacedFile,
+    stop: Option<StopSign>,
     point: &'static str,
     name: String,
     length: u64,
@@ -44,10 +47,10 @@ pub(super) struct SummedFile {
 
 impl SummedFile {
     /// Creates the file, which must not exist. `point` names the failure point of its writes, for tests.
-    pub(super) fn create(folder: &Path, name: &str, point: &'static str) -> io::Result<SummedFile> {
-        let file = PacedFile::new(File::options().write(true).create_new(true).open(folder.join(name))?);
-        let (crc, blocks) = (crc32fast::Hasher::new(), Vec::new());
-        Ok(SummedFile { file, point, name: name.to_owned(), length: 0, crc, blocks })
+    pub(super) fn create(folder: RunFolder<'_>, name: &str, point: &'static str) -> io::Result<SummedFile> {
+        let file = PacedFile::new(File::options().write(true).create_new(true).open(folder.path.join(name))?);
+        let (crc, blocks, stop) = (crc32fast::Hasher::new(), Vec::new(), folder.stop.cloned());
+        Ok(SummedFile { file, stop, point, name: name.to_owned(), length: 0, crc, blocks })
     }
 
     /// Makes the file durable, except for its entry in the folder. Nothing may be written afterwards.
@@ -68,6 +71,7 @@ impl SummedFile {
 
 impl Write for SummedFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stop.as_ref().map_or(Ok(()), StopSign::check)?;
         failure::write(self.point, bytes, |bytes| self.file.write_all(bytes))?;
         let mut rest = bytes;
         while !rest.is_empty() {
@@ -148,7 +152,7 @@ mod tests {
         let bytes: Vec<u8> = (0..BLOCK * 2 + 100).map(|index| (index * 7 % 251) as u8).collect();
         let mut all = Vec::new();
         for (length, piece) in [(0, 1), (1, 1), (BLOCK - 1, 999), (BLOCK, 3_000), (BLOCK * 2 + 100, BLOCK + 7)] {
-            let mut file = SummedFile::create(folder.path(), &format!("{length}"), "test").unwrap();
+            let mut file = SummedFile::create(RunFolder::to_end(folder.path()), &format!("{length}"), "test").unwrap();
             bytes[..length].chunks(piece).for_each(|piece| file.write_all(piece).unwrap());
             let sums = file.finish().unwrap();
             let expected: Vec<u32> = bytes[..length].chunks(BLOCK).map(crc32fast::hash).collect();

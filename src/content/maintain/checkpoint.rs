@@ -62,6 +62,8 @@ pub(crate) struct Checkpointer {
     /// True if an index was rebuilt since the last checkpoint. Until a checkpoint names its files, a start uses the
     /// damaged ones again.
     has_rebuilt_index: bool,
+    /// The number of merges when the last checkpoint was started.
+    merges: u64,
     progress: Arc<CheckpointProgress>,
     pins: Arc<Mutex<Pins>>,
     thread: Option<JoinHandle<()>>,
@@ -115,8 +117,19 @@ impl Checkpointer {
             base_bytes: AtomicU64::new(base_bytes),
         });
         let (started_at, last_start, is_wanted, has_rebuilt_index) = (checkpoint, Instant::now(), false, false);
-        let thread = None;
-        Checkpointer { folder, store, started_at, last_start, is_wanted, has_rebuilt_index, progress, pins, thread }
+        let (merges, thread) = (0, None);
+        Checkpointer {
+            folder,
+            store,
+            started_at,
+            last_start,
+            is_wanted,
+            has_rebuilt_index,
+            merges,
+            progress,
+            pins,
+            thread,
+        }
     }
 
     /// Requests a checkpoint soon. Without it, a start would have to repeat expensive work.
@@ -141,7 +154,7 @@ impl Checkpointer {
         }
         self.cut_log(log);
         self.is_wanted |= failure::is_asked_for("checkpoint::is_due");
-        if self.situation(log, applied).is_due() {
+        if self.situation(log, indexes, applied).is_due() {
             let work = self.begin(log, indexes, applied);
             let started = std::thread::Builder::new().name("checkpoint".to_owned()).spawn(move || work.run());
             match started {
@@ -186,10 +199,11 @@ impl Checkpointer {
     fn begin(&mut self, log: &dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) -> Work {
         self.wait();
         let is_base_due =
-            self.situation(log, applied).is_base_due() || failure::is_asked_for("checkpoint::base_is_due");
+            self.situation(log, indexes, applied).is_base_due() || failure::is_asked_for("checkpoint::base_is_due");
         self.started_at = applied;
         self.last_start = Instant::now();
         (self.is_wanted, self.has_rebuilt_index) = (false, false);
+        self.merges = merges(indexes);
         self.progress.is_running.store(true, Ordering::SeqCst);
         Work {
             folder: self.folder.clone(),
@@ -202,11 +216,12 @@ impl Checkpointer {
         }
     }
 
-    fn situation(&self, log: &dyn CommitLog, applied: u64) -> Situation {
+    fn situation(&self, log: &dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) -> Situation {
         Situation {
             is_changed: applied > self.started_at,
             is_wanted: self.is_wanted,
             has_rebuilt_index: self.has_rebuilt_index,
+            has_merged: merges(indexes) > self.merges,
             waited: self.last_start.elapsed(),
             log_bytes: log.bytes_since(self.started_at),
             log_bytes_since_base: log.bytes_since(self.progress.base.load(Ordering::SeqCst)),
@@ -276,6 +291,11 @@ impl Work {
         self.progress.checkpoint.store(self.number, Ordering::SeqCst);
         Ok(())
     }
+}
+
+/// Returns the number of merges since the start.
+fn merges(indexes: &bindery_index::Indexes) -> u64 {
+    indexes.merges().load(Ordering::Relaxed)
 }
 
 fn write_base(folder: &Path, store: &Store, log: &dyn FollowLog) -> std::result::Result<bindery_base::Header, String> {

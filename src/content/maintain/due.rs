@@ -24,6 +24,8 @@ pub(super) struct Situation {
     pub(super) is_wanted: bool,
     /// True if an index was rebuilt since the last checkpoint.
     pub(super) has_rebuilt_index: bool,
+    /// True if parts of an index were merged since the last checkpoint, which still names what was merged.
+    pub(super) has_merged: bool,
     /// The time since the last checkpoint was begun.
     pub(super) waited: Duration,
     /// The size of the log since the last checkpoint.
@@ -35,22 +37,23 @@ pub(super) struct Situation {
 }
 
 impl Situation {
-    /// Is true if a checkpoint is due. If nothing was written since the last one, only a rebuilt index or a base makes
-    /// it due.
+    /// Is true if a checkpoint is due. If nothing was written since the last one, only a rebuilt index, merges or a base make it
+    /// due: after merges, the space of what was merged becomes free, and a start need not merge again.
     pub(super) fn is_due(&self) -> bool {
         if self.has_rebuilt_index {
             true
         } else if self.is_changed {
             self.is_wanted || self.log_bytes > CHECKPOINT_LOG_BYTES || self.waited > CHECKPOINT_INTERVAL
         } else {
-            self.waited > IDLE_AFTER && self.is_base_due()
+            self.has_merged && self.waited > CHECKPOINT_INTERVAL || self.is_base_due() && self.waited > IDLE_AFTER
         }
     }
 
     /// Returns whether a checkpoint that is written now is followed by a base.
     pub(super) fn is_base_due(&self) -> bool {
         let busy = BASE_LOG_BYTES.max(self.base_bytes);
-        self.log_bytes_since_base > if self.is_changed { busy } else { busy / 4 }
+        let is_idle = !self.is_changed && self.waited > IDLE_AFTER;
+        self.log_bytes_since_base > if is_idle { busy / 4 } else { busy }
     }
 }
 
@@ -67,6 +70,7 @@ mod tests {
             is_changed,
             is_wanted: false,
             has_rebuilt_index: false,
+            has_merged: false,
             waited: Duration::from_secs(seconds),
             log_bytes: log * MIB,
             log_bytes_since_base: log_since_base * MIB,
@@ -95,6 +99,11 @@ mod tests {
         }
         let wanted = Situation { is_wanted: true, ..situation(true, 1, 1, 1, 0) };
         assert!(wanted.is_due() && !wanted.is_base_due());
+        let merged = |seconds| Situation { has_merged: true, ..situation(false, seconds, 0, 300, 1000) };
+        let is_due = |situation: Situation| (situation.is_due(), situation.is_base_due());
+        assert_eq!(is_due(merged(29)), (false, false));
+        assert_eq!(is_due(merged(31)), (true, false), "merges are no reason for a base");
+        assert_eq!(is_due(merged(121)), (true, true));
         let rebuilt = Situation { has_rebuilt_index: true, ..situation(false, 1, 0, 1, 0) };
         assert!(rebuilt.is_due() && !rebuilt.is_base_due());
     }

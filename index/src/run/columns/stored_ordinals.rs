@@ -100,7 +100,7 @@ mod tests {
     use crate::run::checked::CheckedFile;
     use crate::run::columns::format::{FILE, MAGIC};
     use crate::run::columns::{self, ColumnFile};
-    use crate::run::sections::SectionFile;
+    use crate::run::sections::{RunFolder, SectionFile};
     use crate::value::{FoldedText, TextRef};
 
     const KINDS: [SectionKind; 3] = [SectionKind::OrdinalStarts, SectionKind::OrdinalCodes, SectionKind::OrdinalPlaces];
@@ -109,10 +109,13 @@ mod tests {
         std::fs::create_dir(folder).unwrap();
         let text = |text| TextRef { head: text, full: FullText::Head, folded: FoldedText::Plain(text) };
         let slots: Vec<u32> = (0..texts.len() as u32).collect();
-        let sums = columns::write(folder, &slots, &[(1, Encoding::Text)], &|document, _| match texts[document] {
-            "" => ValueRef::Null,
-            some => ValueRef::Text(text(some)),
-        });
+        let sums =
+            columns::write(RunFolder::to_end(folder), &slots, &[(1, Encoding::Text)], &|document, _| match texts
+                [document]
+            {
+                "" => ValueRef::Null,
+                some => ValueRef::Text(text(some)),
+            });
         CheckedFile::open(folder, sums.unwrap(), &Arc::default()).unwrap()
     }
 
@@ -120,7 +123,7 @@ mod tests {
     fn mixed(folder: &Path, texts: &Arc<CheckedFile>, others: &Arc<CheckedFile>) -> ColumnFile {
         std::fs::create_dir(folder).unwrap();
         let [texts, others] = [texts, others].map(|file| SectionFile::open(file, MAGIC).unwrap());
-        let mut out = SectionWriter::create(folder, FILE, "test", MAGIC).unwrap();
+        let mut out = SectionWriter::create(RunFolder::to_end(folder), FILE, "test", MAGIC).unwrap();
         for name in texts.names() {
             let is_ordinals = KINDS.iter().any(|&kind| kind as u8 == name.kind);
             let section = if is_ordinals { others.section(name) } else { texts.section(name) };

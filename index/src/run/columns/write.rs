@@ -1,14 +1,13 @@
 //! Writes a column file from any source of values. It does not read.
 
 use std::io;
-use std::path::Path;
 
 use super::columnar::{self, Element};
 use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SectionKind};
 use super::stored_ordinals;
 use crate::error::Error;
 use crate::packing::Packer;
-use crate::run::sections::SectionWriter;
+use crate::run::sections::{RunFolder, SectionWriter};
 use crate::run::sums::FileSums;
 use crate::schema::ColumnId;
 use crate::value::{FoldedText, FullText, TextRef, ValueRef};
@@ -20,7 +19,7 @@ const PLAIN_BYTES: usize = 1024;
 /// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column. The file is synced
 /// on return; the folder is not. Returns the file's checksums.
 pub(crate) fn write<'a>(
-    folder: &Path,
+    folder: RunFolder<'_>,
     slots: &[u32],
     columns: &[(ColumnId, Encoding)],
     value: &dyn Fn(usize, ColumnId) -> ValueRef<'a>,
@@ -45,7 +44,7 @@ pub(crate) fn write<'a>(
         }
         file.finish(slots.len() as u32)
     };
-    write().map_err(Error::io(&folder.join(FILE)))
+    write().map_err(Error::io(&folder.path.join(FILE)))
 }
 
 /// The values of one column.

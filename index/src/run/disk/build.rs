@@ -21,12 +21,13 @@ use crate::interrupt::Interrupt;
 use crate::run::columns::{self, Encoding};
 use crate::run::memory::Document;
 use crate::run::orders::{self, OrderedColumn, RunOrder};
+use crate::run::sections::RunFolder;
 use crate::run::sums::FileSums;
 use crate::schema::{ColumnId, Schema};
 
 /// The source of a run that is built.
 struct Source<'a> {
-    folder: &'a Path,
+    folder: RunFolder<'a>,
     documents: &'a [Arc<Document>],
     /// Every column with values, in each of its encodings, ascending.
     columns: Vec<(ColumnId, Encoding)>,
@@ -66,7 +67,8 @@ impl DiskRun {
             document.values().filter_map(|(id, value)| Some((id, Encoding::of(&value)?))).collect::<Vec<_>>()
         };
         let columns: BTreeSet<_> = documents.iter().flat_map(|document| encodings(document)).collect();
-        let source = &Source { folder, documents, columns: columns.into_iter().collect() };
+        // A checkpoint may wait for the run, so it is written to its end.
+        let source = &Source { folder: RunFolder::to_end(folder), documents, columns: columns.into_iter().collect() };
         create_empty_folder(folder)?;
         let tasks = &Mutex::new(source.tasks(schema).into_iter());
         let (parts, collected) = mpsc::sync_channel(0);

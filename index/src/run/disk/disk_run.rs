@@ -11,11 +11,12 @@ use crate::collate::Collation;
 use crate::damage::Damage;
 use crate::error::Error;
 use crate::files::{create_empty_folder, sync_folder};
-use crate::interrupt::Interrupt;
+use crate::interrupt::{Interrupt, StopSign};
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
 use crate::run::postings::Posting;
+use crate::run::sections::RunFolder;
 use crate::run::sums::{self, FileSums};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
@@ -85,7 +86,7 @@ impl DiskRun {
     /// Writes the live documents of the inputs, in the order of the inputs, as a run into `folder`, and replaces its
     /// contents. Durable on return, except for the entry of the folder in its parent.
     pub(crate) fn merge(
-        folder: &Path,
+        folder: RunFolder<'_>,
         inputs: &[MergeInput],
         collation: &Collation,
         damage: &Arc<Damage>,
@@ -105,7 +106,7 @@ impl DiskRun {
             |run: &DiskRun| run.columns.columns().iter().map(|column| (column.id, column.encoding)).collect::<Vec<_>>();
         let columns: BTreeSet<(ColumnId, Encoding)> = inputs.iter().flat_map(|input| encodings(&input.run)).collect();
 
-        create_empty_folder(folder)?;
+        create_empty_folder(folder.path)?;
         let columns = Vec::from_iter(columns);
         let columns_sums = columns::write(folder, &slots, &columns, &|index, id| {
             let MergedDoc { input, doc } = merged[index];
@@ -114,11 +115,11 @@ impl DiskRun {
         let dictionary_sums = merge_dictionaries(folder, inputs, &merged, &new_numbers)?;
         let count = document_count(slots.len());
         let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {
-            merged_order(column, inputs, &new_numbers, collation)
+            merged_order(column, inputs, &new_numbers, collation, folder.stop)
         })?;
         // If an input is damaged, the merged run may be wrong.
         damage.check()?;
-        DiskRun::finish(folder, vec![columns_sums, dictionary_sums, orders_sums], damage)
+        DiskRun::finish(folder.path, vec![columns_sums, dictionary_sums, orders_sums], damage)
     }
 
     /// Returns the number of documents it has.
@@ -230,7 +231,7 @@ impl DiskRun {
 
 /// Writes the dictionary of a merged run. `new_numbers` are the new numbers of each input's documents.
 fn merge_dictionaries(
-    folder: &Path,
+    folder: RunFolder<'_>,
     inputs: &[MergeInput],
     merged: &[MergedDoc],
     new_numbers: &[Vec<u32>],
@@ -265,14 +266,16 @@ fn merged_order(
     inputs: &[MergeInput],
     new_numbers: &[Vec<u32>],
     collation: &Collation,
+    stop: Option<&StopSign>,
 ) -> Result<RunOrder, Error> {
-    let never = Interrupt::never();
+    let is_stopped = || stop.is_some_and(StopSign::is_set);
+    let interrupt = Interrupt::when(&is_stopped);
     let mut merged = Vec::new();
     for (MergeInput { run, .. }, new_numbers) in inputs.iter().zip(new_numbers) {
         let value = |document| run.value_without_folded(document, column.id);
         let orders = match run.order(column.id, column.kind, collation) {
             Some(orders) => orders,
-            None => vec![Arc::new(RunOrder::sorted(column.kind, 0..run.len(), value, collation, &never)?)],
+            None => vec![Arc::new(RunOrder::sorted(column.kind, 0..run.len(), value, collation, &interrupt)?)],
         };
         let number =
             |document: u32| new_numbers.get(document as usize).copied().filter(|new| *new != dictionary::DROPPED);
@@ -283,7 +286,7 @@ fn merged_order(
             value: Box::new(value),
         }));
     }
-    RunOrder::merge(column.kind, merged, collation, &never)
+    RunOrder::merge(column.kind, merged, collation, &interrupt)
 }
 
 /// The number of documents that are verified at once.

@@ -17,6 +17,7 @@ use crate::predicate::PreparedPredicate;
 use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::run::memory::Document;
 use crate::run::orders::KeyKind;
+use crate::run::sections::RunFolder;
 use crate::run::sums;
 use crate::schema::{Column, ColumnId, Kind, Schema, Value, exact_hash};
 use crate::value::{FullText, TextRef, ValueRef};
@@ -212,7 +213,7 @@ proptest! {
             MergeInput { run: Arc::new(a), live_docs: marked(in_a) },
             MergeInput { run: Arc::new(b), live_docs: marked(in_b) },
         ];
-        let merged = DiskRun::merge(&folder.path().join("c"), &inputs, &Collation::of(None), &Arc::default()).unwrap();
+        let merged = DiskRun::merge(RunFolder::to_end(&folder.path().join("c")), &inputs, &Collation::of(None), &Arc::default()).unwrap();
         let left = first.iter().zip(in_a).chain(second.iter().zip(in_b)).filter(|(_, kept)| **kept);
         let left = Vec::from_iter(left.map(|(document, _)| document.clone()));
         check(&merged, &left, &predicates);

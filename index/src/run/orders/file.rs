@@ -4,7 +4,6 @@
 //! of its groups (u64 or u128 each). Another section holds the name of the collation.
 
 use std::io;
-use std::path::Path;
 use std::sync::Arc;
 
 use super::array::{Array, Element};
@@ -15,7 +14,7 @@ use crate::collate::{Collation, is_whole};
 use crate::error::Error;
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{ColumnFile, Encoding};
-use crate::run::sections::{SectionFile, SectionName, SectionWriter};
+use crate::run::sections::{RunFolder, SectionFile, SectionName, SectionWriter};
 use crate::run::sums::FileSums;
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
@@ -74,13 +73,13 @@ impl KeyKind {
 /// Writes the orders that `order` returns into `folder`. The file is synced on return; the folder is not. Returns the
 /// file's checksums.
 pub(crate) fn write(
-    folder: &Path,
+    folder: RunFolder<'_>,
     documents: u32,
     columns: impl Iterator<Item = OrderedColumn>,
     collation: &Collation,
     order: &mut dyn FnMut(OrderedColumn) -> Result<RunOrder, Error>,
 ) -> Result<FileSums, Error> {
-    let path = folder.join(FILE);
+    let path = folder.path.join(FILE);
     let write = || {
         let mut file = SectionWriter::create(folder, FILE, "run::orders", MAGIC)?;
         let name = SectionName { column: NO_COLUMN, part: 0, kind: SectionKind::Collation as u8 };

@@ -8,6 +8,7 @@ use super::*;
 use crate::bitmap::Bitmap;
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
+use crate::run::sections::RunFolder;
 use crate::run::sums::SummedFile;
 
 /// Writes a file with these lists, with and without counts, after some other bytes. The count of a document is its
@@ -20,7 +21,7 @@ fn write(folder: &Path, lists: &[Vec<u32>]) -> (PostingLists, Vec<[PostingList; 
             encoder.put(Posting { documents, counts: &counts }, &mut bytes).unwrap();
         }
     }
-    let mut file = SummedFile::create(folder, "lists", "test").unwrap();
+    let mut file = SummedFile::create(RunFolder::to_end(folder), "lists", "test").unwrap();
     file.write_all(&bytes).unwrap();
     let sums = file.finish().unwrap();
     let reader = PostingLists::new(&CheckedFile::open(folder, sums, &Arc::default()).unwrap(), 10_000);

@@ -10,6 +10,7 @@ use super::*;
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
 use crate::run::postings::{Posting, PostingList};
+use crate::run::sections::RunFolder;
 
 /// The documents that have each string, each with its count.
 type Contents = BTreeMap<String, BTreeMap<u32, u32>>;
@@ -24,7 +25,7 @@ fn contents() -> impl Strategy<Value = Contents> {
 
 fn write(folder: &Path, contents: &Contents, of: StringsOf) -> Dictionary {
     std::fs::create_dir_all(folder).unwrap();
-    let mut writer = DictionaryWriter::create(folder).unwrap();
+    let mut writer = DictionaryWriter::create(RunFolder::to_end(folder)).unwrap();
     let fill = |sink: &mut StringSink<'_>| {
         contents.iter().try_for_each(|(string, documents)| put(string, documents, of, sink))
     };
@@ -147,7 +148,7 @@ proptest! {
         let merged_inputs: Vec<DictionaryInput<'_>> = inputs.iter().zip(&new_numbers)
             .map(|(dictionary, new_numbers)| DictionaryInput { dictionary, new_numbers }).collect();
         std::fs::create_dir(path(9)).unwrap();
-        let mut writer = DictionaryWriter::create(&path(9)).unwrap();
+        let mut writer = DictionaryWriter::create(RunFolder::to_end(&path(9))).unwrap();
         writer.list(1, of, |sink| merge(&merged_inputs, 1, of, sink)).unwrap();
         let merged = open(&path(9), writer);
 

@@ -2,12 +2,12 @@
 //! kept in memory until its end.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::format::{FILE, FRAME, GROUP, MAGIC, SectionKind, StringsOf};
 use crate::error::Error;
 use crate::run::postings::{Posting, PostingEncoder};
-use crate::run::sections::SectionWriter;
+use crate::run::sections::{RunFolder, SectionWriter};
 use crate::run::sums::FileSums;
 use crate::schema::ColumnId;
 
@@ -23,8 +23,8 @@ pub(in crate::run::disk) type StringSink<'a> = dyn FnMut(&[u8], Posting<'_>) -> 
 
 impl DictionaryWriter {
     /// Creates the file in `folder`, where it must not exist.
-    pub(in crate::run::disk) fn create(folder: &Path) -> Result<DictionaryWriter, Error> {
-        let path = folder.join(FILE);
+    pub(in crate::run::disk) fn create(folder: RunFolder<'_>) -> Result<DictionaryWriter, Error> {
+        let path = folder.path.join(FILE);
         let file = SectionWriter::create(folder, FILE, "run::dictionary", MAGIC).map_err(Error::io(&path))?;
         Ok(DictionaryWriter { path, file, encoder: PostingEncoder::default() })
     }
