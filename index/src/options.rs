@@ -54,13 +54,10 @@ pub struct Thresholds {
     /// Counting matches ends once no order of a run has more groups than this between what comes before the page and what
     /// does not: merging them is faster.
     pub few_groups: usize,
-    /// This many equally close matches are worth the search for leaders, which are scored instead of all.
-    pub leaders_from: usize,
-    /// The leaders must be fewer than all matches, divided by this.
-    pub leading_share: usize,
-    /// Leaders are scored only if their fields can count this many times as much as the others. A word in a title counts half
-    /// of the most that it can, and the leaders have it in other fields as well.
-    pub least_lead: f32,
+    /// Of at least this many equally close matches, those that cannot be among the first are not scored to the end.
+    pub compared_from: usize,
+    /// The like only if no more than all divided by this are wanted.
+    pub compared_share: usize,
     /// Periods are counted along an order if at least the resources divided by this are counted.
     pub walked_share: usize,
     /// Values are read one by one if fewer documents than the run's divided by this are counted.
@@ -86,9 +83,8 @@ impl Thresholds {
             always_moved: 5,
             slice_steps: 2,
             few_groups: 1,
-            leaders_from: 3,
-            leading_share: 1,
-            least_lead: 0.0,
+            compared_from: 3,
+            compared_share: 1,
             walked_share: 2,
             read_share: 2,
             listed_share: 2,
@@ -108,9 +104,8 @@ impl Default for Thresholds {
             always_moved: 256,
             slice_steps: 1_000,
             few_groups: 64,
-            leaders_from: 4_096,
-            leading_share: 4,
-            least_lead: 0.5,
+            compared_from: 4_096,
+            compared_share: 4,
             walked_share: 16,
             read_share: 16,
             listed_share: 64,

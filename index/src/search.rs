@@ -39,6 +39,7 @@ mod reasons;
 mod relevance;
 mod result_set;
 mod results;
+mod scores;
 mod seek;
 mod skip;
 mod slot_order;

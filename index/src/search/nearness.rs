@@ -105,6 +105,11 @@ impl<'a> TextSearch<'a> {
 }
 
 impl Nearness<'_> {
+    /// Returns the slots whose factor may be more than 1.
+    pub(super) fn slots(&self) -> &Bitmap {
+        &self.slots
+    }
+
     /// Returns an upper bound of the factor for a slot, without reading anything.
     pub(super) fn most(&self, slot: u32) -> f32 {
         if self.slots.contains(slot) { 1.0 + IN_A_ROW + IS_QUESTION } else { 1.0 }

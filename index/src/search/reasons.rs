@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::coverage::{LackedWord, parts_of_distance};
-use super::relevance::ScoredSlots;
+use super::scores::ScoredSlots;
 use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
