@@ -76,9 +76,8 @@ impl<'a> TextSearch<'a> {
         let mut of_runs = BTreeMap::new();
         for (part, added) in parts.iter().zip(1..) {
             self.add_part(part, &mut scored, &mut of_runs)?;
-            let (before, rest) = parts.split_at(added);
             if let Some(places) = places
-                && let Some(left) = scored.left(places, most_of(before), most_of(rest))
+                && let Some(left) = scored.left(places, most_of(&parts[added..]))
             {
                 scored = left;
                 of_runs.clear();
@@ -165,37 +164,47 @@ impl<'a> TextSearch<'a> {
 
 impl ScoredSlots {
     /// Returns the slots that can still have a place, with their scores so far; `None` if that would not leave out most of them.
-    /// `before` and `rest` are the most that scores have so far, and that they can still get.
-    fn left(&self, places: &Competition<'_>, before: f32, rest: f32) -> Option<ScoredSlots> {
+    /// `rest` is the most that scores can still get.
+    fn left(&self, places: &Competition<'_>, rest: f32) -> Option<ScoredSlots> {
         let Competition { wanted, closer, kept, boost } = places;
-        // The worst of the wanted places has no higher score than `before`.
-        if rest == 0.0 || before <= rest || *wanted == 0 {
+        let so_far = self.scores.iter().fold(0f32, |best, score| best.max(*score));
+        if rest == 0.0 || so_far <= rest {
             return None;
         }
+        let last = self.worst_of_best(*wanted, closer)?;
+        let is_left = |slot: u32, score: f32| (score + rest) * boost >= last || kept.contains(slot);
+        let scored = self.slots.iter().zip(self.scores.iter().copied());
+        let left: Vec<(u32, f32)> = scored.filter(|(slot, score)| is_left(*slot, *score)).collect();
+        if left.len() > self.slots.count() / 2 {
+            return None;
+        }
+        let slots = RankBitmap::of(left.iter().map(|(slot, _)| *slot).collect());
+        Some(ScoredSlots { slots, scores: left.into_iter().map(|(_, score)| score).collect() })
+    }
+
+    /// Returns the least of the `wanted` best scores of slots that are not `closer`; `None` if there are fewer.
+    fn worst_of_best(&self, wanted: usize, closer: &Bitmap) -> Option<f32> {
         let mut best = BinaryHeap::with_capacity(wanted + 1);
-        for (slot, score) in self.slots.iter().zip(&self.scores) {
+        let mut least = 0;
+        let mut add = |score: &f32| {
             // The bits of non-negative floats are ordered as the floats are.
             let score = score.max(0.0).to_bits();
-            if best.len() == *wanted && best.peek().is_some_and(|Reverse(least)| score <= *least)
-                || closer.contains(slot)
-            {
-                continue;
+            if best.len() < wanted || score > least {
+                best.push(Reverse(score));
+                if best.len() > wanted {
+                    best.pop();
+                }
+                least = best.peek().map_or(0, |Reverse(least)| *least);
             }
-            best.push(Reverse(score));
-            if best.len() > *wanted {
-                best.pop();
+        };
+        match closer.is_empty() {
+            true => self.scores.iter().for_each(add),
+            false => {
+                let competing = self.slots.iter().zip(&self.scores).filter(|(slot, _)| !closer.contains(*slot));
+                competing.for_each(|(_, score)| add(score));
             }
         }
-        let Reverse(last) = best.pop().filter(|_| best.len() + 1 == *wanted)?;
-        let last = f32::from_bits(last);
-        let is_left = |slot: u32, score: f32| (score + rest) * boost >= last || kept.contains(slot);
-        let scored = || self.slots.iter().zip(self.scores.iter().copied());
-        let left = || scored().filter(|(slot, score)| is_left(*slot, *score));
-        if left().count() > self.slots.count() / 2 {
-            return None;
-        }
-        let slots = RankBitmap::of(left().map(|(slot, _)| slot).collect());
-        Some(ScoredSlots { slots, scores: left().map(|(_, score)| score).collect() })
+        (best.len() == wanted).then(|| f32::from_bits(least))
     }
 }
 

@@ -53,11 +53,16 @@ impl<'a> TextSearch<'a> {
         if let Some(known) = all.get() {
             return Ok(known);
         }
-        if groups.len() == 1 {
-            return self.group_at(token, 0).map(|(_, slots)| slots);
+        let Some((closest, farther)) = groups.split_first() else { return Ok(all.get_or_init(Bitmap::default)) };
+        // The order needs those as well, and usually they have the longest lists.
+        let (_, slots) = self.group_at(token, 0)?;
+        if farther.is_empty() {
+            return Ok(slots);
         }
-        let mut slots = self.slots_of(token.found.iter())?;
-        for others in [PARTS, SYNONYM].into_iter().filter(|other| groups.iter().any(|group| group.closeness == *other))
+        let mut slots = slots.clone();
+        let is_farther = |found: &&TokensInRun<'_>| found.tokens.closeness != closest.closeness;
+        slots.union(&self.slots_of(token.found.iter().filter(is_farther))?);
+        for others in [PARTS, SYNONYM].into_iter().filter(|other| farther.iter().any(|group| group.closeness == *other))
         {
             slots.union(&self.slots_at(token, others)?);
         }
