@@ -1,22 +1,27 @@
-//! Cuts names such as `getInt32`, `d'environnement` and `std.vector` into parts. It knows no columns and no queries.
+//! The keys by which the words of a text are found. Cuts names such as `getInt32`, `d'environnement` and `std.vector` into parts. It
+//! knows no columns and no queries.
 //!
 //! A name is a word (see `tokens.rs`) with a joint: an apostrophe, dot, colon, underscore or the like with a letter on at
 //! least one side, a lowercase letter before an uppercase one, or a letter beside a digit. Its parts stand between the joints.
 //! A text has each *row* of neighboring parts, joined: of `getInt32` these are `get`, `getint`, `int`, `int32` and `32`.
 //! So a part, or several in a row, are found by one look-up.
 //!
-//! Rows are tokens of their own kind: they begin with [`MARK`], which no word has. The definition of a row is part of the
-//! format of the index.
+//! Rows are tokens of their own kind: they begin with [`MARK`], which no word has. So are the characters with which words and rows
+//! begin, behind [`BEGINNING`]: thousands of words begin so, and reading the documents of each would take long. The definition of a
+//! row is part of the format of the index.
 
 use std::ops::Range;
 
+use hashbrown::HashSet;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 
-use crate::tokens::{TokenKind, each_raw_token, token_form};
+use crate::tokens::{TokenKind, each_raw_token, each_token, token_form};
 
 /// The first character of a row, which no word has.
 pub(crate) const MARK: char = '\u{1}';
+/// The character before one with which words or rows begin; no word has it.
+pub(crate) const BEGINNING: char = '\u{2}';
 /// A word with more parts is no name, but a number or a hash in hexadecimal digits.
 const MAX_PARTS: usize = 8;
 /// The most parts of a row.
@@ -27,8 +32,61 @@ pub(crate) struct Name {
     parts: Vec<String>,
 }
 
+/// Emits the tokens of a text, the rows of its names, and once each character with which one of these begins, except for texts without
+/// spaces. Returns the number of tokens.
+pub(crate) fn each_key(folded: &str, raw: &str, mut emit: impl FnMut(&str)) -> u32 {
+    let mut length = 0;
+    let mut first_chars = FirstChars::default();
+    each_token(folded, |token| {
+        length += 1;
+        emit(&token.text);
+        if token.kind == TokenKind::Word {
+            first_chars.add(&token.text);
+        }
+    });
+    each_row(raw, |row| {
+        emit(row);
+        first_chars.add(&row[MARK.len_utf8()..]);
+    });
+    let mut key = String::new();
+    first_chars.each(|char| {
+        key.clear();
+        key.extend([BEGINNING, char]);
+        emit(&key);
+    });
+    length
+}
+
+/// Returns whether a token is none of the words of a text.
+pub(crate) fn is_marked(token: &str) -> bool {
+    token.starts_with([MARK, BEGINNING])
+}
+
+/// The first characters of words.
+#[derive(Default)]
+struct FirstChars {
+    /// Those in ASCII, a bit for each.
+    ascii: u128,
+    others: HashSet<char>,
+}
+
+impl FirstChars {
+    fn add(&mut self, word: &str) {
+        match word.chars().next() {
+            Some(char) if char.is_ascii() => self.ascii |= 1 << char as u32,
+            Some(char) => drop(self.others.insert(char)),
+            None => {}
+        }
+    }
+
+    fn each(&self, mut emit: impl FnMut(char)) {
+        (0..128u8).filter(|char| self.ascii >> char & 1 == 1).for_each(|char| emit(char.into()));
+        self.others.iter().for_each(|char| emit(*char));
+    }
+}
+
 /// Emits the rows of the names in a text that is not folded, each after [`MARK`].
-pub(crate) fn each_row(raw: &str, mut emit: impl FnMut(&str)) {
+fn each_row(raw: &str, mut emit: impl FnMut(&str)) {
     let mut row = String::new();
     for chunk in raw.split_ascii_whitespace().filter(|chunk| has_joint(chunk)) {
         each_raw_token(chunk, |token| {
@@ -217,6 +275,39 @@ mod tests {
         let mut rows = Vec::new();
         each_row(text, |row| rows.push(row[1..].to_owned()));
         rows
+    }
+
+    #[test]
+    fn a_text_has_its_words_its_rows_and_each_first_character_once() {
+        for (raw, length, expected) in [
+            ("", 0, vec![]),
+            ("some text some", 3, vec!["some", "some", "text", "\u{2}s", "\u{2}t"]),
+            (
+                "getInt32",
+                1,
+                vec![
+                    "getint32",
+                    "\u{1}get",
+                    "\u{1}getint",
+                    "\u{1}int",
+                    "\u{1}int32",
+                    "\u{1}32",
+                    "\u{2}3",
+                    "\u{2}g",
+                    "\u{2}i",
+                ],
+            ),
+            ("\u{44f}\u{431}\u{43b} \u{44f}", 2, vec!["\u{44f}", "\u{44f}\u{431}\u{43b}", "\u{2}\u{44f}"]),
+            ("\u{6771}\u{4eac}", 2, vec!["\u{6771}\u{4eac}", "\u{4eac}"]),
+        ] {
+            let mut keys = Vec::new();
+            let folded = raw.to_lowercase();
+            assert_eq!(each_key(&folded, raw, |key| keys.push(key.to_owned())), length, "{raw}");
+            let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+            keys.sort();
+            expected.sort();
+            assert_eq!(keys, expected, "{raw}");
+        }
     }
 
     #[test]

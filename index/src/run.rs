@@ -307,12 +307,6 @@ impl Run {
         })
     }
 
-    /// Returns the same tokens without the number of times that a document has them. This takes less memory if there are many.
-    pub(crate) fn without_counts(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>) -> Result<RunTokens, Error> {
-        let documents = Arc::new(self.having(&[tokens], interrupt)?);
-        Ok(RunTokens { closeness: tokens.closeness, postings: TokenPostings::Joined(documents), joined: None })
-    }
-
     /// Returns these tokens of a column, all with this closeness.
     pub(crate) fn find_equal(
         &self,
@@ -415,10 +409,6 @@ impl Run {
 
     /// Adds the documents that have one of the tokens, which must be of this run.
     fn add_having(&self, tokens: &RunTokens, interrupt: &Interrupt<'_>, documents: &mut Bitmap) -> Result<(), Error> {
-        if let TokenPostings::Joined(joined) = &tokens.postings {
-            documents.union(joined);
-            return Ok(());
-        }
         let Some(joined) = &tokens.joined else {
             return self.each_having(&tokens.postings, interrupt, |document| documents.insert(document));
         };
@@ -448,7 +438,6 @@ impl Run {
                 }
                 Ok(())
             }
-            (_, TokenPostings::Joined(documents)) => documents.each(|| interrupt.check(), emit),
             // Tokens of another kind of run: the caller passed the wrong ones.
             _ => Ok(()),
         }
@@ -494,9 +483,6 @@ impl Run {
                         }
                     });
                 }
-            }
-            (_, TokenPostings::Joined(documents)) => {
-                among.iter().filter(|document| documents.contains(*document)).for_each(|document| emit(document, 1));
             }
             (Run::Disk(run), TokenPostings::Disk(lists)) => {
                 let mut reused = ReusedBlocks::default();

@@ -285,8 +285,8 @@ impl WantedToken {
         self.typos > 0 || self.rest != Rest::Nothing
     }
 
-    /// Returns whether it is one character with which a word may begin. So many words begin so that it does not count how often a
-    /// text has them, unless words are wanted as they stand.
+    /// Returns whether it is one character with which a word may begin. Texts have it as a key of its own, so it does not count how
+    /// often they have words that begin so, unless words are wanted as they stand.
     pub(crate) fn is_vague(&self) -> bool {
         self.rest == Rest::Word && self.alternatives.is_some() && self.text.chars().nth(1).is_none()
     }

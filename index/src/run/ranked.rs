@@ -36,8 +36,6 @@ pub(super) struct JoinedDocuments {
 pub(super) enum TokenPostings {
     Memory(Arc<[BlockPostings]>),
     Disk(Arc<[PostingList]>),
-    /// Those of all tokens together, each as if it had one token once.
-    Joined(Arc<Bitmap>),
 }
 
 impl RunTokens {
@@ -46,7 +44,6 @@ impl RunTokens {
         match &self.postings {
             TokenPostings::Memory(postings) => postings.iter().map(BlockPostings::len).sum(),
             TokenPostings::Disk(lists) => lists.iter().map(|list| list.doc_count() as usize).sum(),
-            TokenPostings::Joined(documents) => documents.count(),
         }
     }
 
@@ -55,7 +52,6 @@ impl RunTokens {
         let postings = match &self.postings {
             TokenPostings::Memory(postings) => size_of_val(&postings[..]),
             TokenPostings::Disk(lists) => size_of_val(&lists[..]),
-            TokenPostings::Joined(documents) => documents.bytes(),
         };
         size_of::<RunTokens>() + postings + self.joined.as_ref().map_or(0, |joined| joined.bytes)
     }
@@ -67,7 +63,6 @@ impl TokenPostings {
         match self {
             TokenPostings::Memory(_) => false,
             TokenPostings::Disk(lists) => lists.len() <= 1,
-            TokenPostings::Joined(_) => true,
         }
     }
 }

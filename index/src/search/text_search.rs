@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
-use crate::text_query::closeness::{BEGUN, COMPOUND, Closeness, PARTS, SYNONYM};
+use crate::text_query::closeness::{COMPOUND, Closeness, PARTS, SYNONYM};
 use crate::text_query::{
     Requirement, RowTester, SynonymPhrases, TextField, TextQuery, TokenScan, WantedRow, WantedToken,
 };
@@ -283,15 +283,7 @@ impl<'a> TextSearch<'a> {
         scans: &mut [TokenScan<'_>],
     ) -> Result<Arc<Vec<RunTokens>>, Error> {
         let joined_from = self.context.options.thresholds.joined_from;
-        let mut find = || {
-            let mut found = run.run.find_tokens(column, scans, joined_from, self.interrupt)?;
-            if wanted.is_vague() {
-                for tokens in found.iter_mut().filter(|tokens| tokens.closeness == BEGUN) {
-                    *tokens = run.run.without_counts(tokens, self.interrupt)?;
-                }
-            }
-            Ok::<_, Error>(Arc::new(found))
-        };
+        let mut find = || run.run.find_tokens(column, scans, joined_from, self.interrupt).map(Arc::new);
         if matches!(run.run, Run::Memory(_)) || !wanted.is_scanned() {
             return find();
         }

@@ -6,7 +6,7 @@ use hashbrown::HashMap;
 use super::closeness::{BEGUN, Closeness, FORM, PART, WHOLE};
 use super::{Measure, Rest, Skip, WantedToken};
 use crate::language::Forms;
-use crate::names::MARK;
+use crate::names::{BEGINNING, MARK};
 
 /// A look-up of tokens that begin alike.
 pub(crate) struct TokenScan<'a> {
@@ -85,6 +85,9 @@ impl WantedToken {
             (true, Some(_)) => scans.extend([typed(), self.similar(String::new(), None, forms)]),
         }
         scans.push(self.similar(MARK.to_string(), Some(PART), forms));
+        if self.is_vague() {
+            scans.push(equal(format!("{BEGINNING}{}", self.text), BEGUN));
+        }
         if let Some(joined) = &alternatives.joined {
             scans.extend([equal(joined.clone(), PART), equal(marked(joined), PART)]);
         }
@@ -94,7 +97,7 @@ impl WantedToken {
     /// Returns the look-up of the word without typos, and of its forms, among tokens that begin with `mark`.
     fn similar<'a>(&self, mark: String, whole: Option<Closeness>, forms: Option<&'a Forms>) -> TokenScan<'a> {
         let text = format!("{mark}{}", self.text);
-        let is_open = self.rest == Rest::Word && whole.is_some();
+        let is_open = self.rest == Rest::Word && whole.is_some() && !self.is_vague();
         let Some(forms) = forms else {
             let test = match is_open {
                 true => Test::Similar(SimilarTest { text: text.clone(), whole, is_open, forms: None }),
@@ -110,7 +113,8 @@ impl WantedToken {
 
     /// Returns whether finding it compares many tokens.
     pub(crate) fn is_scanned(&self) -> bool {
-        self.is_loose() || self.alternatives.as_ref().is_some_and(|alternatives| alternatives.forms.is_some())
+        let has_forms = self.alternatives.as_ref().is_some_and(|alternatives| alternatives.forms.is_some());
+        self.is_loose() && !self.is_vague() || has_forms
     }
 
     /// Returns bytes that differ for tokens that [`WantedToken::scans`] finds differently.

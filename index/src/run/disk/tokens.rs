@@ -7,8 +7,7 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
-use crate::names::each_row;
-use crate::tokens::each_token;
+use crate::names::each_key;
 
 /// Collects the tokens of documents, which must come in ascending order.
 pub(super) struct Tokens {
@@ -37,15 +36,9 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// Adds the tokens of a text of a document, and the rows of its names. A list, from before a change of the column's kind,
-    /// has several texts.
+    /// Adds the keys of a text of a document. A list, from before a change of the column's kind, has several texts.
     pub(super) fn add(&mut self, document: u32, folded: &str, raw: &str) {
-        let mut length = 0;
-        each_token(folded, |token| {
-            length += 1;
-            self.tokens.add(document, token.text.as_bytes());
-        });
-        each_row(raw, |row| self.tokens.add(document, row.as_bytes()));
+        let length = each_key(folded, raw, |key| self.tokens.add(document, key.as_bytes()));
         match self.lengths.last_mut() {
             Some(last) if last.document == document => last.length += length,
             _ => self.lengths.push(DocumentLength { document, length }),

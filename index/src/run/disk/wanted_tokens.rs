@@ -4,7 +4,7 @@ use super::dictionary::{AFTER_ALL, PickResult, StringsOf};
 use super::disk_run::DiskRun;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::names::MARK;
+use crate::names::is_marked;
 use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
@@ -116,7 +116,7 @@ impl DiskRun {
         let of = StringsOf::Tokens;
         let around = self.dictionary.strings_around(column, of, word.as_bytes(), interrupt)?;
         let words = around.into_iter().filter_map(|token| std::str::from_utf8(token).ok());
-        Ok(words.filter(|token| token.len() > word.len() && !token.starts_with(MARK)).map(Box::from).collect())
+        Ok(words.filter(|token| token.len() > word.len() && !is_marked(token)).map(Box::from).collect())
     }
 
     /// Returns whether a document that satisfies `is_live` has a token in a column.

@@ -12,13 +12,12 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::names::{MARK, each_row};
+use crate::names::{each_key, is_marked};
 use crate::run::ranked::MAX_COUNT;
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
 use crate::text_query::closeness::typos_of;
 use crate::text_query::{Closeness, TokenScan, WantedToken};
-use crate::tokens::each_token;
 
 /// A wanted token of a memory run, with its documents.
 pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
@@ -210,7 +209,7 @@ impl TokenBlocks {
     pub(super) fn around(&self, word: &str, interrupt: &Interrupt<'_>) -> Result<Vec<Box<str>>, Error> {
         let mut found = BTreeSet::new();
         for block in &self.0 {
-            let first_word = block.partition_point(|token| token.starts_with(MARK));
+            let first_word = block.partition_point(is_marked);
             for index in first_word..block.tokens.len() {
                 interrupt.step()?;
                 let token = block.token(index);
@@ -248,16 +247,11 @@ impl TokenBlock {
         for (number, document) in (0u8..=255).zip(documents.clone()) {
             let mut length = 0u32;
             text(document, &mut |folded, raw| {
-                let mut add = |token: &str| {
+                length += each_key(folded, raw, |key| {
                     let start = all.len() as u32;
-                    all.push_str(token);
+                    all.push_str(key);
                     occurrences.push(Occurrence { text: start..all.len() as u32, document: number });
-                };
-                each_token(folded, |token| {
-                    length += 1;
-                    add(&token.text);
                 });
-                each_row(raw, add);
             });
             steps.push(FieldNormReader::fieldnorm_to_id(length));
         }

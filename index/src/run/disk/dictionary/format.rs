@@ -11,7 +11,7 @@ use crate::schema::ColumnId;
 
 /// The name of the file in the folder of its run.
 pub(in crate::run::disk) const FILE: &str = "dictionary";
-pub(super) const MAGIC: [u8; 8] = *b"bnddic02";
+pub(super) const MAGIC: [u8; 8] = *b"bnddic03";
 
 /// The byte before and after each string.
 pub(super) const FRAME: u8 = 0xFF;
