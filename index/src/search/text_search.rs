@@ -282,7 +282,8 @@ impl<'a> TextSearch<'a> {
         wanted: &WantedToken,
         scans: &mut [TokenScan<'_>],
     ) -> Result<Arc<Vec<RunTokens>>, Error> {
-        let joined_from = self.context.options.thresholds.joined_from;
+        // The few lists of the words that begin with a character are as long as those of very many words.
+        let joined_from = if wanted.is_vague() { 1 } else { self.context.options.thresholds.joined_from };
         let mut find = || run.run.find_tokens(column, scans, joined_from, self.interrupt).map(Arc::new);
         if matches!(run.run, Run::Memory(_)) || !wanted.is_scanned() {
             return find();

@@ -111,10 +111,9 @@ impl WantedToken {
         TokenScan { beginning, test: Test::Similar(SimilarTest { text, whole, is_open, forms }) }
     }
 
-    /// Returns whether finding it compares many tokens.
+    /// Returns whether finding it compares many tokens or reads long lists, so that what was found is worth keeping.
     pub(crate) fn is_scanned(&self) -> bool {
-        let has_forms = self.alternatives.as_ref().is_some_and(|alternatives| alternatives.forms.is_some());
-        self.is_loose() && !self.is_vague() || has_forms
+        self.is_loose() || self.alternatives.as_ref().is_some_and(|alternatives| alternatives.forms.is_some())
     }
 
     /// Returns bytes that differ for tokens that [`WantedToken::scans`] finds differently.
