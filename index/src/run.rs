@@ -22,7 +22,7 @@ pub(crate) use ordinals::{Ordinals, text_at};
 use postings::ReusedBlocks;
 pub(crate) use ranked::RunTokens;
 use ranked::{MAX_COUNT, TokenPostings, grouped};
-pub(crate) use sections::RunFolder;
+pub(crate) use sums::RunFolder;
 pub(crate) use tally::{CountedValue, Tally};
 pub(crate) use token_match::FieldLengths;
 

@@ -6,12 +6,10 @@
 //! the run.
 
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
 use std::sync::Arc;
 
 use super::checked::{CheckedBytes, CheckedFile};
-use super::sums::{FileSums, SummedFile};
-use crate::interrupt::StopSign;
+use super::sums::{FileSums, RunFolder, SummedFile};
 use crate::schema::ColumnId;
 
 /// The column or file part that a section belongs to. Each file defines its own values of `part` and `kind`.
@@ -95,21 +93,6 @@ impl Section {
         bytes[6..14].copy_from_slice(&self.offset.to_le_bytes());
         bytes[14..].copy_from_slice(&self.length.to_le_bytes());
         bytes
-    }
-}
-
-/// The folder of a run that is written.
-#[derive(Clone, Copy)]
-pub(crate) struct RunFolder<'a> {
-    pub(crate) path: &'a Path,
-    /// Once it is set, writes to the files fail.
-    pub(crate) stop: Option<&'a StopSign>,
-}
-
-impl RunFolder<'_> {
-    /// A folder that is written to the end.
-    pub(crate) fn to_end(path: &Path) -> RunFolder<'_> {
-        RunFolder { path, stop: None }
     }
 }
 

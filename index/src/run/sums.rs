@@ -11,7 +11,6 @@ use std::path::Path;
 
 use bindery_disk::{PacedFile, failure, sync};
 
-use super::sections::RunFolder;
 use crate::error::Error;
 use crate::files::take;
 use crate::interrupt::StopSign;
@@ -32,6 +31,21 @@ pub(super) struct FileSums {
     pub(super) length: u64,
     /// The CRC-32 of each block.
     pub(super) blocks: Vec<u32>,
+}
+
+/// The folder of a run that is written.
+#[derive(Clone, Copy)]
+pub(crate) struct RunFolder<'a> {
+    pub(crate) path: &'a Path,
+    /// Once it is set, writes to the files fail.
+    pub(crate) stop: Option<&'a StopSign>,
+}
+
+impl RunFolder<'_> {
+    /// A folder that is written to the end.
+    pub(crate) fn to_end(path: &Path) -> RunFolder<'_> {
+        RunFolder { path, stop: None }
+    }
 }
 
 /// A new file whose checksums are computed as it is written.

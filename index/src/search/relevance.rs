@@ -23,10 +23,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
-use crate::text_query::closeness::{Closeness, FORM, PART, SYNONYM, WHOLE, distance_of};
-
-/// The ways in which candidates have a token, the closest first, each with the slots that have it so; `None` for all slots.
-pub(super) type Ways<'b> = Vec<(Closeness, Option<&'b Bitmap>)>;
+use crate::text_query::closeness::{FORM, PART, SYNONYM, WHOLE, distance_of};
 
 /// The place of a resource among those of several indexes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -240,31 +237,6 @@ impl<'a> TextSearch<'a> {
             far.subtract(&near);
         }
         Ok(far)
-    }
-
-    /// Returns the ways in which candidates have each required token.
-    pub(super) fn ways(&self, candidates: &Bitmap) -> Result<Vec<Ways<'_>>, Error> {
-        self.required.iter().map(|token| self.ways_of(token, candidates)).collect()
-    }
-
-    fn ways_of<'b>(&self, token: &'b FoundToken<'a>, candidates: &Bitmap) -> Result<Ways<'b>, Error> {
-        if !token.wanted.has_degrees() {
-            return Ok(vec![(WHOLE, None)]);
-        }
-        let mut rest = candidates.clone();
-        rest.intersect(self.slots_of_token(token)?);
-        let mut ways = Vec::new();
-        let mut groups = self.groups(token);
-        while !rest.is_empty()
-            && let Some(group) = groups.next()
-        {
-            let (closeness, slots) = group?;
-            if rest.meets(slots) {
-                ways.push((closeness, Some(slots)));
-                rest.subtract(slots);
-            }
-        }
-        Ok(ways)
     }
 }
 

@@ -10,8 +10,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 use tantivy::query::Bm25Weight;
 
-use super::relevance::Ways;
-use super::text_search::{RowSynonyms, SearchedField, TextSearch, TokensInRun};
+use super::text_search::{FoundToken, RowSynonyms, SearchedField, TextSearch, TokensInRun};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -23,6 +22,9 @@ use crate::text_query::closeness::{Closeness, FORM, PART, SYNONYM, WHOLE};
 const SHARE: f32 = 0.5;
 /// Sums of floats have rounding errors, which are smaller than this.
 const ROUNDED: f32 = 1.001;
+
+/// The ways in which candidates have a token, the closest first, each with the slots that have it so; `None` for all slots.
+pub(super) type Ways<'b> = Vec<(Closeness, Option<&'b Bitmap>)>;
 
 /// The scores of these slots.
 pub(super) struct ScoredSlots {
@@ -85,6 +87,31 @@ impl<'a> TextSearch<'a> {
             self.interrupt.check()?;
         }
         Ok(scored)
+    }
+
+    /// Returns the ways in which candidates have each required token.
+    pub(super) fn ways(&self, candidates: &Bitmap) -> Result<Vec<Ways<'_>>, Error> {
+        self.required.iter().map(|token| self.ways_of(token, candidates)).collect()
+    }
+
+    fn ways_of<'b>(&self, token: &'b FoundToken<'a>, candidates: &Bitmap) -> Result<Ways<'b>, Error> {
+        if !token.wanted.has_degrees() {
+            return Ok(vec![(WHOLE, None)]);
+        }
+        let mut rest = candidates.clone();
+        rest.intersect(self.slots_of_token(token)?);
+        let mut ways = Vec::new();
+        let mut groups = self.groups(token);
+        while !rest.is_empty()
+            && let Some(group) = groups.next()
+        {
+            let (closeness, slots) = group?;
+            if rest.meets(slots) {
+                ways.push((closeness, Some(slots)));
+                rest.subtract(slots);
+            }
+        }
+        Ok(ways)
     }
 
     /// Returns the parts of the scores of slots that have the required words in these ways, or only by synonyms of rows. The order

@@ -100,7 +100,8 @@ mod tests {
     use crate::run::checked::CheckedFile;
     use crate::run::columns::format::{FILE, MAGIC};
     use crate::run::columns::{self, ColumnFile};
-    use crate::run::sections::{RunFolder, SectionFile};
+    use crate::run::sections::SectionFile;
+    use crate::run::sums::RunFolder;
     use crate::value::{FoldedText, TextRef};
 
     const KINDS: [SectionKind; 3] = [SectionKind::OrdinalStarts, SectionKind::OrdinalCodes, SectionKind::OrdinalPlaces];

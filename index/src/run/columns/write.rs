@@ -7,8 +7,8 @@ use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SectionKind
 use super::stored_ordinals;
 use crate::error::Error;
 use crate::packing::Packer;
-use crate::run::sections::{RunFolder, SectionWriter};
-use crate::run::sums::FileSums;
+use crate::run::sections::SectionWriter;
+use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
 use crate::value::{FoldedText, FullText, TextRef, ValueRef};
 

@@ -21,8 +21,7 @@ use crate::interrupt::Interrupt;
 use crate::run::columns::{self, Encoding};
 use crate::run::memory::Document;
 use crate::run::orders::{self, OrderedColumn, RunOrder};
-use crate::run::sections::RunFolder;
-use crate::run::sums::FileSums;
+use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::{ColumnId, Schema};
 
 /// The source of a run that is built.

@@ -16,8 +16,7 @@ use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
 use crate::run::postings::Posting;
-use crate::run::sections::RunFolder;
-use crate::run::sums::{self, FileSums};
+use crate::run::sums::{self, FileSums, RunFolder};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 

@@ -17,8 +17,7 @@ use crate::predicate::PreparedPredicate;
 use crate::query::{Anchor, Bound, Predicate, Range};
 use crate::run::memory::Document;
 use crate::run::orders::KeyKind;
-use crate::run::sections::RunFolder;
-use crate::run::sums;
+use crate::run::sums::{self, RunFolder};
 use crate::schema::{Column, ColumnId, Kind, Schema, Value, exact_hash};
 use crate::value::{FullText, TextRef, ValueRef};
 

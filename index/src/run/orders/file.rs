@@ -14,8 +14,8 @@ use crate::collate::{Collation, is_whole};
 use crate::error::Error;
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{ColumnFile, Encoding};
-use crate::run::sections::{RunFolder, SectionFile, SectionName, SectionWriter};
-use crate::run::sums::FileSums;
+use crate::run::sections::{SectionFile, SectionName, SectionWriter};
+use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
 use crate::value::ValueRef;
 

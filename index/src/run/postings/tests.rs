@@ -8,8 +8,7 @@ use super::*;
 use crate::bitmap::Bitmap;
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
-use crate::run::sections::RunFolder;
-use crate::run::sums::SummedFile;
+use crate::run::sums::{RunFolder, SummedFile};
 
 /// Writes a file with these lists, with and without counts, after some other bytes. The count of a document is its
 /// number modulo 5, plus one.

@@ -10,7 +10,7 @@ use super::*;
 use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedFile;
 use crate::run::postings::{Posting, PostingList};
-use crate::run::sections::RunFolder;
+use crate::run::sums::RunFolder;
 
 /// The documents that have each string, each with its count.
 type Contents = BTreeMap<String, BTreeMap<u32, u32>>;

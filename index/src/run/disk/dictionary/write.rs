@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use super::format::{FILE, FRAME, GROUP, MAGIC, SectionKind, StringsOf};
 use crate::error::Error;
 use crate::run::postings::{Posting, PostingEncoder};
-use crate::run::sections::{RunFolder, SectionWriter};
-use crate::run::sums::FileSums;
+use crate::run::sections::SectionWriter;
+use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
 
 /// A dictionary that is being written.
