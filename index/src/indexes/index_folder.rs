@@ -70,7 +70,7 @@ struct PlannedRun {
     live: LiveSet,
 }
 
-/// How much is merged.
+/// The merges that are worth their writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergePace {
     /// Runs are being written: only what keeps their number small.

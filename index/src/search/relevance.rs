@@ -4,7 +4,7 @@
 //! forms, compounds, words that continue, synonyms), then BM25 with the weights of the fields, times the nearness of the words in
 //! titles and the boosts of the query, then the newest, then the id. Resources that are too far away to be on the page are not scored,
 //! because bitmaps give the distance of each. For each word, only the number of occurrences of its closest form counts: in a
-//! resource with `server`, `servers` adds nothing. How often a text has words that begin with one character does not count. Parts of
+//! resource with `server`, `servers` adds nothing. Words that begin with one character count once, however many a text has. Parts of
 //! names and other forms count half, parts also beside whole words. In a resource that has only synonyms, their words count.
 //!
 //! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
