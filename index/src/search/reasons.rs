@@ -132,7 +132,7 @@ impl<'a> TextSearch<'a> {
         let among: Bitmap = slots.iter().copied().collect();
         let explained = self.explained(&among)?;
         let (lacked, titled) = (self.lacked_words()?, self.titled()?);
-        let ScoredSlots { slots: ranks, scores } = self.scored(among)?;
+        let ScoredSlots { slots: ranks, scores } = self.scored(among, None)?;
         let mut nearness = self.nearness()?;
         let boosts = self.boosts();
         let mut reasons = Vec::with_capacity(slots.len());

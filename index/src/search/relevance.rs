@@ -152,11 +152,12 @@ impl<'a> TextSearch<'a> {
         let thresholds = &self.context.options.thresholds;
         let compete = farthest.count();
         if wanted == 0 || compete < thresholds.compared_from || wanted > compete / thresholds.compared_share {
-            return self.scored(all);
+            return self.scored(all, None);
         }
         let mut kept = closer.clone();
         nearness.into_iter().for_each(|nearness| kept.union(nearness.slots()));
-        self.scored_best(all, &Competition { wanted, closer, kept, boost: boosts.map_or(1.0, Boosts::most) })
+        let boost = boosts.map_or(1.0, Boosts::most);
+        self.scored(all, Some(&Competition { wanted, closer, kept, boost }))
     }
 
     /// Returns the slots that are close enough to be among the first `count`.

@@ -60,17 +60,8 @@ pub(super) struct Competition<'b> {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Scores these slots.
-    pub(super) fn scored(&self, slots: Bitmap) -> Result<ScoredSlots, Error> {
-        self.scored_parts_of(slots, None)
-    }
-
-    /// Scores those of the slots that can have a place.
-    pub(super) fn scored_best(&self, slots: Bitmap, places: &Competition<'_>) -> Result<ScoredSlots, Error> {
-        self.scored_parts_of(slots, Some(places))
-    }
-
-    fn scored_parts_of(&self, slots: Bitmap, places: Option<&Competition<'_>>) -> Result<ScoredSlots, Error> {
+    /// Scores these slots; if there are `places`, at least those that can have one.
+    pub(super) fn scored(&self, slots: Bitmap, places: Option<&Competition<'_>>) -> Result<ScoredSlots, Error> {
         let by_synonyms = self.only_by_synonyms(&slots)?;
         let parts = self.scored_parts(&self.ways(&slots)?, &by_synonyms)?;
         let slots = RankBitmap::of(slots);

@@ -190,7 +190,7 @@ fn ranked(snapshot: &Snapshot, query: &Query) -> Vec<Scored> {
     let interrupt = Interrupt::never();
     let evaluator = snapshot.evaluator(query.variant, &interrupt);
     let search = evaluator.text_search(query.ranks_by().unwrap()).unwrap();
-    let scored = search.scored(search.matches().unwrap()).unwrap();
+    let scored = search.scored(search.matches().unwrap(), None).unwrap();
     let bits: BTreeMap<u128, u32> = scored
         .slots
         .iter()
