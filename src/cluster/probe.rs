@@ -8,7 +8,7 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
 use crate::error::ClusterError;
-use crate::objects::{Objects, PutError};
+use crate::objects::{CLUSTER_FILE, Objects, PutError};
 use crate::position::random_id;
 
 const NAMES: usize = 50;
@@ -32,6 +32,8 @@ struct Race {
 }
 
 pub(crate) async fn probe(objects: &Objects) -> Result<(), ClusterError> {
+    // What stops one request stops all of a race, and would be said as often.
+    objects.size(CLUSTER_FILE).await?;
     let folder = &format!("probe/{}", random_id()?);
     let result = probe_names(objects, folder).await;
     let removed = futures_util::stream::iter(0..NAMES)
