@@ -18,6 +18,7 @@ use url::Url;
 use crate::error::ClusterError;
 use crate::http::{DateCell, ObservedConnector};
 use crate::objects::Objects;
+use crate::postgres::Database;
 
 /// A small put or look that takes longer has failed.
 const QUICK_TIMEOUT: Duration = Duration::from_secs(30);
@@ -27,7 +28,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const BULK_RETRIES: usize = 3;
 
 /// The accepted forms, for messages.
-const FORMS: &str = "use `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX` or `file:///FOLDER`";
+const FORMS: &str = "use `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`, `az://CONTAINER/PREFIX`, `postgres://USER@HOST/DATABASE` or \
+                     `file:///FOLDER`";
 
 /// The stores of `memory://` addresses, shared inside the process.
 static MEMORIES: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
@@ -52,6 +54,10 @@ impl Clients {
 /// Makes the clients for an address. Nothing is sent yet.
 pub(crate) fn open(address: &str) -> Result<Objects, ClusterError> {
     let invalid = |what: String| ClusterError::Address { address: address.to_owned(), what };
+    if ["postgres://", "postgresql://"].iter().any(|scheme| address.starts_with(scheme)) {
+        let setting = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        return open_database(address, &setting);
+    }
     let url = Url::parse(address).map_err(|error| invalid(format!("{error}; {FORMS}")))?;
     if !url.username().is_empty() || url.password().is_some() || url.query().is_some() || url.fragment().is_some() {
         return Err(invalid(format!("credentials and options belong into the environment; {FORMS}")));
@@ -80,6 +86,28 @@ fn open_folder(address: &str, folder: &std::path::Path) -> Result<Objects, Clust
     let prefix = Path::from_absolute_path(folder).map_err(|error| invalid(error.to_string()))?;
     let store = Arc::new(LocalFileSystem::new().with_fsync(true));
     Ok(Objects { folder: Some(PathBuf::from(folder)), ..Objects::new(address, Clients::same(store), prefix) })
+}
+
+/// Prepares connections to a database. Its address is no URL if it names several hosts. `setting` returns variables of the
+/// environment.
+pub(crate) fn open_database(address: &str, setting: &dyn Fn(&str) -> Option<String>) -> Result<Objects, ClusterError> {
+    let database = Database::open(address, setting).map_err(|what| ClusterError::Address {
+        address: without_password(address),
+        what: format!("{what}; {FORMS}"),
+    })?;
+    let clients = Clients::same(Arc::new(database.clone()));
+    Ok(Objects { database: Some(database), ..Objects::new(address, clients, Path::default()) })
+}
+
+/// Returns an address of which everything between its user and its host is hidden.
+fn without_password(address: &str) -> String {
+    let hidden = || {
+        let (before, rest) = address.split_once("://")?;
+        let (user, host) = rest.rsplit_once('@')?;
+        let (user, _) = user.split_once(':')?;
+        Some(format!("{before}://{user}:…@{host}"))
+    };
+    hidden().unwrap_or_else(|| address.to_owned())
 }
 
 fn memory(name: &str) -> Arc<InMemory> {

@@ -77,7 +77,7 @@ struct HistoryFile {
 
 impl Store {
     /// Prepares requests to the storage at an address: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
-    /// `az://CONTAINER/PREFIX`, `file:///FOLDER`, or `memory://NAME`, which this process keeps and shares. Credentials
+    /// `az://CONTAINER/PREFIX`, `postgres://USER@HOST/DATABASE`, `file:///FOLDER`, or `memory://NAME`, which this process keeps and shares. Credentials
     /// and options come from the environment, by the variables that each provider has for them. Sends nothing.
     ///
     /// # Errors

@@ -34,8 +34,8 @@ pub enum ClusterError {
         /// The answer of the storage.
         reason: String,
     },
-    /// The bucket, the container or the folder does not exist.
-    #[error("the bucket or folder of {address} does not exist: {reason}")]
+    /// The bucket, the container, the folder or the database does not exist.
+    #[error("the bucket, folder or database of {address} does not exist: {reason}")]
     NoBucket {
         /// The address of the storage.
         address: String,

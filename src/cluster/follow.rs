@@ -29,7 +29,8 @@ const READ_AHEAD_BYTES: usize = 32 << 20;
 /// Reads a log in the background. Dropping it ends that.
 pub struct Follower {
     shared: Arc<FollowShared>,
-    task: AbortHandle,
+    /// Reading, and listening if the store tells of new groups.
+    tasks: Vec<AbortHandle>,
 }
 
 /// The progress of a follower.
@@ -88,8 +89,13 @@ impl Log {
         let shared = Arc::new(FollowShared { state: Mutex::new(state), changed: Notify::new() });
         let reading =
             Reading { log: Arc::clone(&self.shared), follow: Arc::clone(&shared), wake: Mutex::new(Box::new(wake)) };
-        let task = runtime()?.spawn(reading.run()).abort_handle();
-        Ok(Follower { shared, task })
+        let mut tasks = vec![runtime()?.spawn(reading.run()).abort_handle()];
+        if let Some(database) = &self.shared.objects.database {
+            let hinted = Arc::clone(&shared);
+            let listening = database.listen(self.shared.history.number, move |seq| hinted.hint(seq));
+            tasks.push(runtime()?.spawn(listening).abort_handle());
+        }
+        Ok(Follower { shared, tasks })
     }
 }
 
@@ -118,12 +124,7 @@ impl Follower {
 
     /// Says that a group with this sequence number exists, so that the follower looks for it at once.
     pub fn hint(&self, seq: u64) {
-        let mut state = self.shared.state.lock();
-        if seq > state.hint.max(state.position.seq) {
-            state.hint = seq;
-            state.hinted_looks = 0;
-            self.shared.changed.notify_one();
-        }
+        self.shared.hint(seq);
     }
 
     /// Sets how often the name behind the tail is looked at. 500 ms until it is called.
@@ -150,6 +151,18 @@ impl Follower {
 }
 
 impl FollowShared {
+    fn hint(&self, seq: u64) {
+        let mut state = self.state.lock();
+        if seq < state.hint || seq <= state.position.seq {
+            return;
+        }
+        if seq > state.hint {
+            state.hint = seq;
+            state.hinted_looks = 0;
+        }
+        self.changed.notify_one();
+    }
+
     /// Notes that only `left` bytes of groups are kept. Wakes the task only if it waited for that: at the tail, each
     /// wake would be a request.
     fn free(&self, state: &mut FollowState, left: usize) {
@@ -162,7 +175,7 @@ impl FollowShared {
 
 impl Drop for Follower {
     fn drop(&mut self) {
-        self.task.abort();
+        self.tasks.iter().for_each(AbortHandle::abort);
     }
 }
 

@@ -14,7 +14,7 @@ use object_store::client::{
 };
 use parking_lot::Mutex;
 
-/// True if a `PUT` may have reached the store.
+/// True if what creates an object may have reached the store.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sent(Arc<AtomicBool>);
 
@@ -22,10 +22,14 @@ impl Sent {
     pub(crate) fn get(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
+
+    pub(crate) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 tokio::task_local! {
-    /// The mark that is set when a `PUT` of this task may have reached the store.
+    /// The mark that is set when what this task creates may have reached the store.
     pub(crate) static SENT: Sent;
 }
 
@@ -67,7 +71,7 @@ impl HttpService for Observed {
         let response = self.inner.execute(request).await;
         let was_sent = !matches!(&response, Err(error) if error.kind() == HttpErrorKind::Connect);
         if is_put && was_sent {
-            let _ = SENT.try_with(|sent| sent.0.store(true, Ordering::Relaxed));
+            let _ = SENT.try_with(Sent::set);
         }
         if let Ok(response) = &response {
             self.keep_date(response);

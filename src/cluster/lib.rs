@@ -1,4 +1,4 @@
-//! The log that the servers of a cluster share, in object storage.
+//! The log that the servers of a cluster share, in object storage or in PostgreSQL.
 //!
 //! Owns the protocol by which several servers append to one ordered log: a name for each group of records, created
 //! once and never free again; the objects' encoding; bases; the list of nodes. Safety depends on one operation of the
@@ -28,6 +28,7 @@ mod log;
 mod nodes;
 mod objects;
 mod position;
+mod postgres;
 mod probe;
 mod removal;
 #[cfg(test)]

@@ -20,6 +20,7 @@ use crate::address::Clients;
 use crate::append::Pauses;
 use crate::error::ClusterError;
 use crate::http::DateCell;
+use crate::postgres::{Database, NO_DATABASE};
 
 /// A read fails if nothing arrives for this long.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
@@ -37,6 +38,8 @@ pub(crate) struct Objects {
     pub(crate) prefix: Path,
     /// The folder of a `file://` address.
     pub(crate) folder: Option<PathBuf>,
+    /// The database of a `postgres://` address.
+    pub(crate) database: Option<Database>,
     /// Where the last `Date` of the store is kept. Only stores with HTTP have one.
     pub(crate) date: Option<DateCell>,
     pub(crate) pauses: Pauses,
@@ -68,7 +71,8 @@ impl PutError {
 
 impl Objects {
     pub(crate) fn new(address: &str, clients: Clients, prefix: Path) -> Objects {
-        Objects { address: address.to_owned(), clients, prefix, folder: None, date: None, pauses: Pauses::default() }
+        let (folder, database, date, pauses) = (None, None, None, Pauses::default());
+        Objects { address: address.to_owned(), clients, prefix, folder, database, date, pauses }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -93,13 +97,16 @@ impl Objects {
         let path = self.path(name);
         let put = client.put_opts(&path, bytes.into(), options);
         let Err(error) = crate::http::SENT.scope(sent.clone(), put).await else { return Ok(()) };
-        let was_sent = self.date.is_none() || sent.get();
+        let notes_sent = self.date.is_some() || self.database.is_some();
+        let was_sent = !notes_sent || sent.get();
         let exists =
             matches!(error, object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. });
         let error = self.error("create", name, &error);
         Err(match error {
             error if exists => PutError::Exists(error),
-            ClusterError::Denied { .. } | ClusterError::NoBucket { .. } => PutError::Refused(error),
+            ClusterError::Denied { .. } | ClusterError::NoBucket { .. } | ClusterError::Unsuitable { .. } => {
+                PutError::Refused(error)
+            }
             error if was_sent => PutError::Unknown(error),
             error => PutError::NotSent(error),
         })
@@ -247,15 +254,16 @@ impl Objects {
         match error {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => ClusterError::Denied { address, reason },
             Error::NotFound { .. } => ClusterError::NoBucket { address, reason },
+            Error::NotSupported { source } => ClusterError::Unsuitable { address, what: source.to_string() },
             _ if is_missing_bucket(&text) => ClusterError::NoBucket { address, reason },
             _ => ClusterError::Unreachable { address, reason },
         }
     }
 }
 
-/// Whether the store's answer says that the bucket itself is missing. The codes are those of S3, GCS and Azure.
+/// Whether the store's answer says that the bucket itself is missing. The codes are those of S3, GCS, Azure and PostgreSQL.
 fn is_missing_bucket(text: &str) -> bool {
-    ["NoSuchBucket", "ContainerNotFound", "bucket does not exist"].iter().any(|code| text.contains(code))
+    ["NoSuchBucket", "ContainerNotFound", "bucket does not exist", NO_DATABASE].iter().any(|code| text.contains(code))
 }
 
 /// Returns the text of an error, with that of its first cause if it does not contain it: `error sending request` says

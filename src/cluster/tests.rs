@@ -10,6 +10,7 @@ mod faults;
 mod faulty;
 mod follow;
 mod over_http;
+mod postgres;
 mod probe;
 mod races;
 mod removal;

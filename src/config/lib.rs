@@ -56,7 +56,7 @@ const MIN_METRICS_TOKEN_CHARS: usize = 16;
 /// The minimum length of the key of a cluster, in characters.
 const MIN_CLUSTER_KEY_CHARS: usize = 32;
 /// The beginnings of the addresses of logs that several servers can share.
-const LOG_SCHEMES: [&str; 4] = ["s3://", "gs://", "az://", "file:///"];
+const LOG_SCHEMES: [&str; 6] = ["s3://", "gs://", "az://", "postgres://", "postgresql://", "file:///"];
 /// The largest width or height of pictures that are made. WebP allows no larger one.
 const MAX_MEDIA_SIZE: u32 = 16_383;
 /// The most widths and heights. Each makes more variants of a picture possible.
@@ -139,7 +139,7 @@ pub struct MediaConfig {
 /// The settings of a server that shares its log with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterConfig {
-    /// The address of the log, such as `s3://bucket/prefix`.
+    /// The address of the log, such as `s3://bucket/prefix` or `postgres://USER@HOST/DATABASE`.
     pub log: String,
     /// The key that all servers of the cluster share; `None` if none is set: then no write is forwarded.
     pub key: Option<Secret>,
@@ -418,7 +418,7 @@ fn cluster(
     if !LOG_SCHEMES.iter().any(|scheme| log.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty())) {
         let text = format!(
             "`log` is `{log}`; it must be the address of a log that several servers share, such as `s3://bucket/prefix`, `gs://…`, \
-             `az://…` or `file:///DIR`; what is logged is set by `log_filter`"
+             `az://…`, `postgres://USER@HOST/DATABASE` or `file:///DIR`; what is logged is set by `log_filter`"
         );
         return Err(ConfigError(text));
     }

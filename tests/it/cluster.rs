@@ -2,9 +2,13 @@
 
 mod checker;
 mod editorial;
+mod faults;
 mod histories;
 mod node;
+mod postgres;
+mod promotion;
 mod s3;
+mod storage;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

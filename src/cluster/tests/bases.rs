@@ -10,7 +10,7 @@ use object_store::memory::InMemory;
 use super::faulty::{Death, FaultyStore};
 use super::{append_groups, create, memory_log};
 use crate::objects::block;
-use crate::{ClusterError, Store};
+use crate::{ClusterError, Log, Position, Store};
 
 /// Writes a file whose bytes do not repeat.
 pub(super) fn write_file(bytes: usize) -> tempfile::NamedTempFile {
@@ -23,7 +23,10 @@ pub(super) fn write_file(bytes: usize) -> tempfile::NamedTempFile {
 
 #[test]
 fn a_base_of_20_mb_comes_back() {
-    let (_store, log, start) = memory_log();
+    a_large_base_comes_back(memory_log());
+}
+
+pub(super) fn a_large_base_comes_back((_store, log, start): (Store, Log, Position)) {
     let position = append_groups(&log, start, 2)[2];
     let file = write_file(20_000_001);
     let base = log.upload_base(file.path(), &position).unwrap();

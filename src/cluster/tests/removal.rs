@@ -4,11 +4,14 @@ use std::time::Duration;
 
 use super::{append_groups, memory_log, patient};
 use crate::objects::block;
-use crate::{AppendError, Found};
+use crate::{AppendError, Found, Log, Position, Store};
 
 #[test]
 fn removed_groups_leave_their_names() {
-    let (store, log, start) = memory_log();
+    removed_groups_are_known(memory_log());
+}
+
+pub(super) fn removed_groups_are_known((store, log, start): (Store, Log, Position)) {
     let positions = append_groups(&log, start, 10);
     assert_eq!(log.remove_before(6, Duration::from_secs(3600)).unwrap(), 0);
     assert_eq!(log.remove_before(6, Duration::ZERO).unwrap(), 5);
@@ -32,7 +35,10 @@ fn removed_groups_leave_their_names() {
 
 #[test]
 fn a_group_is_appended_behind_a_removed_one() {
-    let (_store, log, start) = memory_log();
+    what_follows_removed_groups_is_appended(memory_log());
+}
+
+pub(super) fn what_follows_removed_groups_is_appended((_store, log, start): (Store, Log, Position)) {
     let positions = append_groups(&log, start, 3);
     assert_eq!(log.remove_before(4, Duration::ZERO).unwrap(), 3);
     assert!(log.confirm(&positions[3]).unwrap());

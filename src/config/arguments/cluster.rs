@@ -40,7 +40,7 @@ pub enum ClusterCommand {
 /// A stopped server and the log of a cluster.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct NodeArgs {
-    /// The address of the log, such as `s3://bucket/prefix`, or `file:///DIR` for trying it on one machine
+    /// The address of the log: `s3://bucket/prefix`, `postgres://USER@HOST/DATABASE`, or `file:///DIR` for trying it
     #[arg(long, env = "BINDERY_LOG", value_name = "URL")]
     pub log: String,
     /// The folder.

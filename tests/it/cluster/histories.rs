@@ -1,4 +1,4 @@
-//! Three nodes over object storage while everything fails: the storage's answers, the storage itself, the nodes, their
+//! Three nodes over object storage, or over PostgreSQL, while everything fails: the storage's answers, the storage itself, the nodes, their
 //! folders. Clients talk to any node. Afterwards, nothing that was acknowledged is lost, nothing is applied twice, each
 //! resource and each unique value has one order of operations, and all nodes give the same answers.
 //!
@@ -16,7 +16,8 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use super::s3::Fault;
+use super::faults::Fault;
+use super::storage::Kind;
 use world::World;
 
 /// The clients of one history.
@@ -38,11 +39,23 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn nothing_acknowledged_is_lost_whatever_fails() {
-    let (count, first) = (setting("BINDERY_HISTORIES", 3), setting("BINDERY_HISTORY_SEED", 1));
+    run_histories(Kind::S3, 3);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_in_postgresql_either() {
+    run_histories(Kind::Postgres, 2);
+}
+
+/// Runs `count` histories, unless the environment says how many.
+fn run_histories(kind: Kind, count: u64) {
+    let (count, first) = (setting("BINDERY_HISTORIES", count), setting("BINDERY_HISTORY_SEED", 1));
     let time = Duration::from_secs(setting("BINDERY_HISTORY_SECONDS", 7));
-    let mut fired: BTreeMap<Fault, u64> = Fault::all().map(|fault| (fault, 0)).collect();
+    let mut fired: BTreeMap<Fault, u64> = BTreeMap::new();
     for seed in first..first + count {
-        for (fault, times) in run(seed, time) {
+        let Some(world) = World::start(kind, seed) else { return };
+        world.storage.kinds_of_faults().into_iter().for_each(|fault| *fired.entry(fault).or_default() += 0);
+        for (fault, times) in run(world, time) {
             *fired.entry(fault).or_default() += times;
         }
     }
@@ -56,8 +69,8 @@ fn nothing_acknowledged_is_lost_whatever_fails() {
 fn a_storage_that_ignores_the_condition_of_puts_loses_writes() {
     // Nodes stop soon after they lost the first write, so one history may end before a client reads what shows it.
     let is_found = (1..=CONTROLS).any(|seed| {
-        let world = World::start(2 * seed);
-        world.s3.ignore_conditions();
+        let world = World::start(Kind::S3, 2 * seed).unwrap();
+        world.storage.ignore_conditions();
         !run_control(&world).is_empty()
     });
     assert!(is_found, "no check has found that writes were lost");
@@ -66,7 +79,7 @@ fn a_storage_that_ignores_the_condition_of_puts_loses_writes() {
 /// If this does not fail, the histories do not notice stale answers.
 #[test]
 fn reads_that_are_not_confirmed_are_stale() {
-    let mut world = World::start(2);
+    let mut world = World::start(Kind::S3, 2).unwrap();
     world.latest = "0";
     let errors = run_control(&world);
     assert!(!errors.is_empty(), "no check has found a stale read");
@@ -97,11 +110,9 @@ fn report(text: &str) {
 }
 
 /// Runs one history. Panics if a check fails. Returns how often each fault happened.
-fn run(seed: u64, time: Duration) -> BTreeMap<Fault, u64> {
-    let began = Instant::now();
-    let world = World::start(seed);
-    world.s3.set_rate(FAULT_RATE);
-    let set_up = began.elapsed();
+fn run(world: World, time: Duration) -> BTreeMap<Fault, u64> {
+    let (began, seed) = (Instant::now(), world.seed);
+    world.storage.faults().rate = FAULT_RATE;
     work_while(&world, || nemesis::run(&world, time));
     nemesis::repair(&world);
     let mut errors = afterwards::check(&world);
@@ -112,19 +123,17 @@ fn run(seed: u64, time: Duration) -> BTreeMap<Fault, u64> {
         errors.push(format!("{unknown:.2} of the writes have an unknown outcome"));
     }
     report(&format!(
-        "history {seed}: {} writes, {:.1} % unknown, {} reads, {} not applied, {} requests to the storage, start {:.1} s, in all \
-         {:.1} s; {:?}",
+        "history {seed}: {} writes, {:.1} % unknown, {} reads, {} not applied, {} requests to the storage, {:.1} s; {:?}",
         ledger.writes,
         100.0 * unknown,
         ledger.reads,
         ledger.not_applied,
-        world.s3.requests(),
-        set_up.as_secs_f64(),
+        world.storage.faults().requests,
         began.elapsed().as_secs_f64(),
         ledger.done,
     ));
     drop(ledger);
-    let fired = world.s3.fired();
+    let fired = world.storage.faults().fired.clone();
     if !errors.is_empty() {
         let place = world.keep();
         panic!("history {seed} ({}):\n{}", place.display(), errors.join("\n"));

@@ -2,19 +2,16 @@
 //!
 //! Nodes are told apart by their access key id. Signatures are not checked. Must not know what an object means.
 
-mod faults;
 mod http;
 mod objects;
 
-use std::collections::BTreeMap;
 use std::io::BufReader;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
-use faults::Effect;
-pub(super) use faults::{Fault, Faults};
+use super::faults::{Fault, Faults};
 use http::{Request, Response};
 use objects::Objects;
 
@@ -28,6 +25,18 @@ struct Shared {
     objects: Mutex<Objects>,
     faults: Mutex<Faults>,
     is_stopped: AtomicBool,
+}
+
+/// What the server does.
+enum Effect {
+    Close,
+    Refuse(u16, &'static str),
+    ActAndRefuse(u16, &'static str),
+    ActAndClose,
+    DelayBefore,
+    DelayAfter,
+    CutBody,
+    ActLater,
 }
 
 impl S3 {
@@ -66,41 +75,14 @@ impl S3 {
         variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// Lets a share of the requests fail, from 0 to 1.
-    pub(super) fn set_rate(&self, rate: f64) {
-        self.shared.faults.lock().unwrap().rate = rate;
-    }
-
-    /// Answers nothing to a node for some time, or to all.
-    pub(super) fn cut_off(&self, access_key: Option<&str>, time: Duration) {
-        self.shared.faults.lock().unwrap().cut_off(access_key, time);
+    /// Returns what goes wrong.
+    pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
+        self.shared.faults.lock().unwrap()
     }
 
     /// Overwrites objects from now on although a put asks for a new name.
     pub(super) fn ignore_conditions(&self) {
         self.shared.objects.lock().unwrap().ignores_conditions = true;
-    }
-
-    /// Ends all faults. A put that is delivered late still comes.
-    pub(super) fn heal(&self) {
-        self.shared.faults.lock().unwrap().heal();
-    }
-
-    /// Waits until no put is on its way any more.
-    pub(super) fn wait_for_late_puts(&self) {
-        let last = self.shared.faults.lock().unwrap().last_late_put;
-        let left = last.map(|at| at.saturating_duration_since(Instant::now())).unwrap_or_default();
-        std::thread::sleep(left + Duration::from_millis(100));
-    }
-
-    /// Returns how often each fault has fired.
-    pub(super) fn fired(&self) -> BTreeMap<Fault, u64> {
-        self.shared.faults.lock().unwrap().fired.clone()
-    }
-
-    /// Returns the number of requests.
-    pub(super) fn requests(&self) -> u64 {
-        self.shared.faults.lock().unwrap().requests
     }
 
     /// Returns the contents of all objects whose keys begin so, in the order of their keys.
@@ -116,6 +98,34 @@ impl Drop for S3 {
     }
 }
 
+/// Returns what a fault makes of a request.
+fn effect_of(fault: Fault) -> Effect {
+    match fault {
+        Fault::DelayBefore => Effect::DelayBefore,
+        Fault::DelayAfter => Effect::DelayAfter,
+        Fault::AnswerDropped => Effect::ActAndClose,
+        Fault::ClosedBefore | Fault::CutOff => Effect::Close,
+        Fault::Conflict => Effect::Refuse(409, "ConditionalRequestConflict"),
+        Fault::TooManyRequests => Effect::Refuse(429, "SlowDown"),
+        Fault::Internal => Effect::Refuse(500, "InternalError"),
+        Fault::InternalActed => Effect::ActAndRefuse(500, "InternalError"),
+        Fault::Unavailable => Effect::Refuse(503, "SlowDown"),
+        Fault::UnavailableActed => Effect::ActAndRefuse(503, "SlowDown"),
+        Fault::BodyCut => Effect::CutBody,
+        Fault::DeliveredLate => Effect::ActLater,
+    }
+}
+
+/// Returns whether the fault can happen to a request. A plain put never comes late: a store orders the puts of one
+/// name by itself, and the log overwrites only what it no longer needs.
+fn applies(fault: Fault, request: &Request) -> bool {
+    match fault {
+        Fault::Conflict | Fault::DeliveredLate => request.is_conditional_put(),
+        Fault::BodyCut => request.method == "GET" && request.parameter("list-type").is_none(),
+        _ => true,
+    }
+}
+
 /// Serves one connection until it is closed.
 fn serve(stream: &TcpStream, shared: &Arc<Shared>) {
     let _ = stream.set_nodelay(true);
@@ -124,7 +134,7 @@ fn serve(stream: &TcpStream, shared: &Arc<Shared>) {
         if shared.is_stopped.load(Ordering::SeqCst) {
             break;
         }
-        let (fault, time) = shared.faults.lock().unwrap().draw(&request);
+        let (fault, time) = shared.faults.lock().unwrap().draw(request.access_key(), |fault| applies(fault, &request));
         if !answer(stream, shared, request, fault, time) {
             break;
         }
@@ -136,7 +146,7 @@ fn serve(stream: &TcpStream, shared: &Arc<Shared>) {
 fn answer(stream: &TcpStream, shared: &Arc<Shared>, request: Request, fault: Option<Fault>, time: Duration) -> bool {
     let act = |request: &Request| shared.objects.lock().unwrap().handle(request);
     let Some(fault) = fault else { return act(&request).write(stream, &request) };
-    match fault.effect() {
+    match effect_of(fault) {
         Effect::Close => false,
         Effect::Refuse(status, code) => Response::error(status, code).write(stream, &request),
         Effect::ActAndRefuse(status, code) => {

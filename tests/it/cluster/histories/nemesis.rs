@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use super::world::{World, access_key};
+use super::super::storage::key;
+use super::world::World;
 use crate::oracle::random::Random;
 
 /// The steps at which a node is killed. The last two are those of a node whose folder is empty.
@@ -79,11 +80,11 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
             "stopped"
         }
         7 | 8 => {
-            world.s3.cut_off(Some(&access_key(index)), time);
+            world.storage.faults().cut_off(Some(&key(index)), time);
             "cut off"
         }
         _ => {
-            world.s3.cut_off(None, time.min(millis(1500)));
+            world.storage.faults().cut_off(None, time.min(millis(1500)));
             "all cut off"
         }
     }
@@ -91,7 +92,7 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
 
 /// Ends all faults and waits until all nodes are ready.
 pub(super) fn repair(world: &World) {
-    world.s3.heal();
+    world.storage.faults().heal();
     for node in &world.nodes {
         node.signal("-CONT");
         if node.is_armed() {
@@ -101,7 +102,7 @@ pub(super) fn repair(world: &World) {
             node.start();
         }
     }
-    world.s3.wait_for_late_puts();
+    world.storage.wait_for_late_puts();
     for node in &world.nodes {
         if let Err(error) = node.wait_ready(Duration::from_secs(60)) {
             world.error(error);

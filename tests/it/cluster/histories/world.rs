@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::super::checker::{ClaimOperation, Event, RegisterOperation};
 use super::super::node::{Client, Node, number_of};
-use super::super::s3::S3;
+use super::super::storage::{Kind, Storage};
 use super::WORKERS;
 
 const NODES: usize = 3;
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: usize = 5;
 
 /// One history.
 pub(super) struct World {
-    pub(super) s3: S3,
+    pub(super) storage: Storage,
     pub(super) seed: u64,
     pub(super) nodes: Vec<Node>,
     /// The ids of the registers.
@@ -59,16 +59,16 @@ pub(super) struct Ledger {
 }
 
 impl World {
-    /// Starts a cluster without faults, and creates what clients write.
-    pub(super) fn start(seed: u64) -> World {
-        let (s3, temp) = (S3::start(seed), tempfile::tempdir().unwrap());
+    /// Starts a cluster without faults, and creates what clients write. `None` if what its storage needs is not there.
+    pub(super) fn start(kind: Kind, seed: u64) -> Option<World> {
+        let (storage, temp) = (Storage::start(kind, seed, NODES)?, tempfile::tempdir().unwrap());
         let mut arguments = vec!["--write-timeout", "3"];
         if seed % 2 == 1 {
             arguments.extend(["--cluster-key", "a-key-of-the-cluster-with-32-characters"]);
         }
         let node = |index: usize| {
             let folder = temp.path().join(format!("node{index}"));
-            Node::new(&folder, "s3://bucket/some/prefix", s3.environment(&access_key(index)), &arguments)
+            Node::new(&folder, &storage.address(index), storage.environment(index), &arguments)
         };
         let nodes: Vec<Node> = (0..NODES).map(node).collect();
         nodes[0].create_cluster();
@@ -89,7 +89,7 @@ impl World {
             Ledger { registers: vec![Vec::new(); REGISTERS], claims: vec![Vec::new(); CLAIMS], ..Ledger::default() };
         let (ledger, is_over) = (Mutex::new(ledger), AtomicBool::new(false));
         let (began, latest) = (Instant::now(), "latest");
-        World { s3, seed, nodes, registers, counters, created, latest, ledger, began, is_over, temp }
+        Some(World { storage, seed, nodes, registers, counters, created, latest, ledger, began, is_over, temp })
     }
 
     /// Returns the nanoseconds since the beginning.
@@ -122,11 +122,6 @@ impl World {
         self.temp.disable_cleanup(true);
         self.temp.path().to_owned()
     }
-}
-
-/// Returns the access key by which the storage knows a node.
-pub(super) fn access_key(index: usize) -> String {
-    format!("NODE{index}")
 }
 
 fn create_blueprints(client: &Client, node: &Node) {

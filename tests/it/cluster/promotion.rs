@@ -1,0 +1,93 @@
+//! PostgreSQL with a synchronous standby, which is promoted while nodes write: nothing that was acknowledged is lost.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use super::node::{Client, Node, Unanswered};
+use super::postgres::{PASSWORD, Postgres};
+
+/// The time in which clients write before the primary is lost, and after the standby took over.
+const TIME: Duration = Duration::from_secs(2);
+const CLIENTS: usize = 4;
+
+#[test]
+fn a_standby_that_is_promoted_has_every_acknowledged_write() {
+    let Some(mut primary) = Postgres::start() else { return };
+    let standby = primary.start_standby();
+    let temp = tempfile::tempdir().unwrap();
+    let address = format!(
+        "postgres://bindery@127.0.0.1:{},127.0.0.1:{}/bindery?sslmode=disable&connect_timeout=1",
+        primary.port(),
+        standby.port()
+    );
+    let environment = vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())];
+    let key = ["--cluster-key", "a-key-of-the-cluster-with-32-characters", "--write-timeout", "3"];
+    let nodes = ["a", "b"].map(|name| Node::new(&temp.path().join(name), &address, environment.clone(), &key));
+    nodes[0].create_cluster();
+    nodes.iter().for_each(Node::start);
+    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
+    let client = Client::new(Duration::from_secs(10));
+    client.blueprint(&nodes[0], "notes", json!([{ "name": "title", "slug": "title", "type": "text", "unique": true }]));
+
+    let (acknowledged, is_over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
+    let count = || acknowledged.lock().unwrap().len();
+    let mut before = 0;
+    std::thread::scope(|scope| {
+        for number in 0..CLIENTS {
+            let (nodes, client, acknowledged, is_over) = (&nodes, &client, &acknowledged, &is_over);
+            scope.spawn(move || {
+                for round in 0.. {
+                    let title = format!("note {number} {round:05}");
+                    let reply = client.create(&nodes[round % 2], "notes", &json!({ "title": title }), &[]);
+                    if reply.is_ok_and(|reply| reply.status == 201) {
+                        acknowledged.lock().unwrap().push(title);
+                    }
+                    if is_over.load(Ordering::SeqCst) {
+                        break;
+                    }
+                }
+            });
+        }
+        std::thread::sleep(TIME);
+        before = count();
+        primary.kill();
+        standby.sql("postgres", "select pg_promote()");
+        let promoted = Instant::now();
+        let at_promotion = count();
+        while count() == at_promotion {
+            assert!(promoted.elapsed() < Duration::from_secs(30), "no write succeeds after the promotion");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        eprintln!("a write succeeded {:?} after the promotion", promoted.elapsed());
+        std::thread::sleep(TIME);
+        is_over.store(true, Ordering::SeqCst);
+    });
+
+    let acknowledged = acknowledged.into_inner().unwrap();
+    assert!(before > 0 && acknowledged.len() > before, "{before} of {}", acknowledged.len());
+    for node in &nodes {
+        let titles = all_titles(&client, node).unwrap();
+        let lost: Vec<&String> = acknowledged.iter().filter(|title| !titles.contains(title)).collect();
+        assert!(lost.is_empty(), "{} acknowledged writes are lost, such as {}", lost.len(), lost[0]);
+    }
+    assert_eq!(all_titles(&client, &nodes[0]), all_titles(&client, &nodes[1]));
+}
+
+/// Returns the titles of all notes, as the newest state has them.
+fn all_titles(client: &Client, node: &Node) -> Result<Vec<String>, Unanswered> {
+    let mut titles = Vec::new();
+    for page in 1.. {
+        let list = client.latest(node, &format!("/v2/resources/notes?sort=title&per_page=100&page={page}"))?;
+        let data = list.expect(200).data();
+        let here = data.as_array().unwrap();
+        titles.extend(here.iter().map(|note| note["attributes"]["title"].as_str().unwrap().to_owned()));
+        if here.len() < 100 {
+            break;
+        }
+    }
+    titles.sort();
+    Ok(titles)
+}
