@@ -16,7 +16,7 @@ use hashbrown::HashSet;
 use icu_properties::props::{GeneralCategory, GeneralCategoryGroup};
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 
-use crate::tokens::{TokenKind, each_raw_token, each_token, token_form};
+use crate::tokens::{TokenKind, each_piece, each_token, token_form};
 
 /// The first character of a row, which no word has.
 pub(crate) const MARK: char = '\u{1}';
@@ -89,9 +89,10 @@ impl FirstChars {
 fn each_row(raw: &str, mut emit: impl FnMut(&str)) {
     let mut row = String::new();
     for chunk in raw.split_ascii_whitespace().filter(|chunk| has_joint(chunk)) {
-        each_raw_token(chunk, |token| {
-            if let Some(name) = Name::of(&chunk[token.range.clone()], token.kind) {
-                name.each_row(&token.text, &mut row, &mut emit);
+        each_piece(chunk, |kind, range| {
+            let word = &chunk[range];
+            if let Some(name) = Name::of(word, kind) {
+                name.each_row(&token_form(word), &mut row, &mut emit);
             }
         });
     }
@@ -200,6 +201,17 @@ impl NameClass {
 
 /// Returns whether a text can have a name. Most words have no joint, and need not be cut.
 fn has_joint(text: &str) -> bool {
+    !is_plain(text) && has_joint_inside(text)
+}
+
+/// Returns whether a text is lowercase letters, perhaps behind a capital and between punctuation.
+fn is_plain(text: &str) -> bool {
+    let word = text.trim_matches(|char: char| char.is_ascii() && !char.is_ascii_alphanumeric());
+    let mut bytes = word.bytes();
+    bytes.next().is_none_or(|byte| byte.is_ascii_alphabetic()) && bytes.all(|byte| byte.is_ascii_lowercase())
+}
+
+fn has_joint_inside(text: &str) -> bool {
     let mut before = NameClass::Other;
     // The class before characters that are no letters or digits.
     let mut beyond = NameClass::Other;
@@ -330,6 +342,18 @@ mod tests {
             assert_eq!(found, parts, "{text:?}");
             assert!(parts.len() < 2 || has_joint(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn plain_words_have_no_joint() {
+        let chars = ['a', 'b', 'X', '7', '.', '_', '\u{e9}'];
+        let mut plain = 0;
+        for number in 0..chars.len().pow(5) {
+            let text: String = (0..5).map(|place| chars[number / chars.len().pow(place) % chars.len()]).collect();
+            plain += usize::from(is_plain(&text));
+            assert!(!is_plain(&text) || !has_joint_inside(&text), "{text}");
+        }
+        assert!(plain > 100, "{plain}");
     }
 
     #[test]

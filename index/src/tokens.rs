@@ -22,7 +22,7 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::pieces::{Class, spans};
+use crate::pieces::{Class, class, spans};
 use crate::text::fold;
 
 /// A token and its position in the text.
@@ -73,7 +73,10 @@ pub(crate) fn token_form(word: &str) -> Cow<'_, str> {
 }
 
 /// Emits the kinds and positions of the tokens.
-fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize>)) {
+pub(crate) fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize>)) {
+    if !has_unspaced(text) {
+        return each_word(text, 0..text.len(), &mut emit);
+    }
     let mut at = 0;
     // The beginning of the text with spaces that has not been cut yet.
     let mut spaced = 0;
@@ -89,6 +92,16 @@ fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize>)) {
     each_word(text, spaced..text.len(), &mut emit);
 }
 
+/// Returns whether a text has characters of scripts without spaces.
+fn has_unspaced(text: &str) -> bool {
+    // All of them take three bytes or more, and begin with this one or a later one.
+    let far = text.bytes().enumerate().filter(|(_, byte)| *byte >= 0xE0).map(|(at, _)| at);
+    far.filter_map(|at| text[at..].chars().next()).any(|char| class(char) == Class::Unspaced)
+}
+
+/// ASCII characters that may join what is on both sides of them. Others never do, beside ASCII.
+const JOINING: &[u8] = b".:,;'_\"";
+
 /// Emits the words within a range. Most words are letters between spaces, which need no look-up of Unicode's rules.
 fn each_word(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, Range<usize>)) {
     let mut rest = within.start;
@@ -103,6 +116,14 @@ fn each_word(text: &str, within: Range<usize>, emit: &mut impl FnMut(TokenKind, 
         if inner.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
             if !inner.is_empty() {
                 emit(TokenKind::Word, start..start + inner.len());
+            }
+        } else if inner.bytes().all(|byte| byte.is_ascii() && !JOINING.contains(&byte)) {
+            let mut at = start;
+            for word in inner.split(|char: char| !char.is_ascii_alphanumeric()) {
+                if !word.is_empty() {
+                    emit(TokenKind::Word, at..at + word.len());
+                }
+                at += word.len() + 1;
             }
         } else {
             for (offset, word) in inner.unicode_word_indices() {
@@ -227,6 +248,14 @@ mod tests {
     }
 
     #[test]
+    fn text_without_spaces_is_noticed() {
+        for char in ('\0'..=char::MAX).filter(|char| *char < '\u{20000}') {
+            let text = format!("a {char}");
+            assert_eq!(has_unspaced(&text), class(char) == Class::Unspaced, "{char:?}");
+        }
+    }
+
+    #[test]
     fn every_way_of_cutting_words_follows_the_rules_of_unicode() {
         let texts = [
             "a.b c",
@@ -236,10 +265,14 @@ mod tests {
             "a\u{a0}b",
             "\"q\"-r",
             "\u{301}b \u{301}",
+            "std::map<int>(x) a/b-c+d=e",
+            "\u{2019}a\u{2019}b\u{2013}c",
         ];
+        let ascii = (0..128u8).map(|byte| format!("a{0}1 {0}b c{0} d{0}{0}e", char::from(byte)));
+        let texts = texts.into_iter().map(str::to_owned).chain(ascii);
         for text in texts {
             let mut found = Vec::new();
-            each_word(text, 0..text.len(), &mut |_, range| found.push(&text[range]));
+            each_word(&text, 0..text.len(), &mut |_, range| found.push(&text[range]));
             let expected: Vec<&str> = text.unicode_words().collect();
             assert_eq!(found, expected, "{text:?}");
         }
