@@ -21,7 +21,7 @@ use crate::text_query::closeness::{Closeness, FORM, PART, SYNONYM, WHOLE};
 /// The share of a whole word that a part of a name, or another form, counts.
 const SHARE: f32 = 0.5;
 /// Sums of floats have rounding errors, which are smaller than this.
-const ROUNDED: f32 = 1.001;
+pub(super) const ROUNDED: f32 = 1.001;
 
 /// The ways in which candidates have a token, the closest first, each with the slots that have it so; `None` for all slots.
 pub(super) type Ways<'b> = Vec<(Closeness, Option<&'b Bitmap>)>;
@@ -191,13 +191,20 @@ impl ScoredSlots {
         }
         let last = self.worst_of_best(*wanted, closer)?;
         let is_left = |slot: u32, score: f32| (score + rest) * boost >= last || kept.contains(slot);
-        let scored = self.slots.iter().zip(self.scores.iter().copied());
-        let left: Vec<(u32, f32)> = scored.filter(|(slot, score)| is_left(*slot, *score)).collect();
-        if left.len() > self.slots.count() / 2 {
+        let left = || {
+            let scored = self.slots.iter().zip(self.scores.iter().copied());
+            scored.filter(|(slot, score)| is_left(*slot, *score))
+        };
+        let count = left().count();
+        if count > self.slots.count() / 2 {
             return None;
         }
-        let slots = RankBitmap::of(left.iter().map(|(slot, _)| *slot).collect());
-        Some(ScoredSlots { slots, scores: left.into_iter().map(|(_, score)| score).collect() })
+        let (mut slots, mut scores) = (self.slots.members().without_members(), Vec::with_capacity(count));
+        left().for_each(|(slot, score)| {
+            slots.insert(slot);
+            scores.push(score);
+        });
+        Some(ScoredSlots { slots: RankBitmap::of(slots), scores })
     }
 
     /// Returns the least of the `wanted` best scores of slots that are not `closer`; `None` if there are fewer.
