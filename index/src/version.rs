@@ -170,6 +170,12 @@ impl CopySet {
         self.run(location.run).map_or(ValueRef::Null, |run| run.value_without_folded(location.doc, column))
     }
 
+    /// Returns the length of a text of a slot; see [`Run::length_steps`].
+    pub(crate) fn length_step(&self, slot: u32, column: ColumnId) -> u8 {
+        let location = self.locations.get(slot);
+        self.run(location.run).map_or(0, |run| run.length_steps(column).get(location.doc))
+    }
+
     pub(crate) fn numbered(&self, number: RunNumber) -> Option<&NumberedRun> {
         let index = self.runs.binary_search_by_key(&number, |run| run.number).ok()?;
         Some(&self.runs[index])

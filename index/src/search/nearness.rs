@@ -110,9 +110,13 @@ impl Nearness<'_> {
         &self.slots
     }
 
-    /// Returns an upper bound of the factor for a slot, without reading anything.
-    pub(super) fn most(&self, slot: u32) -> f32 {
-        if self.slots.contains(slot) { 1.0 + IN_A_ROW + IS_QUESTION } else { 1.0 }
+    /// Returns an upper bound of the factor for a slot, without reading a title.
+    pub(super) fn most(&self, search: &TextSearch<'_>, slot: u32) -> f32 {
+        if !self.slots.contains(slot) {
+            return 1.0;
+        }
+        let is_question = self.titles.iter().any(|title| self.question.is_as_long(search, *title, slot));
+        1.0 + IN_A_ROW + if is_question { IS_QUESTION } else { 0.0 }
     }
 
     /// Returns the factor for the score of a slot.
@@ -120,13 +124,23 @@ impl Nearness<'_> {
         if !self.slots.contains(slot) {
             return 1.0;
         }
-        let titles = self.titles.iter().filter_map(|title| search.fields[*title].head(slot));
-        titles.map(|title| self.question.nearness(title)).fold(1.0, f32::max)
+        let Nearness { titles, question, .. } = self;
+        let of_title = |title: &usize| {
+            let is_as_long = question.is_as_long(search, *title, slot);
+            search.fields[*title].head(slot).map(|text| question.nearness(text, is_as_long))
+        };
+        titles.iter().filter_map(of_title).fold(1.0, f32::max)
     }
 }
 
 impl Question<'_> {
-    fn nearness(&mut self, title: &str) -> f32 {
+    /// Returns whether a title has as many words as the question.
+    fn is_as_long(&self, search: &TextSearch<'_>, title: usize, slot: u32) -> bool {
+        // So few words are not rounded.
+        self.count == self.words.len() && usize::from(search.fields[title].length_step(slot)) == self.count
+    }
+
+    fn nearness(&mut self, title: &str, is_as_long: bool) -> f32 {
         // One word has no neighbors, so only a title counts that is this word, perhaps between punctuation.
         if let [(wanted, _)] = &self.words[..]
             && title.len() > MAX_OF_ONE * wanted.text.len()
@@ -136,8 +150,8 @@ impl Question<'_> {
         }
         let mut tokens = Vec::new();
         each_raw_token(title, |token| tokens.push(token.text));
-        let is_question = tokens.len() == self.count
-            && self.count == self.words.len()
+        let is_question = is_as_long
+            && tokens.len() == self.count
             && self.words.iter().zip(&tokens).all(|((wanted, _), token)| wanted.text == **token);
         let mut places = Vec::with_capacity(self.words.len());
         for (wanted, measure) in &mut self.words {

@@ -13,11 +13,11 @@
 //! in the same order for every resource, so scores are equal to the bit.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use super::boost::Boosts;
 use super::nearness::Nearness;
-use super::scores::{Competition, ScoredSlots, most_of};
+use super::scores::{Competition, ROUNDED, ScoredSlots, most_of};
 use super::text_search::{FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -119,13 +119,12 @@ impl<'a> TextSearch<'a> {
         let mut ranked: Vec<(u64, u32)> = Vec::with_capacity(slots.count());
         ranked.extend(slots.iter().zip(&scores).map(|(slot, &score)| (key(slot, score), slot)));
         if let Some(mut nearness) = nearness {
-            // Reads the titles of those only that could become one of the first.
-            let at_best = |&(key, slot): &(u64, u32)| key_of(distance_in(key), score_of(key) * nearness.most(slot));
-            keep_first(&mut ranked, count, at_best);
-            for (key_here, slot) in &mut ranked {
-                let score = slots.rank(*slot).map_or(0.0, |rank| scores[rank]);
-                *key_here = key(*slot, score * nearness.of(self, *slot));
-            }
+            let contenders = self.at_best(&nearness, ranked, count);
+            let with_nearness = |slot: u32| {
+                let score = slots.rank(slot).map_or(0.0, |rank| scores[rank]);
+                key(slot, score * nearness.of(self, slot))
+            };
+            ranked = keep_first_of(contenders, count, with_nearness);
         }
         keep_first(&mut ranked, count, |(key, _)| *key);
         self.interrupt.check()?;
@@ -135,6 +134,18 @@ impl<'a> TextSearch<'a> {
         });
         ranked.truncate(count);
         Ok(ranked)
+    }
+
+    /// Returns the slots that can be among the first `count`, each with its key at best, the best first.
+    fn at_best(&self, nearness: &Nearness<'_>, mut ranked: Vec<(u64, u32)>, count: usize) -> Vec<(u64, u32)> {
+        let at_best = |&(key, slot): &(u64, u32)| {
+            let most = nearness.most(self, slot) * ROUNDED;
+            key_of(distance_in(key), score_of(key) * most)
+        };
+        keep_first(&mut ranked, count, at_best);
+        let mut all: Vec<(u64, u32)> = ranked.iter().map(|of| (at_best(of), of.1)).collect();
+        all.sort_unstable();
+        all
     }
 
     /// Scores the slots that can be among the first `count`.
@@ -286,6 +297,25 @@ fn keep_first(ranked: &mut Vec<(u64, u32)>, count: usize, at_best: impl Fn(&(u64
         let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
         ranked.retain(|of| at_best(of) <= last);
     }
+}
+
+/// Returns slots with their keys, beginning with those whose key is least at best, until none of the others can be among the first
+/// `count`. So as few as possible are computed.
+fn keep_first_of(at_best: Vec<(u64, u32)>, count: usize, mut key: impl FnMut(u32) -> u64) -> Vec<(u64, u32)> {
+    let mut kept = Vec::new();
+    let mut first = BinaryHeap::new();
+    for (at_best, slot) in at_best {
+        if first.len() == count && first.peek().is_none_or(|last| *last < at_best) {
+            break;
+        }
+        let key = key(slot);
+        kept.push((key, slot));
+        first.push(key);
+        if first.len() > count {
+            first.pop();
+        }
+    }
+    kept
 }
 
 #[cfg(test)]

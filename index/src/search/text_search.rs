@@ -396,6 +396,11 @@ impl<'a> SearchedField<'a> {
         }
     }
 
+    /// Returns the number of tokens in the text of a slot, rounded as Tantivy does; 0 if it has none.
+    pub(super) fn length_step(&self, slot: u32) -> u8 {
+        self.copies_of(slot).map_or(0, |copies| copies.length_step(slot, self.of.column))
+    }
+
     /// Returns the text of a slot, not folded; `None` if it has none.
     pub(super) fn whole(&self, slot: u32) -> Option<Cow<'a, str>> {
         match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
