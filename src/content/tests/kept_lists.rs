@@ -4,7 +4,9 @@
 //! `BINDERY_TEST_HISTORIES` is the number of histories, with one seed each.
 
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bindery_access::Access;
@@ -12,6 +14,7 @@ use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Result};
 use bindery_model::time::{format_date, format_millis, now_millis};
 use bindery_query::RawParams;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::random::Random;
@@ -48,6 +51,15 @@ struct Figures {
     missed: u64,
     /// The lists that a write changed.
     changed: u64,
+}
+
+impl Figures {
+    fn add(&mut self, other: &Figures) {
+        self.outlived += other.outlived;
+        self.working += other.working;
+        self.missed += other.missed;
+        self.changed += other.changed;
+    }
 }
 
 /// A content under test, with its tokens.
@@ -357,10 +369,23 @@ fn run_history(seed: u64, figures: &mut Figures) {
 #[test]
 fn a_list_that_outlives_a_write_is_the_list_that_a_search_finds() {
     let histories = std::env::var("BINDERY_TEST_HISTORIES").ok().and_then(|count| count.parse().ok()).unwrap_or(40);
-    let mut figures = Figures::default();
-    for seed in 0..histories {
-        run_history(seed, &mut figures);
-    }
+    let (next, figures) = (AtomicU64::new(0), Mutex::new(Figures::default()));
+    let run_some = || {
+        let mut own = Figures::default();
+        while let seed = next.fetch_add(1, Ordering::Relaxed)
+            && seed < histories
+        {
+            run_history(seed, &mut own);
+        }
+        figures.lock().add(&own);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(run_some);
+        }
+    });
+    let figures = figures.into_inner();
+    let _ = writeln!(std::io::stderr(), "{histories} histories: {figures:?}");
     // Otherwise the test would show little.
     let Figures { outlived, working, changed, .. } = figures;
     assert!(outlived > 20 * histories && working > 5 * histories && changed > 20 * histories, "{figures:?}");
