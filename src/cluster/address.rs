@@ -99,8 +99,9 @@ pub(crate) fn open_database(address: &str, setting: &dyn Fn(&str) -> Option<Stri
     Ok(Objects { database: Some(database), ..Objects::new(address, clients, Path::default()) })
 }
 
-/// Returns an address of which everything between its user and its host is hidden.
+/// Returns an address without the places that may have a password.
 fn without_password(address: &str) -> String {
+    let address = address.split_once('?').map_or(address, |(before, _)| before);
     let hidden = || {
         let (before, rest) = address.split_once("://")?;
         let (user, host) = rest.rsplit_once('@')?;

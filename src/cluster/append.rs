@@ -282,7 +282,11 @@ impl Sending {
         let seq = self.position.seq;
         loop {
             match self.shared.look(seq).await {
-                Ok(Look::Content(bytes)) if bytes == self.bytes => return Some(Ok(self.position)),
+                Ok(Look::Content(bytes)) if bytes == self.bytes => match self.shared.objects.wait_until_durable().await
+                {
+                    Ok(()) => return Some(Ok(self.position)),
+                    Err(error) => self.progress.lock().error = Some(Arc::new(error)),
+                },
                 Ok(Look::Content(bytes)) => match Group::decode(&bytes) {
                     Ok(_) | Err(GroupError::NewerVersion(_)) => return Some(Err(AppendError::Conflict { seq })),
                     Err(GroupError::Damaged(_)) if *reads_of_no_group >= READS_OF_NO_GROUP => {

@@ -117,6 +117,17 @@ pub enum ClusterError {
         /// The fault, and a kind of storage to use instead.
         what: String,
     },
+    /// The storage has less than this server has read of it.
+    #[error(
+        "the cluster's storage at {address} was set back to an older state, perhaps by a standby that was promoted without the last \
+         writes: {what}; see `bindery cluster repair`"
+    )]
+    SetBack {
+        /// The address of the storage.
+        address: String,
+        /// The difference.
+        what: String,
+    },
     /// A node's name that cannot be part of an object's name.
     #[error("`{name}` cannot be the name of a node: use 1 to 100 letters, digits, `.`, `-` and `_`")]
     NodeName {

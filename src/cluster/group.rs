@@ -116,6 +116,12 @@ impl Group {
         Ok((Group::decode_content(input)?, chain))
     }
 
+    /// Returns the chain hash that an encoded group continues, and its own.
+    pub(crate) fn hashes(bytes: &[u8]) -> Option<[[u8; HASH_BYTES]; 2]> {
+        let rest = bytes.strip_prefix(MAGIC)?.get(1 + 16 + 8 + 8 + 4..)?;
+        Some([*rest.first_chunk()?, *rest.last_chunk()?])
+    }
+
     fn decode_content(mut input: Input<'_>) -> Result<Group, GroupError> {
         let history = Uuid::from_bytes(input.array()?);
         let seq = u64::from_le_bytes(input.array()?);

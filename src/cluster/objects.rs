@@ -20,7 +20,7 @@ use crate::address::Clients;
 use crate::append::Pauses;
 use crate::error::ClusterError;
 use crate::http::DateCell;
-use crate::postgres::{Database, NO_DATABASE};
+use crate::postgres::{Database, NO_DATABASE, SetBack};
 
 /// A read fails if nothing arrives for this long.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
@@ -104,9 +104,10 @@ impl Objects {
         let error = self.error("create", name, &error);
         Err(match error {
             error if exists => PutError::Exists(error),
-            ClusterError::Denied { .. } | ClusterError::NoBucket { .. } | ClusterError::Unsuitable { .. } => {
-                PutError::Refused(error)
-            }
+            ClusterError::Denied { .. }
+            | ClusterError::NoBucket { .. }
+            | ClusterError::SetBack { .. }
+            | ClusterError::Unsuitable { .. } => PutError::Refused(error),
             error if was_sent => PutError::Unknown(error),
             error => PutError::NotSent(error),
         })
@@ -212,6 +213,12 @@ impl Objects {
         date.map_or_else(Utc::now, |date| date.date + date.arrived.elapsed())
     }
 
+    /// Waits until everything that can be read is durable. In object storage it is.
+    pub(crate) async fn wait_until_durable(&self) -> Result<(), ClusterError> {
+        let Some(database) = &self.database else { return Ok(()) };
+        database.wait_until_durable().await.map_err(|error| self.error("confirm", "the last group", &error))
+    }
+
     /// Over `file://`, checks that the folder still holds this cluster and the object `before`.
     pub(crate) async fn check_folder(&self, before: Option<&str>) -> Result<(), ClusterError> {
         let Some(folder) = self.folder.clone() else { return Ok(()) };
@@ -254,6 +261,9 @@ impl Objects {
         match error {
             Error::PermissionDenied { .. } | Error::Unauthenticated { .. } => ClusterError::Denied { address, reason },
             Error::NotFound { .. } => ClusterError::NoBucket { address, reason },
+            Error::NotSupported { source } if source.is::<SetBack>() => {
+                ClusterError::SetBack { address, what: source.to_string() }
+            }
             Error::NotSupported { source } => ClusterError::Unsuitable { address, what: source.to_string() },
             _ if is_missing_bucket(&text) => ClusterError::NoBucket { address, reason },
             _ => ClusterError::Unreachable { address, reason },

@@ -4,8 +4,9 @@
 //! head that fences them, everything else is a row in `bindery_object`, whose bytes are in `bindery_base` if it was sent in parts.
 //! Must not know what an object means.
 //!
-//! A group is created by one statement that moves the head from the group before it. So a number that was used is never free again,
-//! and removed groups need no row: each number up to `removed` that has none is an empty object.
+//! A group is created by one statement that moves the head from the group before it, which must have the chain hash that the group
+//! continues. So a number that was used is never free again, and removed groups need no row: each number up to `removed` that has none
+//! is an empty object. If a standby was promoted without the last writes, nodes that have them notice it by the head.
 
 mod connect;
 
@@ -23,16 +24,18 @@ use object_store::{
     PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result, UploadPart,
 };
 use tokio_postgres::Row;
-use tokio_postgres::types::Type;
 
-pub(crate) use connect::{Database, NO_DATABASE};
-use connect::{Parameter, STORE};
+use connect::Parameter::{self, BigInt, Blob, Int, Text};
+use connect::STORE;
+pub(crate) use connect::{Database, NO_DATABASE, SetBack};
+
+use crate::group::Group;
 
 /// Made by the first node that creates an object. The lock keeps others from making them at the same time.
 const TABLES: &str = "
     select pg_advisory_xact_lock(7021964583021);
     create table if not exists bindery_head (
-        history int primary key, seq bigint not null, removed bigint not null default 0);
+        history int primary key, seq bigint not null, chain bytea not null, removed bigint not null default 0);
     create table if not exists bindery_log (
         history int, seq bigint, body bytea not null, at timestamptz not null default now(), primary key (history, seq));
     create table if not exists bindery_object (
@@ -41,26 +44,30 @@ const TABLES: &str = "
         name text, first bigint, body bytea not null, at timestamptz not null default now(), primary key (name, first));
     alter table bindery_base alter column body set storage external;";
 
-/// Returns whether the group was created, and the last group before.
+/// Returns whether the group was created. If not, the last group as it was when the statement began, and whether it has the chain hash.
 const CREATE_GROUP: &str = "
     with fence as (
-        insert into bindery_head as head (history, seq)
-        select $1, $2 where $2 = 1 or exists (select from bindery_head where history = $1)
-        on conflict (history) do update set seq = excluded.seq where head.seq = excluded.seq - 1
+        insert into bindery_head as head (history, seq, chain)
+        select $1, $2, $5 where $2 = 1 or exists (select from bindery_head where history = $1)
+        on conflict (history) do update set seq = excluded.seq, chain = excluded.chain
+        where head.seq = excluded.seq - 1 and head.chain = $4
         returning seq),
     created as (insert into bindery_log (history, seq, body) select $1, seq, $3 from fence returning seq),
     told as (select pg_notify('bindery_log', concat($1, '/', seq)) from created)
-    select exists (select from told), coalesce((select seq from bindery_head where history = $1), 0)";
+    select exists (select from told), coalesce((select seq from bindery_head where history = $1), 0),
+    coalesce((select chain = $4 from bindery_head where history = $1), true)";
+/// Ends once everything that is visible is as durable as a commit is, because it waits like one.
+const WAIT_UNTIL_DURABLE: &str = "update bindery_head set removed = removed";
 const REMOVE_GROUP: &str = "
     with gone as (delete from bindery_log where history = $1 and seq = $2)
     update bindery_head set removed = greatest(removed, $2) where history = $1";
 // Times are ages, so that the clocks of the node and of the database may differ.
 
-/// Returns a row if the group exists; its size and time are null if it was removed.
+/// Returns the last group, and whether this one exists; its size and time are null if it was removed.
 const FIND_GROUP: &str = "
-    select octet_length(log.body)::bigint, extract(epoch from now() - log.at)::float8, case when octet_length(log.body) <= $3 then log.body end
-    from bindery_head head left join bindery_log log on log.history = head.history and log.seq = $2
-    where head.history = $1 and (log.seq is not null or $2 <= head.removed)";
+    select octet_length(log.body)::bigint, extract(epoch from now() - log.at)::float8,
+    case when octet_length(log.body) <= $3 then log.body end, log.seq is not null or $2 <= head.removed, head.seq
+    from bindery_head head left join bindery_log log on log.history = head.history and log.seq = $2 where head.history = $1";
 const READ_GROUP: &str = "select substring(body from $3 for $4) from bindery_log where history = $1 and seq = $2";
 const LIST_GROUPS: &str = "
     select octet_length(body)::bigint, extract(epoch from now() - at)::float8, seq from bindery_log
@@ -81,8 +88,10 @@ const REMOVE_OBJECT: &str = "
     with parts as (delete from bindery_base where name = $1) delete from bindery_object where name = $1";
 
 const PUT_PART: &str = "insert into bindery_base (name, first, body) values ($1, $2, $3)";
-/// Shows the object whose parts have arrived.
-const SHOW_PARTS: &str = "insert into bindery_object (name, bytes) values ($1, $2)";
+/// Shows the object if all of its parts have arrived.
+const SHOW_PARTS: &str = "
+    insert into bindery_object (name, bytes) select $1, $2
+    where $2 = (select sum(octet_length(body)) from bindery_base where name = $1) returning true";
 const READ_PARTS: &str = "
     select substring(body from (greatest($2 - first, 0) + 1)::int for ($3 - greatest($2, first))::int) from bindery_base
     where name = $1 and first < $3 and first + octet_length(body) > $2 order by first";
@@ -94,6 +103,8 @@ const REMOVE_LOST_PARTS: &str = "
 
 /// The bytes of larger objects are not read along with their size.
 const SMALL_BYTES: i32 = 64 << 10;
+/// The most bytes that one statement reads.
+const PIECE_BYTES: u64 = 8 << 20;
 
 /// The place of an object.
 enum Place<'p> {
@@ -103,7 +114,7 @@ enum Place<'p> {
 
 /// The place of the bytes of an object.
 #[derive(Clone, Copy)]
-enum Bytewise {
+enum Stored {
     Group,
     Object,
     Parts,
@@ -124,28 +135,32 @@ impl Database {
     /// Creates an object unless one of this name exists.
     async fn create(&self, path: &Path, body: &[u8]) -> Result<bool> {
         let Place::Group { history, seq } = Place::of(path) else {
-            let rows = self.query(path, CREATE_OBJECT, &[text(&path.as_ref()), bytes(&body)]).await?;
+            let rows = self.query(path, CREATE_OBJECT, &[Text(path.as_ref()), Blob(body)]).await?;
             return Ok(!rows.is_empty());
         };
-        let rows = self.query(path, CREATE_GROUP, &[int(&history), bigint(&seq), bytes(&body)]).await?;
+        let Some([previous, chain]) = Group::hashes(body) else { return Err(unsupported("creating what is no group")) };
+        let parameters = [Int(history), BigInt(seq), Blob(body), Blob(&previous), Blob(&chain)];
+        let rows = self.query(path, CREATE_GROUP, &parameters).await?;
         let [row] = &rows[..] else { return Ok(false) };
-        let last: i64 = row.get(1);
-        if last < seq - 1 {
-            let what = format!(
-                "its log ends with group {last}, and this node has group {}: the database was set back to an older state, \
-                 perhaps by a standby that was promoted without the last writes",
-                seq - 1
-            );
-            return Err(Error::NotSupported { source: what.into() });
+        if row.get(0) {
+            return Ok(true);
         }
-        Ok(row.get(0))
+        let (last, continues): (i64, bool) = (row.get(1), row.get(2));
+        let is_set_back = last < seq - 1 || (last == seq - 1 && !continues);
+        if is_set_back { Err(self.set_back(last, seq - 1)) } else { Ok(false) }
+    }
+
+    /// Waits until everything that can be read is durable. A row is visible to others only once its commit was replicated, unless the
+    /// server crashed or somebody ended that wait.
+    pub(crate) async fn wait_until_durable(&self) -> Result<()> {
+        self.query(&Path::default(), WAIT_UNTIL_DURABLE, &[]).await.map(drop)
     }
 
     async fn overwrite(&self, path: &Path, body: &[u8]) -> Result<()> {
         match Place::of(path) {
-            Place::Object(name) => self.query(path, PUT_OBJECT, &[text(&name), bytes(&body)]).await.map(drop),
+            Place::Object(name) => self.query(path, PUT_OBJECT, &[Text(name), Blob(body)]).await.map(drop),
             Place::Group { history, seq } if body.is_empty() => {
-                self.query(path, REMOVE_GROUP, &[int(&history), bigint(&seq)]).await.map(drop)
+                self.query(path, REMOVE_GROUP, &[Int(history), BigInt(seq)]).await.map(drop)
             }
             Place::Group { .. } => Err(unsupported("overwriting a group")),
         }
@@ -160,39 +175,63 @@ impl Database {
     }
 
     /// Returns what is known of an object, its bytes if they are few, and where they are.
-    async fn find(&self, path: &Path) -> Result<(ObjectMeta, Option<Bytes>, Bytewise)> {
-        let rows = match Place::of(path) {
-            Place::Group { history, seq } => {
-                self.look(path, FIND_GROUP, &[int(&history), bigint(&seq), int(&SMALL_BYTES)]).await?
-            }
-            Place::Object(name) => self.look(path, FIND_OBJECT, &[text(&name), int(&SMALL_BYTES)]).await?,
+    async fn find(&self, path: &Path) -> Result<(ObjectMeta, Option<Bytes>, Stored)> {
+        let mut rows = match Place::of(path) {
+            Place::Group { history, seq } => self.find_group(path, history, seq).await?,
+            Place::Object(name) => self.look(path, FIND_OBJECT, &[Text(name), Int(SMALL_BYTES)]).await?,
         };
-        let Some(row) = rows.first() else {
+        let Some(row) = rows.pop() else {
             return Err(Error::NotFound { path: path.to_string(), source: "the table has no such row".into() });
         };
-        let meta = meta(path.clone(), row);
+        let meta = meta(path.clone(), &row);
         let place = match Place::of(path) {
-            Place::Group { .. } => Bytewise::Group,
-            Place::Object(_) if row.get(3) => Bytewise::Parts,
-            Place::Object(_) => Bytewise::Object,
+            Place::Group { .. } => Stored::Group,
+            Place::Object(_) if row.get(3) => Stored::Parts,
+            Place::Object(_) => Stored::Object,
         };
         let small = if meta.size == 0 { Some(Bytes::new()) } else { row.get::<_, Option<Vec<u8>>>(2).map(Bytes::from) };
         Ok((meta, small, place))
     }
 
+    /// Returns a row if the group exists.
+    async fn find_group(&self, path: &Path, history: i32, seq: i64) -> Result<Vec<Row>> {
+        let known = self.last_known(history);
+        let mut rows = self.look(path, FIND_GROUP, &[Int(history), BigInt(seq), Int(SMALL_BYTES)]).await?;
+        let last = rows.first().map_or(0, |row| row.get(4));
+        if last < known {
+            return Err(self.set_back(last, known));
+        }
+        self.note_last(history, last);
+        rows.retain(|row| row.get(3));
+        Ok(rows)
+    }
+
+    /// Reads an object in pieces.
+    fn read_all(&self, path: &Path, place: Stored, range: Range<u64>) -> BoxStream<'static, Result<Bytes>> {
+        let (database, path) = (self.clone(), path.clone());
+        let starts = stream::iter(range.clone().step_by(PIECE_BYTES as usize));
+        starts
+            .then(move |start| {
+                let (database, path, piece) =
+                    (database.clone(), path.clone(), start..range.end.min(start + PIECE_BYTES));
+                async move { database.read(&path, place, piece).await }
+            })
+            .boxed()
+    }
+
     /// Reads bytes of an object.
-    async fn read(&self, path: &Path, place: Bytewise, range: Range<u64>) -> Result<Bytes> {
+    async fn read(&self, path: &Path, place: Stored, range: Range<u64>) -> Result<Bytes> {
         let [start, end] = [range.start, range.end].map(|at| i64::try_from(at).unwrap_or(i64::MAX));
         // Groups and whole objects have less than 2 GiB; the first byte is 1.
         let [first, count] = [start + 1, end - start].map(|at| i32::try_from(at).unwrap_or(i32::MAX));
         let rows = match (place, Place::of(path)) {
-            (Bytewise::Group, Place::Group { history, seq }) => {
-                self.query(path, READ_GROUP, &[int(&history), bigint(&seq), int(&first), int(&count)]).await?
+            (Stored::Group, Place::Group { history, seq }) => {
+                self.query(path, READ_GROUP, &[Int(history), BigInt(seq), Int(first), Int(count)]).await?
             }
-            (Bytewise::Parts, _) => {
-                self.query(path, READ_PARTS, &[text(&path.as_ref()), bigint(&start), bigint(&end)]).await?
+            (Stored::Parts, _) => {
+                self.query(path, READ_PARTS, &[Text(path.as_ref()), BigInt(start), BigInt(end)]).await?
             }
-            _ => self.query(path, READ_OBJECT, &[text(&path.as_ref()), int(&first), int(&count)]).await?,
+            _ => self.query(path, READ_OBJECT, &[Text(path.as_ref()), Int(first), Int(count)]).await?,
         };
         let parts: Vec<&[u8]> = rows.iter().map(|row| row.get(0)).collect();
         Ok(parts.concat().into())
@@ -204,11 +243,11 @@ impl Database {
                 Some(Place::Group { seq, .. }) => seq,
                 _ => 0,
             };
-            let rows = self.look(&prefix, LIST_GROUPS, &[int(&history), bigint(&after)]).await?;
+            let rows = self.look(&prefix, LIST_GROUPS, &[Int(history), BigInt(after)]).await?;
             let group = |row: &Row| meta(prefix.clone().join(format!("{:020}", row.get::<_, i64>(2))), row);
             return Ok(rows.iter().map(group).collect());
         }
-        let rows = self.look(&prefix, LIST_OBJECTS, &[text(&format!("{prefix}/"))]).await?;
+        let rows = self.look(&prefix, LIST_OBJECTS, &[Text(&format!("{prefix}/"))]).await?;
         let object = |row: &Row| meta(Path::from(row.get::<_, &str>(2)), row);
         let is_wanted = |object: &ObjectMeta| after.as_ref().is_none_or(|after| object.location > *after);
         Ok(rows.iter().map(object).filter(is_wanted).collect())
@@ -249,7 +288,7 @@ impl ObjectStore for Database {
 
     async fn put_multipart_opts(&self, path: &Path, _: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
         self.query(path, REMOVE_LOST_PARTS, &[]).await?;
-        Ok(Box::new(Upload { database: self.clone(), path: path.clone(), bytes: 0 }))
+        Ok(Box::new(Upload { database: self.clone(), path: path.clone(), bytes: 0, may_be_shown: false }))
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
@@ -260,16 +299,11 @@ impl ObjectStore for Database {
                 range.as_range(meta.size).map_err(|error| Error::Generic { store: STORE, source: Box::new(error) })?
             }
         };
-        let read = {
-            let (database, path, range) = (self.clone(), path.clone(), range.clone());
-            async move {
-                match small {
-                    Some(all) => Ok(all.slice(range.start as usize..range.end as usize)),
-                    None => database.read(&path, place, range).await,
-                }
-            }
+        let pieces = match small {
+            Some(all) => stream::iter([Ok(all.slice(range.start as usize..range.end as usize))]).boxed(),
+            None => self.read_all(path, place, range.clone()),
         };
-        let payload = GetResultPayload::Stream(stream::once(read).boxed());
+        let payload = GetResultPayload::Stream(pieces);
         Ok(GetResult { payload, meta, range, attributes: Default::default(), extensions: Default::default() })
     }
 
@@ -281,7 +315,7 @@ impl ObjectStore for Database {
                 match Place::of(&path) {
                     Place::Group { .. } => Err(unsupported("deleting a group")),
                     Place::Object(name) => {
-                        database.query(&path, REMOVE_OBJECT, &[text(&name)]).await.map(|_| path.clone())
+                        database.query(&path, REMOVE_OBJECT, &[Text(name)]).await.map(|_| path.clone())
                     }
                 }
             }
@@ -318,6 +352,8 @@ struct Upload {
     database: Database,
     path: Path,
     bytes: u64,
+    /// True once it may be complete, although that was not answered.
+    may_be_shown: bool,
 }
 
 #[async_trait]
@@ -328,18 +364,26 @@ impl MultipartUpload for Upload {
         self.bytes += data.content_length() as u64;
         Box::pin(async move {
             let body = &Bytes::from(data)[..];
-            database.query(&path, PUT_PART, &[text(&path.as_ref()), bigint(&first), bytes(&body)]).await.map(drop)
+            database.query(&path, PUT_PART, &[Text(path.as_ref()), BigInt(first), Blob(body)]).await.map(drop)
         })
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
+        self.may_be_shown = true;
         let bytes = self.bytes as i64;
-        self.database.query(&self.path, SHOW_PARTS, &[text(&self.path.as_ref()), bigint(&bytes)]).await?;
-        Ok(put_result())
+        let shown = self.database.query(&self.path, SHOW_PARTS, &[Text(self.path.as_ref()), BigInt(bytes)]).await?;
+        match shown.is_empty() {
+            true => Err(Error::Generic { store: STORE, source: "some of its parts are missing".into() }),
+            false => Ok(put_result()),
+        }
     }
 
     async fn abort(&mut self) -> Result<()> {
-        self.database.query(&self.path, REMOVE_PARTS, &[text(&self.path.as_ref())]).await.map(drop)
+        // Without its parts, an object that is shown could not be read. If it is not shown, a later upload removes them.
+        if self.may_be_shown {
+            return Ok(());
+        }
+        self.database.query(&self.path, REMOVE_PARTS, &[Text(self.path.as_ref())]).await.map(drop)
     }
 }
 
@@ -356,22 +400,4 @@ fn put_result() -> PutResult {
 
 fn unsupported(operation: &str) -> Error {
     Error::NotImplemented { operation: operation.to_owned(), implementer: STORE.to_owned() }
-}
-
-// The types are sent along, so that a statement needs one round trip, and no state of its connection: a pooler may be between.
-
-fn text<'a>(value: &'a (dyn tokio_postgres::types::ToSql + Sync)) -> Parameter<'a> {
-    (value, Type::TEXT)
-}
-
-fn int(value: &i32) -> Parameter<'_> {
-    (value, Type::INT4)
-}
-
-fn bigint(value: &i64) -> Parameter<'_> {
-    (value, Type::INT8)
-}
-
-fn bytes<'a>(value: &'a &[u8]) -> Parameter<'a> {
-    (value, Type::BYTEA)
 }

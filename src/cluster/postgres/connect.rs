@@ -1,6 +1,7 @@
 //! Connections to the PostgreSQL of a cluster: addresses, TLS, what is checked of a server, what its errors mean, and who listens.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use deadpool_postgres::{Hook, HookError, Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
@@ -8,10 +9,12 @@ use futures_util::stream;
 use futures_util::{FutureExt as _, StreamExt as _, TryFutureExt as _};
 use object_store::Error;
 use object_store::path::Path;
+use parking_lot::Mutex;
 use rustls::ClientConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 use rustls_platform_verifier::Verifier;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 use tokio_postgres::config::{SslMode, TargetSessionAttrs};
 use tokio_postgres::error::SqlState;
@@ -23,9 +26,14 @@ use crate::http::SENT;
 
 /// The name of the kind of store, for messages.
 pub(super) const STORE: &str = "PostgreSQL";
-/// A statement that takes longer has failed.
-const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// A statement that takes longer has failed. Less than the time of a read of the layer above, which would drop a connection that is
+/// no longer usable back into the pool.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
+/// The bytes a second that a statement may be slow at.
+const SLOW_BYTES: u64 = 1 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The time after which a server that answers nothing is gone.
+const SILENCE: Duration = Duration::from_secs(10);
 /// The connections of a node, beside the one that listens.
 const MAX_CONNECTIONS: usize = 8;
 /// The pause before listening is tried again.
@@ -33,11 +41,43 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(2);
 /// The text by which a missing database is recognized.
 pub(crate) const NO_DATABASE: &str = "the database does not exist";
 
+/// Reads what durability depends on, and sets it for the session, so that it stays as it was checked. Statements wait for locks for a
+/// bounded time: a server does not notice that a client has left.
 const CHECK: &str = "
-    select current_setting('synchronous_commit'), current_setting('synchronous_standby_names'), current_setting('fsync')";
+    select set_config('synchronous_commit', current_setting('synchronous_commit'), false),
+    current_setting('synchronous_standby_names'), current_setting('fsync'), set_config('lock_timeout', '15s', false),
+    set_config('default_transaction_isolation', 'read committed', false)";
 
-/// A value of a statement, with its type.
-pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
+/// True once it was said that the server does not sync.
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// A value of a statement. Its type is sent along, so that a statement needs one round trip, and no state of its connection: a pooler
+/// may be between.
+pub(super) enum Parameter<'a> {
+    Text(&'a str),
+    Int(i32),
+    BigInt(i64),
+    Blob(&'a [u8]),
+}
+
+impl Parameter<'_> {
+    fn typed(&self) -> (&(dyn ToSql + Sync), Type) {
+        match self {
+            Parameter::Text(value) => (value, Type::TEXT),
+            Parameter::Int(value) => (value, Type::INT4),
+            Parameter::BigInt(value) => (value, Type::INT8),
+            Parameter::Blob(value) => (value, Type::BYTEA),
+        }
+    }
+
+    /// Returns the time that it takes to send the value over a slow network.
+    fn time(&self) -> Duration {
+        match self {
+            Parameter::Blob(value) => Duration::from_secs(value.len() as u64 / SLOW_BYTES),
+            _ => Duration::ZERO,
+        }
+    }
+}
 
 /// A database. Clones share its connections.
 #[derive(Clone)]
@@ -45,6 +85,16 @@ pub(crate) struct Database {
     pool: Pool,
     config: Config,
     tls: MakeRustlsConnect,
+    /// The newest history, and the last of its groups that was seen.
+    last: Arc<Mutex<(i32, i64)>>,
+}
+
+/// The text of an error: a database that has less than was read of it.
+#[derive(Debug, thiserror::Error)]
+#[error("its log ends with group {last}, and this node has group {known}, which is missing there or another one")]
+pub(crate) struct SetBack {
+    last: i64,
+    known: i64,
 }
 
 impl Database {
@@ -63,31 +113,68 @@ impl Database {
                 .boxed()
         });
         let pool = Pool::builder(manager).max_size(MAX_CONNECTIONS).post_create(check).build();
-        Ok(Database { pool: pool.map_err(|error| error.to_string())?, config, tls })
+        Ok(Database { pool: pool.map_err(|error| error.to_string())?, config, tls, last: Arc::default() })
+    }
+
+    /// Returns the last group of a history that was seen.
+    pub(super) fn last_known(&self, history: i32) -> i64 {
+        let (of, seq) = *self.last.lock();
+        if of == history { seq } else { 0 }
+    }
+
+    /// Notes the last group of a history. Older histories do not grow any more.
+    pub(super) fn note_last(&self, history: i32, seq: i64) {
+        let mut last = self.last.lock();
+        *last = (*last).max((history, seq));
+    }
+
+    /// Returns the error of a database whose last group is `last`, although this node has `known`.
+    pub(super) fn set_back(&self, last: i64, known: i64) -> Error {
+        Error::NotSupported { source: Box::new(SetBack { last, known }) }
     }
 
     /// Runs a statement on a connection of the pool.
     pub(super) async fn query(&self, path: &Path, sql: &str, parameters: &[Parameter<'_>]) -> Result<Vec<Row>, Error> {
         let client = self.client(path).await?;
-        match timeout(QUERY_TIMEOUT, client.query_typed(sql, parameters)).await {
-            Ok(Ok(rows)) => Ok(rows),
-            Ok(Err(error)) => {
-                note_sent(&error);
-                Err(meaning(path, error))
-            }
-            Err(_) => {
-                let _ = SENT.try_with(crate::http::Sent::set);
-                // What it may still answer belongs to no other statement.
-                drop(Object::take(client));
-                Err(Error::Generic { store: STORE, source: "no answer arrived in time".into() })
-            }
-        }
+        let time = QUERY_TIMEOUT + parameters.iter().map(Parameter::time).sum::<Duration>();
+        let typed: Vec<_> = parameters.iter().map(Parameter::typed).collect();
+        let answer = timeout(time, client.query_typed(sql, &typed)).await;
+        self.settle(path, client, answer)
     }
 
     /// Makes the tables, in one transaction.
     pub(super) async fn make_tables(&self, sql: &str) -> Result<(), Error> {
         let path = Path::default();
-        self.client(&path).await?.batch_execute(sql).await.map_err(|error| meaning(&path, error))
+        let client = self.client(&path).await?;
+        let answer = timeout(QUERY_TIMEOUT, client.batch_execute(sql)).await;
+        self.settle(&path, client, answer)
+    }
+
+    /// Returns the answer to a statement. Gives up the connections if the server is silent, or accepts no writes any more.
+    fn settle<T>(
+        &self,
+        path: &Path,
+        client: Object,
+        answer: Result<Result<T, tokio_postgres::Error>, Elapsed>,
+    ) -> Result<T, Error> {
+        let error = match answer {
+            Ok(Ok(answer)) => return Ok(answer),
+            Ok(Err(error)) => {
+                note_sent(&error);
+                if error.code() != Some(&SqlState::READ_ONLY_SQL_TRANSACTION) {
+                    return Err(meaning(path, error));
+                }
+                meaning(path, error)
+            }
+            Err(_) => {
+                let _ = SENT.try_with(crate::http::Sent::set);
+                Error::Generic { store: STORE, source: "no answer arrived in time".into() }
+            }
+        };
+        // What it may still answer belongs to no other statement. It is not told to stop: that would end its wait for a standby.
+        drop(Object::take(client));
+        self.pool.retain(|_, _| false);
+        Err(error)
     }
 
     async fn client(&self, path: &Path) -> Result<Object, Error> {
@@ -143,7 +230,8 @@ async fn listen_once(
     tls: &MakeRustlsConnect,
     hint: &(impl Fn(&str) + Sync),
 ) -> Result<(), tokio_postgres::Error> {
-    let (client, mut connection) = config.connect(tls.clone()).await?;
+    let Ok(connected) = timeout(QUERY_TIMEOUT, config.connect(tls.clone())).await else { return Ok(()) };
+    let (client, mut connection) = connected?;
     let mut messages = stream::poll_fn(move |context| connection.poll_message(context));
     let messages = async {
         while let Some(message) = messages.next().await {
@@ -190,7 +278,8 @@ fn config(address: &str, setting: &dyn Fn(&str) -> Option<String>) -> Result<Con
     }
     // A standby answers, but accepts no writes.
     config.target_session_attrs(TargetSessionAttrs::ReadWrite);
-    config.tcp_user_timeout(QUERY_TIMEOUT).keepalives_idle(QUERY_TIMEOUT).application_name("bindery");
+    config.tcp_user_timeout(SILENCE).keepalives_idle(SILENCE).keepalives_interval(SILENCE / 4).keepalives_retries(3);
+    config.application_name("bindery");
     Ok(config)
 }
 
@@ -213,7 +302,7 @@ fn tls(roots: Option<&str>) -> Result<ClientConfig, String> {
 async fn check(client: &Client) -> Result<(), Result<String, tokio_postgres::Error>> {
     let row = client.query_typed_one(CHECK, &[]).await.map_err(Err)?;
     let [commit, standbys, fsync]: [String; 3] = [row.get(0), row.get(1), row.get(2)];
-    if fsync == "off" {
+    if fsync == "off" && !SAID.swap(true, Ordering::Relaxed) {
         tracing::warn!("the cluster's database has fsync = off: it loses writes if its machine fails");
     }
     let is_lost = commit == "off" || (commit == "local" && !standbys.is_empty());
@@ -228,10 +317,9 @@ async fn check(client: &Client) -> Result<(), Result<String, tokio_postgres::Err
 
 /// Notes that a statement may have been carried out, unless the server says that it was not.
 fn note_sent(error: &tokio_postgres::Error) {
-    let is_refused = error.code().is_some_and(|code| {
-        [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::DISK_FULL, SqlState::OUT_OF_MEMORY, SqlState::UNDEFINED_TABLE]
-            .contains(code)
-    });
+    let is_refused = error
+        .code()
+        .is_some_and(|code| [SqlState::READ_ONLY_SQL_TRANSACTION, SqlState::UNDEFINED_TABLE].contains(code));
     if !is_refused {
         let _ = SENT.try_with(crate::http::Sent::set);
     }

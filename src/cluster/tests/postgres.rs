@@ -39,6 +39,7 @@ fn a_log_in_postgresql_does_what_others_do() {
     bases::a_large_base_comes_back(new_log(&server, "bases"));
     groups_of_all_sizes_come_back(&new_log(&server, "sizes"));
     removed_bases_leave_nothing(&server);
+    what_was_cut_off_at_the_end_is_no_base(&server);
     those_who_follow_are_told(&server);
     a_database_that_was_set_back_accepts_nothing(&server);
 }
@@ -81,12 +82,43 @@ fn those_who_follow_are_told(server: &Postgres) {
 
 fn a_database_that_was_set_back_accepts_nothing(server: &Postgres) {
     let (_store, log, start) = new_log(server, "back");
-    let positions = append_groups(&log, start, 4);
-    server.sql("back", "delete from bindery_log where seq > 2; update bindery_head set seq = 2");
-    let error = log.append(&positions[4], &[b"next".to_vec()], 1, &mut patient).unwrap_err();
-    let AppendError::Unreachable(cause) = &error else { panic!("{error}") };
-    assert!(cause.to_string().contains("its log ends with group 2, and this node has group 4"), "{cause}");
-    assert_eq!(log.standing(&positions[4]).unwrap(), crate::Standing::Missing);
+    let positions = append_groups(&log, start, 2);
+    let chain = server.sql("back", "select encode(chain, 'hex') from bindery_head");
+    let more = append_groups(&log, positions[2], 2);
+    assert_eq!(log.standing(&more[2]).unwrap(), crate::Standing::Same);
+    let set_back = format!("update bindery_head set seq = 2, chain = decode('{}', 'hex')", chain.trim());
+    server.sql("back", &format!("delete from bindery_log where seq > 2; {set_back}"));
+    let refused = |position: &Position| {
+        let error = log.append(position, &[b"next".to_vec()], 1, &mut patient).unwrap_err();
+        let AppendError::Unreachable(cause) = &error else { panic!("{error}") };
+        assert!(matches!(**cause, ClusterError::SetBack { .. }), "{cause}");
+        cause.to_string()
+    };
+    assert!(refused(&more[2]).contains("its log ends with group 2, and this node has group 4"));
+    // A node that reads notices it, too.
+    assert!(matches!(log.read(&more[2]), Err(ClusterError::SetBack { .. })));
+    assert!(matches!(log.confirm(&more[2]), Err(ClusterError::SetBack { .. })));
+
+    // Another node goes on from what is there, up to the number that this one has.
+    let other = store_with(server, "bindery", "back", PASSWORD).unwrap().log(&log.history(), "b").unwrap();
+    append_groups(&other, positions[2], 2);
+    assert!(refused(&more[2]).contains("its log ends with group 4"));
+    assert!(matches!(log.standing(&more[2]), Ok(crate::Standing::Other)));
+}
+
+fn what_was_cut_off_at_the_end_is_no_base(server: &Postgres) {
+    let (_store, log, start) = new_log(server, "cut");
+    let position = append_groups(&log, start, 1)[1];
+    // The parts are lost before the object is shown.
+    server.sql(
+        "cut",
+        "create function lose() returns trigger language plpgsql as $$ begin return null; end $$; \
+         create trigger lose before insert on bindery_base for each row when (new.first > 0) execute function lose()",
+    );
+    let file = bases::write_file(20 << 20);
+    let error = log.upload_base(file.path(), &position).unwrap_err();
+    assert!(error.to_string().contains("some of its parts are missing"), "{error}");
+    assert_eq!(log.newest_bases(9).unwrap().len(), 1);
 }
 
 #[test]
@@ -130,6 +162,7 @@ fn an_address_that_cannot_be_used_says_what_would_be_right() {
     let secret = refusal("postgres://cms:hunter2@db.example/cms");
     assert!(secret.contains("PGPASSWORD") && secret.contains("postgres://cms:…@db.example/cms"), "{secret}");
     assert!(!secret.contains("hunter2"), "{secret}");
+    assert!(!refusal("postgres://cms@db.example/cms?password=hunter2").contains("hunter2"));
     assert!(refusal("postgres://cms@db.example/cms?sslmode=perhaps").contains("sslmode"));
     assert!(refusal("postgres:///cms").contains("it names no host"));
     // Several hosts, of which the one that accepts writes is used.
