@@ -201,9 +201,10 @@ impl ReplicatedLog {
         let remedy = match error {
             ClusterError::Removed { .. } => Remedy::Rejoin,
             ClusterError::Sealed { .. } => Remedy::NextHistory,
-            ClusterError::Diverged { .. } | ClusterError::Damaged { .. } | ClusterError::NewerVersion { .. } => {
-                Remedy::None
-            }
+            ClusterError::Diverged { .. }
+            | ClusterError::SetBack { .. }
+            | ClusterError::Damaged { .. }
+            | ClusterError::NewerVersion { .. } => Remedy::None,
             _ => return Ok(()),
         };
         self.status.fail(error.to_string(), remedy);
@@ -279,7 +280,10 @@ impl CommitLog for ReplicatedLog {
                 Ok(end.number)
             }
             Err(SharedError::Conflict { .. }) => Err(self.read_next()),
-            Err(SharedError::Unreachable(error)) => Err(AppendError::Unreachable(error.to_string())),
+            Err(SharedError::Unreachable(error)) => {
+                self.stop_for(&error).map_err(AppendError::Closed)?;
+                Err(AppendError::Unreachable(error.to_string()))
+            }
             Err(SharedError::Unknown(text)) => Err(AppendError::Unknown(text)),
             Err(error @ SharedError::Removed { .. }) => {
                 self.status.fail(error.to_string(), Remedy::Rejoin);

@@ -69,6 +69,13 @@ impl Node {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
+    /// Gives the log of the cluster what only this node has. The node must have been killed.
+    #[track_caller]
+    pub(super) fn repair(&self) {
+        let output = self.command(&["cluster", "repair", "--log", &self.log]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+
     /// Starts the process, whatever becomes of it. What it logs is appended to a file beside the folder.
     pub(super) fn start(&self) {
         self.start_failing("");

@@ -1,4 +1,5 @@
-//! PostgreSQL with a synchronous standby, which is promoted while nodes write: nothing that was acknowledged is lost.
+//! PostgreSQL that fails over while nodes write: with a synchronous standby, nothing that was acknowledged is lost; after the promotion of
+//! one without the last writes, nodes say so and can give them back.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -74,6 +75,49 @@ fn a_standby_that_is_promoted_has_every_acknowledged_write() {
         assert!(lost.is_empty(), "{} acknowledged writes are lost, such as {}", lost.len(), lost[0]);
     }
     assert_eq!(all_titles(&client, &nodes[0]), all_titles(&client, &nodes[1]));
+}
+
+#[test]
+fn a_database_without_the_last_writes_gets_them_from_a_node() {
+    let Some(server) = Postgres::start() else { return };
+    let temp = tempfile::tempdir().unwrap();
+    let address = format!("postgres://bindery@127.0.0.1:{}/bindery?sslmode=disable", server.port());
+    let environment = vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())];
+    let nodes = ["a", "b"].map(|name| Node::new(&temp.path().join(name), &address, environment.clone(), &[]));
+    nodes[0].create_cluster();
+    nodes.iter().for_each(Node::start);
+    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
+    let client = Client::new(Duration::from_secs(10));
+    client.blueprint(&nodes[0], "notes", json!([{ "name": "title", "slug": "title", "type": "text" }]));
+    let create = |node: usize, title: &str| client.create(&nodes[node], "notes", &json!({ "title": title }), &[]);
+    create(0, "before").unwrap().expect(201);
+    let head = server.sql("bindery", "select seq, encode(chain, 'hex') from bindery_head");
+    let (seq, chain) = head.trim().split_once('|').unwrap();
+    create(0, "lost").unwrap().expect(201);
+    let titles = all_titles(&client, &nodes[1]).unwrap();
+    assert_eq!(titles, ["before", "lost"]);
+
+    // What a standby that is promoted too early would have.
+    let back = format!("update bindery_head set seq = {seq}, chain = decode('{chain}', 'hex')");
+    server.sql("bindery", &format!("delete from bindery_log where seq > {seq}; {back}"));
+    for (index, node) in nodes.iter().enumerate() {
+        let refused = create(index, "refused").unwrap();
+        assert_eq!(refused.status, 503, "{}", refused.text);
+        let deadline = Instant::now() + Duration::from_secs(20);
+        while !node.logged().contains("was set back to an older state")
+            || client.get(node, "/readyz", &[]).unwrap().status != 503
+        {
+            assert!(Instant::now() < deadline, "{}", node.logged());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        node.kill();
+    }
+    nodes[1].repair();
+    nodes.iter().for_each(Node::start);
+    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
+    assert_eq!(all_titles(&client, &nodes[0]).unwrap(), ["before", "lost"]);
+    create(0, "after").unwrap().expect(201);
+    assert_eq!(all_titles(&client, &nodes[1]).unwrap(), ["after", "before", "lost"]);
 }
 
 /// Returns the titles of all notes, as the newest state has them.
