@@ -271,7 +271,7 @@ impl Objects {
     }
 }
 
-/// Whether the store's answer says that the bucket itself is missing. The codes are those of S3, GCS, Azure and PostgreSQL.
+/// Returns whether the store's answer says that the bucket itself is missing. The codes are those of S3, GCS, Azure and PostgreSQL.
 fn is_missing_bucket(text: &str) -> bool {
     ["NoSuchBucket", "ContainerNotFound", "bucket does not exist", NO_DATABASE].iter().any(|code| text.contains(code))
 }

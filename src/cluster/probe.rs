@@ -32,7 +32,7 @@ struct Race {
 }
 
 pub(crate) async fn probe(objects: &Objects) -> Result<(), ClusterError> {
-    // What stops one request stops all of a race, and would be said as often.
+    // A store that cannot be reached would otherwise be reported once for each creator of a race.
     objects.size(CLUSTER_FILE).await?;
     let folder = &format!("probe/{}", random_id()?);
     let result = probe_names(objects, folder).await;

@@ -171,7 +171,7 @@ impl Database {
                 Error::Generic { store: STORE, source: "no answer arrived in time".into() }
             }
         };
-        // What it may still answer belongs to no other statement. It is not told to stop: that would end its wait for a standby.
+        // A late answer belongs to no other statement. The server is not told to stop: that would end its wait for a standby.
         drop(Object::take(client));
         self.pool.retain(|_, _| false);
         Err(error)

@@ -53,7 +53,7 @@ pub(super) struct Faults {
     pub(super) rate: f64,
     pub(super) fired: BTreeMap<Fault, u64>,
     pub(super) requests: u64,
-    /// When the last put that comes late has come.
+    /// The time at which the last late put has come.
     pub(super) last_late_put: Option<Instant>,
     /// The ends of outages, by node; `None` is that of all.
     outages: BTreeMap<Option<String>, Instant>,

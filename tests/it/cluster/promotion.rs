@@ -97,7 +97,7 @@ fn a_database_without_the_last_writes_gets_them_from_a_node() {
     let titles = all_titles(&client, &nodes[1]).unwrap();
     assert_eq!(titles, ["before", "lost"]);
 
-    // What a standby that is promoted too early would have.
+    // This is the state of a standby that is promoted too early.
     let back = format!("update bindery_head set seq = {seq}, chain = decode('{chain}', 'hex')");
     server.sql("bindery", &format!("delete from bindery_log where seq > {seq}; {back}"));
     for (index, node) in nodes.iter().enumerate() {

@@ -27,7 +27,7 @@ struct Shared {
     is_stopped: AtomicBool,
 }
 
-/// What the server does.
+/// The effect of a fault on a request.
 enum Effect {
     Close,
     Refuse(u16, &'static str),
