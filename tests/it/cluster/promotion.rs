@@ -1,6 +1,7 @@
 //! PostgreSQL that fails over while nodes write: with a synchronous standby, nothing that was acknowledged is lost; after the promotion of
 //! one without the last writes, nodes say so and can give them back.
 
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -24,12 +25,8 @@ fn a_standby_that_is_promoted_has_every_acknowledged_write() {
         primary.port(),
         standby.port()
     );
-    let environment = vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())];
     let key = ["--cluster-key", "a-key-of-the-cluster-with-32-characters", "--write-timeout", "3"];
-    let nodes = ["a", "b"].map(|name| Node::new(&temp.path().join(name), &address, environment.clone(), &key));
-    nodes[0].create_cluster();
-    nodes.iter().for_each(Node::start);
-    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
+    let nodes = create_cluster(temp.path(), &address, &key);
     let client = Client::new(Duration::from_secs(10));
     client.blueprint(&nodes[0], "notes", json!([{ "name": "title", "slug": "title", "type": "text", "unique": true }]));
 
@@ -82,11 +79,7 @@ fn a_database_without_the_last_writes_gets_them_from_a_node() {
     let Some(server) = Postgres::start() else { return };
     let temp = tempfile::tempdir().unwrap();
     let address = format!("postgres://bindery@127.0.0.1:{}/bindery?sslmode=disable", server.port());
-    let environment = vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())];
-    let nodes = ["a", "b"].map(|name| Node::new(&temp.path().join(name), &address, environment.clone(), &[]));
-    nodes[0].create_cluster();
-    nodes.iter().for_each(Node::start);
-    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
+    let nodes = create_cluster(temp.path(), &address, &[]);
     let client = Client::new(Duration::from_secs(10));
     client.blueprint(&nodes[0], "notes", json!([{ "name": "title", "slug": "title", "type": "text" }]));
     let create = |node: usize, title: &str| client.create(&nodes[node], "notes", &json!({ "title": title }), &[]);
@@ -113,11 +106,25 @@ fn a_database_without_the_last_writes_gets_them_from_a_node() {
         node.kill();
     }
     nodes[1].repair();
-    nodes.iter().for_each(Node::start);
-    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
+    start(&nodes);
     assert_eq!(all_titles(&client, &nodes[0]).unwrap(), ["before", "lost"]);
     create(0, "after").unwrap().expect(201);
     assert_eq!(all_titles(&client, &nodes[1]).unwrap(), ["after", "before", "lost"]);
+}
+
+/// Makes a cluster of two nodes and starts them.
+fn create_cluster(folder: &Path, address: &str, arguments: &[&str]) -> [Node; 2] {
+    let environment = vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())];
+    let nodes = ["a", "b"].map(|name| Node::new(&folder.join(name), address, environment.clone(), arguments));
+    nodes[0].create_cluster();
+    start(&nodes);
+    nodes
+}
+
+/// Starts nodes and waits until they are ready.
+fn start(nodes: &[Node]) {
+    nodes.iter().for_each(Node::start);
+    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
 }
 
 /// Returns the titles of all notes, as the newest state has them.
