@@ -67,7 +67,7 @@ impl Postgres {
 
     fn run(programs: PathBuf, temp: TempDir) -> Postgres {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        // Nothing of a test must survive the machine.
+        // Syncs are off, because the data of a test need not survive its machine.
         let settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "shared_buffers=16MB"];
         let process = program(&programs, "postgres")
             .arg("-D")
