@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use bindery_model::error::{Error, Result};
 use bindery_model::time::day_number;
 use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
 
 use super::bounds::OTHER;
 use super::figures::Figures;
@@ -35,62 +36,74 @@ pub(super) struct AskedBeforeCache {
 
 #[derive(Default)]
 struct Newest {
-    list: Option<Arc<AskedBefore>>,
+    made: Option<Made>,
     /// Changes when figures are deleted, so that no list of before is put in use.
     generation: u64,
 }
 
-/// Questions, sorted.
-struct AskedBefore {
+/// Questions that were asked before, sorted.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct AskedBefore {
     questions: Vec<AskedQuestion>,
-    made: Instant,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct AskedQuestion {
+    text: String,
+    /// The blueprints in which it found something, with the number of visitors.
+    blueprints: Vec<(String, u64)>,
+}
+
+/// A list, and the time that it took to make.
+struct Made {
+    list: Arc<AskedBefore>,
+    at: Instant,
     took: Duration,
 }
 
-struct AskedQuestion {
-    text: Arc<str>,
-    /// The blueprints in which it found something, with the number of visitors.
-    blueprints: Vec<(Arc<str>, u64)>,
+impl AskedBefore {
+    /// Returns at most `limit` questions that begin so and found something in a blueprint that `sees` selects, each with the number of
+    /// visitors, most first; not the beginning itself.
+    pub fn find(&self, beginning: &str, limit: usize, sees: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
+        let mut start = normalized_question(beginning);
+        if beginning.ends_with(char::is_whitespace) {
+            // The last word is complete.
+            start.push(' ');
+        }
+        let beginning = start.as_str();
+        let first = self.questions.partition_point(|question| *question.text < *beginning);
+        let like = self.questions[first..].iter().take_while(|question| question.text.starts_with(beginning));
+        let others = like.filter(|question| *question.text != *beginning);
+        let visible = others.filter_map(|question| {
+            let seen = question.blueprints.iter().filter(|(blueprint, _)| sees(blueprint));
+            Some((&question.text, seen.map(|(_, visitors)| *visitors).max()?))
+        });
+        let mut found: Vec<(&String, u64)> = visible.collect();
+        found.sort_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
+        found.truncate(limit);
+        found.into_iter().map(|(text, visitors)| (text.clone(), visitors)).collect()
+    }
 }
 
 impl AskedBeforeCache {
     /// Drops the list: figures were deleted.
     pub(super) fn forget(&self) {
         let mut newest = self.newest.lock();
-        *newest = Newest { list: None, generation: newest.generation + 1 };
+        *newest = Newest { made: None, generation: newest.generation + 1 };
     }
 }
 
-/// Returns the questions that begin so and that a reader who sees some blueprints may have asked, most visitors first; not the
-/// beginning itself. Has a new list made if the last one is old.
-pub(super) fn find(
-    worker: &Arc<WorkerHandle>,
-    beginning: &str,
-    limit: usize,
-    sees: impl Fn(&str) -> bool,
-) -> Vec<(Arc<str>, u64)> {
-    let list = worker.data.asked_before.newest.lock().list.clone();
-    if list.as_ref().is_none_or(|list| list.made.elapsed() >= MIN_AGE.max(list.took * IDLE_FACTOR)) {
+/// Returns the newest list, if there is one. Has a new one made if it is old.
+pub(super) fn newest(worker: &Arc<WorkerHandle>) -> Option<Arc<AskedBefore>> {
+    let (list, is_old) = {
+        let newest = worker.data.asked_before.newest.lock();
+        let is_old = newest.made.as_ref().is_none_or(|made| made.at.elapsed() >= MIN_AGE.max(made.took * IDLE_FACTOR));
+        (newest.made.as_ref().map(|made| Arc::clone(&made.list)), is_old)
+    };
+    if is_old {
         make_in_background(worker);
     }
-    let mut start = normalized_question(beginning);
-    if beginning.ends_with(char::is_whitespace) {
-        // The last word is complete.
-        start.push(' ');
-    }
-    let beginning = start.as_str();
-    let Some(list) = list.filter(|_| limit > 0) else { return Vec::new() };
-    let first = list.questions.partition_point(|question| *question.text < *beginning);
-    let like = list.questions[first..].iter().take_while(|question| question.text.starts_with(beginning));
-    let others = like.filter(|question| *question.text != *beginning);
-    let visible = others.filter_map(|question| {
-        let seen = question.blueprints.iter().filter(|(blueprint, _)| sees(blueprint));
-        Some((Arc::clone(&question.text), seen.map(|(_, visitors)| *visitors).max()?))
-    });
-    let mut found: Vec<(Arc<str>, u64)> = visible.collect();
-    found.sort_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
-    found.truncate(limit);
-    found
+    list
 }
 
 fn make_in_background(worker: &Arc<WorkerHandle>) {
@@ -102,10 +115,10 @@ fn make_in_background(worker: &Arc<WorkerHandle>) {
         let cache = &worker.data.asked_before;
         let generation = cache.newest.lock().generation;
         match make(&worker) {
-            Ok(list) => {
+            Ok(made) => {
                 let mut newest = cache.newest.lock();
                 if newest.generation == generation {
-                    newest.list = Some(Arc::new(list));
+                    newest.made = Some(made);
                 }
             }
             Err(error) => tracing::warn!(%error, "questions that were asked before cannot be suggested"),
@@ -117,7 +130,7 @@ fn make_in_background(worker: &Arc<WorkerHandle>) {
     }
 }
 
-fn make(worker: &WorkerHandle) -> Result<AskedBefore> {
+fn make(worker: &WorkerHandle) -> Result<Made> {
     let began = Instant::now();
     worker.settle()?;
     let now = (worker.data.clock)();
@@ -127,10 +140,10 @@ fn make(worker: &WorkerHandle) -> Result<AskedBefore> {
     let figures = Figures::new(&worker.data, None, now);
     let found = figures.found_questions(period)?;
     drop(figures);
-    let mut questions: BTreeMap<Arc<str>, Vec<(Arc<str>, u64)>> = BTreeMap::new();
+    let mut questions: BTreeMap<String, Vec<(String, u64)>> = BTreeMap::new();
     for (key, visitors) in found {
-        let blueprint = worker.data.names.text(key.blueprint);
-        questions.entry(worker.data.names.text(key.question)).or_default().push((blueprint, visitors));
+        let [question, blueprint] = [key.question, key.blueprint].map(|name| worker.data.names.text(name).to_string());
+        questions.entry(question).or_default().push((blueprint, visitors));
     }
     questions.remove(OTHER);
     let mut questions: Vec<AskedQuestion> =
@@ -141,5 +154,6 @@ fn make(worker: &WorkerHandle) -> Result<AskedBefore> {
         questions.truncate(MAX_QUESTIONS);
         questions.sort_by(|one, other| one.text.cmp(&other.text));
     }
-    Ok(AskedBefore { questions, made: Instant::now(), took: began.elapsed() })
+    let list = Arc::new(AskedBefore { questions });
+    Ok(Made { list, at: Instant::now(), took: began.elapsed() })
 }

@@ -18,18 +18,14 @@ use std::path::{Path, PathBuf};
 
 use bindery_disk::HashingStream;
 use bindery_disk::sync;
-use bindery_log::{FollowLog as _, Log, LogReader};
+use bindery_log::{FollowLog as _, LogReader};
 use bindery_model::error::{Error, Result};
 
-use super::check::files;
 use super::checked_file::damaged;
-use super::data::{AnalyticsData, DAYS_FOLDER};
-use super::day_files::DayKey;
 use super::handle::WorkerHandle;
-use super::import_list::IMPORTS_FILE;
 use super::links::{self, RecordRange};
-use super::recovery::{self, LOG};
-use super::state::{STATE_FILE, State};
+use super::recovery::LOG;
+use super::sharing::Assembly;
 use super::storage_error::StorageError;
 
 const MAGIC: &[u8; 8] = b"bndryana";
@@ -49,30 +45,19 @@ pub(super) fn write(worker: &WorkerHandle, file: &Path) -> Result<()> {
     worker.settle()?;
     let links = links::folder(&worker.data.folder).map_err(Error::internal)?;
     let written = worker.link(&links).and_then(|through| {
-        let written = write_part(&worker.data, &links, through, file);
+        let written = write_part(&links, through, file);
         written.map_err(|error| Error::writing(file, &error))
     });
     let _ = fs::remove_dir_all(&links);
     written
 }
 
-fn write_part(data: &AnalyticsData, links: &Path, through: RecordRange, path: &Path) -> Result<(), StorageError> {
+fn write_part(links: &Path, through: RecordRange, path: &Path) -> Result<(), StorageError> {
     let mut out = HashingStream::new(BufWriter::new(File::create(path)?));
     out.write_all(MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
-    // The restored folder has no salts, so its state must not expect one.
-    let state = State { day: None, ..data.state.lock().clone() };
-    state.write(links)?;
-    let days = links.join(DAYS_FOLDER);
-    let mut keys = files(&days)?;
-    keys.sort_unstable();
     let (mut count, mut records) = (0u64, 0u64);
-    let small = [STATE_FILE, IMPORTS_FILE].map(|name| (name.to_owned(), links.join(name)));
-    let day_files = keys.iter().map(|key| key.path(&days)).filter_map(|path| {
-        let name = path.file_name()?.to_str()?.to_owned();
-        Some((format!("{DAYS_FOLDER}/{name}"), path))
-    });
-    for (name, path) in small.into_iter().chain(day_files).filter(|(_, path)| path.exists()) {
+    for (name, path) in links::list(links)? {
         let mut file = File::open(&path)?;
         let bytes = file.metadata()?.len();
         out.write_all(&[FILE, name.len() as u8])?;
@@ -112,28 +97,17 @@ pub fn restore(backup: &Path, start: u64, folder: Option<&Path>) -> Result<(), B
     };
     read(backup, start, None).map_err(fail)?;
     let Some(folder) = folder else { return Ok(()) };
-    if folder.exists() {
-        return Err(BackupError(format!("{} exists already", folder.display())));
-    }
-    let unfinished = folder.with_extension("unfinished");
-    let restored = fill(backup, start, &unfinished).and_then(|()| Ok(fs::rename(&unfinished, folder)?));
-    if restored.is_err() {
-        let _ = fs::remove_dir_all(&unfinished);
-    }
-    restored.map_err(fail)
+    fill(backup, start, folder).map_err(fail)
 }
 
 fn fill(backup: &Path, start: u64, folder: &Path) -> Result<(), StorageError> {
-    fs::create_dir_all(folder.join(DAYS_FOLDER))?;
-    let mut log = Log::open(&folder.join(LOG), recovery::options(0))?;
-    read(backup, start, Some((folder, &mut log)))?;
-    log.sync()?;
-    sync::all(&File::open(folder.join(DAYS_FOLDER))?)?;
-    Ok(sync::all(&File::open(folder)?)?)
+    let mut assembly = Assembly::begin(folder)?;
+    read(backup, start, Some(&mut assembly))?;
+    Ok(assembly.finish()?)
 }
 
 /// Reads the whole part, and writes its contents to `to`, if given.
-fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<(), StorageError> {
+fn read(backup: &Path, start: u64, mut to: Option<&mut Assembly>) -> Result<(), StorageError> {
     let bad = |what: &str| damaged(backup, what);
     let mut file = File::open(backup)?;
     let bytes = file.metadata()?.len();
@@ -155,20 +129,17 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
             FILE => {
                 let [length] = input.array()?;
                 let name = String::from_utf8(input.counted(length.into())?).map_err(|_| bad("a name is not text"))?;
-                let path = file_path(&name).ok_or_else(|| bad("it has a file of an unknown kind"))?;
+                let path = to.as_ref().map(|to| to.file(&name).ok_or_else(|| bad("it has a file of an unknown kind")));
                 let length = u64::from_le_bytes(input.array()?);
-                copy(&mut input, length, to.as_ref().map(|(folder, _)| folder.join(&path)))?;
+                copy(&mut input, length, path.transpose()?)?;
                 files += 1;
             }
             RECORD => {
                 let number = u64::from_le_bytes(input.array()?);
                 let length = u32::from_le_bytes(input.array()?);
                 let payload = input.counted(length.into())?;
-                if let Some((_, log)) = &mut to {
-                    if records == 0 {
-                        log.reset_to(number)?;
-                    }
-                    log.append(&payload)?;
+                if let Some(to) = &mut to {
+                    to.record(number, &payload)?;
                 }
                 records += 1;
             }
@@ -184,12 +155,6 @@ fn read(backup: &Path, start: u64, mut to: Option<(&Path, &mut Log)>) -> Result<
     let hash = input.hasher.finalize();
     input.inner.into_inner().read_exact(&mut expected)?;
     if hash != expected { Err(bad("the checksum of its analytics is wrong").into()) } else { Ok(()) }
-}
-
-/// Returns the path for a file with this name. Files with other names are never written.
-fn file_path(name: &str) -> Option<PathBuf> {
-    let is_day_file = || DayKey::parse(name.strip_prefix(DAYS_FOLDER)?.strip_prefix('/')?);
-    (name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some()).then(|| PathBuf::from(name))
 }
 
 /// Copies this many bytes to a file; without one, only reads them.

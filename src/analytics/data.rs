@@ -18,6 +18,7 @@ use super::names::Names;
 use super::options::Clock;
 use super::period::Period;
 use super::search_id::SearchIds;
+use super::sharing::CountedBatches;
 use super::state::State;
 use super::traffic::Traffic;
 use super::turns::Turns;
@@ -57,6 +58,8 @@ pub(super) struct Counts {
     pub(super) day_files: DayFiles,
     /// The time of the last pageview. Earlier ones are counted at this time.
     pub(super) last: Millis,
+    /// The batches of other nodes that are counted.
+    pub(super) batches: CountedBatches,
 }
 
 impl AnalyticsData {

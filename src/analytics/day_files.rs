@@ -86,7 +86,7 @@ pub(super) struct DayFiles {
 struct Cache {
     files: HashMap<DayKey, Arc<DayFile>>,
     rows: usize,
-    /// Changes whenever a file is replaced.
+    /// Changes whenever a file is added, replaced or removed.
     generation: u64,
 }
 
@@ -211,6 +211,11 @@ impl DayFiles {
         let keys = self.in_period(period);
         let cache = self.cache.lock();
         (keys.into_iter().filter(|key| !cache.files.contains_key(key)).collect(), cache.generation)
+    }
+
+    /// Returns a number that changes whenever a file is added, replaced or removed.
+    pub(super) fn generation(&self) -> u64 {
+        self.cache.lock().generation
     }
 
     /// Keeps a file in memory, unless some file was replaced meanwhile.

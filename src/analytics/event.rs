@@ -1,12 +1,14 @@
 //! Events as they arrive: a pageview or a named event, the request that brought it, and the countable parts of its
 //! address. It does not know JSON or headers.
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use percent_encoding::percent_decode_str;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::search::{QueuedSearch, TrackedSearch};
+use super::search::{QueuedSearch, ResultClick, TrackedSearch};
 
 /// The most bytes of a path or host that are kept; the rest is cut.
 const MAX_NAME_BYTES: usize = 512;
@@ -43,7 +45,7 @@ pub struct Event {
 }
 
 /// The name and the properties of an event that is not a pageview. The code that creates one must bound both.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct NamedEvent {
     /// The name.
     pub name: String,
@@ -63,7 +65,19 @@ pub struct Hit {
     pub country: Option<String>,
 }
 
-/// A hit that waits to be counted. It holds only countable data, so that its size has a bound (4 KiB).
+/// A pageview, an event, a search or a click that waits to be counted. Its size has a bound (4 KiB). It is never written to disk or to the
+/// server's log. A node of a cluster hands it to another one in this form.
+#[derive(Serialize, Deserialize)]
+pub struct Countable(pub(super) CountableKind);
+
+#[derive(Serialize, Deserialize)]
+pub(super) enum CountableKind {
+    Hit(Box<QueuedHit>),
+    Click(ResultClick),
+}
+
+/// A hit that waits to be counted. It holds only countable data.
+#[derive(Serialize, Deserialize)]
 pub(super) struct QueuedHit {
     pub(super) site: String,
     pub(super) what: HitKind,
@@ -73,38 +87,46 @@ pub(super) struct QueuedHit {
 }
 
 /// The kind of a waiting hit.
+#[derive(Serialize, Deserialize)]
 pub(super) enum HitKind {
-    Pageview { path: String, referrer: String, device_by_width: Option<&'static str>, utm: Utm },
+    Pageview { path: String, referrer: String, device_by_width: Option<Cow<'static, str>>, utm: Utm },
     Event(NamedEvent),
     Search(QueuedSearch),
 }
 
-impl From<TrackedSearch> for QueuedHit {
-    fn from(search: TrackedSearch) -> QueuedHit {
+impl From<TrackedSearch> for Countable {
+    fn from(search: TrackedSearch) -> Countable {
         let what = HitKind::Search(QueuedSearch::of(&search));
         let TrackedSearch { site, address, user_agent, .. } = search;
         let (site, user_agent) = (cut(site, MAX_NAME_BYTES), cut(user_agent, MAX_AGENT_BYTES));
-        QueuedHit { site, what, address, user_agent, country: None }
+        let hit = QueuedHit { site, what, address, user_agent, country: None };
+        Countable(CountableKind::Hit(Box::new(hit)))
     }
 }
 
-impl From<Hit> for QueuedHit {
-    fn from(Hit { event, address, user_agent, country }: Hit) -> QueuedHit {
-        QueuedHit {
+impl From<ResultClick> for Countable {
+    fn from(click: ResultClick) -> Countable {
+        Countable(CountableKind::Click(click))
+    }
+}
+
+impl From<Hit> for Countable {
+    fn from(Hit { event, address, user_agent, country }: Hit) -> Countable {
+        Countable(CountableKind::Hit(Box::new(QueuedHit {
             site: cut(event.url.host().to_owned(), MAX_NAME_BYTES),
             what: match event.custom {
                 Some(custom) => HitKind::Event(custom),
                 None => HitKind::Pageview {
                     path: event.url.page_path(),
                     referrer: event.referrer_host(),
-                    device_by_width: event.device_by_width(),
+                    device_by_width: event.device_by_width().map(Cow::Borrowed),
                     utm: event.url.utm(),
                 },
             },
             address,
             user_agent: cut(user_agent, MAX_AGENT_BYTES),
             country: country.filter(|country| country.len() <= MAX_COUNTRY_BYTES),
-        }
+        })))
     }
 }
 

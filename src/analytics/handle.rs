@@ -16,11 +16,11 @@ use super::damage;
 use super::data::AnalyticsData;
 use super::day_file::DayFile;
 use super::deletion::Deletion;
-use super::event::QueuedHit;
+use super::event::Countable;
 use super::import_list::{self, ImportList};
-use super::links::RecordRange;
+use super::links::{self, RecordRange};
 use super::period::Period;
-use super::search::{Click, ResultClick};
+use super::sharing::{Batch, Shared, SharedUpTo};
 use super::storage_error::StorageError;
 use super::worker::{Job, Worker};
 
@@ -46,17 +46,9 @@ impl WorkerHandle {
         Ok(WorkerHandle { data, queue: Mutex::new(Some(queue)), thread: Mutex::new(Some(thread)) })
     }
 
-    /// Queues a pageview, an event or a search without waiting. Drops it if the queue is full or closed.
-    pub(super) fn submit(&self, hit: impl Into<QueuedHit>) {
-        self.enqueue(Job::Count { at: (self.data.clock)(), hit: Box::new(hit.into()) });
-    }
-
-    /// Queues a click without waiting. Drops it if the queue is full or closed.
-    pub(super) fn submit_click(&self, click: ResultClick) {
-        self.enqueue(Job::Click(Click { at: (self.data.clock)(), click }));
-    }
-
-    fn enqueue(&self, job: Job) {
+    /// Queues something without waiting. Drops it if the queue is full or closed.
+    pub(super) fn submit(&self, what: Countable) {
+        let job = Job::Count { at: (self.data.clock)(), what };
         let sent = self.queue.lock().as_ref().map(|queue| queue.try_send(job));
         if !matches!(sent, Some(Ok(()))) {
             self.data.dropped.fetch_add(1, Ordering::Relaxed);
@@ -110,6 +102,32 @@ impl WorkerHandle {
             StorageError::NoRoom => failed(error),
             error => Error::writing(folder, &error),
         })
+    }
+
+    /// Counts a batch that another node collected, unless it was counted before.
+    ///
+    /// Errors: `OVERLOADED` once it is closed, and if too much waits to be counted.
+    pub(super) fn count_batch(&self, batch: Batch) -> Result<()> {
+        let queue = self.queue()?;
+        let (reply, counted) = sync_channel(1);
+        let overloaded = || Error::new(Code::Overloaded, "too many pageviews wait to be counted; try again in a moment");
+        queue.try_send(Job::Batch { batch, reply }).map_err(|_| overloaded())?;
+        drop(queue);
+        counted.recv_timeout(SETTLE_TIMEOUT).map_err(|_| overloaded())
+    }
+
+    /// Returns everything that another server needs in order to go on from here, or the part of it that came after `since`. Imports
+    /// and deletions wait meanwhile.
+    ///
+    /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
+    pub(super) fn share(&self, since: Option<SharedUpTo>) -> Result<Shared> {
+        let queue = self.queue()?;
+        let links = links::folder(&self.data.folder).map_err(Error::internal)?;
+        let _no_import = self.data.import_lock.lock();
+        let (reply, shared) = sync_channel(1);
+        queue.send(Job::Share { since, links, reply }).map_err(|_| closed())?;
+        drop(queue);
+        shared.recv().map_err(|_| closed())?.map_err(failed)
     }
 
     /// Closes the queue and waits until its pageviews are counted and on disk.

@@ -52,6 +52,7 @@ mod search_figures;
 mod search_id;
 mod series;
 mod session;
+mod sharing;
 mod start;
 mod state;
 mod storage_error;
@@ -69,10 +70,11 @@ use bindery_model::error::{Code, Error, Result};
 use bindery_model::time::Millis;
 use handle::WorkerHandle;
 
+pub use asked_before::AskedBefore;
 pub use backup::{BackupError, restore};
 pub use check::{CheckReport, check};
 pub use damage::Finding;
-pub use event::{Event, Hit, NamedEvent, PageUrl, page_path};
+pub use event::{Countable, Event, Hit, NamedEvent, PageUrl, page_path};
 pub use event_figures::{
     EventCount, EventDetails, Occurrences, PageSessionCount, PageSessionCounts, PropertyCount, SessionPage,
 };
@@ -83,10 +85,12 @@ pub use options::{AnalyticsOptions, Clock};
 pub use pageview::Dimension;
 pub use period::{Day, Period};
 pub use repair::repair;
+pub use salts::SharedSalts;
 pub use search::{ResultClick, TrackedSearch, normalized_question};
 pub use search_figures::{SearchCount, SearchReport};
 pub use search_id::SearchId;
 pub use series::{Interval, SeriesPoint};
+pub use sharing::{Assembly, Batch, Shared, SharedFiles, SharedUpTo};
 pub use start::OpenError;
 
 /// The analytics of one data folder. Clones share it.
@@ -155,12 +159,15 @@ impl Analytics {
         }
     }
 
-    /// Queues a pageview without waiting. Figures that are requested afterwards include it. It is handed to the disk
-    /// within 250 ms, or when the disk has finished its earlier work. If more pageviews arrive than can be counted,
-    /// they are dropped, and the log says how many.
-    pub fn submit(&self, hit: Hit) {
+    /// Queues a pageview, an event, a search or a click without waiting. Figures that are requested afterwards include it. It is
+    /// handed to the disk within 250 ms, or when the disk has finished its earlier work. If more arrives than can be counted,
+    /// it is dropped, and the log says how much.
+    ///
+    /// A search counts once no other question of the visitor has followed for a second. Of one search, the first click on each of ten
+    /// results counts, and none if the search does not.
+    pub fn submit(&self, what: impl Into<Countable>) {
         match &self.opened {
-            OpenOutcome::Yes(worker) => worker.submit(hit),
+            OpenOutcome::Yes(worker) => worker.submit(what.into()),
             OpenOutcome::No(closed) => drop(closed.dropped.fetch_add(1, Ordering::Relaxed)),
         }
     }
@@ -170,11 +177,25 @@ impl Analytics {
         self.worker().ok()?.data.search_ids.issue(self.now())
     }
 
-    /// Queues a search without waiting. It counts once no other question of the visitor has followed for a second.
-    pub fn submit_search(&self, search: TrackedSearch) {
-        if let OpenOutcome::Yes(worker) = &self.opened {
-            worker.submit(search);
-        }
+    /// Counts a batch that another server collected, unless it was counted before. Waits for that.
+    ///
+    /// # Errors
+    /// `OVERLOADED` if too much waits to be counted, or after [`Analytics::close`]; `INTERNAL` if the analytics could not be opened.
+    pub fn count_batch(&self, batch: Batch) -> Result<()> {
+        self.worker()?.count_batch(batch)
+    }
+
+    /// Returns the number of the last batch of a sender that was counted.
+    pub fn last_batch(&self, sender: &str) -> Option<u64> {
+        self.worker().ok()?.data.counts.read().batches.get(sender).map(|last| last.number)
+    }
+
+    /// Returns what another server needs in order to continue from here, if it has everything up to `since`.
+    ///
+    /// # Errors
+    /// `OVERLOADED` after [`Analytics::close`]; `INTERNAL` if the disk fails, or the analytics could not be opened.
+    pub fn share(&self, since: Option<SharedUpTo>) -> Result<Shared> {
+        self.worker()?.share(since)
     }
 
     /// Returns the number in the id of a search that can be clicked.
@@ -185,20 +206,10 @@ impl Analytics {
         self.worker()?.data.search_ids.open(id, self.now())
     }
 
-    /// Queues a click on the result of a search without waiting. Of one search, the first click on each of ten results counts. A click
-    /// does not count if its search does not.
-    pub fn submit_click(&self, click: ResultClick) {
-        if let OpenOutcome::Yes(worker) = &self.opened {
-            worker.submit_click(click);
-        }
-    }
-
-    /// Returns at most `limit` questions that begin so and found something in a blueprint that `sees` selects, for at least five
-    /// visitors in the last 30 days who saw no drafts; each with the number of these visitors, most first. Does not wait: the questions
-    /// are those of a moment ago, and none at the first call after a start.
-    pub fn asked_before(&self, beginning: &str, limit: usize, sees: impl Fn(&str) -> bool) -> Vec<(Arc<str>, u64)> {
-        let Ok(worker) = self.worker() else { return Vec::new() };
-        asked_before::find(worker, beginning, limit, sees)
+    /// Returns the questions that found something for at least five visitors in the last 30 days who saw no drafts. Does not wait: they are
+    /// those of a moment ago, and none at the first call after a start.
+    pub fn asked_before(&self) -> Option<Arc<AskedBefore>> {
+        asked_before::newest(self.worker().ok()?)
     }
 
     /// Returns the numbers of searches and of clicks on their results that were counted since the start.

@@ -1,13 +1,15 @@
-//! Links to the files of the analytics at one moment, for a backup: a file that is replaced or removed afterwards still
+//! Links to the files of the analytics at one moment, for a backup or another server: a file that is replaced or removed afterwards still
 //! exists under its link.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::check::files;
 use super::data::DAYS_FOLDER;
 use super::import_list::IMPORTS_FILE;
 use super::recovery::LOG;
+use super::state::{STATE_FILE, State};
 
 /// The beginning of the name of a folder of links.
 const LINKS: &str = "backup-";
@@ -25,8 +27,8 @@ pub(super) fn folder(analytics: &Path) -> io::Result<PathBuf> {
     Ok(analytics.join(format!("{LINKS}{random:016x}")))
 }
 
-/// Links every file into a folder. Nothing may change meanwhile.
-pub(super) fn link_files(folder: &Path, links: &Path) -> io::Result<()> {
+/// Links every file into a folder, and writes the state there. Nothing may change meanwhile.
+pub(super) fn link_files(folder: &Path, state: State, links: &Path) -> io::Result<()> {
     for part in [LOG, DAYS_FOLDER] {
         fs::create_dir_all(links.join(part))?;
         for entry in fs::read_dir(folder.join(part))? {
@@ -38,7 +40,24 @@ pub(super) fn link_files(folder: &Path, links: &Path) -> io::Result<()> {
         }
     }
     let imports = folder.join(IMPORTS_FILE);
-    if imports.exists() { link(&imports, &links.join(IMPORTS_FILE)) } else { Ok(()) }
+    if imports.exists() {
+        link(&imports, &links.join(IMPORTS_FILE))?;
+    }
+    // Whoever uses these files has no salts, so the state must not expect one.
+    State { day: None, ..state }.write(links)
+}
+
+/// Returns the names of the linked files, without the log, and their paths: small ones first, then those of days in order.
+pub(super) fn list(links: &Path) -> io::Result<Vec<(String, PathBuf)>> {
+    let days = links.join(DAYS_FOLDER);
+    let mut keys = files(&days)?;
+    keys.sort_unstable();
+    let small = [STATE_FILE, IMPORTS_FILE].map(|name| (name.to_owned(), links.join(name)));
+    let day_files = keys.iter().map(|key| key.path(&days)).filter_map(|path| {
+        let name = path.file_name()?.to_str()?.to_owned();
+        Some((format!("{DAYS_FOLDER}/{name}"), path))
+    });
+    Ok(small.into_iter().chain(day_files).filter(|(_, path)| path.exists()).collect())
 }
 
 /// Links a file, or copies it if the file system has no links.

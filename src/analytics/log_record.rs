@@ -1,5 +1,5 @@
 //! The records of the analytics log: pageviews, events, searches and clicks in the order of arrival, the open sessions at each midnight,
-//! and for a deletion all remaining figures. No record holds an address or a user agent.
+//! for a deletion all remaining figures, and the batches of other nodes that were counted. No record holds an address or a user agent.
 
 use std::collections::HashMap;
 
@@ -14,12 +14,14 @@ use super::period::Period;
 use super::rollup::SearchKey;
 use super::search::{Click, ResultClick, Search};
 use super::session::{ENTRY_NAMES, OpenSession, Session, VisitPlace, Visitor};
+use super::sharing::{CountedBatches, LastBatch};
 use super::traffic::Traffic;
 
 /// The kinds of records. The kinds 1 to 3 belonged to a format that was never released.
 const ACTIVITIES: u8 = 4;
 const MIDNIGHT: u8 = 5;
 const DELETION: u8 = 6;
+const BATCHES: u8 = 7;
 
 const PAGEVIEW: u8 = 0;
 const EVENT: u8 = 1;
@@ -40,6 +42,8 @@ pub(super) enum LogRecord {
     Midnight { at: Millis, sessions: Vec<OpenSession> },
     /// Figures were deleted. `traffic` is the rest of the figures from earlier records that are in no day file.
     Deletion { at: Millis, traffic: Traffic, deletion: Deletion },
+    /// The last batch of each other node that the records before it count.
+    Batches(CountedBatches),
 }
 
 /// The texts of one record. Each is written once, in the order of first use, and referred to by its index.
@@ -162,6 +166,18 @@ pub(super) fn encode_deletion(at: Millis, traffic: &Traffic, deletion: &Deletion
     texts.record(DELETION, &content)
 }
 
+/// Encodes [`LogRecord::Batches`].
+pub(super) fn encode_batches(batches: &CountedBatches) -> Vec<u8> {
+    let mut content = Vec::new();
+    put(&mut content, batches.len() as u64);
+    for (sender, LastBatch { number, at }) in batches {
+        put_text(&mut content, sender);
+        put(&mut content, *number);
+        put_signed(&mut content, *at);
+    }
+    Texts::default().record(BATCHES, &content)
+}
+
 /// Decodes a record and interns its names.
 pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, DecodeError> {
     let mut input = Input(record);
@@ -196,6 +212,11 @@ pub(super) fn decode(record: &[u8], names: &Names) -> Result<LogRecord, DecodeEr
                 traffic.days.values_mut().try_for_each(|day| day.decode_searches(&mut input, name))?;
             }
             Ok(LogRecord::Deletion { at, traffic, deletion })
+        }
+        BATCHES => {
+            let batches = (0..input.count()?)
+                .map(|_| Ok((input.text()?.to_owned(), LastBatch { number: input.number()?, at: input.signed()? })));
+            Ok(LogRecord::Batches(batches.collect::<Result<_, DecodeError>>()?))
         }
         _ => Err(DecodeError),
     }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use bindery_model::time::{Millis, now_millis};
 
+use super::salts::SharedSalts;
+
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
 
@@ -21,6 +23,8 @@ pub struct AnalyticsOptions {
     pub retention_days: Option<u32>,
     /// The clock by which pageviews are counted.
     pub clock: Clock,
+    /// The salts of the cluster that the server belongs to; `None` makes and keeps its own.
+    pub shared_salts: Option<SharedSalts>,
 }
 
 impl AnalyticsOptions {
@@ -32,6 +36,7 @@ impl AnalyticsOptions {
             country_file: None,
             retention_days: None,
             clock: Arc::new(now_millis),
+            shared_salts: None,
         }
     }
 }

@@ -169,6 +169,7 @@ impl RecordFollower {
                 (all.first().map(Activity::at), all.last().map(Activity::at), all.is_empty() || number == 1)
             }
             LogRecord::Midnight { at, .. } | LogRecord::Deletion { at, .. } => (Some(*at), Some(*at), true),
+            LogRecord::Batches(_) => (None, None, number == 1),
         };
         let at = first_at.or(self.last_at);
         if self.look.first.is_none() {

@@ -2,18 +2,23 @@
 //!
 //! A salt has its own file, so a restart counts nobody twice. It outlives its day by the 30 minutes in which a session
 //! may continue; then the file is overwritten and removed. No log, store or backup holds a salt.
+//!
+//! The nodes of a cluster share their salts, which others keep for them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use bindery_disk::sync;
+use bindery_model::error::Result;
 use bindery_model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
+use parking_lot::RwLock;
 
 use super::period::Day;
-use super::search_id::{self, SearchKeys};
+use super::search_id::{self, SearchId, SearchIds, SearchKeys};
 use super::session::{SESSION_GAP, Visitor, VisitorHash};
 
 const SALT_BYTES: usize = 32;
@@ -22,17 +27,87 @@ const FILE_BYTES: usize = SALT_BYTES + 4;
 
 type Salt = [u8; SALT_BYTES];
 
+/// The time before midnight from which on the next day's shared salt is made.
+const MADE_BEFORE: Millis = 10 * 60 * 1_000;
+
+/// The salts that the nodes of a cluster share, in memory. Clones are the same.
+#[derive(Clone, Default)]
+pub struct SharedSalts(Arc<RwLock<BTreeMap<Day, Salt>>>);
+
+impl SharedSalts {
+    /// Returns the days whose salts are needed at this time, or soon, and are not known.
+    pub fn missing(&self, now: Millis) -> Vec<Day> {
+        let needed = [now - SESSION_GAP, now, now + MADE_BEFORE].map(day_number);
+        let salts = self.0.read();
+        let mut missing: Vec<Day> = needed.into_iter().filter(|day| !salts.contains_key(day)).collect();
+        missing.dedup();
+        missing
+    }
+
+    /// Adds the salt of a day.
+    pub fn insert(&self, day: Day, salt: Salt) {
+        self.0.write().insert(day, salt);
+    }
+
+    /// Forgets the salts that are not needed any more, and returns the last day that needs none.
+    pub fn forget_expired(&self, now: Millis) -> Day {
+        self.0.write().retain(|day, _| !is_over(*day, now));
+        day_number(now - SESSION_GAP) - 1
+    }
+
+    /// Returns an id for a search that is going to be counted by any node. `None` without the salt of the day.
+    pub fn issue_search(&self, now: Millis) -> Option<SearchId> {
+        self.search_ids(now).issue(now)
+    }
+
+    /// Returns the number in the id of a search that can be clicked.
+    ///
+    /// # Errors
+    /// `NOT_FOUND` if no node issued the id, or it is too old.
+    pub fn clickable_search(&self, id: &str, now: Millis) -> Result<u64> {
+        self.search_ids(now).open(id, now)
+    }
+
+    fn search_ids(&self, now: Millis) -> SearchIds {
+        SearchIds::new(search_keys(&self.begun(now)))
+    }
+
+    fn begun(&self, now: Millis) -> BTreeMap<Day, Salt> {
+        let salts = self.0.read();
+        salts.iter().filter(|(day, _)| !is_expired(**day, now)).map(|(day, salt)| (*day, *salt)).collect()
+    }
+}
+
+impl std::fmt::Debug for SharedSalts {
+    /// Shows no salt.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_set().entries(self.0.read().keys().map(|day| format_date(*day))).finish()
+    }
+}
+
 /// The salts that were not destroyed yet.
 pub(super) struct Salts {
-    folder: PathBuf,
+    source: Source,
     salts: BTreeMap<Day, Salt>,
 }
 
+/// The place that salts come from.
+enum Source {
+    Folder(PathBuf),
+    Shared(SharedSalts),
+}
+
 impl Salts {
+    /// Uses salts that others keep.
+    pub(super) fn shared(shared: SharedSalts, now: Millis) -> Salts {
+        let salts = shared.begun(now);
+        Salts { source: Source::Shared(shared), salts }
+    }
+
     /// Reads the salts in the folder, destroys the expired ones, and makes today's.
     pub(super) fn open(folder: &Path, now: Millis) -> io::Result<Salts> {
         fs::create_dir_all(folder)?;
-        let mut salts = Salts { folder: folder.to_owned(), salts: BTreeMap::new() };
+        let mut salts = Salts { source: Source::Folder(folder.to_owned()), salts: BTreeMap::new() };
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let day = path.file_name().and_then(|name| parse_date(name.to_str()?));
@@ -53,8 +128,15 @@ impl Salts {
     ///
     /// Errors: if either fails, the other is still done, and the first error is returned.
     pub(super) fn advance(&mut self, now: Millis) -> io::Result<()> {
-        let made = self.make(day_number(now));
-        made.and(self.destroy_expired(now))
+        let folder = match &self.source {
+            Source::Folder(folder) => folder.clone(),
+            Source::Shared(shared) => {
+                self.salts = shared.begun(now);
+                return Ok(());
+            }
+        };
+        let made = self.make(&folder, day_number(now));
+        made.and(self.destroy_expired(&folder, now))
     }
 
     /// Returns the days whose salts exist.
@@ -64,7 +146,7 @@ impl Salts {
 
     /// Returns the keys of the ids of searches of these days.
     pub(super) fn search_keys(&self) -> SearchKeys {
-        self.salts.iter().map(|(day, salt)| (*day, search_id::key_of(salt))).collect()
+        search_keys(&self.salts)
     }
 
     /// Returns the visitor at a time of the day to which the salts were last advanced. `None` if that day has no salt
@@ -76,8 +158,8 @@ impl Salts {
         Some(Visitor { today: under(today)?, yesterday })
     }
 
-    fn make(&mut self, today: Day) -> io::Result<()> {
-        let path = self.path(today);
+    fn make(&mut self, folder: &Path, today: Day) -> io::Result<()> {
+        let path = folder.join(format_date(today));
         let Entry::Vacant(missing) = self.salts.entry(today) else { return Ok(()) };
         let mut salt = Salt::default();
         getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
@@ -85,22 +167,31 @@ impl Salts {
         let mut file = File::create(path)?;
         file.write_all(&encode(&salt))?;
         sync::all(&file)?;
-        sync::all(&File::open(&self.folder)?)
+        sync::all(&File::open(folder)?)
     }
 
-    fn destroy_expired(&mut self, now: Millis) -> io::Result<()> {
-        let is_expired = |day: &Day| *day > day_number(now) || now >= (day + 1) * DAY_MILLIS + SESSION_GAP;
-        let expired: Vec<Day> = self.salts.keys().copied().filter(is_expired).collect();
+    fn destroy_expired(&mut self, folder: &Path, now: Millis) -> io::Result<()> {
+        let expired: Vec<Day> = self.salts.keys().copied().filter(|day| is_expired(*day, now)).collect();
         for day in expired {
             self.salts.remove(&day);
-            destroy(&self.path(day))?;
+            destroy(&folder.join(format_date(day)))?;
         }
         Ok(())
     }
+}
 
-    fn path(&self, day: Day) -> PathBuf {
-        self.folder.join(format_date(day))
-    }
+fn search_keys(salts: &BTreeMap<Day, Salt>) -> SearchKeys {
+    salts.iter().map(|(day, salt)| (*day, search_id::key_of(salt))).collect()
+}
+
+/// Returns whether nobody is hashed with a day's salt at this time.
+fn is_expired(day: Day, now: Millis) -> bool {
+    day > day_number(now) || is_over(day, now)
+}
+
+/// Returns whether nobody will be hashed with a day's salt any more.
+fn is_over(day: Day, now: Millis) -> bool {
+    now >= (day + 1) * DAY_MILLIS + SESSION_GAP
 }
 
 /// Returns the first 128 bits of a keyed hash over the three texts, each preceded by its length.

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use bindery_model::time::Millis;
 use icu_normalizer::ComposingNormalizerBorrowed;
+use serde::{Deserialize, Serialize};
 
 use super::names::Name;
 use super::rollup::SearchKey;
@@ -36,7 +37,7 @@ pub struct TrackedSearch {
 }
 
 /// A search that waits to be counted. It has a bounded size.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(super) struct QueuedSearch {
     pub(super) number: u64,
     pub(super) question: String,
@@ -46,7 +47,7 @@ pub(super) struct QueuedSearch {
 }
 
 /// A click on a result, in terms of its search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultClick {
     /// The number in the id of the search.
     pub number: u64,

@@ -1,5 +1,6 @@
 //! Opens the analytics of a folder: first the lock, then the state, the files, and the log.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -129,7 +130,7 @@ fn find(options: &AnalyticsOptions) -> Result<FolderContents, StorageError> {
     let (mut log, damaged) = recovery::open_log(folder, &mut state, synced_through, today)?;
     findings.extend(damaged);
     let names = Names::default();
-    let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN };
+    let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN, batches: BTreeMap::new() };
     let pageviews = replay::replay(&mut log, &mut counts, &names, folder)?;
     Ok(FolderContents { state, counts, log, names, findings, pageviews })
 }
@@ -171,6 +172,9 @@ pub(super) fn expected(state: &State, imports: Option<&ImportList>) -> Vec<DayKe
 
 /// Opens the salts. If today's salt is lost, visitors who were counted with it are counted again.
 fn open_salts(options: &AnalyticsOptions, found: &mut FolderContents, now: Millis) -> io::Result<Salts> {
+    if let Some(shared) = &options.shared_salts {
+        return Ok(Salts::shared(shared.clone(), now));
+    }
     let (folder, today) = (options.folder.join("salts"), day_number(now));
     let has_pageviews = found.counts.traffic.days.get(&today).is_some_and(|day| !day.sites().is_empty());
     if found.state.day == Some(today) && has_pageviews && !salts::has_salt(&folder, today) {

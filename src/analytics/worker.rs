@@ -18,7 +18,7 @@ use super::bounds::Bounds;
 use super::data::AnalyticsData;
 use super::day_files::remove_if_there;
 use super::deletion::Deletion;
-use super::event::{HitKind, QueuedHit};
+use super::event::{Countable, CountableKind, HitKind, QueuedHit};
 use super::links::{self, RecordRange};
 use super::log_record;
 use super::log_writer::LogWriter;
@@ -29,6 +29,7 @@ use super::pending_searches::PendingSearches;
 use super::period::Day;
 use super::salts::Salts;
 use super::search::{Click, QueuedSearch, Search};
+use super::sharing::{Batch, LastBatch, REMEMBERED, Shared, SharedFiles, SharedUpTo};
 use super::storage_error::StorageError;
 
 /// The time between two writes of the state, with the record number through which the log is durable.
@@ -40,14 +41,16 @@ const BATCH: usize = 4_096;
 
 /// A job for the worker.
 pub(super) enum Job {
-    /// Count a pageview.
-    Count { at: Millis, hit: Box<QueuedHit> },
-    /// Count a click on the result of a search.
-    Click(Click),
+    /// Count something that happened at this time.
+    Count { at: Millis, what: Countable },
+    /// Count what another node collected, and reply then.
+    Batch { batch: Batch, reply: SyncSender<()> },
     /// Reply when everything that was queued before is counted.
     Settle(SyncSender<()>),
     /// Link all files into a folder, and reply with the records that the log has. The sender holds the import lock.
     Link { folder: PathBuf, reply: SyncSender<Result<RecordRange, StorageError>> },
+    /// Reply with what was not shared before. The sender holds the import lock. `links` is a new folder for links.
+    Share { since: Option<SharedUpTo>, links: PathBuf, reply: SyncSender<Result<Shared, StorageError>> },
     /// Delete figures, and reply with the number of their pageviews. The sender holds the import lock until the reply.
     Delete { deletion: Deletion, reply: SyncSender<Result<u64, StorageError>> },
 }
@@ -72,6 +75,8 @@ pub(super) struct Worker {
     saving: Option<JoinHandle<()>>,
     /// The number of dropped pageviews that were logged so far.
     logged_drops: u64,
+    /// True if a batch was counted that no record names yet.
+    has_new_batches: bool,
 }
 
 impl Worker {
@@ -98,6 +103,7 @@ impl Worker {
             state_saved_at: Instant::now(),
             saving: None,
             logged_drops: 0,
+            has_new_batches: false,
         })
     }
 
@@ -126,15 +132,15 @@ impl Worker {
         let mut waiting = Vec::new();
         for job in jobs {
             match job {
-                Job::Count { at, hit } => {
-                    self.count_rested(at, &mut views);
-                    let at = self.advance(at, &mut views);
-                    match &hit.what {
-                        HitKind::Search(_) => self.let_rest(at, hit),
-                        _ => views.extend(self.activity(at, &hit)),
-                    }
+                Job::Count { at, what } => self.receive(at, what, &mut views),
+                Job::Batch { batch, reply } => {
+                    self.count_batch(batch, &mut views);
+                    let _ = reply.send(());
                 }
-                Job::Click(click) => self.count_click(click, &mut views),
+                Job::Share { since, links, reply } => {
+                    self.count(&mut views);
+                    let _ = reply.send(self.share(since, links));
+                }
                 Job::Settle(reply) => waiting.push(reply),
                 Job::Link { folder, reply } => {
                     self.count(&mut views);
@@ -156,6 +162,34 @@ impl Worker {
         for reply in waiting {
             let _ = reply.send(());
         }
+    }
+
+    /// Counts something, or lets it rest first.
+    fn receive(&mut self, at: Millis, Countable(what): Countable, views: &mut Vec<Activity>) {
+        match what {
+            CountableKind::Click(click) => self.count_click(Click { at, click }, views),
+            CountableKind::Hit(hit) => {
+                self.count_rested(at, views);
+                let at = self.advance(at, views);
+                match &hit.what {
+                    HitKind::Search(_) => self.let_rest(at, hit),
+                    _ => views.extend(self.activity(at, &hit)),
+                }
+            }
+        }
+    }
+
+    /// Counts a batch, unless it was counted before.
+    fn count_batch(&mut self, Batch { sender, number, items }: Batch, views: &mut Vec<Activity>) {
+        if self.data.counts.read().batches.get(&sender).is_some_and(|last| last.number >= number) {
+            return;
+        }
+        for (at, what) in items {
+            self.receive(at, what, views);
+        }
+        self.count(views);
+        self.data.counts.write().batches.insert(sender, LastBatch { number, at: (self.data.clock)() });
+        self.has_new_batches = true;
     }
 
     /// Does the work that is due by the clock.
@@ -280,7 +314,7 @@ impl Worker {
             HitKind::Pageview { path, referrer, device_by_width, utm } => (path, referrer, device_by_width, utm),
         };
         let device = match agent.device {
-            "unknown" => device_by_width.unwrap_or("unknown"),
+            "unknown" => device_by_width.as_deref().unwrap_or("unknown"),
             device => device,
         };
         let country = self.data.countries.find(Some(hit.address), hit.country.as_deref());
@@ -386,8 +420,46 @@ impl Worker {
             log.sync()?;
             Ok(RecordRange { first: log.first(), last: log.last() })
         })?;
-        links::link_files(&self.data.folder, folder)?;
+        links::link_files(&self.data.folder, self.data.state.lock().clone(), folder)?;
         Ok(through)
+    }
+
+    /// Returns what was not shared before. The last of its records names the batches that all of them count, so whoever continues from
+    /// there counts each batch once.
+    fn share(&mut self, since: Option<SharedUpTo>, links: PathBuf) -> Result<Shared, StorageError> {
+        let (record, batches) = {
+            let now = (self.data.clock)();
+            let mut counts = self.data.counts.write();
+            counts.batches.retain(|_, last| now - last.at < REMEMBERED);
+            let batches = counts.batches.iter().map(|(sender, last)| (sender.clone(), last.number)).collect();
+            (log_record::encode_batches(&counts.batches), batches)
+        };
+        let generation = self.data.counts.read().day_files.generation();
+        let has_new_batches = self.has_new_batches;
+        let (records, is_whole) = self.log.run(move |log| {
+            if has_new_batches || since.is_none_or(|since| log.last() > since.last) {
+                log.append(&record)?;
+                log.sync()?;
+            }
+            let after = since.filter(|since| since.generation == generation && log.first() <= since.last + 1);
+            let first = after.map_or(log.first(), |since| since.last + 1);
+            let records = match first <= log.last() {
+                true => log.read_from(first)?.collect::<Result<Vec<_>, _>>()?,
+                false => Vec::new(),
+            };
+            Ok((records, after.is_none()))
+        })?;
+        self.has_new_batches = false;
+        let files = match is_whole {
+            true => {
+                let files = SharedFiles { links };
+                links::link_files(&self.data.folder, self.data.state.lock().clone(), &files.links)?;
+                Some(files)
+            }
+            false => None,
+        };
+        let last = records.last().map(|(number, _)| *number).or(since.map(|since| since.last)).unwrap_or_default();
+        Ok(Shared { up_to: SharedUpTo { generation, last }, records, files, batches })
     }
 
     fn remove_old_days(&self) {

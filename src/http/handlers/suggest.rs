@@ -32,7 +32,7 @@ type Titles = Vec<(ResourceId, String)>;
 struct Found {
     words: HashMap<String, u64>,
     /// Questions that were asked before, each with the number of visitors who found something.
-    questions: Vec<(Arc<str>, u64)>,
+    questions: Vec<(String, u64)>,
     /// The titles of each blueprint.
     titles: Vec<(Arc<Blueprint>, Titles)>,
 }
@@ -72,7 +72,9 @@ async fn find(
     limit: usize,
 ) -> Result<Found> {
     let sees = |slug: &str| blueprints.iter().any(|blueprint| blueprint.slug == slug);
-    let questions = call.app.analytics.asked_before(params.single("q")?.unwrap_or_default(), limit, sees);
+    let beginning = params.single("q")?.unwrap_or_default();
+    let asked_before = call.app.analytics.asked_before();
+    let questions = asked_before.map_or_else(Vec::new, |asked| asked.find(beginning, limit, sees));
     let mut found = Found { questions, ..Found::default() };
     for blueprint in blueprints {
         // Blueprints without working copies answer with the live ones.
@@ -118,7 +120,7 @@ impl Found {
         questions.retain(|(text, _)| !is_word(text));
         questions.truncate(places - words.len());
         let left = limit - words.len() - questions.len();
-        let question = |(text, count): (Arc<str>, u64)| json!({ "kind": "question", "text": &*text, "count": count });
+        let question = |(text, count): (String, u64)| json!({ "kind": "question", "text": text, "count": count });
         let word =
             |(word, count): (String, u64)| json!({ "kind": "word", "text": format!("{head}{word}"), "count": count });
         let before = words.into_iter().map(word).chain(questions.into_iter().map(question));

@@ -69,7 +69,7 @@ impl Visitor {
         self.app.limits.take_visitor(self.client.address).ok()?;
         let id = self.app.analytics.issue_search()?;
         let AnsweredSearch { total, blueprints, sees_drafts } = answered;
-        self.app.analytics.submit_search(TrackedSearch {
+        self.app.analytics.submit(TrackedSearch {
             number: id.number,
             site,
             question: question.to_owned(),

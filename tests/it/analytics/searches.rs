@@ -248,7 +248,7 @@ fn run(seed: u64, count: usize) -> usize {
             let places = if found { 1 + random.below(2) as usize } else { random.below(2) as usize };
             let blueprints: Vec<&str> = (0..places).map(|_| *random.pick(&BLUEPRINTS)).collect();
             let id = analytics.issue_search().unwrap();
-            analytics.submit_search(TrackedSearch {
+            analytics.submit(TrackedSearch {
                 number: id.number,
                 site: SITES[who.0].to_owned(),
                 question: question.to_owned(),
@@ -271,7 +271,7 @@ fn run(seed: u64, count: usize) -> usize {
             assert_eq!(opened.is_ok(), is_valid, "{opened:?}");
             let (resource, position) = (random.below(12).into(), 1 + random.below(30) as u32);
             if let Ok(number) = opened {
-                analytics.submit_click(ResultClick { number, resource, position });
+                analytics.submit(ResultClick { number, resource, position });
                 steps.push(Step::Click { at: now, search, resource, position });
             }
         }

@@ -30,7 +30,7 @@ pub(super) async fn click(State(app): State<App>, Path(search): Path<String>, pa
     let body = body.read_as(max_bytes, &["application/json", "text/plain"]).await?;
     let (resource, position) = parse_click(&body)?;
     if !(app.config.analytics.do_not_track && asks_not_to_be_tracked(&parts.headers)) {
-        app.analytics.submit_click(ResultClick { number, resource: resource.as_u128(), position });
+        app.analytics.submit(ResultClick { number, resource: resource.as_u128(), position });
     }
     Ok(StatusCode::ACCEPTED.into_response())
 }
