@@ -237,9 +237,20 @@ impl Store {
         Ok(Log::new(Arc::clone(&self.objects), *history, node))
     }
 
-    /// Returns the `Date` of the storage's last answer. `None` if there was none, or if it is not reached by HTTP.
+    /// Returns the time for a node whose clock shows `own`, in milliseconds since 1970: it differs by two seconds at most from that of the
+    /// storage's last answer. A storage that is not reached by HTTP has no clock.
     #[must_use]
-    pub fn date(&self) -> Option<StoreDate> {
+    pub fn hold(&self, own: i64) -> i64 {
+        self.date().map_or(own, |date| date.hold(own))
+    }
+
+    /// Returns by how many seconds a clock that shows `own` is ahead of the storage's; 0 if it differs by two seconds at most.
+    #[must_use]
+    pub fn error_of_clock(&self, own: i64) -> i64 {
+        self.date().map_or(0, |date| date.error_of(own))
+    }
+
+    pub(crate) fn date(&self) -> Option<StoreDate> {
         *self.objects.date.as_ref()?.lock()
     }
 }

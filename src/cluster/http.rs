@@ -35,11 +35,36 @@ tokio::task_local! {
 
 /// The `Date` of the store's last answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreDate {
+pub(crate) struct StoreDate {
     /// The time that the store stated, in whole seconds.
-    pub date: DateTime<Utc>,
+    pub(crate) date: DateTime<Utc>,
     /// The arrival of the answer, by this machine's clock.
-    pub arrived: Instant,
+    pub(crate) arrived: Instant,
+}
+
+/// The most by which the time of a node may differ from that of the store, in milliseconds.
+const MAX_DIFFERENCE: i64 = 2_000;
+
+impl StoreDate {
+    /// Returns how far a clock that shows `own` is ahead of the store's, in milliseconds. The fraction of a second that the store leaves out is
+    /// no difference.
+    fn ahead(&self, own: i64) -> i64 {
+        let stated =
+            self.date.timestamp_millis() + i64::try_from(self.arrived.elapsed().as_millis()).unwrap_or(i64::MAX);
+        own - own.clamp(stated, stated.saturating_add(999))
+    }
+
+    /// Returns the time for a node whose clock shows `own`: it differs by two seconds at most from the store's.
+    pub(crate) fn hold(&self, own: i64) -> i64 {
+        let ahead = self.ahead(own);
+        own - (ahead - ahead.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE))
+    }
+
+    /// Returns by how many seconds a clock that shows `own` is wrong; 0 if it is not wrong by more than a node's time may be.
+    pub(crate) fn error_of(&self, own: i64) -> i64 {
+        let ahead = self.ahead(own);
+        if ahead.abs() > MAX_DIFFERENCE { ahead / 1_000 } else { 0 }
+    }
 }
 
 /// Where the last date is kept.
@@ -86,6 +111,30 @@ impl Observed {
         let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok());
         if let Some(date) = date {
             *self.date.lock() = Some(StoreDate { date: date.with_timezone(&Utc), arrived: Instant::now() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_of_a_node_is_its_clock_within_two_seconds_of_the_stores() {
+        let date = StoreDate { date: DateTime::UNIX_EPOCH, arrived: Instant::now() };
+        // Its clock, the time, and the seconds by which the clock is wrong.
+        let table = [
+            (0, 0, 0),
+            (900, 900, 0),
+            (2_900, 2_900, 0),
+            (-1_900, -1_900, 0),
+            (3_600_000, 2_999, 3_599),
+            (-3_600_000, -2_000, -3_600),
+        ];
+        for (own, held, wrong) in table {
+            // Some time passes while the test runs.
+            assert!((0..100).contains(&(date.hold(own) - held).abs()), "{own}: {}", date.hold(own));
+            assert!((date.error_of(own) - wrong).abs() <= 1, "{own}: {}", date.error_of(own));
         }
     }
 }

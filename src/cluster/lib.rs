@@ -40,7 +40,6 @@ pub use cluster::{ClusterInfo, History, PreparedHistory, Store};
 pub use error::{AppendError, ClusterError};
 pub use follow::{FollowStatus, Follower};
 pub use group::{Group, GroupError, MAX_GROUP_BYTES};
-pub use http::StoreDate;
 pub use log::{Found, Log, Standing};
 pub use nodes::NodeRecord;
 pub use position::{ChainHash, Position};

@@ -3,29 +3,35 @@
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use bindery_model::time::{Millis, now_millis};
+use bindery_model::time::Millis;
 
 /// The content's clock.
-#[derive(Debug)]
 pub(crate) struct ContentClock {
+    source: Box<dyn Fn() -> Millis + Send + Sync>,
     /// The latest time by which the committer decided anything.
     decided: AtomicI64,
 }
 
 impl ContentClock {
-    /// Makes a clock that is not before the time of the last transaction.
-    pub(crate) fn new(last_time: Millis) -> ContentClock {
-        ContentClock { decided: AtomicI64::new(last_time) }
+    /// Makes a clock that is not before the time of the last transaction, and otherwise that of `source`.
+    pub(crate) fn new(last_time: Millis, source: impl Fn() -> Millis + Send + Sync + 'static) -> ContentClock {
+        ContentClock { source: Box::new(source), decided: AtomicI64::new(last_time) }
     }
 
     /// Returns the time.
     pub(crate) fn now(&self) -> Millis {
-        now_millis().max(self.decided.load(Ordering::Acquire))
+        (self.source)().max(self.decided.load(Ordering::Acquire))
     }
 
     /// Returns the time, for the committer: it never goes back.
     pub(crate) fn decide(&self, last_time: Millis) -> Millis {
-        let now = now_millis().max(last_time);
+        let now = (self.source)().max(last_time);
         now.max(self.decided.fetch_max(now, Ordering::AcqRel))
+    }
+}
+
+impl std::fmt::Debug for ContentClock {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("ContentClock").field("decided", &self.decided).finish()
     }
 }

@@ -13,7 +13,6 @@ use bindery_access::{Access, Actor, AdminToken, unauthenticated};
 use bindery_log::FollowLog;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::json;
-use bindery_model::time::now_millis;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{Store, StoreError, has_failed_write};
 use bytes::Bytes;
@@ -179,7 +178,7 @@ impl Content {
         if let Some(access) = self.shared.admin_token.as_ref().and_then(|admin| admin.authenticate(secret)) {
             return Ok(access);
         }
-        let (state, now) = (self.state(), now_millis());
+        let (state, now) = (self.state(), self.now());
         let known = state.tokens.authenticate(secret, now)?;
         if let Some(id) = known.begins_note(now) {
             self.note_use(Command::NoteTokenUse(id.to_owned()));

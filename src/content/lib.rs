@@ -40,6 +40,7 @@ use std::time::Duration;
 use bindery_access::AdminToken;
 use bindery_base::RecoveryReport;
 use bindery_log::CommitLog;
+use bindery_model::time::now_millis;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
@@ -217,7 +218,13 @@ impl Content {
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
         let counters = Arc::new(Counters { merges: indexes.merges(), ..Counters::default() });
-        let time = Arc::new(ContentClock::new(clock.last_time));
+        let time = Arc::new(match &cluster {
+            None => ContentClock::new(clock.last_time, now_millis),
+            Some(cluster) => {
+                let store = cluster.upkeep.store().clone();
+                ContentClock::new(clock.last_time, move || store.hold(now_millis()))
+            }
+        });
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let pins = Arc::default();
         let (queue, jobs) = Queue::new(Arc::clone(&counters), options.write_timeout);

@@ -64,7 +64,8 @@ impl App {
             WebhookOptions { private_addresses: config.webhook_private_addresses, cache_tags: config.cache_tags };
         let webhooks = Webhooks::new(content.clone(), options);
         let key = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref());
-        let cluster_key = key.map(|key| ClusterKey::new(key.secret()));
+        let clock = content.clone();
+        let cluster_key = key.map(|key| ClusterKey::new(key.secret(), move || clock.now()));
         let (started_at, access_log) = (now_millis(), AccessLog::new(&config));
         App(Arc::new(Services {
             config,

@@ -142,6 +142,12 @@ impl Upkeep {
         self.shared.store.nodes()
     }
 
+    /// Returns the storage of the cluster.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.shared.store
+    }
+
     /// Works until [`Upkeep::stop`].
     pub fn run(&self) {
         let mut signed: Option<Instant> = None;
@@ -191,8 +197,13 @@ impl Shared {
             version: self.version.clone(),
             settings_hash: self.settings_hash.clone(),
             position: self.status.get().position,
-            at: now_millis(),
+            at: self.now(),
+            clock_error: self.store.error_of_clock(own_clock()),
         })
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.store.hold(own_clock())).unwrap_or_default()
     }
 
     /// Uploads the node's newest base, if the cluster has none as new, and removes what the bases made superfluous.
@@ -221,7 +232,7 @@ impl Shared {
 
     /// Removes the nodes from the list that have said nothing for long. One that returns says so by itself.
     fn forget_lost_nodes(&self) -> Result<(), ClusterError> {
-        let kept_since = now_millis().saturating_sub(u64::try_from(KEPT_FOR.as_millis()).unwrap_or(u64::MAX));
+        let kept_since = self.now().saturating_sub(u64::try_from(KEPT_FOR.as_millis()).unwrap_or(u64::MAX));
         for node in self.store.nodes()?.iter().filter(|node| node.at < kept_since) {
             tracing::info!(node = node.node, "a node that has said nothing for a day is not listed any more");
             self.store.remove_node(&node.node)?;
@@ -237,9 +248,10 @@ impl Shared {
     }
 }
 
-fn now_millis() -> u64 {
+/// Returns the time by the clock of this machine, in milliseconds since 1970.
+fn own_clock() -> i64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+    i64::try_from(now.as_millis()).unwrap_or(i64::MAX)
 }
 
 impl std::fmt::Debug for Upkeep {

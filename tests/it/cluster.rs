@@ -1,6 +1,7 @@
 //! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket. `histories` lets everything fail.
 
 mod checker;
+mod clocks;
 mod editorial;
 mod faults;
 mod histories;

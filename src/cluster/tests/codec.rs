@@ -119,6 +119,7 @@ fn nodes_say_something_about_themselves() {
         settings_hash: "abc".to_owned(),
         position: Position::start(Uuid::nil(), 1),
         at: 1,
+        clock_error: -3,
     };
     store.put_node(&record).unwrap();
     record.at = 2;

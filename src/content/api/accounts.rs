@@ -8,7 +8,7 @@ use bindery_access::{
 };
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
-use bindery_model::time::{Millis, now_millis};
+use bindery_model::time::Millis;
 
 use crate::command::{AccountCommand, Command, Outcome};
 use crate::data::refusals::{invitation_is_void, no_session, role_without_rights, wrong_password};
@@ -140,7 +140,7 @@ impl Content {
     /// # Errors
     /// `UNAUTHENTICATED`.
     pub fn session(&self, secret: &str) -> Result<Arc<KnownSession>> {
-        let known = self.state().accounts.session(secret, now_millis()).cloned();
+        let known = self.state().accounts.session(secret, self.now()).cloned();
         known.ok_or_else(|| unauthenticated("this session has ended; sign in again"))
     }
 
@@ -151,7 +151,7 @@ impl Content {
     /// `UNAUTHENTICATED` if the member is gone, `FORBIDDEN` if their role carries no rights.
     pub fn access_of(&self, known: &Arc<KnownSession>) -> Result<Arc<Access>> {
         let SignedInMember { member, role, .. } = self.signed_in(&known.session)?;
-        if known.begins_renewal(now_millis()) {
+        if known.begins_renewal(self.now()) {
             self.note_use(Command::Account(AccountCommand::Renew(known.session.id.clone())));
         }
         Ok(Arc::new(Access::of_member(&member, role)))
@@ -190,7 +190,7 @@ impl Content {
                 state.member(member)?.id
             }
         };
-        let now = now_millis();
+        let now = self.now();
         let sessions = state.accounts.sessions_of(member).into_iter().filter(|session| now < session.expires_at());
         Ok(sessions.cloned().collect())
     }
@@ -243,7 +243,7 @@ impl Content {
         if state.accounts.has_passwords() {
             return Ok(FirstOwner::Exists);
         }
-        if let Some(invitation) = state.accounts.invitation_of(FIRST_OWNER, now_millis()) {
+        if let Some(invitation) = state.accounts.invitation_of(FIRST_OWNER, self.now()) {
             return Ok(FirstOwner::Invited(invitation.expires_at));
         }
         issued(self.submit(Command::Account(AccountCommand::Invite(FIRST_OWNER))).await?).map(FirstOwner::Link)
@@ -255,7 +255,7 @@ impl Content {
     /// `NOT_FOUND` if it was used or replaced, or has expired.
     pub fn invited(&self, secret: &str) -> Result<Option<Member>> {
         let state = self.state();
-        let invitation = state.accounts.invitation(secret, now_millis()).ok_or_else(invitation_is_void)?;
+        let invitation = state.accounts.invitation(secret, self.now()).ok_or_else(invitation_is_void)?;
         match state.members.get(&invitation.member) {
             Some(member) => Ok(Some(member.clone())),
             None if invitation.member == FIRST_OWNER => Ok(None),
@@ -270,7 +270,7 @@ impl Content {
     /// `OVERLOADED`.
     pub async fn accept_invitation(&self, body: &[u8], client: ClientNote) -> Result<NewSession> {
         let acceptance = account::acceptance(body)?;
-        let found = self.state().accounts.invitation(&acceptance.token, now_millis()).cloned();
+        let found = self.state().accounts.invitation(&acceptance.token, self.now()).cloned();
         let invitation = found.ok_or_else(invitation_is_void)?;
         let invited = self.invited(&acceptance.token)?;
         let Profile { name, email, password } = acceptance.profile(invited.is_none())?;

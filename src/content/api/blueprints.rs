@@ -8,7 +8,6 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, Difference};
 use bindery_model::error::{Conflict, Error, Result};
 use bindery_model::json;
-use bindery_model::time::now_millis;
 use bindery_query::RawParams;
 use serde_json::Value;
 
@@ -164,7 +163,7 @@ impl Content {
     fn plan_blueprint(&self, slug: &str, definition: Definition, force: bool) -> Result<BlueprintPlan> {
         let state = self.state();
         let current = &state.collection(slug)?.blueprint;
-        let Revision { next, differences } = revise(&state, current, definition, now_millis())?;
+        let Revision { next, differences } = revise(&state, current, definition, self.now())?;
         let change = BlueprintChange { current: Arc::clone(current), next: Arc::new(next), force, number: 0 };
         let demands = Demands::new(&self.shared.sanitizer, &change);
         let survey = Survey::run(&demands, &state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use bindery_access::Access;
 use bindery_model::error::{Code, Error, Result};
+use bindery_model::time::Millis;
 use bindery_replica::{Standing, Upkeep};
 
 use crate::command::Command;
@@ -161,6 +162,12 @@ impl Content {
     async fn lead_next(&self, seen: &NodeStatus, node: String, address: String) -> Result<()> {
         let term = seen.leader.as_ref().map_or(1, |leader| leader.term + 1);
         self.submit(Command::Lead(Leader { node, address, term })).await.map(|_| ())
+    }
+
+    /// Returns the time by which this server decides, in milliseconds since 1970. That of a node differs by two seconds at most from the clock
+    /// of its cluster's storage, if that has one.
+    pub fn now(&self) -> Millis {
+        self.shared.time.now()
     }
 
     /// Returns how far the node is behind; `None` for a single server.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use bindery_access::Access;
 use bindery_model::error::Result;
-use bindery_model::time::now_millis;
 
 use crate::command::{Command, KeepAnswer, Outcome};
 use crate::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
@@ -78,7 +77,7 @@ impl Content {
     ) -> Result<Option<Vec<u8>>> {
         let stored = Lookup::get(&self.shared.store, &key.store_key())?;
         let Some(kept) = stored.map(|bytes| KeptAnswer::decode(&bytes)).transpose()? else { return Ok(None) };
-        let Some(answer) = kept.answer_to(request, now_millis())? else { return Ok(None) };
+        let Some(answer) = kept.answer_to(request, self.now())? else { return Ok(None) };
         // The store is ahead of what readers see for a moment. A client that gets this answer must be able to read what it
         // describes.
         self.submit(Command::Wait).await?;

@@ -3,7 +3,7 @@
 use bindery_access::{Access, Member};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
-use bindery_model::time::{Millis, now_millis};
+use bindery_model::time::Millis;
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Outcome};
@@ -33,7 +33,7 @@ impl Content {
 
     /// Returns the time until which the unused invitation of a member is valid.
     pub fn invited_until(&self, member: u64) -> Option<Millis> {
-        let invitation = self.state().accounts.invitation_of(member, now_millis()).cloned();
+        let invitation = self.state().accounts.invitation_of(member, self.now()).cloned();
         invitation.map(|invitation| invitation.expires_at)
     }
 

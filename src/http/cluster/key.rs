@@ -1,8 +1,10 @@
 //! The key that the nodes of a cluster share: it proves that a request comes from another node.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use bindery_model::time::Millis;
 
 /// The proof that a request comes from a node: the time in seconds, the address of the client, and a code over both and the
 /// request line.
@@ -13,16 +15,21 @@ const MAX_AGE: Duration = Duration::from_secs(300);
 
 /// The shared key.
 #[derive(Clone)]
-pub(crate) struct ClusterKey([u8; 32]);
+pub(crate) struct ClusterKey {
+    key: [u8; 32],
+    /// The time of the cluster.
+    clock: Arc<dyn Fn() -> Millis + Send + Sync>,
+}
 
 impl ClusterKey {
-    pub(crate) fn new(secret: &str) -> ClusterKey {
-        ClusterKey(blake3::derive_key("bindery cluster requests", secret.as_bytes()))
+    pub(crate) fn new(secret: &str, clock: impl Fn() -> Millis + Send + Sync + 'static) -> ClusterKey {
+        let key = blake3::derive_key("bindery cluster requests", secret.as_bytes());
+        ClusterKey { key, clock: Arc::new(clock) }
     }
 
     /// Returns the header that proves a request. `client` is the address of the client that it is forwarded for.
     pub(crate) fn prove(&self, method: &Method, uri: &Uri, client: &str) -> Option<HeaderValue> {
-        let now = seconds();
+        let now = self.seconds();
         let code = self.code(now, client, method, uri);
         HeaderValue::from_str(&format!("{now} {client} {}", code.to_hex())).ok()
     }
@@ -34,18 +41,18 @@ impl ClusterKey {
         let (at, client, code) = (parts.next()?.parse::<u64>().ok()?, parts.next()?, parts.next()?);
         let sent = blake3::Hash::from_hex(code).ok()?;
         // The comparison of hashes takes the same time wherever they differ.
-        let is_valid = sent == self.code(at, client, method, uri) && at.abs_diff(seconds()) <= MAX_AGE.as_secs();
+        let is_valid = sent == self.code(at, client, method, uri) && at.abs_diff(self.seconds()) <= MAX_AGE.as_secs();
         is_valid.then(|| client.to_owned())
+    }
+
+    fn seconds(&self) -> u64 {
+        u64::try_from((self.clock)() / 1_000).unwrap_or_default()
     }
 
     fn code(&self, at: u64, client: &str, method: &Method, uri: &Uri) -> blake3::Hash {
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
-        blake3::keyed_hash(&self.0, format!("{at}\n{client}\n{method}\n{target}").as_bytes())
+        blake3::keyed_hash(&self.key, format!("{at}\n{client}\n{method}\n{target}").as_bytes())
     }
-}
-
-fn seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 #[cfg(test)]
@@ -54,13 +61,15 @@ mod tests {
 
     #[test]
     fn a_proof_holds_for_its_request_and_its_key_only() {
-        let (key, other) = (ClusterKey::new(&"k".repeat(32)), ClusterKey::new(&"l".repeat(32)));
+        let [key, other, late] = [("k", 1_000_000_000), ("l", 1_000_000_000), ("k", 1_000_301_000)]
+            .map(|(secret, now)| ClusterKey::new(&secret.repeat(32), move || now));
         let uri = |text: &'static str| Uri::from_static(text);
         let proof = key.prove(&Method::POST, &uri("/v2/a?b=1"), "10.0.0.9");
         let headers: HeaderMap = proof.into_iter().map(|proof| (BINDERY_NODE, proof)).collect();
         let checked = |key: &ClusterKey, method, target| key.check(&headers, &method, &uri(target));
         assert_eq!(checked(&key, Method::POST, "/v2/a?b=1").as_deref(), Some("10.0.0.9"));
         assert_eq!(checked(&other, Method::POST, "/v2/a?b=1"), None);
+        assert_eq!(checked(&late, Method::POST, "/v2/a?b=1"), None);
         assert_eq!(checked(&key, Method::PUT, "/v2/a?b=1"), None);
         assert_eq!(checked(&key, Method::POST, "/v2/a?b=2"), None);
         for broken in ["", "1", "1 a", "1 a b", "x 10.0.0.9 00", "99999999999999999999 a b"] {

@@ -3,7 +3,7 @@
 use axum::http::StatusCode;
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error};
-use bindery_model::time::{format_millis, now_millis};
+use bindery_model::time::format_millis;
 use serde_json::{Map, Value, json};
 
 use crate::answer::respond::data_value;
@@ -77,10 +77,18 @@ pub(crate) async fn cluster(call: Call) -> Answer {
                 ));
             }
             let is_this = listed.node == node.node;
-            let age = now_millis().saturating_sub(i64::try_from(listed.at).unwrap_or(i64::MAX)).max(0) / 1_000;
+            let age =
+                call.app.content.now().saturating_sub(i64::try_from(listed.at).unwrap_or(i64::MAX)).max(0) / 1_000;
             let lag = if is_this { node.standing.lag.as_secs() } else { age.cast_unsigned() };
             let position = if is_this { node.standing.position.seq } else { listed.position.seq };
             let is_ready = if is_this { call.app.content.check_follows().is_ok() } else { age <= LISTED_FOR };
+            if listed.clock_error != 0 {
+                let (seconds, which) =
+                    (listed.clock_error.abs(), if listed.clock_error > 0 { "ahead of" } else { "behind" });
+                warnings.push(format!(
+                    "its clock is {seconds} seconds {which} that of the storage, by which it goes; set it with NTP"
+                ));
+            }
             if !is_this && !is_ready {
                 warnings.push(format!("it has said nothing for {age} seconds"));
             }

@@ -7,7 +7,7 @@ mod objects;
 
 use std::io::BufReader;
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ struct Shared {
     objects: Mutex<Objects>,
     faults: Mutex<Faults>,
     is_stopped: AtomicBool,
+    /// The seconds by which the clock of the server is ahead.
+    clock_error: AtomicI64,
 }
 
 /// The effect of a fault on a request.
@@ -48,6 +50,7 @@ impl S3 {
             objects: Mutex::default(),
             faults: Mutex::new(Faults::new(seed)),
             is_stopped: AtomicBool::new(false),
+            clock_error: AtomicI64::new(0),
         });
         let accepting = Arc::clone(&shared);
         std::thread::spawn(move || {
@@ -78,6 +81,11 @@ impl S3 {
     /// Returns what goes wrong.
     pub(super) fn faults(&self) -> MutexGuard<'_, Faults> {
         self.shared.faults.lock().unwrap()
+    }
+
+    /// Sets the clock of the server wrong, by some seconds.
+    pub(super) fn set_clock_ahead(&self, seconds: i64) {
+        self.shared.clock_error.store(seconds, Ordering::SeqCst);
     }
 
     /// Overwrites objects from now on although a put asks for a new name.
@@ -144,7 +152,10 @@ fn serve(stream: &TcpStream, shared: &Arc<Shared>) {
 
 /// Answers one request. Returns whether the connection stays open.
 fn answer(stream: &TcpStream, shared: &Arc<Shared>, request: Request, fault: Option<Fault>, time: Duration) -> bool {
-    let act = |request: &Request| shared.objects.lock().unwrap().handle(request);
+    let act = |request: &Request| Response {
+        clock_error: shared.clock_error.load(Ordering::SeqCst),
+        ..shared.objects.lock().unwrap().handle(request)
+    };
     let Some(fault) = fault else { return act(&request).write(stream, &request) };
     match effect_of(fault) {
         Effect::Close => false,

@@ -22,6 +22,8 @@ pub(super) struct Response {
     pub(super) status: u16,
     pub(super) headers: Vec<(&'static str, String)>,
     pub(super) body: Vec<u8>,
+    /// The seconds by which the date of the answer is ahead.
+    pub(super) clock_error: i64,
 }
 
 fn decode(text: &str) -> String {
@@ -90,7 +92,7 @@ fn read_line(reader: &mut impl BufRead) -> Option<String> {
 
 impl Response {
     pub(super) fn new(status: u16, body: impl Into<Vec<u8>>) -> Response {
-        Response { status, headers: Vec::new(), body: body.into() }
+        Response { status, headers: Vec::new(), body: body.into(), clock_error: 0 }
     }
 
     /// An error in the form of S3.
@@ -104,7 +106,8 @@ impl Response {
     }
 
     fn head(&self) -> String {
-        let date = chrono::Utc::now().format("%a, %d %b %Y %H:%M:%S GMT");
+        let date = chrono::Utc::now() + chrono::TimeDelta::seconds(self.clock_error);
+        let date = date.format("%a, %d %b %Y %H:%M:%S GMT");
         let mut head = format!("HTTP/1.1 {} X\r\nDate: {date}\r\nContent-Length: {}\r\n", self.status, self.body.len());
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
