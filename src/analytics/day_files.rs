@@ -218,6 +218,11 @@ impl DayFiles {
         self.cache.lock().generation
     }
 
+    /// Changes the generation although no file changed: what was shared before must be shared again as a whole.
+    pub(super) fn note_change(&self) {
+        self.cache.lock().generation += 1;
+    }
+
     /// Keeps a file in memory, unless some file was replaced meanwhile.
     pub(super) fn keep(&self, key: DayKey, generation: u64, file: &Arc<DayFile>) {
         let mut cache = self.cache.lock();

@@ -110,7 +110,8 @@ impl WorkerHandle {
     pub(super) fn count_batch(&self, batch: Batch) -> Result<()> {
         let queue = self.queue()?;
         let (reply, counted) = sync_channel(1);
-        let overloaded = || Error::new(Code::Overloaded, "too many pageviews wait to be counted; try again in a moment");
+        let overloaded =
+            || Error::new(Code::Overloaded, "too many pageviews wait to be counted; try again in a moment");
         queue.try_send(Job::Batch { batch, reply }).map_err(|_| overloaded())?;
         drop(queue);
         counted.recv_timeout(SETTLE_TIMEOUT).map_err(|_| overloaded())

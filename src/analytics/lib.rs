@@ -177,6 +177,14 @@ impl Analytics {
         self.worker().ok()?.data.search_ids.issue(self.now())
     }
 
+    /// Waits until everything that was submitted before is counted.
+    ///
+    /// # Errors
+    /// `OVERLOADED` after [`Analytics::close`]; `INTERNAL` if the analytics could not be opened.
+    pub fn settle(&self) -> Result<()> {
+        self.worker()?.settle()
+    }
+
     /// Counts a batch that another server collected, unless it was counted before. Waits for that.
     ///
     /// # Errors

@@ -128,7 +128,10 @@ impl Assembly {
         if std::mem::take(&mut self.is_empty) {
             self.log.reset_to(number).map_err(io::Error::other)?;
         } else if number != self.log.last() + 1 {
-            return Err(io::Error::new(io::ErrorKind::InvalidData, format!("record {} is missing", self.log.last() + 1)));
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("record {} is missing", self.log.last() + 1),
+            ));
         }
         self.log.append(payload).map(|_| ()).map_err(io::Error::other)
     }

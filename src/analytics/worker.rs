@@ -403,6 +403,7 @@ impl Worker {
             let mut counts = data.counts.write();
             counts.traffic = left;
             prepared.finish(&mut counts.day_files, &data.names, &data.folder)?;
+            counts.day_files.note_change();
         }
         self.bounds = Bounds::of(&data.counts.read().traffic, self.day, &data.names);
         data.asked_before.forget();

@@ -2,10 +2,12 @@
 
 use std::path::Path;
 
+use bindery_analytics::AnalyticsOptions;
 use bindery_config::{ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, Config, NodeArgs};
 use bindery_content::{
     ContentOptions, RestorePoint, begin_history_of, create_cluster_from, leave, repair_cluster, restore_cluster,
 };
+use bindery_counting::take_along;
 use bindery_model::time::parse_system_date;
 
 use super::backup::note_switched_off;
@@ -36,6 +38,11 @@ async fn leave_cluster(args: NodeArgs) -> Result<(), CliError> {
     let config = configure(&args)?;
     let (data, address) = (config.data.clone(), args.log.clone());
     blocking("leaving the cluster", move || leave(&data, &address)).await?;
+    let (folder, address) = (AnalyticsOptions::in_folder(&config.data).folder, args.log.clone());
+    let taken = blocking("getting the analytics", move || Ok::<_, CliError>(take_along(&address, &folder))).await?;
+    if let Err(error) = taken {
+        note(&format!("The analytics of the cluster could not be taken along: {error}"));
+    }
     print(&format!("{} is a single server now; start it without `--log`", config.data.display()));
     Ok(())
 }

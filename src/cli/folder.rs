@@ -2,10 +2,12 @@
 //! commands.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_config::{ClusterConfig, Config, FolderArgs};
 use bindery_content::{ClusterOptions, Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
+use bindery_counting::{NodeOptions, ServerAnalytics};
 
 use super::error::{CliError, failed};
 use super::output::start_log;
@@ -111,6 +113,19 @@ pub(super) async fn open_analytics(config: &Config) -> Result<Analytics, CliErro
 pub(super) async fn open_analytics_or_refuse(config: &Config) -> Result<Analytics, CliError> {
     let options = analytics_options(config);
     blocking("opening the analytics", move || Analytics::open_or_refuse(&options)).await
+}
+
+/// Returns the analytics of a server. Those of a node are shared, if it has the key of its cluster.
+pub(super) async fn open_server_analytics(config: &Config, content: &Content) -> Result<ServerAnalytics, CliError> {
+    let key = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref());
+    let Some((upkeep, key)) = content.upkeep().zip(key) else {
+        return Ok(open_analytics_or_refuse(config).await?.into());
+    };
+    let (clock, store) = (content.clone(), upkeep.store().clone());
+    let analytics = AnalyticsOptions { clock: Arc::new(move || clock.now()), ..analytics_options(config) };
+    let (secret, node) = (key.secret().to_owned(), upkeep.node().to_owned());
+    ServerAnalytics::of_node(NodeOptions { analytics, store, secret, node })
+        .map_err(|error| failed("opening the analytics", &error))
 }
 
 fn analytics_options(config: &Config) -> AnalyticsOptions {

@@ -10,9 +10,7 @@ use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
 
 use super::error::{CliError, failed};
-use super::folder::{
-    close_analytics, close_content, open_analytics_or_refuse, open_content_reporting, warn_of_other_files,
-};
+use super::folder::{blocking, close_content, open_content_reporting, open_server_analytics, warn_of_other_files};
 use super::output::{leave_stdout_to_the_access_log, note, print, start_log};
 use super::private;
 
@@ -47,7 +45,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let progress = Progress::default();
     let opening = async {
         let content = open_content_reporting(&config, &progress).await?;
-        let analytics = open_analytics_or_refuse(&config).await?;
+        let analytics = open_server_analytics(&config, &content).await?;
         let is_first_start = is_first_start(&content).await;
         if is_first_start && config.demo {
             print("Filling the empty data folder with demonstration content …");
@@ -85,10 +83,12 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     let upkeep = content.upkeep().cloned();
     let keeping = upkeep.clone().map(|upkeep| std::thread::spawn(move || upkeep.run()));
     let watching = tokio::spawn(bindery_http::watch_cluster(app.clone()));
+    let counting = tokio::spawn(bindery_http::count_for_cluster(app.clone()));
     let sweeping = tokio::spawn(bindery_http::sweep_media(app.clone()));
     let delivering = tokio::spawn(webhooks.clone().run());
     bindery_http::serve(listener, bindery_http::service(app), stop, limits).await;
     watching.abort();
+    counting.abort();
     sweeping.abort();
     webhooks.stop().await;
     if let (Some(upkeep), Some(keeping)) = (upkeep, keeping) {
@@ -96,7 +96,11 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         let _ = keeping.join();
     }
     delivering.abort();
-    close_analytics(analytics).await?;
+    blocking("closing the analytics", move || {
+        analytics.close();
+        Ok::<_, CliError>(())
+    })
+    .await?;
     let rejoins = content.node().is_some_and(|node| node.standing.must_rejoin);
     close_content(content).await?;
     if rejoins {

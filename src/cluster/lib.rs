@@ -19,6 +19,7 @@
 mod address;
 mod append;
 mod bases;
+mod beside;
 mod cluster;
 mod error;
 mod follow;

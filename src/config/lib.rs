@@ -166,6 +166,7 @@ impl Config {
         let shared = (
             (video_hosts, changes_kept, public_url, max_body_bytes, cache_control, cache_tags),
             (store, max_bytes, types, sizes),
+            (&self.analytics.sites, self.analytics.retention_days),
         );
         // A tuple of texts, numbers and lists is always JSON. The same on all builds, unlike a hash of the standard library.
         let hash = blake3::hash(&serde_json::to_vec(&shared).unwrap_or_default()).to_hex();

@@ -3,14 +3,16 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use bindery_analytics::Analytics;
 use bindery_config::Config;
 use bindery_content::Content;
+use bindery_counting::ServerAnalytics;
 use bindery_model::time::{Millis, now_millis};
 use bindery_webhooks::{WebhookOptions, Webhooks};
+use tokio::sync::Mutex;
 
 use crate::answer::answer_cache::AnswerCache;
 use crate::answer::encoding::EncodedAnswers;
+use crate::cluster::counting::Courier;
 use crate::cluster::hints::Heard;
 use crate::cluster::key::ClusterKey;
 use crate::media::Media;
@@ -30,7 +32,7 @@ pub struct Services {
     /// Resources, blueprints, tokens and members.
     pub content: Content,
     /// Pageviews and the reports on them.
-    pub analytics: Analytics,
+    pub analytics: ServerAnalytics,
     /// The files of media.
     pub media: Media,
     /// The deliveries of webhooks.
@@ -53,11 +55,13 @@ pub struct Services {
     pub(super) cluster_key: Option<ClusterKey>,
     /// What was heard from the leader of the cluster.
     pub(super) heard: Heard,
+    /// Sends what this server collected to the node that counts.
+    pub(super) courier: Mutex<Courier>,
 }
 
 impl App {
     /// Creates the services of a server with this configuration.
-    pub fn new(config: Config, content: Content, analytics: Analytics, media: Media) -> App {
+    pub fn new(config: Config, content: Content, analytics: impl Into<ServerAnalytics>, media: Media) -> App {
         let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
         let options =
@@ -70,7 +74,7 @@ impl App {
         App(Arc::new(Services {
             config,
             content,
-            analytics,
+            analytics: analytics.into(),
             media,
             webhooks,
             started_at,
@@ -82,6 +86,7 @@ impl App {
             metrics,
             cluster_key,
             heard: Heard::default(),
+            courier: Mutex::default(),
         }))
     }
 }

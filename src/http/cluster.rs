@@ -3,8 +3,10 @@
 //!
 //! Nothing here is needed for safety: the log orders all writes, whoever makes them.
 
+pub(crate) mod counting;
 pub(crate) mod forward;
 pub(crate) mod hints;
 pub(crate) mod key;
 pub(crate) mod numbers;
+mod peer;
 pub(crate) mod watch;

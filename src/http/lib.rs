@@ -63,6 +63,12 @@ pub async fn watch_cluster(app: App) {
     cluster::watch::run(app).await;
 }
 
+/// Counts for the cluster, or sends what this server collected to the node that does, until the task is aborted; ends at once on a single
+/// server.
+pub async fn count_for_cluster(app: App) {
+    cluster::counting::run(app).await;
+}
+
 /// Makes another node the leader of the cluster, if this one leads: it is about to stop. Takes a few seconds at most.
 pub async fn hand_over(app: &App) {
     cluster::watch::hand_over(app).await;
@@ -141,6 +147,8 @@ fn routes() -> Vec<Route> {
         Route::new("/v2/status", get(status::find)),
         Route::new("/v2/cluster", get(status::cluster)),
         Route::new(cluster::hints::PATH, post(cluster::hints::receive)).open_to_all(&[Method::POST]),
+        Route::new(cluster::counting::BATCHES, post(cluster::counting::receive)).open_to_all(&[Method::POST]),
+        Route::new(cluster::counting::QUESTIONS, get(cluster::counting::questions)).open_to_all(&probe),
         Route::new("/admin", get(dashboard::serve)).open_to_all(&probe),
         Route::new("/admin/", get(dashboard::serve)).open_to_all(&probe),
         Route::new("/admin/{*path}", get(dashboard::serve)).open_to_all(&probe),

@@ -15,6 +15,7 @@ mod naive;
 mod private;
 mod random;
 mod searches;
+mod sharing;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::Path;

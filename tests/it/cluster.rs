@@ -2,6 +2,7 @@
 
 mod checker;
 mod clocks;
+mod counting;
 mod editorial;
 mod faults;
 mod histories;

@@ -1,4 +1,4 @@
-//! Forwards writes to the leader, as they came. If the leader cannot be reached, the node writes by itself.
+//! Forwards writes to the leader, as they came, and requests for figures. If the leader cannot be reached, the node writes by itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use bindery_model::error::{Code, Error};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::hints;
+use super::counting;
 use super::key::BINDERY_NODE;
 use super::numbers::BINDERY_NUMBER;
 use crate::app::App;
@@ -31,6 +31,11 @@ const KEPT_BODY: usize = 64 << 10;
 /// The longest wait until this node has what the leader answered.
 const CATCH_UP: Duration = Duration::from_secs(2);
 
+/// The beginning of the paths of analytics.
+const ANALYTICS: &str = "/v2/analytics/";
+/// The beginning of the paths that nodes use among themselves.
+pub(crate) const BETWEEN_NODES: &str = "/v2/cluster/";
+
 /// Headers that concern one connection only.
 const OF_CONNECTION: [HeaderName; 4] = [CONNECTION, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
@@ -46,20 +51,21 @@ pub(crate) enum Forwarding {
     Here(Request),
 }
 
-/// Forwards a request to the leader, if it is a write and another node leads.
+/// Forwards a request to the leader, if it is for the leader and another node leads.
 pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     let Some(node) = app.content.node() else { return Forwarding::Here(request) };
-    let is_write = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(request.method());
-    let path = request.uri().path();
-    let is_of_content = path.starts_with("/v2/") && path != hints::PATH && !path.starts_with("/v2/analytics/");
-    if is_write && is_of_content && request.headers().contains_key(BINDERY_NODE) {
+    let is_for_leader = is_for_leader(app, request.method(), request.uri().path());
+    if is_for_leader && request.headers().contains_key(BINDERY_NODE) {
         return accept_forwarded(app, &node, request);
     }
     let (Some(leader), Some(key)) = (node.leader.clone(), app.cluster_key.as_ref()) else {
         return Forwarding::Here(request);
     };
-    if !is_write || !is_of_content || node.leads || !app.heard.is_fresh(leader.term) {
+    if !is_for_leader || node.leads || !app.heard.is_fresh(leader.term) {
         return Forwarding::Here(request);
+    }
+    if request.uri().path().starts_with(ANALYTICS) {
+        counting::send_collected(app).await;
     }
     let Ok(stream) = connect(&leader.address).await else {
         app.heard.forget();
@@ -92,6 +98,20 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
             let message = "another server leads the cluster since a moment ago; nothing was applied; try again";
             Forwarding::Answered(Failure::from(Error::new(Code::LogUnreachable, message)).into_response())
         }
+    }
+}
+
+/// Returns whether the leader handles a request: all writes, and in a cluster that counts together everything about analytics but what
+/// pages send.
+fn is_for_leader(app: &App, method: &Method, path: &str) -> bool {
+    let is_write = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
+    match path.strip_prefix(ANALYTICS) {
+        Some("script.js") => false,
+        Some(of) => {
+            let is_sent_by_page = method == Method::POST && (of == "events" || of.ends_with("/click"));
+            app.analytics.is_shared() && method != Method::OPTIONS && !is_sent_by_page
+        }
+        None => is_write && path.starts_with("/v2/") && !path.starts_with(BETWEEN_NODES),
     }
 }
 

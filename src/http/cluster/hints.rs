@@ -5,13 +5,14 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use axum::extract::State;
-use axum::http::{HeaderMap, Method, StatusCode, Uri};
+use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use bindery_model::error::{Code, Error};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
+use super::key::FromNode;
 use crate::app::App;
 use crate::error::Answer;
 
@@ -87,17 +88,7 @@ impl Heard {
 }
 
 /// `POST /v2/cluster/hint`: only from nodes of the cluster.
-pub(crate) async fn receive(
-    State(app): State<App>,
-    method: Method,
-    uri: Uri,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Answer {
-    let known = app.cluster_key.as_ref().and_then(|key| key.check(&headers, &method, &uri));
-    if known.is_none() {
-        return Err(Error::new(Code::Forbidden, "only the nodes of this server's cluster may send this").into());
-    }
+pub(crate) async fn receive(_: FromNode, State(app): State<App>, body: Bytes) -> Answer {
     let hint: Hint = serde_json::from_slice(&body)
         .map_err(|error| Error::new(Code::MalformedJson, format!("the hint cannot be read: {error}")))?;
     if let Some((upkeep, node)) = app.content.upkeep().zip(app.content.node())

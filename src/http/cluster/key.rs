@@ -3,8 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use bindery_model::error::{Code, Error};
 use bindery_model::time::Millis;
+
+use crate::app::App;
+use crate::error::Failure;
 
 /// The proof that a request comes from a node: the time in seconds, the address of the client, and a code over both and the
 /// request line.
@@ -12,6 +18,21 @@ pub(crate) const BINDERY_NODE: HeaderName = HeaderName::from_static("bindery-nod
 
 /// The age from which a proof is not accepted. Clocks of nodes may differ by less.
 const MAX_AGE: Duration = Duration::from_secs(300);
+
+/// The sender of a request, if it has proven that it is a node of this server's cluster. Others are `FORBIDDEN`.
+pub(crate) struct FromNode;
+
+impl FromRequestParts<App> for FromNode {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<FromNode, Failure> {
+        let Parts { headers, method, uri, .. } = parts;
+        match app.cluster_key.as_ref().and_then(|key| key.check(headers, method, uri)) {
+            Some(_) => Ok(FromNode),
+            None => Err(Error::new(Code::Forbidden, "only the nodes of this server's cluster may send this").into()),
+        }
+    }
+}
 
 /// The shared key.
 #[derive(Clone)]

@@ -5,19 +5,15 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use axum::body::Body;
-use axum::http::header::{CONTENT_TYPE, HOST};
-use axum::http::{Method, Request, StatusCode, Uri};
+use axum::http::{Method, StatusCode};
 use bindery_content::{NodeRecord, NodeStatus, Upkeep};
-use bindery_model::time::now_millis;
-use hyper::client::conn::http1::SendRequest;
-use hyper_util::rt::TokioIo;
+use bindery_model::time::Millis;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::forward::connect;
+use super::counting;
 use super::hints::{Hint, PATH};
-use super::key::{BINDERY_NODE, ClusterKey};
+use super::peer::Peer;
 use crate::app::App;
 
 /// The longest time between two hints, and between two looks.
@@ -33,10 +29,6 @@ const GONE: Duration = Duration::from_secs(60);
 
 /// The lag from which a leader says nothing.
 const LONGEST_LAG: Duration = Duration::from_secs(2);
-/// The longest wait for the answer of another node.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-/// The longest answer of another node, in bytes.
-const MAX_ANSWER: usize = 64 << 10;
 /// The age of its last sign of life from which a node is left alone, in milliseconds.
 const LISTED_FOR: u64 = 600_000;
 
@@ -96,6 +88,8 @@ pub(crate) async fn run(app: App) {
         match (node.leads, &node.leader) {
             // A leader that cannot reach the storage does not know how far the log is: the others ask themselves.
             (true, _) if node.standing.lag >= LONGEST_LAG => {}
+            // It was restarted at another address, where nobody would look for it.
+            (true, Some(leader)) if leader.address != node.address => watch.take_over().await,
             (true, _) => {
                 hinted = node.standing.position.seq;
                 watch.send_hints(&node);
@@ -114,21 +108,24 @@ pub(crate) async fn run(app: App) {
 }
 
 /// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer. Otherwise
-/// the others would notice only after a minute. Takes at most [`HANDING_OVER`].
+/// the others would notice only after a minute. What it counted is in the storage before, so that the next leader finds it. Takes some
+/// seconds at most.
 pub(crate) async fn hand_over(app: &App) {
+    counting::stop(app).await;
     if tokio::time::timeout(HANDING_OVER, try_hand_over(app)).await.is_err() {
         tracing::warn!("no other node could be made the leader in time; one takes over by itself");
     }
+    counting::hand_over(app).await;
 }
 
 async fn try_hand_over(app: &App) {
     let Some(own) = app.content.node().filter(|own| own.leads) else { return };
     let Some(upkeep) = app.content.upkeep().cloned() else { return };
     let Ok(Ok(listed)) = tokio::task::spawn_blocking(move || upkeep.nodes()).await else { return };
-    let mut others: Vec<NodeRecord> = others(listed, &own.node).collect();
+    let mut others: Vec<NodeRecord> = others(listed, &own.node, app.content.now()).collect();
     others.sort_by_key(|other| Reverse(other.position.seq));
     for other in &others {
-        if Peer::new(app, &other.address).send(Method::GET, "/readyz", Vec::new()).await != Some(StatusCode::OK) {
+        if Peer::new(app, &other.address).status(Method::GET, "/readyz", Vec::new()).await != Some(StatusCode::OK) {
             continue;
         }
         match app.content.hand_over_to(other.node.clone(), other.address.clone()).await {
@@ -146,8 +143,8 @@ async fn try_hand_over(app: &App) {
 }
 
 /// Returns the other nodes that were there a while ago.
-fn others(nodes: Vec<NodeRecord>, own: &str) -> impl Iterator<Item = NodeRecord> {
-    let now = now_millis().cast_unsigned();
+fn others(nodes: Vec<NodeRecord>, own: &str, now: Millis) -> impl Iterator<Item = NodeRecord> {
+    let now = now.cast_unsigned();
     nodes.into_iter().filter(move |node| node.node != own && now.saturating_sub(node.at) < LISTED_FOR)
 }
 
@@ -162,7 +159,7 @@ impl Watch {
         match tokio::task::spawn_blocking(move || upkeep.nodes()).await {
             Ok(Ok(nodes)) => {
                 let own = self.upkeep.node();
-                self.others = others(nodes, own).map(|node| node.address).collect();
+                self.others = others(nodes, own, self.app.content.now()).map(|node| node.address).collect();
             }
             Ok(Err(error)) => tracing::debug!(%error, "the list of nodes could not be read"),
             Err(error) => tracing::error!(%error, "reading the list of nodes panicked"),
@@ -182,7 +179,7 @@ impl Watch {
         for address in others {
             if !self.peers.contains_key(address) {
                 let peer = Peer::new(app, address);
-                self.peers.insert(address.clone(), tokio::spawn(peer.send_all(self.hints.subscribe())));
+                self.peers.insert(address.clone(), tokio::spawn(send_all(peer, self.hints.subscribe())));
             }
         }
         self.hints.send_replace(hint(node, leader.term));
@@ -200,7 +197,8 @@ impl Watch {
             self.suspected = None;
             return;
         }
-        if Peer::new(&self.app, &leader.address).send(Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK)
+        if Peer::new(&self.app, &leader.address).status(Method::GET, "/healthz", Vec::new()).await
+            == Some(StatusCode::OK)
         {
             self.suspected = None;
             return;
@@ -226,60 +224,12 @@ impl Watch {
     }
 }
 
-/// Another node.
-struct Peer {
-    address: String,
-    key: Option<ClusterKey>,
-    /// A connection that is open.
-    sender: Option<SendRequest<Body>>,
-}
-
-impl Peer {
-    fn new(app: &App, address: &str) -> Peer {
-        Peer { address: address.to_owned(), key: app.cluster_key.clone(), sender: None }
-    }
-
-    /// Sends the newest hint whenever there is one, until the task is aborted.
-    async fn send_all(mut self, mut hints: watch::Receiver<Vec<u8>>) {
-        while hints.changed().await.is_ok() {
-            let hint = hints.borrow_and_update().clone();
-            if self.send(Method::POST, PATH, hint).await.is_none() {
-                self.sender = None;
-            }
-        }
-    }
-
-    /// Sends a request. Returns the status of its answer; `None` if none came in time.
-    async fn send(&mut self, method: Method, path: &'static str, body: Vec<u8>) -> Option<StatusCode> {
-        tokio::time::timeout(ANSWER_TIMEOUT, self.try_send(method, path, body)).await.ok()?
-    }
-
-    async fn try_send(&mut self, method: Method, path: &'static str, body: Vec<u8>) -> Option<StatusCode> {
-        let mut sender = match self.sender.take().filter(|sender| !sender.is_closed()) {
-            Some(sender) => sender,
-            None => {
-                let stream = connect(&self.address).await.ok()?;
-                let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.ok()?;
-                tokio::spawn(connection);
-                sender
-            }
-        };
-        sender.ready().await.ok()?;
-        let uri = Uri::from_static(path);
-        let proof = self.key.as_ref().and_then(|key| key.prove(&method, &uri, "-"));
-        let mut request = Request::builder().method(method).uri(uri).header(HOST, &self.address);
-        if !body.is_empty() {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        if let Some(proof) = proof {
-            request = request.header(BINDERY_NODE, proof);
-        }
-        let response = sender.send_request(request.body(Body::from(body)).ok()?).await.ok()?;
-        let status = response.status();
-        // The connection can be used again once the body is read. The bodies of these answers are short.
-        axum::body::to_bytes(Body::new(response.into_body()), MAX_ANSWER).await.ok()?;
-        self.sender = Some(sender);
-        Some(status)
+/// Sends the newest hint whenever there is one, until the task is aborted.
+async fn send_all(mut peer: Peer, mut hints: watch::Receiver<Vec<u8>>) {
+    while hints.changed().await.is_ok() {
+        let hint = hints.borrow_and_update().clone();
+        // If it does not arrive, the next one goes on a new connection.
+        peer.send(Method::POST, PATH, hint).await;
     }
 }
 

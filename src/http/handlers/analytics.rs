@@ -131,7 +131,8 @@ fn report_of_rest(prefix: &'static str, which: fn(String) -> Report) -> MethodRo
 
 async fn answer(report: Report, State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
     access.require(&[Ability::AnalyticsView])?;
-    let answering = tokio::task::spawn_blocking(move || report.answer_noting(&app.analytics, &raw.unwrap_or_default()));
+    let analytics = app.analytics.counting()?;
+    let answering = tokio::task::spawn_blocking(move || report.answer_noting(&analytics, &raw.unwrap_or_default()));
     let (body, cut_days) = answering.await.map_err(Error::internal)??;
     let mut answer = respond::json(StatusCode::OK, body.to_string());
     if !cut_days.is_empty() {

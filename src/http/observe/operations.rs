@@ -28,7 +28,7 @@ const fn report(path: &'static str, id: &'static str, summary: &'static str) -> 
     operation("get", path, "Analytics", id, summary, "analytics:view").with(PERIOD)
 }
 
-static OPERATIONS: [Operation; 91] = [
+static OPERATIONS: [Operation; 93] = [
     operation(
         "get",
         "/v2/resources/{blueprint}",
@@ -522,6 +522,20 @@ static OPERATIONS: [Operation; 91] = [
         .takes(Request::Json("Hint"))
         .answers(&[(204, Body::None)])
         .or(&[400, 403]),
+    operation(
+        "post",
+        "/v2/cluster/batches",
+        "Server",
+        "countBatch",
+        "Only for nodes: pageviews for the one that counts.",
+        "",
+    )
+    .takes(Request::Json("Batch"))
+    .answers(&[(200, Body::Json("Counted"))])
+    .or(&[400, 403, 503]),
+    operation("get", "/v2/cluster/questions", "Server", "questions", "Only for nodes: questions to suggest.", "")
+        .answers(&[(200, Body::Json("Questions"))])
+        .or(&[403, 503]),
     operation("get", "/v2/backup", "Server", "backup", "Everything in one file, streamed.", "manage")
         .answers(&[(200, Body::Text("application/octet-stream"))]),
     operation("get", "/v2/backup/media", "Server", "backUpMedia", "The files of media in one file.", "manage")

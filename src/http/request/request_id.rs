@@ -10,7 +10,7 @@ use tracing::Span;
 use uuid::Builder;
 use uuid::fmt::Hyphenated;
 
-use crate::cluster::hints;
+use crate::cluster::forward::BETWEEN_NODES;
 use crate::observe::access_line::redacted_path;
 use crate::observe::metrics::Metrics;
 use crate::observe::operations;
@@ -65,8 +65,8 @@ impl Exchange {
         metrics.count(method.as_str(), route, status, duration.as_secs_f64());
         let duration_us = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
         let text = id.to_str().unwrap_or_default();
-        // Hints come several times a second.
-        let is_worth_a_line = !is_logged && uri.path() != hints::PATH;
+        // Other nodes send hints several times a second.
+        let is_worth_a_line = !is_logged && !uri.path().starts_with(BETWEEN_NODES);
         if is_worth_a_line && tracing::enabled!(tracing::Level::INFO) {
             let path = redacted_path(uri.path(), admin);
             tracing::info!(id = text, %method, path, status, duration_us, "answered");

@@ -57,7 +57,12 @@ pub(super) fn limit_visitor(app: &App, parts: &Parts) -> Result<Client, Failure>
 /// `DELETE /v2/analytics/events`.
 pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
     access.require(&[Ability::Manage])?;
-    let deleting = tokio::task::spawn_blocking(move || delete_figures(&app.analytics, &raw.unwrap_or_default()));
+    let analytics = app.analytics.counting()?;
+    let deleting = tokio::task::spawn_blocking(move || {
+        let deleted = delete_figures(&analytics, &raw.unwrap_or_default())?;
+        app.analytics.publish()?;
+        Ok::<_, Error>(deleted)
+    });
     let body = deleting.await.map_err(Error::internal)??;
     Ok(respond::json(StatusCode::OK, body.to_string()))
 }

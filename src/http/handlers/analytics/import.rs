@@ -47,7 +47,7 @@ pub(super) async fn import(
 ) -> Answer {
     access.require(&[Ability::Manage])?;
     let site = params::required_site(&RawParams::parse(raw.as_deref().unwrap_or_default()))?;
-    let mut import = app.analytics.import(&site)?;
+    let mut import = app.analytics.counting()?.import(&site)?;
     let mut body = body.into_data_stream();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
@@ -58,7 +58,11 @@ pub(super) async fn import(
         });
         import = reading.await.map_err(Error::internal)?;
     }
-    let finishing = tokio::task::spawn_blocking(move || import.finish());
+    let finishing = tokio::task::spawn_blocking(move || {
+        let outcome = import.finish()?;
+        app.analytics.publish()?;
+        Ok::<_, Error>(outcome)
+    });
     let outcome = finishing.await.map_err(Error::internal)??;
     let body = serde_json::to_string(&ImportBody::from(outcome)).map_err(Error::internal)?;
     Ok(respond::json(StatusCode::OK, body))

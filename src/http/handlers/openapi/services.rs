@@ -228,7 +228,16 @@ pub(super) fn server() -> Schemas {
         ]),
         [("links", any_object())],
     );
-    vec![("Status", status), ("Cluster", cluster()), ("Hint", hint()), ("Found", found)]
+    let [batch, counted, questions] = counting();
+    vec![
+        ("Status", status),
+        ("Cluster", cluster()),
+        ("Hint", hint()),
+        ("Batch", batch),
+        ("Counted", counted),
+        ("Questions", questions),
+        ("Found", found),
+    ]
 }
 
 /// The nodes of a cluster (`API.md` 4.20).
@@ -250,6 +259,15 @@ fn cluster() -> Value {
         ("warnings", list_of(text())),
         ("nodes", list_of(node)),
     ])
+}
+
+/// Analytics between nodes.
+fn counting() -> [Value; 3] {
+    let item = json!({ "type": "array", "description": "A time, and what to count." });
+    let batch = object([("sender", text()), ("number", count()), ("now", count()), ("items", list_of(item))]);
+    let question = object([("text", text()), ("blueprints", list_of(json!({ "type": "array" })))]);
+    let questions = json!({ "type": ["object", "null"], "properties": { "questions": list_of(question) } });
+    [batch, object([("counted", count()), ("confirmed", count())]), questions]
 }
 
 fn hint() -> Value {

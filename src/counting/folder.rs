@@ -1,0 +1,65 @@
+//! The folder of the analytics of a node: a copy of what is in the storage, which is made anew when the node begins to count.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use bindery_cluster::Store;
+
+use crate::error::CountingError;
+use crate::shared_store;
+
+/// The file that marks a folder as such a copy.
+const MARK: &str = "of-cluster";
+
+/// Marks a folder as a copy of what is in the storage.
+pub(crate) fn mark(folder: &Path) -> io::Result<()> {
+    fs::write(folder.join(MARK), b"")
+}
+
+/// Replaces the folder by one with what is in the storage. Returns the number of its newest entry; 0 if there is none, and the folder
+/// stays. A folder that is no copy is moved aside.
+pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> {
+    let old = folder.with_extension("old");
+    let is_copy = folder.join(MARK).exists();
+    if folder.exists() && shared_store::is_empty(store)? {
+        return Ok(0);
+    }
+    if is_copy {
+        remove_if_there(&old)?;
+        fs::rename(folder, &old)?;
+    } else if folder.exists() {
+        let aside = free_name(folder);
+        fs::rename(folder, &aside)?;
+        tracing::warn!(
+            "what this node counted before it shared the analytics of its cluster is in {} now",
+            aside.display()
+        );
+    }
+    let last = shared_store::load(store, folder, Some(&old))?;
+    remove_if_there(&old)?;
+    Ok(last)
+}
+
+/// Gets the analytics of a cluster for a server that leaves it. `address` is that of the cluster's log. Returns false, and changes
+/// nothing, if the cluster has none.
+///
+/// # Errors
+/// If the storage cannot be read, or the disk fails. It can be tried again.
+pub fn take_along(address: &str, folder: &Path) -> Result<bool, CountingError> {
+    Ok(renew(&Store::open(address)?, folder)? > 0)
+}
+
+/// Removes a folder. Succeeds if it is missing.
+pub(crate) fn remove_if_there(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Returns the name of a folder that does not exist, beside another one.
+fn free_name(folder: &Path) -> PathBuf {
+    let free = (1..).map(|number| folder.with_extension(format!("own-{number}"))).find(|path| !path.exists());
+    free.unwrap_or_else(|| folder.with_extension("own"))
+}
