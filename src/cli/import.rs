@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use bindery_access::Access;
 use bindery_config::{Config, ImportArgs};
-use bindery_content::{Content, ImportCheck, ImportLine};
+use bindery_content::{Content, Import, ImportCheck, ImportLine};
 use bindery_http::{Media, error_object};
 use bindery_model::blueprint::Blueprint;
 use bindery_model::time::{format_millis, now_millis};
@@ -191,10 +191,17 @@ async fn check(
 async fn import_to_folder(
     content: &Content,
     blueprint: &str,
-    mut batches: Batches,
+    batches: Batches,
     tally: &mut Tally,
 ) -> Result<(), CliError> {
     let mut import = content.import(&Access::everything("cli"), blueprint, "")?;
+    let imported = import_batches(&mut import, batches, tally).await;
+    // An import that ended early may have written lines whose answers were not returned yet.
+    note(import.settle().await, tally, &mut FieldRemovals::default());
+    imported
+}
+
+async fn import_batches(import: &mut Import, mut batches: Batches, tally: &mut Tally) -> Result<(), CliError> {
     let mut sanitized = FieldRemovals::default();
     let mut unread = Ok(());
     while let Some(batch) = batches.recv().await {

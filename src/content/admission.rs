@@ -13,7 +13,7 @@ use tokio::time::timeout;
 /// Bodies from this size on are read on a thread that may block: parsing and sanitizing them takes milliseconds.
 pub(crate) const LARGE_BODY_BYTES: usize = 32 << 10;
 
-/// The maximum number of bytes for all bodies that expand to more than [`SMALL_BYTES`], and for all others.
+/// The maximum number of bytes for imports and all bodies that expand to more than [`SMALL_BYTES`], and for all others.
 const LARGE_POOL_BYTES: usize = 256 << 20;
 const SMALL_POOL_BYTES: usize = 64 << 20;
 
@@ -70,7 +70,25 @@ impl Admission {
     /// # Errors
     /// `OVERLOADED` if the memory did not become free in time.
     pub(crate) async fn admit(&self, bytes: usize) -> Result<MemoryPermit> {
-        let pool = self.pool(bytes);
+        let pool = if bytes <= SMALL_BYTES { &self.small } else { &self.large };
+        self.admit_from(pool, bytes).await
+    }
+
+    /// Like [`Admission::admit`], for lines of an import. They never take the memory of small bodies: an import has many
+    /// groups of lines under way, and other writes must not wait for them.
+    ///
+    /// # Errors
+    /// The errors of [`Admission::admit`].
+    pub(crate) async fn admit_lines(&self, bytes: usize) -> Result<MemoryPermit> {
+        self.admit_from(&self.large, bytes).await
+    }
+
+    /// Like [`Admission::admit_lines`], but does not wait: returns `None` if the memory is not free.
+    pub(crate) fn try_admit_lines(&self, bytes: usize) -> Option<MemoryPermit> {
+        self.large.try_take(bytes)
+    }
+
+    async fn admit_from(&self, pool: &Pool, bytes: usize) -> Result<MemoryPermit> {
         let units = pool.units_of(bytes);
         let acquired = timeout(self.max_wait, Arc::clone(&pool.units).acquire_many_owned(units)).await;
         match acquired {
@@ -82,18 +100,9 @@ impl Admission {
         }
     }
 
-    /// Like [`Admission::admit`], but does not wait: returns `None` if the memory is not free.
-    pub(crate) fn try_admit(&self, bytes: usize) -> Option<MemoryPermit> {
-        self.pool(bytes).try_take(bytes)
-    }
-
     /// Reserves memory for a line of an import that waits for a later line. Returns `None` if the memory is not free.
     pub(crate) fn try_wait(&self, bytes: usize) -> Option<MemoryPermit> {
         self.waiting.try_take(bytes)
-    }
-
-    fn pool(&self, bytes: usize) -> &Pool {
-        if bytes <= SMALL_BYTES { &self.small } else { &self.large }
     }
 }
 
@@ -124,7 +133,7 @@ mod tests {
         let half = LARGE_POOL_BYTES / 2;
         let first = admission.admit(half).await.unwrap();
         let second = admission.admit(half).await.unwrap();
-        assert!(admission.try_admit(SMALL_BYTES + 1).is_none());
+        assert!(admission.try_admit_lines(1).is_none());
         assert_eq!(admission.admit(half).await.map(drop).unwrap_err().code, Code::Overloaded);
         drop(first);
         drop(admission.admit(half).await.unwrap());
@@ -137,7 +146,7 @@ mod tests {
         let admission = Admission::default();
         let _all = admission.admit(LARGE_POOL_BYTES).await.unwrap();
         for _ in 0..SMALL_POOL_BYTES / SMALL_BYTES {
-            drop(admission.try_admit(SMALL_BYTES).unwrap());
+            drop(admission.admit(SMALL_BYTES).await.unwrap());
         }
     }
 }

@@ -29,7 +29,7 @@ use crate::data::feed::Feed;
 use crate::data::state::{State, StateCell};
 use crate::maintain::checkpoint::Pins;
 use crate::password_hasher::PasswordHasher;
-use crate::queue::Queue;
+use crate::queue::{PendingOutcome, Queue};
 use crate::search_scheduler::SearchScheduler;
 use crate::thread_pool::ThreadPool;
 
@@ -262,7 +262,13 @@ impl Content {
         command: Command,
         keep: Option<KeepAnswer>,
     ) -> Result<Outcome> {
-        let outcome = self.shared.queue.submit(actor, command, keep).await;
+        let pending = self.shared.queue.submit(actor, command, keep, None)?;
+        self.outcome_of(pending).await
+    }
+
+    /// Waits for the outcome of a command that was handed to the committer.
+    pub(crate) async fn outcome_of(&self, pending: PendingOutcome) -> Result<Outcome> {
+        let outcome = pending.wait().await;
         // The state now includes what was written, and what a refusal was decided against.
         note_used(self.shared.cell.load().number);
         outcome

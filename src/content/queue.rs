@@ -1,23 +1,36 @@
-//! A command on its way to the committer, and its outcome on the way back. The only way to change anything.
+//! Commands on their way to the committer, and their outcomes on the way back. The only way to change anything.
+//!
+//! Commands wait in two lanes. Somebody waits for each interactive command; an import has many commands, and its client
+//! waits for all of them together. So interactive commands go first, and imports get the room that is left, but at least
+//! a part of every second group.
+
+mod import_pieces;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TryRecvError, TrySendError, sync_channel};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use bindery_access::Actor;
 use bindery_model::error::{Code, Error, Result};
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
+pub(crate) use self::import_pieces::{ImportPiece, ImportPieces};
 use crate::command::{Command, KeepAnswer, Outcome};
 use crate::data::counters::Counters;
 
-/// The number of commands that may wait for the committer. More are refused with `OVERLOADED`.
-const QUEUE_COMMANDS: usize = 1024;
+/// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
+const LANE_COMMANDS: usize = 1024;
 
-/// The time that a thread of the server waits before it tries a full queue again.
+/// The maximum number of bytes of imports in a group while interactive commands wait.
+pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 1 << 20;
+
+/// The time that a thread of the server waits before it tries a full lane again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
 
 /// A command with the way back to its caller.
@@ -29,32 +42,56 @@ pub(crate) struct Job {
     pub(crate) keep: Option<KeepAnswer>,
     /// The way back; `None` once the caller is answered.
     pub(crate) reply: Option<Reply>,
-    pub(crate) queued_at: Instant,
+    /// The time since which it waits; `None` once the committer has taken it.
+    queued_at: Option<Instant>,
     /// The time at which the caller is answered that the outcome is not known; `None` for a thread of the server, which
     /// waits.
-    pub(crate) deadline: Option<Instant>,
+    deadline: Option<Instant>,
+    /// The piece of an import that the command is; `None` for an interactive command.
+    piece: Option<ImportPiece>,
 }
 
 /// The channel on which the caller of a command waits for its outcome.
 pub(crate) type Reply = oneshot::Sender<Result<Outcome>>;
 
+/// The outcome of a command that was submitted.
+pub(crate) struct PendingOutcome {
+    receiver: oneshot::Receiver<Result<Outcome>>,
+    /// The outcome, once it has arrived and was waited for.
+    arrived: Option<Result<Outcome>>,
+}
+
 /// The sending end. Clones are the same queue.
 #[derive(Clone)]
 pub(crate) struct Queue {
-    sender: Arc<Mutex<Option<SyncSender<Job>>>>,
-    counters: Arc<Counters>,
+    channel: Arc<Channel>,
     /// The longest time that the caller of a command waits for its outcome.
     write_timeout: Duration,
 }
 
 /// The receiving end.
 pub(crate) struct Jobs {
-    receiver: Receiver<Job>,
+    channel: Arc<Channel>,
+}
+
+/// The lanes between both ends.
+struct Channel {
+    lanes: Mutex<Lanes>,
+    /// Wakes the committer.
+    arrived: Condvar,
     counters: Arc<Counters>,
-    /// Jobs that were received while the outcome of a group was waited for.
-    waiting: VecDeque<Job>,
-    /// True once the queue is closed and empty.
+}
+
+#[derive(Default)]
+struct Lanes {
+    interactive: VecDeque<Job>,
+    imports: VecDeque<Job>,
+    /// True if imports waited while the last group was formed, and it has none of them.
+    imports_are_due: bool,
+    /// True once no more commands are accepted.
     is_closed: bool,
+    /// True once the receiving end is gone.
+    is_abandoned: bool,
 }
 
 /// The reason why a job was not queued.
@@ -67,65 +104,57 @@ enum QueueRejection {
 impl Queue {
     /// Makes a queue and its receiving end.
     pub(crate) fn new(counters: Arc<Counters>, write_timeout: Duration) -> (Queue, Jobs) {
-        let (sender, receiver) = sync_channel(QUEUE_COMMANDS);
-        let sender = Arc::new(Mutex::new(Some(sender)));
-        let queue = Queue { sender, counters: Arc::clone(&counters), write_timeout };
-        (queue, Jobs { receiver, counters, waiting: VecDeque::new(), is_closed: false })
+        let channel = Arc::new(Channel { lanes: Mutex::default(), arrived: Condvar::new(), counters });
+        (Queue { channel: Arc::clone(&channel), write_timeout }, Jobs { channel })
     }
 
     /// Wakes the committer, which looks for what others appended. Does nothing if it is busy: then it looks anyway.
     pub(crate) fn wake(&self) {
-        let _ = self.try_send(Job {
-            command: Command::Wait,
-            actor: None,
-            keep: None,
-            reply: None,
-            queued_at: Instant::now(),
-            deadline: None,
-        });
+        let _ = self.push(Job::of_server(Command::Wait, None));
     }
 
     /// Accepts no more commands. The receiver ends once it has taken those that are queued.
     pub(crate) fn close(&self) {
-        self.sender.lock().take();
+        self.channel.lanes.lock().is_closed = true;
+        self.channel.arrived.notify_one();
     }
 
     /// Returns whether commands are accepted.
     pub(crate) fn is_open(&self) -> bool {
-        self.sender.lock().is_some()
+        !self.channel.lanes.lock().is_closed
     }
 
-    /// Submits a command for a caller. Its outcome is durable and visible on return.
+    /// Submits a command for a caller. Commands of the same lane are decided in the order in which they were submitted.
     ///
     /// # Errors
-    /// The errors of the command; `OVERLOADED` if the queue is full or closed: nothing was applied.
-    pub(crate) async fn submit(
+    /// `OVERLOADED` if the lane is full or the queue closed: nothing was applied.
+    pub(crate) fn submit(
         &self,
         actor: Option<Actor>,
         command: Command,
         keep: Option<KeepAnswer>,
-    ) -> Result<Outcome> {
+        piece: Option<ImportPiece>,
+    ) -> Result<PendingOutcome> {
         let (reply, outcome) = oneshot::channel();
-        let queued_at = Instant::now();
-        let deadline = Some(queued_at + self.write_timeout);
-        match self.try_send(Job { command, actor, keep, reply: Some(reply), queued_at, deadline }) {
-            Ok(()) => outcome.await.map_err(|_| committer_gone())?,
+        let now = Instant::now();
+        let deadline = Some(now + self.write_timeout);
+        match self.push(Job { command, actor, keep, reply: Some(reply), queued_at: Some(now), deadline, piece }) {
+            Ok(()) => Ok(PendingOutcome { receiver: outcome, arrived: None }),
             Err(QueueRejection::Full(_)) => Err(overloaded("too many writes are waiting")),
             Err(QueueRejection::Closed) => Err(shutting_down()),
             Err(QueueRejection::CommitterGone) => Err(stopped_writing()),
         }
     }
 
-    /// Submits a command of a thread of the server, and waits while the queue is full.
+    /// Submits a command of a thread of the server, and waits while the lane is full.
     ///
     /// # Errors
     /// The errors of the command; `OVERLOADED` if the server is shutting down.
     pub(crate) fn submit_blocking(&self, command: Command) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
-        let queued_at = Instant::now();
-        let mut job = Job { command, actor: None, keep: None, reply: Some(reply), queued_at, deadline: None };
+        let mut job = Job::of_server(command, Some(reply));
         loop {
-            match self.try_send(job) {
+            match self.push(job) {
                 Ok(()) => return outcome.blocking_recv().map_err(|_| shutting_down())?,
                 Err(QueueRejection::Full(back)) => job = *back,
                 Err(QueueRejection::Closed | QueueRejection::CommitterGone) => return Err(shutting_down()),
@@ -134,28 +163,65 @@ impl Queue {
         }
     }
 
-    fn try_send(&self, job: Job) -> Result<(), QueueRejection> {
-        match &*self.sender.lock() {
-            None => Err(QueueRejection::Closed),
-            Some(sender) => {
-                // Counted before it is sent, because the committer may receive it at once.
-                self.counters.queued.fetch_add(1, Ordering::Relaxed);
-                sender.try_send(job).map_err(|error| {
-                    self.counters.queued.fetch_sub(1, Ordering::Relaxed);
-                    match error {
-                        TrySendError::Full(job) => QueueRejection::Full(Box::new(job)),
-                        TrySendError::Disconnected(_) => QueueRejection::CommitterGone,
-                    }
-                })
-            }
+    fn push(&self, job: Job) -> Result<(), QueueRejection> {
+        let mut lanes = self.channel.lanes.lock();
+        match (lanes.is_closed, lanes.is_abandoned) {
+            (true, _) => return Err(QueueRejection::Closed),
+            (false, true) => return Err(QueueRejection::CommitterGone),
+            (false, false) => {}
         }
+        let lane = lanes.lane_of(&job);
+        if lane.len() >= LANE_COMMANDS {
+            return Err(QueueRejection::Full(Box::new(job)));
+        }
+        lane.push_back(job);
+        self.channel.note_waiting(&lanes);
+        self.channel.arrived.notify_one();
+        Ok(())
+    }
+}
+
+impl PendingOutcome {
+    /// Waits for the outcome, which is then durable and visible.
+    ///
+    /// # Errors
+    /// The errors of the command.
+    pub(crate) async fn wait(mut self) -> Result<Outcome> {
+        self.arrive().await;
+        self.arrived.unwrap_or_else(|| Err(committer_gone()))
+    }
+
+    /// Waits until the outcome has arrived. Loses nothing if it is cancelled.
+    pub(crate) async fn arrive(&mut self) {
+        if self.arrived.is_none() {
+            self.arrived = Some((&mut self.receiver).await.unwrap_or_else(|_| Err(committer_gone())));
+        }
+    }
+
+    /// Returns whether the outcome has arrived.
+    pub(crate) fn has_arrived(&self) -> bool {
+        self.arrived.is_some() || !self.receiver.is_empty()
     }
 }
 
 impl Job {
+    fn of_server(command: Command, reply: Option<Reply>) -> Job {
+        Job { command, actor: None, keep: None, reply, queued_at: Some(Instant::now()), deadline: None, piece: None }
+    }
+
+    /// Returns whether it is a write of resources. Other commands may change what the next one is decided against.
+    fn is_write(&self) -> bool {
+        matches!(self.command, Command::Write(_))
+    }
+
     /// Answers the caller, unless it is answered already.
     pub(crate) fn answer(&mut self, outcome: Result<Outcome>) {
         if let Some(reply) = self.reply.take() {
+            if outcome.is_err()
+                && let Some(piece) = &self.piece
+            {
+                piece.fail();
+            }
             // The caller may have left; its command is carried out anyway.
             let _ = reply.send(outcome);
         }
@@ -164,6 +230,15 @@ impl Job {
     /// Returns whether somebody waits for the outcome.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.reply.is_some()
+    }
+
+    /// Returns whether the command is still to be carried out. Its caller must not have been answered, and of an import no
+    /// earlier piece must have failed: its client is told that the lines before that piece were applied, and no other.
+    pub(crate) fn is_wanted(&mut self) -> bool {
+        if self.piece.as_ref().is_some_and(ImportPiece::follows_a_failure) {
+            self.answer(Err(overloaded("an earlier part of the import failed")));
+        }
+        self.is_waited_for()
     }
 
     /// Answers the caller with an error if it has waited too long, or if nobody may wait any more. Returns whether nobody
@@ -178,48 +253,119 @@ impl Job {
 }
 
 impl Jobs {
-    /// Returns the next job, if one arrives in time.
-    pub(crate) fn recv_timeout(&mut self, time: Duration) -> std::result::Result<Job, RecvTimeoutError> {
-        match self.waiting.pop_front() {
-            Some(job) => Ok(job),
-            None => self.receiver.recv_timeout(time).inspect(|job| self.note_taken(job)),
+    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both.
+    /// `import_bytes` is the limit of imports in a group without interactive jobs.
+    ///
+    /// # Errors
+    /// `Timeout` if no job arrives in time; `Disconnected` once the queue is closed and empty.
+    pub(crate) fn next_group(
+        &mut self,
+        time: Duration,
+        import_bytes: usize,
+    ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
+        let until = Instant::now() + time;
+        let mut lanes = self.channel.lanes.lock();
+        while lanes.len() == 0 {
+            if lanes.is_closed {
+                return Err(RecvTimeoutError::Disconnected);
+            }
+            if self.channel.arrived.wait_until(&mut lanes, until).timed_out() && lanes.len() == 0 {
+                return Err(RecvTimeoutError::Timeout);
+            }
         }
+        let mut group = lanes.take_group(import_bytes);
+        self.channel.note_waiting(&lanes);
+        drop(lanes);
+        for job in &mut group {
+            if let Some(queued_at) = job.queued_at.take() {
+                self.channel.counters.queue_time.observe(queued_at.elapsed());
+            }
+            if let Some(piece) = &mut job.piece {
+                piece.free_turn();
+            }
+        }
+        Ok(group)
     }
 
-    /// Returns the next job, if there is one.
-    pub(crate) fn try_recv(&mut self) -> Option<Job> {
-        self.waiting.pop_front().or_else(|| self.receive())
+    /// Puts jobs back that had no room in their group. They come before all others of their lanes, in the same order.
+    pub(crate) fn put_back(&mut self, jobs: Vec<Job>) {
+        let mut lanes = self.channel.lanes.lock();
+        for job in jobs.into_iter().rev() {
+            lanes.lane_of(&job).push_front(job);
+        }
+        self.channel.note_waiting(&lanes);
     }
 
     /// Answers the jobs that have waited too long while nothing can be decided. Returns whether the queue is closed, so
     /// that nobody should be waited for much longer.
     pub(crate) fn expire(&mut self, error: &Error) -> bool {
-        while self.waiting.len() < QUEUE_COMMANDS
-            && let Some(job) = self.receive()
-        {
-            self.waiting.push_back(job);
-        }
-        let is_closed = self.is_closed;
-        self.waiting.retain_mut(|job| !job.expire(error, is_closed));
+        let mut lanes = self.channel.lanes.lock();
+        let is_closed = lanes.is_closed;
+        lanes.interactive.retain_mut(|job| !job.expire(error, is_closed));
+        lanes.imports.retain_mut(|job| !job.expire(error, is_closed));
+        self.channel.note_waiting(&lanes);
         is_closed
     }
+}
 
-    fn receive(&mut self) -> Option<Job> {
-        match self.receiver.try_recv() {
-            Ok(job) => {
-                self.note_taken(&job);
-                Some(job)
-            }
-            Err(error) => {
-                self.is_closed |= error == TryRecvError::Disconnected;
-                None
-            }
-        }
+impl Drop for Jobs {
+    fn drop(&mut self) {
+        let mut lanes = self.channel.lanes.lock();
+        lanes.is_abandoned = true;
+        // Their callers would wait for ever.
+        lanes.interactive.clear();
+        lanes.imports.clear();
+        self.channel.note_waiting(&lanes);
+    }
+}
+
+impl Channel {
+    fn note_waiting(&self, lanes: &Lanes) {
+        self.counters.queued.store(lanes.len() as u64, Ordering::Relaxed);
+    }
+}
+
+impl Lanes {
+    fn len(&self) -> usize {
+        self.interactive.len() + self.imports.len()
     }
 
-    fn note_taken(&self, job: &Job) {
-        self.counters.queued.fetch_sub(1, Ordering::Relaxed);
-        self.counters.queue_time.observe(job.queued_at.elapsed());
+    fn lane_of(&mut self, job: &Job) -> &mut VecDeque<Job> {
+        if job.piece.is_some() { &mut self.imports } else { &mut self.interactive }
+    }
+
+    /// Takes the jobs of a group. A group that has imports begins with them, or a group full of interactive writes would
+    /// leave them out.
+    fn take_group(&mut self, import_bytes: usize) -> Vec<Job> {
+        let mut group = match (self.interactive.is_empty(), self.imports_are_due) {
+            (true, _) => self.take_imports(import_bytes),
+            (false, true) => self.take_imports(import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS)),
+            (false, false) => Vec::new(),
+        };
+        self.imports_are_due = group.is_empty() && !self.imports.is_empty();
+        // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
+        // command is decided against.
+        if group.is_empty() && self.interactive.front().is_some_and(|job| !job.is_write()) {
+            return self.interactive.pop_front().into_iter().collect();
+        }
+        while self.interactive.front().is_some_and(Job::is_write) {
+            group.extend(self.interactive.pop_front());
+        }
+        group
+    }
+
+    /// Takes imports up to a number of bytes, but at least one, which may be larger.
+    fn take_imports(&mut self, max_bytes: usize) -> Vec<Job> {
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        while let Some(job) = self.imports.front() {
+            bytes += job.piece.as_ref().map_or(0, ImportPiece::bytes);
+            if bytes > max_bytes && !taken.is_empty() {
+                break;
+            }
+            taken.extend(self.imports.pop_front());
+        }
+        taken
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod kept_lists;
 mod memory_log;
+mod pipelined_imports;
 mod random;
 mod two_contents;
 

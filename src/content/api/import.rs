@@ -1,11 +1,14 @@
-//! Imports (`API.md` 4.11): lines in, one answer per line, through the same write path in large groups.
+//! Imports (`API.md` 4.11): lines in, one answer per line, through the same write path as every write, in commands of many
+//! lines.
 //!
 //! Lines are prepared on several threads and submitted in order, so the later of two lines with the same key or id wins.
-//! A line that relates to something that a later line brings waits until the end of the file, and then is written after
-//! that line. Lines are kept until they are decided: if the blueprint is changed meanwhile, they are prepared again.
+//! Several commands are under way at a time (`pipeline`). A line that relates to something that a later line brings waits
+//! until the end of the file, and then is written after that line. Lines are kept until they are decided: if the blueprint
+//! is changed meanwhile, they are prepared again.
 
 mod answer;
 mod line;
+mod pipeline;
 mod waiting_lines;
 
 use std::collections::VecDeque;
@@ -17,31 +20,33 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_query::WriteParams;
 use bytes::Bytes;
-use tokio::task::JoinHandle;
 
-use self::answer::{answer_of, lines_of, too_many_together};
+use self::answer::{lines_of, too_many_together};
 use self::line::{RawLine, expansion_of};
+use self::pipeline::{PreparedLines, PreparingLines, SubmittedLines};
 use self::waiting_lines::{ReadyLine, WaitingLines};
 use crate::admission::MemoryPermit;
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
-use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::command::{Command, Item, MissingTargets, Outcome, Write};
 use crate::data::lookup::Lookup;
 use crate::handle::Content;
 use crate::prepare::body::Preparation;
 use crate::prepare::import_order::Relations;
+use crate::queue::{IMPORT_BYTES_BESIDE_OTHERS, ImportPieces};
 
 pub use self::answer::{ImportLine, ImportedResource};
 
-/// A group is submitted when it has this many lines, or this many bytes.
-const GROUP_LINES: usize = 256;
-const GROUP_BYTES: usize = 2 << 20;
+/// Lines become a command when there are this many, or this many bytes. A group has room for one command beside interactive
+/// writes.
+const COMMAND_LINES: usize = 256;
+const COMMAND_BYTES: usize = IMPORT_BYTES_BESIDE_OTHERS;
 
 /// The memory that lines may take that are written in one transaction, since they reference each other in a cycle or
 /// come with an idempotency key.
 const TOGETHER_BYTES: usize = 512 << 20;
 
-/// The maximum number of groups in preparation: enough to keep the cores busy, and few enough to limit the memory.
-const GROUPS_IN_FLIGHT: usize = 3;
+/// The maximum number of commands in preparation: enough to keep the cores busy, and few enough to limit the memory.
+const COMMANDS_IN_PREPARATION: usize = 3;
 
 /// An import that is under way.
 pub struct Import {
@@ -55,7 +60,9 @@ pub struct Import {
     lines: Vec<RawLine>,
     lines_bytes: usize,
     next_index: u64,
-    preparing: VecDeque<GroupPreparation>,
+    preparing: VecDeque<PreparingLines>,
+    submitted: VecDeque<SubmittedLines>,
+    pieces: ImportPieces,
     waiting: WaitingLines,
     /// The groups of lines that waited, once the file has ended.
     ordered: Option<VecDeque<Vec<ReadyLine>>>,
@@ -63,19 +70,8 @@ pub struct Import {
     is_overtaken: bool,
     /// The number of lines that are written.
     written: u64,
-}
-
-/// A group in preparation, and the memory that it takes.
-struct GroupPreparation {
-    lines: JoinHandle<PreparedLines>,
-    memory: MemoryPermit,
-}
-
-/// Lines, with their items under a blueprint.
-struct PreparedLines {
-    blueprint: Arc<Blueprint>,
-    lines: Vec<Arc<RawLine>>,
-    items: Vec<Item>,
+    /// Answers that were not returned yet.
+    answers: Vec<ImportLine>,
 }
 
 impl Content {
@@ -100,10 +96,13 @@ impl Content {
             lines_bytes: 0,
             next_index: 0,
             preparing: VecDeque::new(),
+            submitted: VecDeque::new(),
+            pieces: ImportPieces::default(),
             waiting: WaitingLines::default(),
             ordered: None,
             is_overtaken: false,
             written: 0,
+            answers: Vec::new(),
         })
     }
 }
@@ -112,12 +111,12 @@ impl Import {
     /// Adds the next line. Skips blank lines. Returns the answers that are ready so far.
     ///
     /// # Errors
-    /// `OVERLOADED`, `INTERNAL`: the import cannot continue. An invalid line is an answer, not an error.
+    /// `OVERLOADED`, `INTERNAL`: the import cannot continue, and [`Import::settle`] returns the last answers. An invalid line
+    /// is an answer, not an error.
     pub async fn push(&mut self, line: &[u8]) -> Result<Vec<ImportLine>> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(Vec::new());
         }
-        self.lines_bytes += line.len();
         self.take(Ok(line.to_vec())).await
     }
 
@@ -130,22 +129,33 @@ impl Import {
     }
 
     async fn take(&mut self, text: Result<Vec<u8>>) -> Result<Vec<ImportLine>> {
-        self.lines.push(RawLine { index: self.next_index, text });
+        let line = RawLine { index: self.next_index, text };
         self.next_index += 1;
-        if self.lines.len() < GROUP_LINES && self.lines_bytes < GROUP_BYTES {
-            return Ok(Vec::new());
+        self.lines_bytes += line.bytes();
+        self.lines.push(line);
+        if self.lines.len() >= COMMAND_LINES || self.lines_bytes >= COMMAND_BYTES {
+            let begun = self.begin_lines().await;
+            self.or_settle(begun).await?;
         }
-        let begun = self.begin_group().await;
-        begun.map_err(|error| self.ended(error))
+        Ok(std::mem::take(&mut self.answers))
     }
 
-    /// Adds a sentence to the error that ends an import: the lines of earlier groups are written.
-    fn ended(&self, mut error: Error) -> Error {
-        if self.written > 0 {
-            let applied = format!("{} lines of the import were applied, and no other", self.written);
-            error.message = error.message.replace("nothing was applied", &applied);
+    /// Waits until [`Import::take_ready`] has answers, for ever if no lines are under way. Loses nothing if it is cancelled.
+    pub async fn answered(&mut self) {
+        match self.submitted.front_mut() {
+            Some(first) => first.pending.arrive().await,
+            None => std::future::pending().await,
         }
-        error
+    }
+
+    /// Returns the answers that are ready, for a client that waits for them before it sends more lines.
+    ///
+    /// # Errors
+    /// The errors of [`Import::push`].
+    pub async fn take_ready(&mut self) -> Result<Vec<ImportLine>> {
+        let completed = self.complete_decided().await;
+        self.or_settle(completed).await?;
+        Ok(std::mem::take(&mut self.answers))
     }
 
     /// Ends the import. Writes everything that is left, including the lines that waited for others.
@@ -166,63 +176,91 @@ impl Import {
     /// # Errors
     /// The errors of [`Import::push`].
     pub async fn finish_next(&mut self) -> Result<Option<Vec<ImportLine>>> {
-        let next = self.next_group().await;
-        next.map_err(|error| self.ended(error))
+        let advanced = self.advance().await;
+        let is_over = !self.or_settle(advanced).await?;
+        Ok((!is_over || !self.answers.is_empty()).then(|| std::mem::take(&mut self.answers)))
     }
 
-    async fn next_group(&mut self) -> Result<Option<Vec<ImportLine>>> {
-        let begun = self.begin_group().await?;
-        if !begun.is_empty() {
-            return Ok(Some(begun));
-        }
-        if !self.preparing.is_empty() {
-            return self.submit_group().await.map(Some);
-        }
-        self.submit_waiting().await
+    /// Returns the last answers of an import that ends early, once all its commands have an outcome. Lines without an
+    /// answer were not written, or it is not known.
+    pub async fn settle(&mut self) -> Vec<ImportLine> {
+        self.settle_submitted().await;
+        std::mem::take(&mut self.answers)
     }
 
-    /// Begins to prepare the collected lines. Returns the answers to earlier groups that had to be finished first.
-    async fn begin_group(&mut self) -> Result<Vec<ImportLine>> {
+    /// Waits for the commands that are under way if there is an error that ends the import, and adds to it how many lines are
+    /// written.
+    async fn or_settle<T>(&mut self, result: Result<T>) -> Result<T> {
+        let Err(mut error) = result else { return result };
+        self.settle_submitted().await;
+        if self.written > 0 {
+            let applied = format!("{} lines of the import were applied, and no other", self.written);
+            error.message = error.message.replace("nothing was applied", &applied);
+        }
+        Err(error)
+    }
+
+    /// Makes the next step towards the end of the import. Returns false if there is none.
+    async fn advance(&mut self) -> Result<bool> {
+        if !self.lines.is_empty() {
+            self.begin_lines().await?;
+            return Ok(true);
+        }
+        let is_decided = self.preparing.is_empty() && self.submitted.is_empty();
+        if self.ordered.is_none() && is_decided {
+            // Only now it is known which lines wait.
+            self.ordered = Some(self.order_waiting().await?);
+        }
+        if self.preparing.len() < COMMANDS_IN_PREPARATION && self.begin_waiting().await? {
+            return Ok(true);
+        }
+        self.proceed().await
+    }
+
+    /// Begins to prepare the collected lines.
+    async fn begin_lines(&mut self) -> Result<()> {
         let lines: Vec<Arc<RawLine>> = std::mem::take(&mut self.lines).into_iter().map(Arc::new).collect();
         self.lines_bytes = 0;
-        let mut answers = Vec::new();
         if lines.is_empty() {
-            return Ok(answers);
+            return Ok(());
+        }
+        while self.preparing.len() >= COMMANDS_IN_PREPARATION {
+            self.submit_next().await?;
         }
         let bytes = expansion_of(lines.clone()).await?;
-        let admitted = self.content.shared.admission.try_admit(bytes);
-        // An import must not hold memory while it waits for more: two imports could wait for each other.
-        while !self.preparing.is_empty() && (admitted.is_none() || self.preparing.len() >= GROUPS_IN_FLIGHT) {
-            answers.extend(self.submit_group().await?);
+        let memory = self.admit(bytes).await?;
+        self.begin(lines, MissingTargets::Wait, vec![memory]);
+        Ok(())
+    }
+
+    /// Begins to prepare the next of the lines that waited, each after those that it relates to. Lines that relate to each
+    /// other are written in one transaction. Returns false if there are no more, or if it is not known yet which lines wait.
+    async fn begin_waiting(&mut self) -> Result<bool> {
+        let group = self.ordered.as_mut().map(next_ordered).unwrap_or_default();
+        if group.is_empty() {
+            return Ok(false);
         }
-        let memory = match admitted {
-            Some(admitted) => admitted,
-            None => self.content.shared.admission.admit(bytes).await?,
-        };
-        let lines = self.prepare(lines);
-        self.preparing.push_back(GroupPreparation { lines, memory });
-        Ok(answers)
+        let (lines, mut memory): (Vec<_>, Vec<_>) =
+            group.into_iter().map(|waited| (waited.line, waited.memory)).unzip();
+        let bytes = expansion_of(lines.clone()).await?;
+        if bytes > TOGETHER_BYTES {
+            let refused = lines.iter().map(|line| too_many_together(line.index, lines.len()));
+            self.answers.extend(refused);
+            return Ok(true);
+        }
+        memory.push(self.admit(bytes).await?);
+        self.begin(lines, MissingTargets::Refuse, memory);
+        Ok(true)
     }
 
-    /// Prepares lines under the current blueprint, on another thread.
-    fn prepare(&self, lines: Vec<Arc<RawLine>>) -> JoinHandle<PreparedLines> {
-        let blueprint = Arc::clone(&self.blueprint);
-        let shared = Arc::clone(&self.content.shared);
-        let variant = self.variant;
-        tokio::task::spawn_blocking(move || {
-            let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-            let items = lines.iter().map(|line| line.prepare(preparation)).collect();
-            PreparedLines { blueprint, lines, items }
-        })
-    }
-
-    async fn submit_group(&mut self) -> Result<Vec<ImportLine>> {
-        let Some(GroupPreparation { lines, memory }) = self.preparing.pop_front() else { return Ok(Vec::new()) };
-        let mut prepared = lines.await.map_err(Error::internal)?;
-        let mut answers = self.set_aside(&mut prepared);
-        answers.extend(self.write(prepared, MissingTargets::Wait).await?);
-        drop(memory);
-        Ok(answers)
+    /// Returns memory for lines.
+    async fn admit(&mut self, bytes: usize) -> Result<MemoryPermit> {
+        if let Some(memory) = self.content.shared.admission.try_admit_lines(bytes) {
+            return Ok(memory);
+        }
+        // An import must not hold memory while it waits for more: two imports could wait for each other.
+        while self.proceed().await? {}
+        self.content.shared.admission.admit_lines(bytes).await
     }
 
     /// Imports a whole body in one transaction, at most once under its idempotency key.
@@ -244,14 +282,16 @@ impl Import {
                 "the body has more lines than one transaction takes; send it in parts, or without `Idempotency-Key`";
             return Err(Error::new(Code::PayloadTooLarge, text));
         }
-        let _memory = self.content.shared.admission.admit(bytes).await?;
+        let _memory = self.content.shared.admission.admit_lines(bytes).await?;
         loop {
             let PreparedLines { blueprint, items, .. } = self.prepare(lines.clone()).await.map_err(Error::internal)?;
             let (items, missing_targets) = (Arc::new(items), MissingTargets::Refuse);
             let (access, kept) = (self.access.clone(), Arc::clone(&items));
             let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
             let keep = idempotent.keep(move |outcome: &Outcome, _: &dyn Lookup| lines_of(outcome, &kept));
-            match self.content.submit_keeping(&self.access, command, Some(keep)).await? {
+            let (actor, piece) = (self.access.actor.clone(), self.pieces.next(body.len()).await?);
+            let pending = self.content.shared.queue.submit(Some(actor), command, Some(keep), Some(piece))?;
+            match self.content.outcome_of(pending).await? {
                 Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
                 outcome => return Ok(IdempotentAnswer::Fresh(lines_of(&outcome, &items)?)),
@@ -265,94 +305,6 @@ impl Import {
         self.variant = WriteParams::parse(&self.raw_query, &self.blueprint)?.variant;
         self.is_overtaken = true;
         Ok(())
-    }
-
-    /// Moves the lines that are about the resource of a waiting line to the waiting lines. Returns the answers to those for
-    /// which there is no room.
-    fn set_aside(&mut self, prepared: &mut PreparedLines) -> Vec<ImportLine> {
-        let mut answers = Vec::new();
-        let lines = std::mem::take(&mut prepared.lines).into_iter();
-        for (line, item) in lines.zip(std::mem::take(&mut prepared.items)) {
-            match &item {
-                Item::Import(import) if self.waiting.includes(&prepared.blueprint, import) => {
-                    answers.extend(self.wait(line, &prepared.blueprint, &item));
-                }
-                _ => {
-                    prepared.lines.push(line);
-                    prepared.items.push(item);
-                }
-            }
-        }
-        answers
-    }
-
-    /// Makes a line wait for later ones. `item` is the line as it was prepared under `blueprint`. Returns the line's
-    /// answer if there is no memory for it.
-    fn wait(&mut self, line: Arc<RawLine>, blueprint: &Blueprint, item: &Item) -> Option<ImportLine> {
-        let Item::Import(item) = item else { return None };
-        let index = line.index;
-        let added = self.waiting.add(&self.content.shared.admission, line, blueprint, item);
-        added.err().map(|error| ImportLine { index, result: Err(error) })
-    }
-
-    /// Writes prepared lines. Those that wait for a later line are set aside.
-    async fn write(&mut self, mut prepared: PreparedLines, missing_targets: MissingTargets) -> Result<Vec<ImportLine>> {
-        let (blueprint, lines, items, outcomes) = loop {
-            let PreparedLines { blueprint, lines, items } = prepared;
-            let items = Arc::new(items);
-            let access = self.access.clone();
-            let write = Write { blueprint: Arc::clone(&blueprint), items: Arc::clone(&items), missing_targets, access };
-            match self.content.submit_as(&self.access, Command::Write(write)).await? {
-                Outcome::Written(outcomes) => break (blueprint, lines, items, outcomes),
-                Outcome::Stale => {
-                    self.refresh()?;
-                    prepared = self.prepare(lines).await.map_err(Error::internal)?;
-                }
-                _ => return Err(Error::internal("an import with the outcome of another command")),
-            }
-        };
-        let mut answers = Vec::with_capacity(lines.len());
-        for ((line, item), outcome) in lines.into_iter().zip(&*items).zip(&outcomes) {
-            match outcome {
-                ItemOutcome::Waiting => answers.extend(self.wait(line, &blueprint, item)),
-                _ => {
-                    self.written += u64::from(matches!(outcome, ItemOutcome::Written(_)));
-                    answers.push(answer_of(line.index, outcome, item));
-                }
-            }
-        }
-        Ok(answers)
-    }
-
-    /// Writes the next of the lines that waited, each after those that it relates to. Lines that relate to each other are
-    /// written in one transaction. None if there are no more.
-    async fn submit_waiting(&mut self) -> Result<Option<Vec<ImportLine>>> {
-        let mut ordered = match self.ordered.take() {
-            Some(ordered) => ordered,
-            None => self.order_waiting().await?,
-        };
-        let bytes_of = |group: &[ReadyLine]| group.iter().map(|waited| waited.line.bytes()).sum::<usize>();
-        let mut group = ordered.pop_front().unwrap_or_default();
-        let mut bytes = bytes_of(&group);
-        while let Some(next) = ordered.front()
-            && group.len() + next.len() <= GROUP_LINES
-            && bytes < GROUP_BYTES
-        {
-            bytes += bytes_of(next);
-            group.extend(ordered.pop_front().unwrap_or_default());
-        }
-        self.ordered = Some(ordered);
-        if group.is_empty() {
-            return Ok(None);
-        }
-        let lines: Vec<Arc<RawLine>> = group.iter().map(|waited| Arc::clone(&waited.line)).collect();
-        let bytes = expansion_of(lines.clone()).await?;
-        if bytes > TOGETHER_BYTES {
-            return Ok(Some(lines.iter().map(|line| too_many_together(line.index, lines.len())).collect()));
-        }
-        let _memory = self.content.shared.admission.admit(bytes).await?;
-        let prepared = self.prepare(lines).await.map_err(Error::internal)?;
-        self.write(prepared, MissingTargets::Refuse).await.map(Some)
     }
 
     async fn order_waiting(&mut self) -> Result<VecDeque<Vec<ReadyLine>>> {
@@ -373,4 +325,19 @@ impl Import {
         };
         tokio::task::spawn_blocking(order).await.map_err(Error::internal)
     }
+}
+
+/// Takes the next groups of lines that waited, as many as one command takes.
+fn next_ordered(ordered: &mut VecDeque<Vec<ReadyLine>>) -> Vec<ReadyLine> {
+    let bytes_of = |group: &[ReadyLine]| group.iter().map(|waited| waited.line.bytes()).sum::<usize>();
+    let mut group = ordered.pop_front().unwrap_or_default();
+    let mut bytes = bytes_of(&group);
+    while let Some(next) = ordered.front()
+        && group.len() + next.len() <= COMMAND_LINES
+        && bytes < COMMAND_BYTES
+    {
+        bytes += bytes_of(next);
+        group.extend(ordered.pop_front().unwrap_or_default());
+    }
+    group
 }

@@ -29,6 +29,8 @@ pub(super) enum Outage {
     AnswersAreLost,
     /// Groups are on their way, and no answer comes back.
     RequestsAreDelayed,
+    /// The next group is refused, and ends the outage.
+    RefusesOne,
 }
 
 #[derive(Debug, Default)]
@@ -133,6 +135,11 @@ impl CommitLog for MemoryLog {
             self.mishaps.lock().unreachable += 1;
             return Err(AppendError::Unreachable("injected".to_owned()));
         }
+        if outage == Some(Outage::RefusesOne) && self.pending.is_none() {
+            *shared.outage.lock() = None;
+            let source = std::io::ErrorKind::StorageFull.into();
+            return Err(AppendError::Refused(LogError::NoSpace { folder: "memory".into(), bytes: 0, source }));
+        }
         let nonce = random.below(u64::MAX - 1) + 1;
         let sent = self.pending.take().unwrap_or_else(|| SentGroup { expected_last, nonce, records: group.to_vec() });
         assert_eq!(sent.expected_last, expected_last);
@@ -160,6 +167,8 @@ impl CommitLog for MemoryLog {
                 stored.put(&sent);
                 None
             }
+            // The group before still has to be answered.
+            Some(Outage::RefusesOne) => Some(stored.put(&sent)),
             Some(_) => {
                 stored.on_the_way.push(sent.clone());
                 None

@@ -32,8 +32,8 @@ const STEPS: u64 = 24;
 
 /// A content with its own folder over a shared log. It applies the records of the other content soon after they are
 /// appended.
-struct Node {
-    content: Content,
+pub(super) struct Node {
+    pub(super) content: Content,
     /// Set before the first resource of a history comes back from the trash, with an older number than the others have.
     restored: Arc<AtomicBool>,
     folder: tempfile::TempDir,
@@ -46,7 +46,12 @@ impl Node {
         Node::start_with(log, seed, mishaps, Duration::from_secs(30))
     }
 
-    fn start_with(log: &Arc<SharedRecords>, seed: u64, mishaps: &Arc<Mutex<Mishaps>>, write_timeout: Duration) -> Node {
+    pub(super) fn start_with(
+        log: &Arc<SharedRecords>,
+        seed: u64,
+        mishaps: &Arc<Mutex<Mishaps>>,
+        write_timeout: Duration,
+    ) -> Node {
         let folder = tempfile::tempdir().unwrap();
         let options = ContentOptions { write_timeout, ..options(folder.path()) };
         let store_options = StoreOptions { cache_bytes: 1 << 20 };
@@ -71,7 +76,7 @@ impl Node {
         }
     }
 
-    fn end(mut self) {
+    pub(super) fn end(mut self) {
         self.stop_following();
         self.content.close();
         drop(self.folder);
@@ -94,7 +99,7 @@ async fn catch_up(content: &Content) {
     content.submit(crate::command::Command::Wait).await.unwrap();
 }
 
-fn runtime() -> tokio::runtime::Runtime {
+pub(super) fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 

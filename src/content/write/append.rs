@@ -123,6 +123,13 @@ impl Appender {
         group.bytes > GROUP_BYTES
     }
 
+    /// Returns the number of bytes of imports that a group may have without interactive writes. A shared log takes tens of
+    /// milliseconds for a group of any size, so it gets as many as fit. A sync of the file log takes less time than deciding
+    /// and applying one command of an import, so more of them would only make the next interactive write wait: it gets one.
+    pub(crate) fn import_bytes(&self) -> usize {
+        if self.log.is_shared() { GROUP_BYTES } else { 0 }
+    }
+
     /// Returns the number of bytes a group has.
     pub(crate) fn bytes_of(&self, group: &Group) -> u64 {
         group.bytes as u64

@@ -1,14 +1,13 @@
 //! The only thread that changes anything.
 //!
-//! It takes all queued commands (there is no timer: commands that arrive during a sync form the next group) and decides
-//! each command against the state that the commands before it leave. Then it appends the transactions of the group to
-//! the log with one sync, has them applied, and only then answers. Another process may append to the same log. Then the
+//! It takes the queued commands of a group (there is no timer: commands that arrive during a sync form the next group) and
+//! decides each command against the state that the commands before it leave. Then it appends the transactions of the group
+//! to the log with one sync, has them applied, and only then answers. Another process may append to the same log. Then the
 //! committer applies those transactions first, and decides again where they outdated a decision.
 //!
 //! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and
 //! later groups must not build on it.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
@@ -37,9 +36,6 @@ use crate::data::lookup::Lookup;
 use crate::maintain::checkpoint::Checkpointer;
 use crate::maintain::sweep::STEP_PAUSE;
 use crate::queue::{Job, Jobs, Reply, log_unreachable, outcome_unknown, stopped_writing};
-
-/// The maximum number of commands of a group. It limits the time that the first of them waits.
-const GROUP_COMMANDS: usize = 256;
 
 /// The time after which an idle committer checks whether a checkpoint is due, or the log has grown.
 const IDLE_TICK: Duration = Duration::from_secs(1);
@@ -81,8 +77,8 @@ impl Committer {
                 (false, false) => IDLE_TICK,
             };
             let tick = tick.min(self.until_next_release());
-            match self.queue.recv_timeout(tick) {
-                Ok(first) => self.run_queued(first),
+            match self.queue.next_group(tick, self.appender.import_bytes()) {
+                Ok(group) => self.run_group(group),
                 Err(RecvTimeoutError::Timeout) => self.look_for_room(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -102,27 +98,8 @@ impl Committer {
         }
     }
 
-    fn run_queued(&mut self, first: Job) {
-        let mut jobs = VecDeque::from([first]);
-        while jobs.len() < GROUP_COMMANDS
-            && let Some(job) = self.queue.try_recv()
-        {
-            jobs.push_back(job);
-        }
-        while let Some(first) = jobs.pop_front() {
-            let mut group = vec![first];
-            // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
-            // command is decided against.
-            if is_write(&group[0]) {
-                while jobs.front().is_some_and(is_write) {
-                    group.extend(jobs.pop_front());
-                }
-            }
-            self.run_group(group);
-        }
-    }
-
-    /// Carries out a group and answers its callers.
+    /// Carries out a group and answers its callers. Jobs for which it has no room go back to the queue, so that interactive
+    /// ones that arrived meanwhile come before imports.
     fn run_group(&mut self, mut jobs: Vec<Job>) {
         if matches!(jobs[0].command, Command::Checkpoint) {
             let result = self.checkpoint_now();
@@ -131,20 +108,21 @@ impl Committer {
         }
         loop {
             // Those who were answered that nothing was applied must not be decided again.
-            jobs.retain(Job::is_waited_for);
+            jobs.retain_mut(Job::is_wanted);
             if jobs.is_empty() {
                 return;
             }
             match self.attempt(&mut jobs) {
+                Ok(results) if results.is_empty() => {}
                 Ok(results) => {
-                    let rest = jobs.split_off(results.len());
+                    self.queue.put_back(jobs.split_off(results.len()));
                     for (mut job, result) in jobs.into_iter().zip(results) {
                         match result {
                             Ok(Outcome::ChangeBegun(change)) => (self.change_begun)(change, job.reply.take()),
                             result => job.answer(result),
                         }
                     }
-                    jobs = rest;
+                    return;
                 }
                 // Only one of them may be too large.
                 Err(error) if error.code == Code::PayloadTooLarge && jobs.len() > 1 => {
@@ -390,10 +368,6 @@ impl Drop for PanicGuard {
             self.0.store(true, Ordering::SeqCst);
         }
     }
-}
-
-fn is_write(job: &Job) -> bool {
-    matches!(job.command, Command::Write(_))
 }
 
 /// Decides a job, unless its answer is kept already. Its writes go to the overlay, including the answer to keep.

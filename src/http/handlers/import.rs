@@ -90,8 +90,10 @@ async fn stream(import: Import, report: Report, body: JsonBody, max_line_bytes: 
 
 /// Imports line by line. The status may already be sent, so an error that ends the import early is reported in a line
 /// of the response.
-async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answers) {
-    if let Err(error) = import_lines(import, lines, &mut report, &mut answers).await {
+async fn run(mut import: Import, lines: Lines, mut report: Report, mut answers: Answers) {
+    if let Err(error) = import_lines(&mut import, lines, &mut report, &mut answers).await {
+        let last = import.settle().await;
+        answers.push(report.lines(&last)).await;
         answers.push(format!("{}\n", json!({ "errors": error_object(&error) }))).await;
         // The import ended early, so the list of sanitized parts would be incomplete.
         report.sanitized = FieldRemovals::default();
@@ -100,12 +102,17 @@ async fn run(import: Import, lines: Lines, mut report: Report, mut answers: Answ
     answers.begin();
 }
 
-async fn import_lines(mut import: Import, mut lines: Lines, report: &mut Report, answers: &mut Answers) -> Result<()> {
+async fn import_lines(import: &mut Import, mut lines: Lines, report: &mut Report, answers: &mut Answers) -> Result<()> {
     loop {
-        let results = match answers.unless_silent(lines.next()).await? {
-            None => break,
-            Some(Line::Whole(line)) => import.push(&line).await?,
-            Some(Line::TooLong(error)) => import.refuse(error).await?,
+        let results = tokio::select! {
+            biased;
+            line = answers.unless_silent(lines.next()) => match line? {
+                None => break,
+                Some(Line::Whole(line)) => import.push(&line).await?,
+                Some(Line::TooLong(error)) => import.refuse(error).await?,
+            },
+            // A client may wait for answers before it sends more.
+            () = import.answered() => import.take_ready().await?,
         };
         answers.push(report.lines(&results)).await;
     }

@@ -30,10 +30,10 @@ struct WaitingLine {
     relations: Relations,
 }
 
-/// A line that has waited. Its memory counts as taken until this is dropped.
+/// A line that has waited, and the memory that it takes until it is written.
 pub(super) struct ReadyLine {
     pub(super) line: Arc<RawLine>,
-    _memory: MemoryPermit,
+    pub(super) memory: MemoryPermit,
 }
 
 impl WaitingLines {
@@ -60,7 +60,7 @@ impl WaitingLines {
             return Err(Error::new(Code::Overloaded, text));
         };
         self.names.extend(relations.names.iter().cloned());
-        self.lines.push(WaitingLine { waited: ReadyLine { line, _memory: memory }, relations });
+        self.lines.push(WaitingLine { waited: ReadyLine { line, memory }, relations });
         Ok(())
     }
 
@@ -71,7 +71,9 @@ impl WaitingLines {
 
     /// Returns the lines in groups, without their relations. A group comes after the groups that it relates to. The
     /// lines of a group relate to each other.
-    pub(super) fn into_groups(self) -> Vec<Vec<ReadyLine>> {
+    pub(super) fn into_groups(mut self) -> Vec<Vec<ReadyLine>> {
+        // Lines were added when it was known that they wait. Of two about one resource the later one in the file wins.
+        self.lines.sort_by_key(|waiting| waiting.waited.line.index);
         let relations: Vec<&Relations> = self.lines.iter().map(|waiting| &waiting.relations).collect();
         let order = in_order(&relations);
         let mut lines: Vec<Option<ReadyLine>> = self.lines.into_iter().map(|waiting| Some(waiting.waited)).collect();

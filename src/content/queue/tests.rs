@@ -1,0 +1,210 @@
+#![allow(clippy::unwrap_used)]
+
+use bindery_access::Access;
+use bindery_model::blueprint::{Blueprint, Definition};
+use serde_json::json;
+
+use super::*;
+use crate::command::{Item, MissingTargets, Write};
+
+/// A limit of imports in groups without interactive commands.
+const ALONE: usize = 4 << 20;
+const NOW: Duration = Duration::ZERO;
+const KIB: usize = 1 << 10;
+
+fn queue() -> (Queue, Jobs) {
+    Queue::new(Arc::default(), Duration::from_secs(30))
+}
+
+/// Makes a write that is recognized by its name.
+fn write(name: &str) -> Command {
+    let body = json!({ "name": "Notes", "fields": [{ "name": "Title", "type": "text" }] });
+    let blueprint = Blueprint::create(Definition::parse(body).unwrap(), 1, 0);
+    let items = vec![Item::Refused(Error::new(Code::Conflict, name))];
+    let access = Access::everything("test");
+    Command::Write(Write {
+        blueprint: Arc::new(blueprint),
+        items: Arc::new(items),
+        missing_targets: MissingTargets::Refuse,
+        access,
+    })
+}
+
+fn save(queue: &Queue, name: &str) -> PendingOutcome {
+    queue.submit(None, write(name), None, None).unwrap()
+}
+
+async fn import(queue: &Queue, pieces: &ImportPieces, name: &str, bytes: usize) -> PendingOutcome {
+    let piece = pieces.next(bytes).await.unwrap();
+    queue.submit(None, write(name), None, Some(piece)).unwrap()
+}
+
+/// Returns the names of jobs, in order.
+fn names(jobs: &[Job]) -> Vec<String> {
+    let name = |job: &Job| match &job.command {
+        Command::Write(write) => match &write.items[..] {
+            [Item::Refused(error)] => error.message.clone(),
+            _ => unreachable!(),
+        },
+        _ => "no write".to_owned(),
+    };
+    jobs.iter().map(name).collect()
+}
+
+fn next(jobs: &mut Jobs) -> Vec<Job> {
+    jobs.next_group(NOW, ALONE).unwrap()
+}
+
+#[tokio::test]
+async fn interactive_writes_go_before_imports() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = Vec::new();
+    for name in ["i1", "i2"] {
+        pending.push(import(&queue, &pieces, name, KIB).await);
+    }
+    pending.extend(["s1", "s2"].map(|name| save(&queue, name)));
+    assert_eq!(names(&next(&mut jobs)), ["s1", "s2"]);
+    assert_eq!(names(&next(&mut jobs)), ["i1", "i2"]);
+    assert_eq!(jobs.next_group(NOW, ALONE).err(), Some(RecvTimeoutError::Timeout));
+}
+
+#[tokio::test]
+async fn imports_get_at_most_a_mebibyte_of_every_second_group_while_interactive_writes_wait() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = Vec::new();
+    for name in ["i1", "i2", "i3", "i4"] {
+        pending.push(import(&queue, &pieces, name, 400 * KIB).await);
+    }
+    let mut taken = Vec::new();
+    for name in ["s1", "s2", "s3", "s4"] {
+        pending.push(save(&queue, name));
+        taken.push(next(&mut jobs));
+    }
+    let taken: Vec<Vec<String>> = taken.iter().map(|group| names(group)).collect();
+    assert_eq!(taken, [vec!["s1"], vec!["i1", "i2", "s2"], vec!["s3"], vec!["i3", "i4", "s4"]]);
+}
+
+#[tokio::test]
+async fn a_large_piece_of_an_import_is_not_left_out() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = vec![save(&queue, "s1")];
+    for name in ["i1", "i2"] {
+        pending.push(import(&queue, &pieces, name, 10 << 20).await);
+    }
+    assert_eq!(names(&next(&mut jobs)), ["s1"]);
+    pending.push(save(&queue, "s2"));
+    assert_eq!(names(&next(&mut jobs)), ["i1", "s2"]);
+    assert_eq!(names(&next(&mut jobs)), ["i2"]);
+}
+
+#[tokio::test]
+async fn without_interactive_writes_a_group_takes_imports_up_to_its_own_limit() {
+    let (queue, mut jobs) = queue();
+    let (one, other) = (ImportPieces::default(), ImportPieces::default());
+    let mut pending = Vec::new();
+    for name in ["i1", "i2", "i3", "i4", "i5"] {
+        pending.push(import(&queue, &one, name, 1 << 20).await);
+    }
+    pending.push(import(&queue, &other, "other", KIB).await);
+    assert_eq!(names(&next(&mut jobs)), ["i1", "i2", "i3", "i4"]);
+    assert_eq!(names(&jobs.next_group(NOW, 0).unwrap()), ["i5"], "at least one");
+    assert_eq!(names(&next(&mut jobs)), ["other"]);
+}
+
+#[tokio::test]
+async fn a_command_that_is_no_write_of_resources_is_a_group_of_its_own() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = vec![import(&queue, &pieces, "i1", KIB).await, save(&queue, "s1")];
+    queue.wake();
+    pending.push(save(&queue, "s2"));
+    pending.push(import(&queue, &pieces, "i2", KIB).await);
+    let mut taken = Vec::new();
+    while let Ok(group) = jobs.next_group(NOW, 0) {
+        taken.push(group);
+    }
+    let taken: Vec<Vec<String>> = taken.iter().map(|group| names(group)).collect();
+    assert_eq!(taken, [vec!["s1"], vec!["i1"], vec!["no write"], vec!["i2", "s2"]]);
+}
+
+#[tokio::test]
+async fn jobs_without_room_in_their_group_come_first_in_their_lane() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = Vec::new();
+    for name in ["i1", "i2", "i3"] {
+        pending.push(import(&queue, &pieces, name, KIB).await);
+    }
+    let mut group = next(&mut jobs);
+    pending.push(import(&queue, &pieces, "i4", KIB).await);
+    pending.push(save(&queue, "s1"));
+    jobs.put_back(group.split_off(1));
+    assert_eq!(names(&next(&mut jobs)), ["s1"]);
+    assert_eq!(names(&next(&mut jobs)), ["i2", "i3", "i4"]);
+}
+
+#[tokio::test]
+async fn an_import_keeps_eight_commands_queued() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = Vec::new();
+    for _ in 0..8 {
+        pending.push(import(&queue, &pieces, "i", KIB).await);
+    }
+    let ninth = async || tokio::time::timeout(Duration::from_millis(20), pieces.next(KIB)).await;
+    assert!(ninth().await.is_err(), "the ninth command waits");
+    let group = jobs.next_group(NOW, 3 * KIB).unwrap();
+    let mut turns = Vec::new();
+    for _ in 0..group.len() {
+        turns.push(ninth().await.unwrap());
+    }
+    assert_eq!(turns.len(), 3);
+    assert!(ninth().await.is_err(), "one command for each that was taken");
+}
+
+#[tokio::test]
+async fn no_piece_of_an_import_is_carried_out_after_one_that_failed() {
+    let (queue, mut jobs) = queue();
+    let (one, other) = (ImportPieces::default(), ImportPieces::default());
+    let first = import(&queue, &one, "i1", KIB).await;
+    let second = import(&queue, &one, "i2", KIB).await;
+    let _others = import(&queue, &other, "other", KIB).await;
+    let mut group = next(&mut jobs);
+    group[0].answer(Err(overloaded("the disk is full")));
+    group.retain_mut(Job::is_wanted);
+    assert_eq!(names(&group), ["other"]);
+    assert!(first.wait().await.unwrap_err().message.starts_with("the disk is full"));
+    assert_eq!(second.wait().await.unwrap_err().code, Code::Overloaded);
+    let later = import(&queue, &one, "i3", KIB).await;
+    assert!(!later.has_arrived());
+    let mut group = next(&mut jobs);
+    group.retain_mut(Job::is_wanted);
+    assert!(group.is_empty() && later.has_arrived());
+}
+
+#[tokio::test]
+async fn each_lane_holds_a_bounded_number_of_commands_and_is_emptied_after_the_queue_is_closed() {
+    let (queue, mut jobs) = queue();
+    let mut pending: Vec<PendingOutcome> = (0..LANE_COMMANDS).map(|_| save(&queue, "s")).collect();
+    let refused = queue.submit(None, write("one more"), None, None).err().unwrap();
+    assert!(refused.message.starts_with("too many writes are waiting; nothing was applied"), "{refused}");
+    pending.push(import(&queue, &ImportPieces::default(), "i", KIB).await);
+    queue.close();
+    assert!(queue.submit(None, write("late"), None, None).is_err() && !queue.is_open());
+    assert_eq!(next(&mut jobs).len(), LANE_COMMANDS);
+    assert_eq!(names(&next(&mut jobs)), ["i"]);
+    assert_eq!(jobs.next_group(NOW, ALONE).err(), Some(RecvTimeoutError::Disconnected));
+}
+
+#[tokio::test]
+async fn callers_get_an_error_if_the_committer_is_gone() {
+    let (queue, jobs) = queue();
+    let pending = save(&queue, "s");
+    drop(jobs);
+    assert_eq!(pending.wait().await.unwrap_err().code, Code::Internal);
+    let refused = queue.submit(None, write("s"), None, None).err().unwrap();
+    assert!(refused.message.contains("has stopped writing"), "{refused}");
+}
