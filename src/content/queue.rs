@@ -27,8 +27,12 @@ use crate::data::counters::Counters;
 /// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
 const LANE_COMMANDS: usize = 1024;
 
-/// The maximum number of bytes of imports in a group while interactive commands wait.
+/// The maximum number of bytes of imports in a group while interactive writes wait, and for [`INTERACTIVE_TIME`] after one.
 pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 1 << 20;
+
+/// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
+/// began before it arrived.
+const INTERACTIVE_TIME: Duration = Duration::from_secs(1);
 
 /// The time that a thread of the server waits before it tries a full lane again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
@@ -88,6 +92,8 @@ struct Lanes {
     imports: VecDeque<Job>,
     /// True if imports waited while the last group was formed, and it has none of them.
     imports_are_due: bool,
+    /// The end of the time in which interactive writes are expected.
+    interactive_until: Option<Instant>,
     /// True once no more commands are accepted.
     is_closed: bool,
     /// True once the receiving end is gone.
@@ -254,7 +260,7 @@ impl Job {
 
 impl Jobs {
     /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both.
-    /// `import_bytes` is the limit of imports in a group without interactive jobs.
+    /// `import_bytes` is the limit of imports in a group while no interactive writes wait or are expected.
     ///
     /// # Errors
     /// `Timeout` if no job arrives in time; `Disconnected` once the queue is closed and empty.
@@ -337,11 +343,16 @@ impl Lanes {
     /// Takes the jobs of a group. A group that has imports begins with them, or a group full of interactive writes would
     /// leave them out.
     fn take_group(&mut self, import_bytes: usize) -> Vec<Job> {
-        let mut group = match (self.interactive.is_empty(), self.imports_are_due) {
-            (true, _) => self.take_imports(import_bytes),
-            (false, true) => self.take_imports(import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS)),
-            (false, false) => Vec::new(),
+        let now = Instant::now();
+        if self.interactive.iter().any(Job::is_write) {
+            self.interactive_until = Some(now + INTERACTIVE_TIME);
+        }
+        let max_bytes = match self.interactive_until {
+            Some(until) if now < until => import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS),
+            _ => import_bytes,
         };
+        let takes_imports = self.interactive.is_empty() || self.imports_are_due;
+        let mut group = if takes_imports { self.take_imports(max_bytes) } else { Vec::new() };
         self.imports_are_due = group.is_empty() && !self.imports.is_empty();
         // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
         // command is decided against.

@@ -115,6 +115,20 @@ async fn without_interactive_writes_a_group_takes_imports_up_to_its_own_limit() 
 }
 
 #[tokio::test]
+async fn for_a_while_after_an_interactive_write_groups_of_imports_stay_small() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = vec![save(&queue, "s1")];
+    for name in ["i1", "i2", "i3"] {
+        pending.push(import(&queue, &pieces, name, 600 * KIB).await);
+    }
+    assert_eq!(names(&next(&mut jobs)), ["s1"]);
+    assert_eq!(names(&next(&mut jobs)), ["i1"]);
+    tokio::time::sleep(INTERACTIVE_TIME).await;
+    assert_eq!(names(&next(&mut jobs)), ["i2", "i3"]);
+}
+
+#[tokio::test]
 async fn a_command_that_is_no_write_of_resources_is_a_group_of_its_own() {
     let (queue, mut jobs) = queue();
     let pieces = ImportPieces::default();
