@@ -847,6 +847,25 @@ export interface Hint {
   seq: number;
 }
 
+export interface Batch {
+  sender: string;
+  number: number;
+  now: number;
+  items: unknown[][];
+}
+
+export interface Counted {
+  counted: number;
+  confirmed: number;
+}
+
+export type Questions = {
+  questions?: {
+    text: string;
+    blueprints: unknown[][];
+  }[];
+} | null;
+
 export interface Found {
   data: ({
     blueprint: string;
