@@ -79,56 +79,50 @@ fn applied(answers: &[ImportLine]) -> usize {
     answers.iter().filter(|answer| answer.result.is_ok()).count()
 }
 
-#[test]
-fn an_import_that_fails_with_several_commands_under_way_reports_exactly_the_lines_that_were_applied() {
+/// Lets the log of an import fail, three times in each of these ways. Calls `check` with the number of lines that were answered as
+/// written, the error, and the keys that are stored once the log is back.
+fn fail_imports(outages: [Outage; 2], check: impl Fn(usize, &Error, &BTreeSet<String>)) {
     let lines: Vec<Value> = (0..LINES).map(line).collect();
-    for (seed, outage) in (1..).zip([Outage::RefusesOne, Outage::Unreachable].repeat(3)) {
+    for (seed, outage) in (1..).zip(outages.repeat(3)) {
         let log = Arc::new(SharedRecords::default());
         let node = Node::start_with(&log, seed, &Arc::default(), Duration::from_millis(1_000));
         let content = &node.content;
         runtime().block_on(async {
             create_notes(content).await;
             let (answers, error) = import(content, &lines, || *log.outage.lock() = Some(outage)).await;
-            let error = error.expect("an error");
-            let n_applied = applied(&answers);
-            // A command that waits when the log fails may be given up before the one that it refused is answered.
-            assert!(matches!(error.code, Code::LogUnreachable | Code::Overloaded), "{error}");
-            let count = format!("{n_applied} lines of the import were applied, and no other");
-            assert!(n_applied > 0 && n_applied < LINES && error.message.contains(&count), "{n_applied}: {error}");
-            log.end_outage();
-            while content.submit(crate::command::Command::Wait).await.is_err() {}
-            assert!(keys(content) == first_keys(n_applied), "{outage:?}: others than the first {n_applied} are stored");
-        });
-        node.end();
-    }
-}
-
-/// The command whose outcome is not known may be stored, and those that were appended with it. None of the later ones is.
-#[test]
-fn an_import_whose_outcome_is_not_known_applies_nothing_behind_the_group_that_was_under_way() {
-    let lines: Vec<Value> = (0..LINES).map(line).collect();
-    for (seed, outage) in (1..).zip([Outage::AnswersAreLost, Outage::RequestsAreDelayed].repeat(3)) {
-        let log = Arc::new(SharedRecords::default());
-        let node = Node::start_with(&log, seed, &Arc::default(), Duration::from_millis(1_000));
-        let content = &node.content;
-        runtime().block_on(async {
-            create_notes(content).await;
-            let (answers, error) = import(content, &lines, || *log.outage.lock() = Some(outage)).await;
-            // If no command was under way when the log failed, it is known that none was applied.
-            let error = error.expect("an error");
-            assert!(matches!(error.code, Code::OutcomeUnknown | Code::LogUnreachable), "{error}");
             log.end_outage();
             while content.submit(crate::command::Command::Wait).await.is_err() {}
             let stored = keys(content);
-            assert!(stored.len() >= applied(&answers) && stored.len() < LINES, "{}", stored.len());
             assert!(
                 stored == first_keys(stored.len()),
                 "{outage:?}: others than the first {} are stored",
                 stored.len()
             );
+            check(applied(&answers), &error.expect("an error"), &stored);
         });
         node.end();
     }
+}
+
+#[test]
+fn an_import_that_fails_with_several_commands_under_way_reports_exactly_the_lines_that_were_applied() {
+    fail_imports([Outage::RefusesOne, Outage::Unreachable], |applied, error, stored| {
+        // A command that waits when the log fails may be given up before the one that it refused is answered.
+        assert!(matches!(error.code, Code::LogUnreachable | Code::Overloaded), "{error}");
+        let count = format!("{applied} lines of the import were applied, and no other");
+        assert!(applied > 0 && applied < LINES && error.message.contains(&count), "{applied}: {error}");
+        assert_eq!(stored.len(), applied);
+    });
+}
+
+/// The command whose outcome is not known may be stored, and those that were appended with it. None of the later ones is.
+#[test]
+fn an_import_whose_outcome_is_not_known_applies_nothing_behind_the_group_that_was_under_way() {
+    fail_imports([Outage::AnswersAreLost, Outage::RequestsAreDelayed], |applied, error, stored| {
+        // If no command was under way when the log failed, it is known that none was applied.
+        assert!(matches!(error.code, Code::OutcomeUnknown | Code::LogUnreachable), "{error}");
+        assert!(stored.len() >= applied && stored.len() < LINES, "{applied} of {}", stored.len());
+    });
 }
 
 #[test]
