@@ -1,4 +1,4 @@
-//! What a server hands on, so that another one can continue its analytics: all files and log records as of one moment, and later the
+//! Analytics that a server hands on, so that another one can continue them: all files and log records as of one moment, and later the
 //! records since. Also the batches that it gets from servers which do not count themselves. Must not know how any of this
 //! travels, or where it is kept.
 
@@ -32,7 +32,7 @@ pub(super) struct LastBatch {
     pub(super) at: Millis,
 }
 
-/// What another server was sent, in the order in which it came. The batches of a sender have rising numbers.
+/// Pageviews, events, searches and clicks that another server was sent, in the order in which they came. The batches of a sender have rising numbers.
 pub struct Batch {
     /// The name of the sender, which it has until it is restarted.
     pub sender: String,
@@ -150,7 +150,7 @@ impl Assembly {
 
 impl Drop for Assembly {
     fn drop(&mut self) {
-        // Nothing is there after `finish`.
+        // After `finish` it is not there any more.
         let _ = fs::remove_dir_all(&self.unfinished);
     }
 }

@@ -22,7 +22,7 @@ pub struct NodeRecord {
     pub settings_hash: String,
     /// The position that it has applied.
     pub position: Position,
-    /// When it said this, in milliseconds since 1970.
+    /// The time at which it said this, in milliseconds since 1970.
     pub at: u64,
     /// The seconds by which its clock is ahead of the storage's; 0 if it differs by two at most.
     #[serde(default)]

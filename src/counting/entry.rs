@@ -20,7 +20,7 @@ const LEVEL: i32 = 3;
 /// The most bytes of an entry, compressed or not. The records of a day of ten million pageviews take less.
 pub(crate) const MAX_ENTRY_BYTES: u64 = 1 << 30;
 
-/// What was counted since the entry before, or everything.
+/// Everything that was counted, or what was since the entry before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) head: Head,

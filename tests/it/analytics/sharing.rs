@@ -1,4 +1,4 @@
-//! What one server counted is continued by another one, from what it shared: nothing of that is lost, and nothing counts twice.
+//! A server continues what another one counted, from what that one shared: nothing of it is lost, and nothing counts twice.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -34,7 +34,7 @@ enum Action {
         items: Vec<(i64, View)>,
     },
     Delete(usize),
-    /// Nothing: the server notices the time.
+    /// The server only notices the time.
     Wait,
 }
 
@@ -103,7 +103,7 @@ impl Counting {
     }
 }
 
-/// What was shared, as a storage has it.
+/// Files and records that were shared, as a storage has them.
 #[derive(Default)]
 struct Storage {
     files: Vec<(String, Vec<u8>)>,

@@ -34,7 +34,7 @@ fn nodes_with_a_wrong_clock_go_by_that_of_the_storage_and_say_so() {
             let off = at - Utc::now() - TimeDelta::seconds(seconds);
             assert!(off.abs() < TimeDelta::seconds(10), "{off} from the storage's time");
         }
-        // What is due in half an hour by the clock of the node is due now, or not for an hour and a half.
+        // A publication in half an hour by the clock of the node is due now, or not for an hour and a half.
         let due = (Utc::now() + TimeDelta::minutes(30)).to_rfc3339();
         let note = json!({ "attributes": { "title": "due" }, "published_at": due });
         let due = client.send(&nodes[1], "POST", "/v2/resources/notes", &[], Some(&note)).unwrap().expect(201);
