@@ -25,7 +25,7 @@ use super::checked_file::damaged;
 use super::handle::WorkerHandle;
 use super::links::{self, RecordRange};
 use super::recovery::LOG;
-use super::sharing::Assembly;
+use super::sharing::{Assembly, is_file};
 use super::storage_error::StorageError;
 
 const MAGIC: &[u8; 8] = b"bndryana";
@@ -129,9 +129,11 @@ fn read(backup: &Path, start: u64, mut to: Option<&mut Assembly>) -> Result<(), 
             FILE => {
                 let [length] = input.array()?;
                 let name = String::from_utf8(input.counted(length.into())?).map_err(|_| bad("a name is not text"))?;
-                let path = to.as_ref().map(|to| to.file(&name).ok_or_else(|| bad("it has a file of an unknown kind")));
+                if !is_file(&name) {
+                    return Err(bad("it has a file of an unknown kind").into());
+                }
                 let length = u64::from_le_bytes(input.array()?);
-                copy(&mut input, length, path.transpose()?)?;
+                copy(&mut input, length, to.as_ref().and_then(|to| to.file(&name)))?;
                 files += 1;
             }
             RECORD => {

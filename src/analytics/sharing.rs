@@ -87,6 +87,12 @@ impl Drop for SharedFiles {
     }
 }
 
+/// Returns whether analytics have a file of this name. Files with other names are never written.
+pub(super) fn is_file(name: &str) -> bool {
+    let is_day_file = || DayKey::parse(name.strip_prefix(DAYS_FOLDER)?.strip_prefix('/')?);
+    name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some()
+}
+
 /// A folder of analytics that is made of files and log records. It appears as a whole, or not at all.
 pub struct Assembly {
     folder: PathBuf,
@@ -115,9 +121,7 @@ impl Assembly {
 
     /// Returns the path at which the caller puts the file of this name, and syncs it. `None` if analytics have no such file.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        let is_day_file = || DayKey::parse(name.strip_prefix(DAYS_FOLDER)?.strip_prefix('/')?);
-        let is_known = name == STATE_FILE || name == IMPORTS_FILE || is_day_file().is_some();
-        is_known.then(|| self.unfinished.join(name))
+        is_file(name).then(|| self.unfinished.join(name))
     }
 
     /// Adds a log record. The records must come in order.

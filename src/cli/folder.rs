@@ -139,7 +139,8 @@ fn analytics_options(config: &Config) -> AnalyticsOptions {
 }
 
 /// Writes all data to disk and closes the analytics.
-pub(super) async fn close_analytics(analytics: Analytics) -> Result<(), CliError> {
+pub(super) async fn close_analytics(analytics: impl Into<ServerAnalytics>) -> Result<(), CliError> {
+    let analytics = analytics.into();
     blocking("closing the analytics", move || {
         analytics.close();
         Ok::<_, CliError>(())

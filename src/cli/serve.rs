@@ -10,7 +10,9 @@ use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
 
 use super::error::{CliError, failed};
-use super::folder::{blocking, close_content, open_content_reporting, open_server_analytics, warn_of_other_files};
+use super::folder::{
+    close_analytics, close_content, open_content_reporting, open_server_analytics, warn_of_other_files,
+};
 use super::output::{leave_stdout_to_the_access_log, note, print, start_log};
 use super::private;
 
@@ -96,11 +98,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
         let _ = keeping.join();
     }
     delivering.abort();
-    blocking("closing the analytics", move || {
-        analytics.close();
-        Ok::<_, CliError>(())
-    })
-    .await?;
+    close_analytics(analytics).await?;
     let rejoins = content.node().is_some_and(|node| node.standing.must_rejoin);
     close_content(content).await?;
     if rejoins {

@@ -46,27 +46,13 @@ impl Store {
         block(self.objects.get(name, limit))
     }
 
-    /// Reads several objects at a time, and calls `each` with the contents of every one, in order; with `None` for a missing one.
+    /// Returns several objects, in order, each as [`Store::object`] does. Reads some of them at a time.
     ///
     /// # Errors
-    /// Those of [`Store::object`] and of `each`.
-    pub fn objects(
-        &self,
-        names: Vec<String>,
-        limit: u64,
-        mut each: impl FnMut(&str, Option<Bytes>) -> Result<(), ClusterError>,
-    ) -> Result<(), ClusterError> {
-        block(async {
-            let read = |name: String| async move {
-                let bytes = self.objects.get(&name, limit).await?;
-                Ok::<_, ClusterError>((name, bytes))
-            };
-            let mut reading = std::pin::pin!(futures_util::stream::iter(names).map(read).buffered(CONCURRENT_READS));
-            while let Some((name, bytes)) = reading.try_next().await? {
-                each(&name, bytes)?;
-            }
-            Ok(())
-        })
+    /// Those of [`Store::object`].
+    pub fn objects(&self, names: &[String], limit: u64) -> Result<Vec<Option<Bytes>>, ClusterError> {
+        let reads: Vec<_> = names.iter().map(|name| self.objects.get(name, limit)).collect();
+        block(futures_util::stream::iter(reads).buffered(CONCURRENT_READS).try_collect())
     }
 
     /// Returns the names of the objects in a folder, without it.

@@ -169,24 +169,30 @@ fn try_load(store: &Store, folder: &Path, old: Option<&Path>) -> Result<Attempt,
     };
     let Some(newest) = entry(store, last)? else { return Ok(Attempt::Missing(entry_name(last))) };
     let whole = newest.head.whole;
-    let mut next = if whole == last { Some(newest) } else { entry(store, whole)? };
-    let Some(files) = next.as_ref().and_then(|entry| entry.head.files.clone()) else {
+    if last.saturating_sub(whole) >= listed.len() as u64 {
         return Ok(Attempt::Missing(entry_name(whole)));
-    };
+    }
+    let parts: Vec<String> = (whole..=last).map(entry_name).collect();
+    let mut entries = Vec::new();
+    for (name, bytes) in parts.iter().zip(store.objects(&parts, MAX_ENTRY_BYTES)?) {
+        match bytes {
+            Some(bytes) => entries.push(decoded(name, &bytes)?),
+            None => return Ok(Attempt::Missing(name.clone())),
+        }
+    }
+    while let Some(later) = entry(store, last + 1)? {
+        entries.push(later);
+        last += 1;
+    }
+    let files = entries.first().and_then(|entry| entry.head.files.clone());
+    let Some(files) = files else { return Ok(Attempt::Missing(entry_name(whole))) };
     let mut assembly = Assembly::begin(folder)?;
     if let Some(name) = place_files(store, &assembly, &files, old)? {
         return Ok(Attempt::Missing(name));
     }
-    let mut number = whole;
-    while let Some(Entry { head, records }) = next {
+    for Entry { head, records } in entries {
         for (record, payload) in (head.first..).zip(&records) {
             assembly.record(record, payload)?;
-        }
-        last = last.max(number);
-        number += 1;
-        next = entry(store, number)?;
-        if next.is_none() && number <= last {
-            return Ok(Attempt::Missing(entry_name(number)));
         }
     }
     assembly.finish()?;
@@ -222,7 +228,11 @@ fn place_files(
 fn entry(store: &Store, number: u64) -> Result<Option<Entry>, CountingError> {
     let name = entry_name(number);
     let Some(bytes) = store.object(&name, MAX_ENTRY_BYTES)? else { return Ok(None) };
-    Entry::decode(&bytes).map(Some).map_err(|what| CountingError::damaged(&name, &what))
+    decoded(&name, &bytes).map(Some)
+}
+
+fn decoded(name: &str, bytes: &[u8]) -> Result<Entry, CountingError> {
+    Entry::decode(bytes).map_err(|what| CountingError::damaged(name, &what))
 }
 
 fn entry_name(number: u64) -> String {
