@@ -34,6 +34,9 @@ const LISTED_FOR: u64 = 600_000;
 
 /// The longest time that a leader which stops takes to make another node the leader.
 const HANDING_OVER: Duration = Duration::from_secs(5);
+/// The time for which such a leader goes on to answer, for requests that were on their way when the other nodes heard of the new leader:
+/// if they found a closed connection, nobody would know what became of them.
+const ON_THE_WAY: Duration = Duration::from_secs(1);
 
 /// How often a node asks the storage for new groups while the leader tells it of each.
 const POLL_WITH_HINTS: Duration = Duration::from_secs(10);
@@ -111,11 +114,16 @@ pub(crate) async fn run(app: App) {
 /// the others would notice only after a minute. What it counted is in the storage before, so that the next leader finds it. Takes some
 /// seconds at most.
 pub(crate) async fn hand_over(app: &App) {
+    let leads = || app.content.node().is_some_and(|node| node.leads);
+    let led = leads();
     counting::stop(app).await;
     if tokio::time::timeout(HANDING_OVER, try_hand_over(app)).await.is_err() {
         tracing::warn!("no other node could be made the leader in time; one takes over by itself");
     }
     counting::hand_over(app).await;
+    if led && !leads() {
+        tokio::time::sleep(ON_THE_WAY).await;
+    }
 }
 
 async fn try_hand_over(app: &App) {
