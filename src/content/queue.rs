@@ -1,8 +1,8 @@
 //! Commands on their way to the committer, and their outcomes on the way back. The only way to change anything.
 //!
 //! Commands wait in two lanes. Somebody waits for each interactive command; an import has many commands, and its client
-//! waits for all of them together. So interactive commands go first, and imports get the room that is left, but at least
-//! a part of every second group.
+//! waits for all of them together. So while interactive commands come, imports get one command in some of the groups, with pauses
+//! in which an interactive one finds the log free.
 
 mod import_pieces;
 
@@ -27,12 +27,13 @@ use crate::data::counters::Counters;
 /// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
 const LANE_COMMANDS: usize = 1024;
 
-/// The maximum number of bytes of imports in a group while interactive writes wait, and for [`INTERACTIVE_TIME`] after one.
-pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 1 << 20;
-
 /// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
 /// began before it arrived.
 const INTERACTIVE_TIME: Duration = Duration::from_secs(1);
+
+/// While interactive writes are expected, imports pause for this many times as long as the log took for their last group. So most
+/// interactive writes do not wait for imports.
+const PAUSE_FACTOR: u32 = 2;
 
 /// The time that a thread of the server waits before it tries a full lane again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
@@ -86,12 +87,23 @@ struct Channel {
     counters: Arc<Counters>,
 }
 
+/// The room that a log has for imports.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ImportRoom {
+    /// The limit of their bytes in a group while no interactive writes are expected. A group has at least one command.
+    pub(crate) bytes: usize,
+    /// The time that the log took for the last group.
+    pub(crate) append_time: Duration,
+}
+
 #[derive(Default)]
 struct Lanes {
     interactive: VecDeque<Job>,
     imports: VecDeque<Job>,
-    /// True if imports waited while the last group was formed, and it has none of them.
-    imports_are_due: bool,
+    /// True if the last group had imports.
+    had_imports: bool,
+    /// The end of the pause of imports while interactive writes are expected.
+    imports_pause_until: Option<Instant>,
     /// The end of the time in which interactive writes are expected.
     interactive_until: Option<Instant>,
     /// True once no more commands are accepted.
@@ -259,27 +271,33 @@ impl Job {
 }
 
 impl Jobs {
-    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both.
-    /// `import_bytes` is the limit of imports in a group while no interactive writes wait or are expected.
+    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both. Must be
+    /// called once the group before it is in the log.
     ///
     /// # Errors
-    /// `Timeout` if no job arrives in time; `Disconnected` once the queue is closed and empty.
+    /// `Timeout` if there is no group in time; `Disconnected` once the queue is closed and empty.
     pub(crate) fn next_group(
         &mut self,
         time: Duration,
-        import_bytes: usize,
+        room: ImportRoom,
     ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
         let until = Instant::now() + time;
         let mut lanes = self.channel.lanes.lock();
-        while lanes.len() == 0 {
+        lanes.begin_pause(room.append_time);
+        let mut group = loop {
+            let group = lanes.take_group(room.bytes);
+            if !group.is_empty() {
+                break group;
+            }
             if lanes.is_closed {
                 return Err(RecvTimeoutError::Disconnected);
             }
-            if self.channel.arrived.wait_until(&mut lanes, until).timed_out() && lanes.len() == 0 {
+            if until <= Instant::now() {
                 return Err(RecvTimeoutError::Timeout);
             }
-        }
-        let mut group = lanes.take_group(import_bytes);
+            let pause = lanes.imports_pause_until.filter(|_| !lanes.imports.is_empty());
+            self.channel.arrived.wait_until(&mut lanes, pause.map_or(until, |end| end.min(until)));
+        };
         self.channel.note_waiting(&lanes);
         drop(lanes);
         for job in &mut group {
@@ -340,20 +358,28 @@ impl Lanes {
         if job.piece.is_some() { &mut self.imports } else { &mut self.interactive }
     }
 
-    /// Takes the jobs of a group. A group that has imports begins with them, or a group full of interactive writes would
-    /// leave them out.
+    /// Begins a pause of imports, if the last group had some.
+    fn begin_pause(&mut self, append_time: Duration) {
+        if std::mem::take(&mut self.had_imports) {
+            let pause = append_time.saturating_mul(PAUSE_FACTOR).min(INTERACTIVE_TIME);
+            self.imports_pause_until = Some(Instant::now() + pause);
+        }
+    }
+
+    /// Takes the jobs of a group; none if all that wait are imports in a pause. A group that has imports begins with them, or a
+    /// group full of interactive writes would leave them out.
     fn take_group(&mut self, import_bytes: usize) -> Vec<Job> {
         let now = Instant::now();
         if self.interactive.iter().any(Job::is_write) {
             self.interactive_until = Some(now + INTERACTIVE_TIME);
         }
-        let max_bytes = match self.interactive_until {
-            Some(until) if now < until => import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS),
-            _ => import_bytes,
+        let is_ahead = |time: Option<Instant>| time.is_some_and(|time| now < time);
+        let mut group = match (is_ahead(self.interactive_until), is_ahead(self.imports_pause_until)) {
+            (true, true) if !self.is_closed => Vec::new(),
+            (true, _) => self.take_imports(0),
+            (false, _) => self.take_imports(import_bytes),
         };
-        let takes_imports = self.interactive.is_empty() || self.imports_are_due;
-        let mut group = if takes_imports { self.take_imports(max_bytes) } else { Vec::new() };
-        self.imports_are_due = group.is_empty() && !self.imports.is_empty();
+        self.had_imports = !group.is_empty();
         // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
         // command is decided against.
         if group.is_empty() && self.interactive.front().is_some_and(|job| !job.is_write()) {

@@ -7,7 +7,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bindery_log::{AppendError, CommitLog, FollowLog, LogError};
 use bindery_model::error::{Code, Error, Result};
@@ -16,14 +16,14 @@ use bindery_store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
 use super::overlay::DecidedTransaction;
 use crate::apply::{CommittedTransaction, PreparedResults, check_effects};
-use crate::queue::stopped_writing;
+use crate::queue::{ImportRoom, stopped_writing};
 
 /// The pause before an append is tried again that was refused or could not be sent, although its outcome must become known.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The approximate limit of a group in bytes. It limits the memory of a group, the space that the log reserves for it,
 /// and the time that a small write waits behind large ones.
-const GROUP_BYTES: usize = 4 << 20;
+const GROUP_BYTES: usize = 8 << 20;
 
 /// The approximate number of bytes of other processes' transactions that are applied at once.
 const READ_BYTES: usize = 8 << 20;
@@ -38,6 +38,8 @@ pub(crate) struct Appender {
     /// A random number that identifies this process's records: two processes may write the same bytes at the same time,
     /// but only one of them wrote the bytes that are in the log.
     writer: u64,
+    /// The time that the log took for the last group.
+    append_time: Duration,
 }
 
 /// Transactions that are appended together.
@@ -105,7 +107,7 @@ impl Appender {
     pub(crate) fn new(log: Box<dyn CommitLog>, position: u64) -> Result<Appender> {
         let writer = getrandom::u64().map_err(Error::internal)?;
         let follow = log.follow();
-        Ok(Appender { log, follow, position, assembler: Assembler::default(), writer })
+        Ok(Appender { log, follow, position, assembler: Assembler::default(), writer, append_time: Duration::ZERO })
     }
 
     /// Returns the log, for checkpoints.
@@ -123,11 +125,11 @@ impl Appender {
         group.bytes > GROUP_BYTES
     }
 
-    /// Returns the number of bytes of imports that a group may have without interactive writes. A shared log takes tens of
-    /// milliseconds for a group of any size, so it gets as many as fit. A sync of the file log takes less time than deciding
-    /// and applying one command of an import, so more of them would only make the next interactive write wait: it gets one.
-    pub(crate) fn import_bytes(&self) -> usize {
-        if self.log.is_shared() { GROUP_BYTES } else { 0 }
+    /// Returns the room for imports. A shared log takes tens of milliseconds for a group of any size, so it gets as many as fit
+    /// while nobody else writes. A sync of the file log takes less time than deciding and applying one command of an import, so more of
+    /// them would only make the next interactive write wait.
+    pub(crate) fn import_room(&self) -> ImportRoom {
+        ImportRoom { bytes: if self.log.is_shared() { GROUP_BYTES } else { 0 }, append_time: self.append_time }
     }
 
     /// Returns the number of bytes a group has.
@@ -152,9 +154,13 @@ impl Appender {
         }
         self.check_applicable(&group)?;
         let mut waiting = Waiting::Unreachable;
+        let began = Instant::now();
         loop {
             match self.log.append(self.position, &group.records) {
-                Ok(_) => return Ok(Appended::Group(self.take_appended(group))),
+                Ok(_) => {
+                    self.append_time = began.elapsed();
+                    return Ok(Appended::Group(self.take_appended(group)));
+                }
                 Err(AppendError::Conflict) => return Ok(Appended::Outrun),
                 Err(AppendError::Unknown(cause)) => {
                     tracing::debug!(%cause, "it is not known yet whether a group was appended");

@@ -77,7 +77,7 @@ impl Committer {
                 (false, false) => IDLE_TICK,
             };
             let tick = tick.min(self.until_next_release());
-            match self.queue.next_group(tick, self.appender.import_bytes()) {
+            match self.queue.next_group(tick, self.appender.import_room()) {
                 Ok(group) => self.run_group(group),
                 Err(RecvTimeoutError::Timeout) => self.look_for_room(),
                 Err(RecvTimeoutError::Disconnected) => break,
