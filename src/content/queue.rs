@@ -1,7 +1,7 @@
 //! Commands on their way to the committer, and their outcomes on the way back. The only way to change anything.
 //!
 //! Commands wait in two lanes. Somebody waits for each interactive command; an import has many commands, and its client
-//! waits for all of them together. So while interactive commands come, imports get one command in some of the groups, with pauses
+//! waits for all of them together. So while interactive commands come, imports get a part of some groups, with pauses
 //! in which an interactive one finds the log free.
 
 mod import_pieces;
@@ -27,13 +27,12 @@ use crate::data::counters::Counters;
 /// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
 const LANE_COMMANDS: usize = 1024;
 
+/// The maximum number of bytes of imports in a group while interactive writes are expected.
+pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 1 << 20;
+
 /// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
 /// began before it arrived.
 const INTERACTIVE_TIME: Duration = Duration::from_secs(1);
-
-/// While interactive writes are expected, imports pause for this many times as long as the log took for their last group. So most
-/// interactive writes do not wait for imports.
-const PAUSE_FACTOR: u32 = 2;
 
 /// The time that a thread of the server waits before it tries a full lane again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
@@ -92,8 +91,8 @@ struct Channel {
 pub(crate) struct ImportRoom {
     /// The limit of their bytes in a group while no interactive writes are expected. A group has at least one command.
     pub(crate) bytes: usize,
-    /// The time that the log took for the last group.
-    pub(crate) append_time: Duration,
+    /// The pause after a group with imports while interactive writes are expected, so that most of these find the log free.
+    pub(crate) pause: Duration,
 }
 
 #[derive(Default)]
@@ -283,7 +282,7 @@ impl Jobs {
     ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
         let until = Instant::now() + time;
         let mut lanes = self.channel.lanes.lock();
-        lanes.begin_pause(room.append_time);
+        lanes.begin_pause(room.pause);
         let mut group = loop {
             let group = lanes.take_group(room.bytes);
             if !group.is_empty() {
@@ -359,10 +358,9 @@ impl Lanes {
     }
 
     /// Begins a pause of imports, if the last group had some.
-    fn begin_pause(&mut self, append_time: Duration) {
+    fn begin_pause(&mut self, pause: Duration) {
         if std::mem::take(&mut self.had_imports) {
-            let pause = append_time.saturating_mul(PAUSE_FACTOR).min(INTERACTIVE_TIME);
-            self.imports_pause_until = Some(Instant::now() + pause);
+            self.imports_pause_until = Some(Instant::now() + pause.min(INTERACTIVE_TIME));
         }
     }
 
@@ -376,7 +374,7 @@ impl Lanes {
         let is_ahead = |time: Option<Instant>| time.is_some_and(|time| now < time);
         let mut group = match (is_ahead(self.interactive_until), is_ahead(self.imports_pause_until)) {
             (true, true) if !self.is_closed => Vec::new(),
-            (true, _) => self.take_imports(0),
+            (true, _) => self.take_imports(import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS)),
             (false, _) => self.take_imports(import_bytes),
         };
         self.had_imports = !group.is_empty();

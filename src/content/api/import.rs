@@ -32,13 +32,14 @@ use crate::data::lookup::Lookup;
 use crate::handle::Content;
 use crate::prepare::body::Preparation;
 use crate::prepare::import_order::Relations;
-use crate::queue::ImportPieces;
+use crate::queue::{IMPORT_BYTES_BESIDE_OTHERS, ImportPieces};
 
 pub use self::answer::{ImportLine, ImportedResource};
 
-/// Lines become a command when there are this many, or this many bytes. Interactive writes may wait for one command.
+/// Lines become a command when there are this many, or this many bytes. A group has room for one command beside interactive
+/// writes.
 const COMMAND_LINES: usize = 256;
-const COMMAND_BYTES: usize = 1 << 20;
+const COMMAND_BYTES: usize = IMPORT_BYTES_BESIDE_OTHERS;
 
 /// The memory that lines may take that are written in one transaction, since they reference each other in a cycle or
 /// come with an idempotency key.

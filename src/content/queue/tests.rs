@@ -7,11 +7,11 @@ use serde_json::json;
 use super::*;
 use crate::command::{Item, MissingTargets, Write};
 
-/// The time that the log takes for a group, of which a pause of imports is a multiple.
-const APPEND_TIME: Duration = Duration::from_millis(30);
-/// The room of a log that takes some time for a group, and that of one which takes none.
-const SLOW: ImportRoom = ImportRoom { bytes: 4 << 20, append_time: APPEND_TIME };
-const QUICK: ImportRoom = ImportRoom { bytes: 0, append_time: Duration::ZERO };
+/// The pause of imports of a log that takes some time for a group.
+const PAUSE: Duration = Duration::from_millis(60);
+/// The room of such a log, and that of one which takes no time.
+const SLOW: ImportRoom = ImportRoom { bytes: 4 << 20, pause: PAUSE };
+const QUICK: ImportRoom = ImportRoom { bytes: 0, pause: Duration::ZERO };
 const NOW: Duration = Duration::ZERO;
 const KIB: usize = 1 << 10;
 
@@ -59,20 +59,20 @@ fn next(jobs: &mut Jobs) -> Vec<Job> {
 }
 
 #[tokio::test]
-async fn imports_pause_after_each_command_while_interactive_writes_come() {
+async fn imports_pause_after_each_group_while_interactive_writes_come() {
     let (queue, mut jobs) = queue();
     let pieces = ImportPieces::default();
     let mut pending = vec![save(&queue, "s1")];
     for name in ["i1", "i2", "i3"] {
-        pending.push(import(&queue, &pieces, name, KIB).await);
+        pending.push(import(&queue, &pieces, name, 600 * KIB).await);
     }
     assert_eq!(names(&next(&mut jobs)), ["i1", "s1"]);
     let paused = Instant::now();
     assert_eq!(jobs.next_group(NOW, SLOW).err(), Some(RecvTimeoutError::Timeout));
     pending.push(save(&queue, "s2"));
     assert_eq!(names(&next(&mut jobs)), ["s2"], "it does not wait");
-    assert_eq!(names(&jobs.next_group(10 * APPEND_TIME, SLOW).unwrap()), ["i2"]);
-    assert!(paused.elapsed() >= PAUSE_FACTOR * APPEND_TIME - APPEND_TIME / 10, "{:?}", paused.elapsed());
+    assert_eq!(names(&jobs.next_group(10 * PAUSE, SLOW).unwrap()), ["i2"]);
+    assert!(paused.elapsed() >= PAUSE - PAUSE / 10, "{:?}", paused.elapsed());
     queue.close();
     assert_eq!(names(&next(&mut jobs)), ["i3"], "a server that stops does not pause");
 }

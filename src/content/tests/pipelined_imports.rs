@@ -13,7 +13,7 @@ use crate::fixture::access;
 use crate::{Content, Export, ImportLine};
 
 /// The number of lines of an import, which are more than twenty commands.
-const LINES: usize = 6_000;
+const LINES: usize = 12_000;
 
 /// The position from which an outage begins with the first answer.
 const OUTAGE_FROM: usize = 3_000;

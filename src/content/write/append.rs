@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// and the time that a small write waits behind large ones.
 const GROUP_BYTES: usize = 8 << 20;
 
+/// The pause of imports beside interactive writes, as a multiple of the time that a shared log took for the last group.
+const PAUSE_FACTOR: u32 = 2;
+
 /// The approximate number of bytes of other processes' transactions that are applied at once.
 const READ_BYTES: usize = 8 << 20;
 
@@ -129,7 +132,10 @@ impl Appender {
     /// while nobody else writes. A sync of the file log takes less time than deciding and applying one command of an import, so more of
     /// them would only make the next interactive write wait.
     pub(crate) fn import_room(&self) -> ImportRoom {
-        ImportRoom { bytes: if self.log.is_shared() { GROUP_BYTES } else { 0 }, append_time: self.append_time }
+        match self.log.is_shared() {
+            true => ImportRoom { bytes: GROUP_BYTES, pause: self.append_time * PAUSE_FACTOR },
+            false => ImportRoom { bytes: 0, pause: Duration::ZERO },
+        }
     }
 
     /// Returns the number of bytes a group has.
