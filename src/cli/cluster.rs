@@ -7,12 +7,12 @@ use bindery_config::{ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, Conf
 use bindery_content::{
     ContentOptions, RestorePoint, begin_history_of, create_cluster_from, leave, repair_cluster, restore_cluster,
 };
-use bindery_counting::take_along;
+use bindery_counting::{bring_along, take_along};
 use bindery_model::time::parse_system_date;
 
 use super::backup::note_switched_off;
-use super::error::CliError;
-use super::folder::{blocking, content_options};
+use super::error::{CliError, failed};
+use super::folder::{analytics_options, blocking, content_options};
 use super::output::{note, print, start_log};
 
 pub(super) async fn cluster(command: ClusterCommand) -> Result<(), CliError> {
@@ -28,10 +28,24 @@ async fn create(args: NodeArgs) -> Result<(), CliError> {
     let config = configure(&args)?;
     let (options, address) = (ContentOptions { cluster: None, ..content_options(&config) }, args.log.clone());
     let node = blocking("creating the cluster", move || create_cluster_from(&options, &address)).await?;
+    if let Err(error) = bring_analytics(&config, &node, &args.log).await {
+        note(&format!(
+            "The analytics are not in the cluster yet: {error}. Start this machine first, which brings them"
+        ));
+    }
     let (data, log) = (config.data.display(), args.log);
     print(&format!("Created the cluster at {log}; {data} is its node {node}"));
     note(&format!("Start it with `bindery serve --data {data} --log {log}`, and further nodes with empty folders"));
     Ok(())
+}
+
+/// Writes what the server counted to the storage of its cluster. Without a key, each node counts for itself.
+async fn bring_analytics(config: &Config, node: &str, log: &str) -> Result<(), CliError> {
+    let Some(key) = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref()) else { return Ok(()) };
+    let (secret, node, log) = (key.secret().to_owned(), node.to_owned(), log.to_owned());
+    let analytics = analytics_options(config);
+    let brought = move || Ok::<_, CliError>(bring_along(&log, analytics, secret, node));
+    blocking("writing the analytics", brought).await?.map_err(|error| failed("writing the analytics", &error))
 }
 
 async fn leave_cluster(args: NodeArgs) -> Result<(), CliError> {

@@ -128,7 +128,8 @@ pub(super) async fn open_server_analytics(config: &Config, content: &Content) ->
         .map_err(|error| failed("opening the analytics", &error))
 }
 
-fn analytics_options(config: &Config) -> AnalyticsOptions {
+/// Returns the options of the analytics in the configured folder.
+pub(super) fn analytics_options(config: &Config) -> AnalyticsOptions {
     let settings = &config.analytics;
     AnalyticsOptions {
         sites: settings.sites.clone(),

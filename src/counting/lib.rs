@@ -23,5 +23,5 @@ mod shared_store;
 
 pub use error::CountingError;
 pub use folder::take_along;
-pub use node::{NodeOptions, Received};
+pub use node::{NodeOptions, Received, bring_along};
 pub use server::ServerAnalytics;

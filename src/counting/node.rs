@@ -80,6 +80,25 @@ impl Counter {
     }
 }
 
+/// Writes what a server counted to the storage of the cluster that was made of it: whichever node leads goes on from there. Does
+/// nothing if it counted nothing. `address` is that of the cluster's log, `secret` its key, `node` the name of the server's node. Blocks.
+///
+/// # Errors
+/// If the folder cannot be read, or the storage cannot be reached. Then the node brings them when it leads, if no other one led before.
+pub fn bring_along(
+    address: &str,
+    analytics: AnalyticsOptions,
+    secret: String,
+    node: String,
+) -> Result<(), CountingError> {
+    if !analytics.folder.exists() {
+        return Ok(());
+    }
+    let node = Node::new(NodeOptions { analytics, store: Store::open(address)?, secret, node })?;
+    node.begin()?;
+    node.end()
+}
+
 impl Node {
     pub(crate) fn new(options: NodeOptions) -> Result<Node, CountingError> {
         let NodeOptions { mut analytics, store, secret, node } = options;

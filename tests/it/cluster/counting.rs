@@ -61,7 +61,7 @@ fn until_counted(server: &Server, expected: (u64, u64)) {
 
 #[track_caller]
 fn run(arguments: &[&str]) {
-    let ran = std::process::Command::new(binary()).args(arguments).output().unwrap();
+    let ran = std::process::Command::new(binary()).args(arguments).env("BINDERY_CLUSTER_KEY", KEY).output().unwrap();
     assert!(ran.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ran.stderr));
 }
 
@@ -206,13 +206,12 @@ fn analytics_come_with_a_server_into_its_cluster_and_leave_with_it() {
         until_counted(&server, (1, 1));
         assert!(server.terminate().success());
     }
-    let made = cluster.command("create", &folder);
-    assert!(made.starts_with("Created"), "{made}");
-    // The node that leads first brings what it counted.
-    let mut a = start(&cluster, "a");
-    until_counted(&a, (1, 1));
+    run(&["cluster", "create", "--log", &cluster.address(), "--data", folder.to_str().unwrap()]);
+    // Another node may lead first.
     let mut b = start(&cluster, "b");
     until_counted(&b, (1, 1));
+    let mut a = start(&cluster, "a");
+    until_counted(&a, (1, 1));
     let before = newest_entry(&cluster);
     visit(&b, 2, "together");
     until_counted(&b, (2, 2));
