@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use bindery_analytics::AnalyticsOptions;
-use bindery_config::{ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, Config, NodeArgs};
+use bindery_config::{ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, Config, NodeArgs};
 use bindery_content::{
     ContentOptions, RestorePoint, begin_history_of, create_cluster_from, leave, repair_cluster, restore_cluster,
+    upgrade_cluster,
 };
 use bindery_counting::{bring_along, take_along};
 use bindery_model::time::parse_system_date;
@@ -20,6 +21,7 @@ pub(super) async fn cluster(command: ClusterCommand) -> Result<(), CliError> {
         ClusterCommand::Create(args) => create(args).await,
         ClusterCommand::Restore(args) => restore(args).await,
         ClusterCommand::Repair(args) => repair(args).await,
+        ClusterCommand::Upgrade(args) => upgrade(args).await,
         ClusterCommand::Leave(args) => leave_cluster(args).await,
     }
 }
@@ -97,6 +99,18 @@ async fn repair(args: ClusterRepairArgs) -> Result<(), CliError> {
         0 => format!("The log at {} has everything that {} has", args.node.log, config.data.display()),
         _ => format!("The log at {} has {missing} records again, from {}", args.node.log, config.data.display()),
     });
+    Ok(())
+}
+
+async fn upgrade(ClusterUpgradeArgs { log }: ClusterUpgradeArgs) -> Result<(), CliError> {
+    start_log("warn", false);
+    let address = log.clone();
+    let upgraded = blocking("upgrading the cluster", move || Ok::<_, CliError>(upgrade_cluster(&address))).await?;
+    let upgraded = upgraded.map_err(|error| failed("upgrading the cluster", &error))?;
+    print(&format!(
+        "The nodes of the cluster at {log} may write format {} from number {} on; an older version cannot follow it any more",
+        upgraded.format, upgraded.number
+    ));
     Ok(())
 }
 

@@ -18,6 +18,9 @@ pub struct NodeRecord {
     pub address: String,
     /// The version of its program.
     pub version: String,
+    /// The newest format of records that it reads.
+    #[serde(default = "first_format")]
+    pub reads_format: u32,
     /// The hash of the settings that must be the same on all nodes.
     pub settings_hash: String,
     /// The position that it has applied.
@@ -34,6 +37,10 @@ struct NodeFile {
     format: u64,
     #[serde(flatten)]
     record: NodeRecord,
+}
+
+fn first_format() -> u32 {
+    1
 }
 
 impl Store {

@@ -11,6 +11,7 @@ pub(crate) mod documents;
 pub(crate) mod durations;
 pub(crate) mod feed;
 pub(crate) mod files;
+pub(crate) mod format;
 pub(crate) mod history;
 pub(crate) mod index_mapping;
 pub(crate) mod kept_answer;

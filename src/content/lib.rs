@@ -113,6 +113,7 @@ pub use start::node::{begin_history_of, create_cluster_from, leave, repair_clust
 pub use start::progress::Progress;
 pub use start::repair::SalvagedBlueprint;
 pub use start::salvage::SalvageReport;
+pub use start::upgrade::{UpgradeError, Upgraded, upgrade_cluster};
 pub use start::verify::is_data_folder;
 
 /// The options for opening a content.
@@ -259,7 +260,7 @@ impl Content {
             change_begun,
             broken: Arc::clone(&broken),
             queue: jobs,
-            node: cluster.as_ref().map(|cluster| cluster.upkeep.node().to_owned()),
+            node: cluster.as_ref().map(|cluster| cluster.upkeep.clone()),
             room: Room::default(),
             counters: Arc::clone(&counters),
             time: Arc::clone(&time),

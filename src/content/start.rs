@@ -15,4 +15,5 @@ pub(crate) mod recovery;
 pub(crate) mod repair;
 pub(crate) mod salvage;
 pub(crate) mod scratch;
+pub(crate) mod upgrade;
 pub(crate) mod verify;

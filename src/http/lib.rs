@@ -168,7 +168,8 @@ async fn is_alive(RawQuery(query): RawQuery) -> Answer {
 /// Succeeds if writes are accepted. Store and index are up to date then: before that, [`opening`] answers instead.
 async fn is_ready(State(app): State<App>, RawQuery(query): RawQuery) -> Answer {
     takes_no_parameters(query.as_deref().unwrap_or_default())?;
-    app.content.check_writable()?;
+    // First: a node that cannot apply the log accepts no writes either.
     app.content.check_follows()?;
+    app.content.check_writable()?;
     Ok(StatusCode::OK.into_response())
 }

@@ -1,18 +1,21 @@
-//! The past of a cluster: reading it up to some moment, and beginning a new history that continues it from there.
+//! The log of a cluster for a command that is not one of its nodes: reading it up to some moment, beginning a new history that continues
+//! it from there, and appending to it.
 
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
-use bindery_cluster::{AppendError, BaseInfo, ClusterError, ClusterInfo, Found, Log, Position, Store};
+use bindery_cluster::{
+    AppendError, BaseInfo, ClusterError, ClusterInfo, Found, Log, NodeRecord, Position, Store, Wait,
+};
 
 use crate::error::ReplicaError;
 use crate::log::at_most;
 
-/// The node that the seal names as its writer.
-const WRITER: &str = "restore";
-/// How long the seal may take.
-const SEALING: Duration = Duration::from_secs(60);
+/// The node that groups name as their writer.
+const WRITER: &str = "command";
+/// How long an append may take.
+const APPENDING: Duration = Duration::from_secs(60);
 /// The bases that are looked at. Older ones are removed soon.
 const BASES: usize = 16;
 
@@ -89,25 +92,55 @@ impl Past {
     /// [`ReplicaError`]. If the history was ended and the next one did not begin, nobody can write until a repeated call
     /// succeeds.
     pub fn continue_from(self, base: &Path, number: u64) -> Result<u32, ReplicaError> {
-        let newest = self.bases()?.into_iter().next();
-        let newest =
-            newest.ok_or_else(|| ClusterError::NoBase { name: "with which this history begins".to_owned() })?;
         // The new base is uploaded first: writes go on until the seal.
         let prepared = self.store.prepare_next_history(&self.cluster.history, base, number)?;
-        self.seal(newest.position)?;
+        self.seal()?;
         Ok(self.store.begin_history(prepared)?.number)
     }
 
-    fn seal(&self, from: Position) -> Result<(), ReplicaError> {
-        let mut waiting = at_most(SEALING);
-        let mut position = from;
+    /// Appends a transaction behind everything that the nodes wrote, while they run. Durable on return. Returns the number of its last
+    /// record.
+    ///
+    /// # Errors
+    /// [`ReplicaError`].
+    pub fn append(&self, records: &[Vec<u8>]) -> Result<u64, ReplicaError> {
+        let appended = self.at_end(|position, waiting| self.log.append(position, records, 0, waiting))?;
+        Ok(appended.number)
+    }
+
+    /// Returns what the nodes of the cluster said of themselves last.
+    ///
+    /// # Errors
+    /// If the storage cannot be read.
+    pub fn nodes(&self) -> Result<Vec<NodeRecord>, ReplicaError> {
+        Ok(self.store.nodes()?)
+    }
+
+    fn seal(&self) -> Result<(), ReplicaError> {
+        match self.at_end(|position, waiting| self.log.seal(position, waiting)) {
+            // An earlier attempt may have done it.
+            Ok(_) | Err(ReplicaError::Cluster(ClusterError::Sealed { .. })) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Appends something at the end of the log, wherever that is by then.
+    fn at_end(
+        &self,
+        append: impl Fn(&Position, &mut dyn FnMut(Wait) -> ControlFlow<()>) -> Result<Position, AppendError>,
+    ) -> Result<Position, ReplicaError> {
+        let mut waiting = at_most(APPENDING);
+        let newest = self.bases()?.into_iter().next();
+        let newest =
+            newest.ok_or_else(|| ClusterError::NoBase { name: "with which this history begins".to_owned() })?;
+        let mut position = newest.position;
         loop {
             position = self.read(position, |_, _| Ok::<_, ReplicaError>(ControlFlow::Continue(())))?;
-            if matches!(self.log.read(&position), Err(ClusterError::Sealed { .. })) {
-                return Ok(());
+            if let Err(error @ ClusterError::Sealed { .. }) = self.log.read(&position) {
+                return Err(error.into());
             }
-            match self.log.seal(&position, &mut waiting) {
-                Ok(_) => return Ok(()),
+            match append(&position, &mut waiting) {
+                Ok(end) => return Ok(end),
                 Err(AppendError::Conflict { .. }) => {}
                 Err(AppendError::Removed { seq }) => return Err(ReplicaError::TooFarBehind { seq }),
                 Err(error) => return Err(ReplicaError::NotAppended { reason: error.to_string() }),

@@ -122,6 +122,11 @@ impl Status {
         }
     }
 
+    /// Notes that this node cannot apply what is in the log, so that it follows no more.
+    pub fn stop_following(&self, fault: String) {
+        self.fail(fault, Remedy::None);
+    }
+
     pub(crate) fn fail(&self, fault: String, remedy: Remedy) {
         let mut known = self.0.known.lock();
         if known.fault.is_none() {

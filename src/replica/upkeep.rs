@@ -32,6 +32,19 @@ pub struct Upkeep {
     shared: Arc<Shared>,
 }
 
+/// The facts about a node that the others read.
+#[derive(Debug, Clone)]
+pub struct NodeFacts {
+    /// Where the others reach it.
+    pub address: String,
+    /// The version of its program.
+    pub version: String,
+    /// The newest format of records that it reads.
+    pub reads_format: u32,
+    /// A hash of its settings that must be the same on all nodes.
+    pub settings_hash: String,
+}
+
 /// The facts about a cluster.
 #[derive(Debug, Clone)]
 pub struct ClusterStanding {
@@ -52,6 +65,7 @@ struct Shared {
     node: String,
     address: String,
     version: String,
+    reads_format: u32,
     settings_hash: String,
     cluster: ClusterInfo,
     is_leader: AtomicBool,
@@ -60,10 +74,10 @@ struct Shared {
 }
 
 impl Upkeep {
-    /// Prepares the work of a node. `address` is where the others reach it; `settings_hash` stands for the settings that
-    /// must be the same on all nodes.
+    /// Prepares the work of a node.
     #[must_use]
-    pub fn new(node: &Node, log: &ReplicatedLog, address: String, version: String, settings_hash: String) -> Upkeep {
+    pub fn new(node: &Node, log: &ReplicatedLog, facts: NodeFacts) -> Upkeep {
+        let NodeFacts { address, version, reads_format, settings_hash } = facts;
         let (shared_log, ends) = log.shared();
         Upkeep {
             shared: Arc::new(Shared {
@@ -75,6 +89,7 @@ impl Upkeep {
                 node: node.membership.node.clone(),
                 address,
                 version,
+                reads_format,
                 settings_hash,
                 cluster: node.membership.cluster,
                 is_leader: AtomicBool::new(false),
@@ -195,6 +210,7 @@ impl Shared {
             node: self.node.clone(),
             address: self.address.clone(),
             version: self.version.clone(),
+            reads_format: self.reads_format,
             settings_hash: self.settings_hash.clone(),
             position: self.status.get().position,
             at: self.now(),

@@ -19,6 +19,8 @@ pub enum Counter {
     FirstChange,
     /// The node that leads the cluster.
     Leader,
+    /// The format of what the nodes of the cluster write.
+    Format,
 }
 
 impl Counter {
@@ -32,12 +34,13 @@ impl Counter {
             Counter::FirstChange => 6,
             Counter::Actor => 7,
             Counter::Leader => 8,
+            Counter::Format => 9,
         }
     }
 
     pub(super) fn of_code(code: u8) -> Option<Counter> {
-        use Counter::{Actor, Blueprint, Epoch, FirstChange, Leader, Member, Resource, Time};
-        [Blueprint, Member, Resource, Time, Epoch, FirstChange, Actor, Leader]
+        use Counter::{Actor, Blueprint, Epoch, FirstChange, Format, Leader, Member, Resource, Time};
+        [Blueprint, Member, Resource, Time, Epoch, FirstChange, Actor, Leader, Format]
             .into_iter()
             .find(|counter| counter.code() == code)
     }

@@ -11,6 +11,7 @@ mod postgres;
 mod promotion;
 mod s3;
 mod storage;
+mod upgrade;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};

@@ -116,6 +116,7 @@ fn nodes_say_something_about_themselves() {
         node: "b".to_owned(),
         address: "10.0.0.2:7700".to_owned(),
         version: "0.1.0".to_owned(),
+        reads_format: 2,
         settings_hash: "abc".to_owned(),
         position: Position::start(Uuid::nil(), 1),
         at: 1,

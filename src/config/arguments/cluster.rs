@@ -33,6 +33,11 @@ pub enum ClusterCommand {
         after_help = "For a storage that was set back to an older state. Use the node that has most: the error of a start names the last record that each node has. Nothing is written if the log has other records than the node."
     )]
     Repair(ClusterRepairArgs),
+    /// Allow all nodes of a cluster to write the newest format, once each of them has this version, while they run
+    #[command(
+        after_help = "Run it after the last node was upgraded. Nodes with an older version are named, and nothing is changed. Afterwards no older version can follow the cluster. It may be repeated."
+    )]
+    Upgrade(ClusterUpgradeArgs),
     /// Make a single server of a stopped node
     Leave(NodeArgs),
 }
@@ -77,6 +82,14 @@ pub struct ClusterRepairArgs {
     /// The node.
     #[command(flatten)]
     pub node: NodeArgs,
+}
+
+/// `bindery cluster upgrade`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ClusterUpgradeArgs {
+    /// The address of the log
+    #[arg(long, env = "BINDERY_LOG", value_name = "URL")]
+    pub log: String,
 }
 
 impl NodeArgs {

@@ -8,6 +8,7 @@ use bindery_model::time::Millis;
 use bindery_store::{Counter, Key, StoreWrite, WriteOp};
 
 use crate::data::changes::ChangeGroup;
+use crate::data::format::check_format;
 use crate::data::leader::Leader;
 use crate::data::records::{Meta, decode_id};
 use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
@@ -176,6 +177,7 @@ impl<'a> Effects<'a> {
                 }
                 (Key::Counter(Counter::Epoch), Some(epoch)) => effects.epoch = Some(decode_epoch(epoch)?),
                 (Key::Counter(Counter::Leader), Some(leader)) => effects.leader = Some(Leader::decode(leader)?),
+                (Key::Counter(Counter::Format), Some(format)) => check_format(format)?,
                 (Key::Counter(Counter::FirstChange), Some(number)) => {
                     effects.first_change = Some(decode_first_change(number)?);
                 }

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use bindery_replica::{Node, ReplicaError, Upkeep, append_missing, create_cluster, is_node, leave_cluster};
+use bindery_replica::{Node, NodeFacts, ReplicaError, Upkeep, append_missing, create_cluster, is_node, leave_cluster};
 
 use crate::api::cluster::{ClusterNode, ClusterOptions};
+use crate::data::format::FORMAT;
 use crate::start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 use crate::start::error::StartError;
 use crate::start::progress::Progress;
@@ -32,8 +33,9 @@ pub(crate) fn open(
         let position = log.last();
         match node.attach(log) {
             Ok(log) => {
-                let ClusterOptions { node_address, version, settings_hash, max_lag, .. } = cluster.clone();
-                let upkeep = Upkeep::new(&node, &log, node_address, version, settings_hash);
+                let ClusterOptions { node_address: address, version, settings_hash, max_lag, .. } = cluster.clone();
+                let upkeep =
+                    Upkeep::new(&node, &log, NodeFacts { address, version, reads_format: FORMAT, settings_hash });
                 let cluster = Some(ClusterNode { upkeep, max_lag });
                 return Ok(Parts { log: Box::new(log), position, store, recovered, cluster });
             }

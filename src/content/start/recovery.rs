@@ -18,6 +18,7 @@ use crate::apply::Clock;
 use crate::data::blueprint_change::BlueprintChange;
 use crate::data::changes::{ChangeGroup, ChangeNumbers};
 use crate::data::claims::numbers_in_use;
+use crate::data::format::check_format;
 use crate::data::index_mapping::IndexMapping;
 use crate::data::leader::Leader;
 use crate::data::lookup::resources;
@@ -96,6 +97,9 @@ pub(crate) fn load_state(
     let accounts = Arc::new(load_accounts(store)?);
     let epoch = load_epoch(store)?.unwrap_or_default();
     let released = load_clock(store)?.last_time;
+    if let Some(format) = store.get(&Key::Counter(Counter::Format)).map_err(StartError::content)? {
+        check_format(&format).map_err(StartError::content)?;
+    }
     let leader = store.get(&Key::Counter(Counter::Leader)).map_err(StartError::content)?;
     let leader = leader.map(|bytes| Leader::decode(&bytes).map(Arc::new)).transpose().map_err(StartError::content)?;
     let mut state = State {

@@ -14,12 +14,13 @@ use bindery_model::blueprint::render;
 use bindery_model::error::{Code, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{format_millis, now_millis};
-use bindery_store::{Store, StoreOptions};
+use bindery_store::{Counter, Key, Store, StoreOptions, StoreWrite, encode_transaction};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use super::memory_log::{MemoryLog, Mishaps, Outage, SharedRecords};
 use super::random::Random;
+use crate::data::format::{FORMAT, encode_format};
 use crate::fixture::{access, options};
 use crate::read::view::View;
 use crate::start::folder;
@@ -472,4 +473,32 @@ fn a_write_behind_a_due_publication_waits_until_the_log_answers() {
         assert_eq!(ids(content).len(), 3, "{outage:?}");
         node.end();
     }
+}
+
+/// A node that is older than the others reads what it knows, writes nothing, and says why.
+#[test]
+fn a_content_stops_following_at_a_newer_format_and_answers_reads() {
+    let (log, mishaps) = (Arc::new(SharedRecords::default()), Arc::default());
+    let mut node = Node::start_with(&log, 11, &mishaps, Duration::from_secs(2));
+    node.stop_following();
+    let content = &node.content;
+    let allow = |format: u32| {
+        let write = StoreWrite::put(Key::Counter(Counter::Format), encode_format(format));
+        let mut end = MemoryLog::new(&log, 11, &mishaps);
+        while end.append(log.last(), &encode_transaction(1, std::slice::from_ref(&write))).is_err() {}
+    };
+    runtime().block_on(async {
+        let body = json!({ "name": "Notes", "slug": "notes", "fields": fields(&mut Random::new(3)) });
+        content.create_blueprint(&access(), body.to_string().as_bytes(), None).await.unwrap();
+        let create = || async {
+            let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
+            writing.create(br#"{"attributes":{}}"#, None).await.map(|_| ())
+        };
+        allow(FORMAT);
+        create().await.unwrap();
+        allow(FORMAT + 1);
+        assert!(create().await.is_err() && create().await.is_err());
+    });
+    assert_eq!(ids(content).len(), 1);
+    node.end();
 }

@@ -18,6 +18,7 @@ use bindery_disk::sync;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
+use bindery_replica::Upkeep;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{StoreWrite, has_failed_write};
 
@@ -56,8 +57,8 @@ pub(crate) struct Committer {
     /// True if a failure of the disk has ended all writing.
     pub(crate) broken: Arc<AtomicBool>,
     pub(crate) queue: Jobs,
-    /// The name of this node; `None` on a single server.
-    pub(crate) node: Option<String>,
+    /// This node; `None` on a single server.
+    pub(crate) node: Option<Upkeep>,
     pub(crate) room: Room,
     pub(crate) counters: Arc<Counters>,
     /// The time that reads use.
@@ -194,9 +195,17 @@ impl Committer {
     /// Applies transactions that other processes appended to the log.
     pub(super) fn catch_up(&mut self) -> Result<()> {
         while let Some(transactions) = self.appender.read_others().map_err(|error| self.stop(error))? {
-            self.applier.apply(transactions).map_err(|error| self.stop(error))?;
+            self.applier.apply(transactions).map_err(|error| self.cannot_apply(error))?;
         }
         Ok(())
+    }
+
+    /// Ends following at a transaction that this version does not know.
+    fn cannot_apply(&self, error: Error) -> Error {
+        if let Some(node) = &self.node {
+            node.status().stop_following(error.message.clone());
+        }
+        self.stop(error)
     }
 
     /// Applies transactions that other processes appended while this one writes nothing.
@@ -304,7 +313,8 @@ impl Committer {
 
     /// Returns whether this server does the regular jobs: a single server, and the leader of a cluster.
     pub(super) fn does_jobs(&self) -> bool {
-        let leads = |node: &String| self.applier.cell.load().leader.as_ref().is_some_and(|leader| leader.node == *node);
+        let leads =
+            |node: &Upkeep| self.applier.cell.load().leader.as_ref().is_some_and(|leader| leader.node == node.node());
         self.node.as_ref().is_none_or(leads)
     }
 

@@ -16,7 +16,8 @@ fn key() -> impl Strategy<Value = Key> {
             Counter::Time,
             Counter::FirstChange,
             Counter::Actor,
-            Counter::Leader
+            Counter::Leader,
+            Counter::Format
         ])
         .prop_map(Key::Counter),
         any::<u64>().prop_map(Key::Superseded),
