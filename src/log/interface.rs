@@ -54,6 +54,11 @@ pub trait CommitLog: Send {
     /// Returns the approximate size of the records after `number`, in bytes.
     fn bytes_since(&self, number: u64) -> u64;
 
+    /// Returns whether a base is needed that is newer than the one which ends at record `base`.
+    fn needs_base(&self, _base: u64) -> bool {
+        false
+    }
+
     /// Removes the files that hold only records below `number`. Returns the number of bytes that became free.
     ///
     /// # Errors

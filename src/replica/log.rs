@@ -358,6 +358,10 @@ impl CommitLog for ReplicatedLog {
         self.copy.bytes_since(number)
     }
 
+    fn needs_base(&self, base: u64) -> bool {
+        self.status.needs_base(base)
+    }
+
     fn trim(&mut self, number: u64) -> Result<u64, LogError> {
         // The copy keeps everything behind the position in `node.json`, from which a start compares it.
         let mut ends = self.ends.lock();

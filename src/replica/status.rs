@@ -17,6 +17,8 @@ pub struct Standing {
     pub has_caught_up: bool,
     /// The reason why the node stopped following, if it has.
     pub fault: Option<String>,
+    /// The groups that are missing in the log, if the node has found that some are.
+    pub gap: Option<String>,
     /// True if the node has to begin again from a base.
     pub must_rejoin: bool,
 }
@@ -42,11 +44,19 @@ pub(crate) enum Remedy {
     Rejoin,
 }
 
+/// Groups that are missing in the log, although this node has had them.
+struct Gap {
+    description: String,
+    /// The number of the last record at the time at which they were missed. A base with it makes them superfluous.
+    number: u64,
+}
+
 struct Known {
     position: Position,
     at_tail: Instant,
     has_caught_up: bool,
     fault: Option<String>,
+    gap: Option<Gap>,
     remedy: Remedy,
     /// How often the storage is asked, if that was set.
     poll: Option<Duration>,
@@ -59,6 +69,7 @@ impl Status {
             at_tail: Instant::now(),
             has_caught_up: false,
             fault: None,
+            gap: None,
             remedy: Remedy::None,
             poll: None,
         };
@@ -80,6 +91,7 @@ impl Status {
             lag: known.at_tail.elapsed(),
             has_caught_up: known.has_caught_up,
             fault: known.fault.clone(),
+            gap: known.gap.as_ref().map(|gap| gap.description.clone()),
             must_rejoin: known.remedy == Remedy::Rejoin,
         }
     }
@@ -134,6 +146,27 @@ impl Status {
         }
         known.fault.get_or_insert(fault);
         known.remedy = known.remedy.max(remedy);
+    }
+
+    /// Notes the sequence numbers of groups that are missing in the log behind a base, or that none are.
+    pub(crate) fn note_missing(&self, missing: &[u64]) {
+        let mut known = self.0.known.lock();
+        let (Some(first), Some(last)) = (missing.first(), missing.last()) else {
+            known.gap = None;
+            return;
+        };
+        let description = format!(
+            "the log has lost {} groups, from {first} to {last}: something else than Bindery deleted them, such as a lifecycle rule of the \
+             bucket; end that; nothing is lost, since the nodes have them, and a base that is made now replaces them",
+            missing.len()
+        );
+        tracing::error!("{description}");
+        known.gap = Some(Gap { description, number: known.position.number });
+    }
+
+    /// Returns whether a base that ends at this record leaves out what is missing in the log.
+    pub(crate) fn needs_base(&self, base: u64) -> bool {
+        self.0.known.lock().gap.as_ref().is_some_and(|gap| base < gap.number)
     }
 
     /// Returns whether the history has ended, so that the node moves to the next one as soon as there is one.

@@ -8,7 +8,7 @@ use bindery_base::RecoverOptions;
 use bindery_log::{AppendError, CommitLog, Log, LogOptions};
 use tempfile::TempDir;
 
-use crate::{Node, ReplicaError, ReplicatedLog, create_cluster, leave_cluster};
+use crate::{Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, create_cluster, leave_cluster};
 
 /// A cluster in a folder, with the folders of its nodes.
 struct Cluster {
@@ -201,4 +201,36 @@ fn a_folder_belongs_to_its_cluster_until_it_leaves() {
     leave_cluster(&folder, &cluster.address()).unwrap();
     assert!(matches!(prepare(&cluster.address()), Err(ReplicaError::NotANode { .. })));
     assert!(matches!(leave_cluster(&folder, &cluster.address()), Err(ReplicaError::NoNode { .. })));
+}
+
+#[test]
+fn a_leader_misses_groups_that_something_else_deleted_and_needs_a_base_then() {
+    let cluster = Cluster::new();
+    let folder = cluster.node(0);
+    let node = Node::prepare(&folder, &cluster.address(), &|_, _| ()).unwrap();
+    let (name, text) = ("10.0.0.1:7700".to_owned(), String::new);
+    let mut log = node.attach(copy_in(&folder)).unwrap();
+    let facts = NodeFacts { address: name, version: text(), reads_format: 1, settings_hash: text() };
+    let upkeep = Upkeep::new(&node, &log, facts);
+    for number in 1..=6 {
+        append(&mut log, &[vec![number]]);
+    }
+    let last = log.last();
+    upkeep.look_for_gaps().unwrap();
+    assert_eq!((upkeep.status().get().gap, log.needs_base(0)), (None, false));
+    for seq in [2, 4] {
+        std::fs::remove_file(cluster.object(seq)).unwrap();
+    }
+    upkeep.look_for_gaps().unwrap();
+    let gap = upkeep.status().get().gap.unwrap();
+    assert!(
+        gap.starts_with("the log has lost 2 groups, from 2 to 4: something else than Bindery deleted them"),
+        "{gap}"
+    );
+    assert!(log.needs_base(last - 1) && !log.needs_base(last));
+    for seq in [2, 4] {
+        std::fs::write(cluster.object(seq), b"").unwrap();
+    }
+    upkeep.look_for_gaps().unwrap();
+    assert_eq!(upkeep.status().get().gap, None);
 }

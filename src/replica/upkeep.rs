@@ -21,6 +21,8 @@ const SIGN_EVERY: Duration = Duration::from_secs(30);
 const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// The time between two looks at the bases of the cluster, if the node has no new one.
 const LIST_EVERY: Duration = Duration::from_secs(600);
+/// The time between two looks whether all groups are there.
+const LOOK_FOR_GAPS_EVERY: Duration = Duration::from_secs(3600);
 /// The time for which groups and bases stay that only slow nodes need.
 const KEPT_FOR: Duration = Duration::from_secs(24 * 3600);
 /// Bases from the older of which the log is kept.
@@ -167,6 +169,7 @@ impl Upkeep {
     pub fn run(&self) {
         let mut signed: Option<Instant> = None;
         let mut cleaned: Option<(Instant, Option<u64>)> = None;
+        let mut looked: Option<Instant> = None;
         loop {
             if signed.is_none_or(|at| at.elapsed() >= SIGN_EVERY) {
                 signed = Some(Instant::now());
@@ -187,6 +190,14 @@ impl Upkeep {
                     }
                 }
             }
+            if self.shared.is_leader.load(Ordering::SeqCst)
+                && looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_GAPS_EVERY)
+            {
+                looked = Some(Instant::now());
+                if let Err(error) = self.look_for_gaps() {
+                    tracing::warn!(%error, "this node could not look whether the log is complete");
+                }
+            }
             let mut is_stopped = self.shared.is_stopped.lock();
             if !*is_stopped {
                 self.shared.stopped.wait_for(&mut is_stopped, LOOK_EVERY);
@@ -195,6 +206,17 @@ impl Upkeep {
                 return;
             }
         }
+    }
+
+    /// Looks whether the log has all groups behind the older of the newest bases. Nodes that begin from a base need them, and a name that
+    /// is free again could be used twice.
+    pub(crate) fn look_for_gaps(&self) -> Result<(), ClusterError> {
+        let Shared { log, status, .. } = &*self.shared;
+        if let Some(older) = log.newest_bases(BASES)?.last() {
+            let missing = log.missing_names(older.position.seq + 1, status.get().position.seq)?;
+            status.note_missing(&missing);
+        }
+        Ok(())
     }
 
     /// Ends the work.

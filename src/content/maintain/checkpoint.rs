@@ -217,6 +217,7 @@ impl Checkpointer {
     }
 
     fn situation(&self, log: &dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) -> Situation {
+        let base = self.progress.base.load(Ordering::SeqCst);
         Situation {
             is_changed: applied > self.started_at,
             is_wanted: self.is_wanted,
@@ -224,7 +225,8 @@ impl Checkpointer {
             has_merged: merges(indexes) > self.merges,
             waited: self.last_start.elapsed(),
             log_bytes: log.bytes_since(self.started_at),
-            log_bytes_since_base: log.bytes_since(self.progress.base.load(Ordering::SeqCst)),
+            log_bytes_since_base: log.bytes_since(base),
+            needs_base: log.needs_base(base),
             base_bytes: self.progress.base_bytes.load(Ordering::SeqCst),
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct Situation {
     pub(super) log_bytes: u64,
     /// The size of the log since the last base.
     pub(super) log_bytes_since_base: u64,
+    /// True if the log needs a newer base for another reason.
+    pub(super) needs_base: bool,
     /// The size of the last base; 0 without one.
     pub(super) base_bytes: u64,
 }
@@ -53,7 +55,7 @@ impl Situation {
     pub(super) fn is_base_due(&self) -> bool {
         let busy = BASE_LOG_BYTES.max(self.base_bytes);
         let is_idle = !self.is_changed && self.waited > IDLE_AFTER;
-        self.log_bytes_since_base > if is_idle { busy / 4 } else { busy }
+        self.needs_base || self.log_bytes_since_base > if is_idle { busy / 4 } else { busy }
     }
 }
 
@@ -74,6 +76,7 @@ mod tests {
             waited: Duration::from_secs(seconds),
             log_bytes: log * MIB,
             log_bytes_since_base: log_since_base * MIB,
+            needs_base: false,
             base_bytes: base * MIB,
         }
     }
@@ -104,6 +107,9 @@ mod tests {
         assert_eq!(is_due(merged(29)), (false, false));
         assert_eq!(is_due(merged(31)), (true, false), "merges are no reason for a base");
         assert_eq!(is_due(merged(121)), (true, true));
+        let incomplete = |seconds| Situation { needs_base: true, ..situation(true, seconds, 1, 1, 1000) };
+        assert_eq!(is_due(incomplete(1)), (false, true), "the next checkpoint makes one");
+        assert_eq!(is_due(incomplete(31)), (true, true));
         let rebuilt = Situation { has_rebuilt_index: true, ..situation(false, 1, 0, 1, 0) };
         assert!(rebuilt.is_due() && !rebuilt.is_base_due());
     }

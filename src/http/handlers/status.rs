@@ -98,7 +98,7 @@ pub(crate) async fn cluster(call: Call) -> Answer {
             })
         })
         .collect();
-    let warnings: Vec<String> = node.standing.fault.clone().into_iter().collect();
+    let warnings: Vec<String> = node.standing.fault.iter().chain(&node.standing.gap).cloned().collect();
     Ok(data_value(
         StatusCode::OK,
         json!({
