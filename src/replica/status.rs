@@ -155,10 +155,11 @@ impl Status {
             known.gap = None;
             return;
         };
+        let groups =
+            if first == last { format!("group {first}") } else { format!("groups between {first} and {last}") };
         let description = format!(
-            "the log has lost {} groups, from {first} to {last}: something else than Bindery deleted them, such as a lifecycle rule of the \
-             bucket; end that; nothing is lost, since the nodes have them, and a base that is made now replaces them",
-            missing.len()
+            "the log has lost {groups}: something else than Bindery deleted objects, such as a lifecycle rule of the bucket; end that; \
+             no content is lost, since the nodes have it, and a base that is made now replaces what is gone"
         );
         tracing::error!("{description}");
         known.gap = Some(Gap { description, number: known.position.number });

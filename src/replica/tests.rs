@@ -224,7 +224,7 @@ fn a_leader_misses_groups_that_something_else_deleted_and_needs_a_base_then() {
     upkeep.look_for_gaps().unwrap();
     let gap = upkeep.status().get().gap.unwrap();
     assert!(
-        gap.starts_with("the log has lost 2 groups, from 2 to 4: something else than Bindery deleted them"),
+        gap.starts_with("the log has lost groups between 2 and 4: something else than Bindery deleted objects"),
         "{gap}"
     );
     assert!(log.needs_base(last - 1) && !log.needs_base(last));
