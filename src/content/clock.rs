@@ -18,6 +18,11 @@ impl ContentClock {
         ContentClock { source: Box::new(source), decided: AtomicI64::new(last_time) }
     }
 
+    /// Returns the time of the clock itself, which may go back.
+    pub(crate) fn shown(&self) -> Millis {
+        (self.source)()
+    }
+
     /// Returns the time.
     pub(crate) fn now(&self) -> Millis {
         (self.source)().max(self.decided.load(Ordering::Acquire))

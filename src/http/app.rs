@@ -69,7 +69,7 @@ impl App {
         let webhooks = Webhooks::new(content.clone(), options);
         let key = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref());
         let clock = content.clone();
-        let cluster_key = key.map(|key| ClusterKey::new(key.secret(), move || clock.now()));
+        let cluster_key = key.map(|key| ClusterKey::new(key.secret(), move || clock.clock_time()));
         let (started_at, access_log) = (now_millis(), AccessLog::new(&config));
         App(Arc::new(Services {
             config,

@@ -170,6 +170,12 @@ impl Content {
         self.shared.time.now()
     }
 
+    /// Like [`Content::now`], but goes back with the clock: nodes agree on it again as soon as their clocks do, also after a
+    /// transaction that was decided by a clock that was ahead.
+    pub fn clock_time(&self) -> Millis {
+        self.shared.time.shown()
+    }
+
     /// Returns how far the node is behind; `None` for a single server.
     pub fn node_lag(&self) -> Option<Duration> {
         self.shared.cluster.as_ref().map(|cluster| cluster.upkeep.status().get().lag)

@@ -15,8 +15,9 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
 use super::counting;
-use super::key::BINDERY_NODE;
+use super::key::{BINDERY_NODE, Unproven};
 use super::numbers::BINDERY_NUMBER;
+use super::peer::Peer;
 use crate::app::App;
 use crate::error::Failure;
 use crate::request::client::Client;
@@ -26,6 +27,10 @@ use crate::transport::body::cut_off;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The time for the leader's answer once it is not heard any more.
 const SILENCE: Duration = Duration::from_secs(2);
+/// The wait for an answer after which the node looks whether it reaches the leader.
+const PROBED_AFTER: Duration = Duration::from_secs(1);
+/// The time for the leader's answer once it is not reached any more, although it is heard.
+const UNREACHED: Duration = Duration::from_secs(3);
 /// The longest body, in bytes, that is kept until the leader has answered: if it leads no longer, this node needs it.
 const KEPT_BODY: usize = 64 << 10;
 /// The longest wait until this node has what the leader answered.
@@ -61,7 +66,7 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     let (Some(leader), Some(key)) = (node.leader.clone(), app.cluster_key.as_ref()) else {
         return Forwarding::Here(request);
     };
-    if !is_for_leader || node.leads || !app.heard.is_fresh(leader.term) {
+    if !is_for_leader || node.leads || !app.heard.is_reliable(leader.term) {
         return Forwarding::Here(request);
     }
     if request.uri().path().starts_with(ANALYTICS) {
@@ -90,12 +95,12 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     if response.status() != StatusCode::MISDIRECTED_REQUEST {
         return Forwarding::Answered(response);
     }
-    // Another node leads since a moment ago. Nothing was applied.
+    // Another node leads since a moment ago, or has another time. Nothing was applied.
     app.heard.forget();
     match kept {
         Some(kept) => Forwarding::Here(kept.request()),
         None => {
-            let message = "another server leads the cluster since a moment ago; nothing was applied; try again";
+            let message = "another server leads the cluster since a moment ago, or its clock differs; nothing was applied; try again";
             Forwarding::Answered(Failure::from(Error::new(Code::LogUnreachable, message)).into_response())
         }
     }
@@ -145,20 +150,24 @@ impl Kept {
 /// Accepts a request that another node forwarded, if this node leads.
 fn accept_forwarded(app: &App, node: &NodeStatus, mut request: Request) -> Forwarding {
     let key = app.cluster_key.as_ref();
-    let client = key.and_then(|key| key.check(request.headers(), request.method(), request.uri()));
-    let Some(client) = client else {
-        let message =
-            "the header `Bindery-Node` does not come from a node of this cluster; check `cluster_key` and the clocks";
-        return Forwarding::Answered(Failure::from(Error::new(Code::Forbidden, message)).into_response());
+    let proven = key.map(|key| key.check(request.headers(), request.method(), request.uri()));
+    let client = match proven {
+        Some(Ok(client)) => Some(client),
+        // The client is not to blame for the clocks of the nodes: the other node writes by itself.
+        Some(Err(Unproven::OtherTime)) => None,
+        Some(Err(Unproven::Forged)) | None => {
+            let message = "the header `Bindery-Node` does not come from a node of this cluster; check `cluster_key`";
+            return Forwarding::Answered(Failure::from(Error::new(Code::Forbidden, message)).into_response());
+        }
     };
-    if !node.leads {
+    let Some(client) = client.filter(|_| node.leads) else {
         let name = node.leader.as_ref().map_or("nobody", |leader| leader.node.as_str());
         let mut response = (StatusCode::MISDIRECTED_REQUEST, format!("{name} leads\n")).into_response();
         if let Ok(name) = HeaderValue::from_str(name) {
             response.headers_mut().insert("bindery-leader", name);
         }
         return Forwarding::Answered(response);
-    }
+    };
     request.headers_mut().remove(BINDERY_NODE);
     if let Ok(address) = client.parse() {
         request.extensions_mut().insert(ForwardedFor(address));
@@ -181,19 +190,9 @@ async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Reque
             tracing::debug!(%error, "a connection to the leader ended");
         }
     });
-    let answering = sender.send_request(request);
-    tokio::pin!(answering);
-    let mut silent_since: Option<Instant> = None;
-    let response = loop {
-        tokio::select! {
-            response = &mut answering => break response.ok()?,
-            () = tokio::time::sleep(Duration::from_millis(100)) => {}
-        }
-        match app.heard.is_fresh(leader.term) {
-            true => silent_since = None,
-            false if silent_since.get_or_insert_with(Instant::now).elapsed() > SILENCE => return None,
-            false => {}
-        }
+    let response = tokio::select! {
+        response = sender.send_request(request) => response.ok()?,
+        () = lost(app, leader) => return None,
     };
     let (mut parts, body) = response.into_parts();
     OF_CONNECTION.iter().for_each(|name| drop(parts.headers.remove(name)));
@@ -203,6 +202,27 @@ async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Reque
         app.heard.forget();
     }
     Some(Response::from_parts(parts, Body::new(body)))
+}
+
+/// Returns once the leader is not heard any more, or not reached any more. Otherwise an answer may take as long as it wants.
+async fn lost(app: &App, leader: &Leader) {
+    let mut peer = Peer::new(app, &leader.address);
+    let (mut heard, mut reached) = (Instant::now(), Instant::now());
+    while heard.elapsed() <= SILENCE && reached.elapsed() <= UNREACHED {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        if app.heard.is_fresh(leader.term) {
+            heard = Instant::now();
+        }
+        // Hints show only that the leader reaches this node.
+        if reached.elapsed() > PROBED_AFTER
+            && peer.status(Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK)
+        {
+            reached = Instant::now();
+        }
+    }
+    if reached.elapsed() > UNREACHED {
+        app.heard.avoid();
+    }
 }
 
 /// Waits until this node has applied the number of an answer, for a moment at most.

@@ -22,6 +22,9 @@ pub(crate) const PATH: &str = "/v2/cluster/hint";
 /// The time after which the leader is not counted on any more.
 const FRESH: Duration = Duration::from_secs(1);
 
+/// The time for which a leader is not counted on that did not answer although it is heard.
+const AVOIDED: Duration = Duration::from_secs(10);
+
 /// The nodes that are greeted at a time.
 const MAX_STRANGERS: usize = 100;
 
@@ -45,6 +48,8 @@ pub(crate) struct Hint {
 #[derive(Debug, Default)]
 pub(crate) struct Heard {
     leader: Mutex<Option<(Instant, u64)>>,
+    /// Until this time the leader is not counted on, although it is heard.
+    avoided: Mutex<Option<Instant>>,
     /// The addresses of nodes that did not hear this one, which leads.
     strangers: Mutex<BTreeSet<String>>,
 }
@@ -63,9 +68,19 @@ impl Heard {
         self.leader.lock().filter(|(_, heard)| *heard >= term).map(|(at, _)| at.elapsed())
     }
 
-    /// Returns whether the leader can be counted on: it was heard a moment ago.
+    /// Returns whether the leader was heard a moment ago.
     pub(crate) fn is_fresh(&self, term: u64) -> bool {
         self.since(term).is_some_and(|since| since <= FRESH)
+    }
+
+    /// Returns whether the leader can be counted on: it was heard a moment ago, and requests reach it as far as is known.
+    pub(crate) fn is_reliable(&self, term: u64) -> bool {
+        self.is_fresh(term) && self.avoided.lock().is_none_or(|end| end <= Instant::now())
+    }
+
+    /// Does not count on the leader for a while: it is heard, but requests do not reach it, or its answers do not come.
+    pub(crate) fn avoid(&self) {
+        *self.avoided.lock() = Some(Instant::now() + AVOIDED);
     }
 
     /// Notes the address of a node that does not hear this one.

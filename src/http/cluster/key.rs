@@ -19,6 +19,15 @@ pub(crate) const BINDERY_NODE: HeaderName = HeaderName::from_static("bindery-nod
 /// The age from which a proof is not accepted. Clocks of nodes may differ by less.
 const MAX_AGE: Duration = Duration::from_secs(300);
 
+/// The reason why a request is not proven to come from a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unproven {
+    /// There is no proof, or it is not made with the key.
+    Forged,
+    /// A node made it, but its time is too far from this server's.
+    OtherTime,
+}
+
 /// The sender of a request, if it has proven that it is a node of this server's cluster. Others are `FORBIDDEN`.
 pub(crate) struct FromNode;
 
@@ -27,9 +36,9 @@ impl FromRequestParts<App> for FromNode {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<FromNode, Failure> {
         let Parts { headers, method, uri, .. } = parts;
-        match app.cluster_key.as_ref().and_then(|key| key.check(headers, method, uri)) {
-            Some(_) => Ok(FromNode),
-            None => Err(Error::new(Code::Forbidden, "only the nodes of this server's cluster may send this").into()),
+        match app.cluster_key.as_ref().map(|key| key.check(headers, method, uri)) {
+            Some(Ok(_)) => Ok(FromNode),
+            _ => Err(Error::new(Code::Forbidden, "only the nodes of this server's cluster may send this").into()),
         }
     }
 }
@@ -55,15 +64,23 @@ impl ClusterKey {
         HeaderValue::from_str(&format!("{now} {client} {}", code.to_hex())).ok()
     }
 
-    /// Returns the address of the client of a request that a node sent; `None` if the proof is missing or wrong.
-    pub(crate) fn check(&self, headers: &HeaderMap, method: &Method, uri: &Uri) -> Option<String> {
+    /// Returns the address of the client of a request that a node sent.
+    pub(crate) fn check(&self, headers: &HeaderMap, method: &Method, uri: &Uri) -> Result<String, Unproven> {
+        let (at, client) = self.check_code(headers, method, uri).ok_or(Unproven::Forged)?;
+        if at.abs_diff(self.seconds()) > MAX_AGE.as_secs() {
+            return Err(Unproven::OtherTime);
+        }
+        Ok(client)
+    }
+
+    /// Returns the time of a proof, and the address of the client; `None` if it is missing or wrong.
+    fn check_code(&self, headers: &HeaderMap, method: &Method, uri: &Uri) -> Option<(u64, String)> {
         let proof = headers.get(BINDERY_NODE)?.to_str().ok()?;
         let mut parts = proof.split(' ');
         let (at, client, code) = (parts.next()?.parse::<u64>().ok()?, parts.next()?, parts.next()?);
         let sent = blake3::Hash::from_hex(code).ok()?;
         // The comparison of hashes takes the same time wherever they differ.
-        let is_valid = sent == self.code(at, client, method, uri) && at.abs_diff(self.seconds()) <= MAX_AGE.as_secs();
-        is_valid.then(|| client.to_owned())
+        (sent == self.code(at, client, method, uri)).then(|| (at, client.to_owned()))
     }
 
     fn seconds(&self) -> u64 {
@@ -88,14 +105,14 @@ mod tests {
         let proof = key.prove(&Method::POST, &uri("/v2/a?b=1"), "10.0.0.9");
         let headers: HeaderMap = proof.into_iter().map(|proof| (BINDERY_NODE, proof)).collect();
         let checked = |key: &ClusterKey, method, target| key.check(&headers, &method, &uri(target));
-        assert_eq!(checked(&key, Method::POST, "/v2/a?b=1").as_deref(), Some("10.0.0.9"));
-        assert_eq!(checked(&other, Method::POST, "/v2/a?b=1"), None);
-        assert_eq!(checked(&late, Method::POST, "/v2/a?b=1"), None);
-        assert_eq!(checked(&key, Method::PUT, "/v2/a?b=1"), None);
-        assert_eq!(checked(&key, Method::POST, "/v2/a?b=2"), None);
+        assert_eq!(checked(&key, Method::POST, "/v2/a?b=1").as_deref(), Ok("10.0.0.9"));
+        assert_eq!(checked(&other, Method::POST, "/v2/a?b=1"), Err(Unproven::Forged));
+        assert_eq!(checked(&late, Method::POST, "/v2/a?b=1"), Err(Unproven::OtherTime));
+        assert_eq!(checked(&key, Method::PUT, "/v2/a?b=1"), Err(Unproven::Forged));
+        assert_eq!(checked(&key, Method::POST, "/v2/a?b=2"), Err(Unproven::Forged));
         for broken in ["", "1", "1 a", "1 a b", "x 10.0.0.9 00", "99999999999999999999 a b"] {
             let headers = HeaderMap::from_iter([(BINDERY_NODE, HeaderValue::from_static(broken))]);
-            assert_eq!(key.check(&headers, &Method::GET, &uri("/")), None, "{broken}");
+            assert_eq!(key.check(&headers, &Method::GET, &uri("/")), Err(Unproven::Forged), "{broken}");
         }
     }
 }

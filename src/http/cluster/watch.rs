@@ -130,7 +130,7 @@ async fn try_hand_over(app: &App) {
     let Some(own) = app.content.node().filter(|own| own.leads) else { return };
     let Some(upkeep) = app.content.upkeep().cloned() else { return };
     let Ok(Ok(listed)) = tokio::task::spawn_blocking(move || upkeep.nodes()).await else { return };
-    let mut others: Vec<NodeRecord> = others(listed, &own.node, app.content.now()).collect();
+    let mut others: Vec<NodeRecord> = others(listed, &own.node, app.content.clock_time()).collect();
     others.sort_by_key(|other| Reverse(other.position.seq));
     for other in &others {
         if Peer::new(app, &other.address).status(Method::GET, "/readyz", Vec::new()).await != Some(StatusCode::OK) {
@@ -167,7 +167,7 @@ impl Watch {
         match tokio::task::spawn_blocking(move || upkeep.nodes()).await {
             Ok(Ok(nodes)) => {
                 let own = self.upkeep.node();
-                self.others = others(nodes, own, self.app.content.now()).map(|node| node.address).collect();
+                self.others = others(nodes, own, self.app.content.clock_time()).map(|node| node.address).collect();
             }
             Ok(Err(error)) => tracing::debug!(%error, "the list of nodes could not be read"),
             Err(error) => tracing::error!(%error, "reading the list of nodes panicked"),

@@ -77,8 +77,8 @@ pub(crate) async fn cluster(call: Call) -> Answer {
                 ));
             }
             let is_this = listed.node == node.node;
-            let age =
-                call.app.content.now().saturating_sub(i64::try_from(listed.at).unwrap_or(i64::MAX)).max(0) / 1_000;
+            let age = call.app.content.clock_time().saturating_sub(i64::try_from(listed.at).unwrap_or(i64::MAX)).max(0)
+                / 1_000;
             let lag = if is_this { node.standing.lag.as_secs() } else { age.cast_unsigned() };
             let position = if is_this { node.standing.position.seq } else { listed.position.seq };
             let is_ready = if is_this { call.app.content.check_follows().is_ok() } else { age <= LISTED_FOR };
