@@ -6,6 +6,7 @@ mod counting;
 mod editorial;
 mod faults;
 mod histories;
+mod links;
 mod node;
 mod postgres;
 mod promotion;

@@ -22,7 +22,7 @@ use world::World;
 
 /// The clients of one history.
 const WORKERS: u64 = 10;
-/// The largest share of writes whose outcome the client does not learn.
+/// The largest share of the writes of one history whose outcome the client does not learn.
 const MAX_UNKNOWN: f64 = 0.35;
 /// The share of requests to the storage that fail.
 const FAULT_RATE: f64 = 0.04;
@@ -52,16 +52,40 @@ fn run_histories(kind: Kind, count: u64) {
     let (count, first) = (setting("BINDERY_HISTORIES", count), setting("BINDERY_HISTORY_SEED", 1));
     let time = Duration::from_secs(setting("BINDERY_HISTORY_SECONDS", 7));
     let mut fired: BTreeMap<Fault, u64> = BTreeMap::new();
+    let mut total = Totals::default();
     for seed in first..first + count {
         let Some(world) = World::start(kind, seed) else { return };
         world.storage.kinds_of_faults().into_iter().for_each(|fault| *fired.entry(fault).or_default() += 0);
-        for (fault, times) in run(world, time) {
+        nemesis::names().for_each(|name| *total.done.entry(name).or_default() += 0);
+        for (fault, times) in run(world, time, &mut total) {
             *fired.entry(fault).or_default() += times;
         }
     }
+    let unknown = total.unknown as f64 / total.writes.max(1) as f64;
+    let Totals { writes, reads, not_applied, done, .. } = total;
+    report(&format!(
+        "{count} histories: {writes} writes, {:.2} % unknown, {reads} reads, {not_applied} not applied",
+        100.0 * unknown
+    ));
     report(&format!("faults: {fired:?}"));
+    report(&format!("events: {done:?}"));
+    if count < LONG {
+        return;
+    }
     let missing: Vec<_> = fired.iter().filter(|(_, times)| **times == 0).collect();
-    assert!(count < LONG || missing.is_empty(), "never happened: {missing:?}");
+    assert!(missing.is_empty(), "never happened: {missing:?}");
+    let missing: Vec<_> = done.iter().filter(|(_, times)| **times == 0).collect();
+    assert!(missing.is_empty(), "never happened: {missing:?}");
+}
+
+/// The sums over all histories.
+#[derive(Default)]
+struct Totals {
+    writes: u64,
+    unknown: u64,
+    reads: u64,
+    not_applied: u64,
+    done: BTreeMap<&'static str, u64>,
 }
 
 /// If this does not fail, the histories prove nothing.
@@ -109,8 +133,8 @@ fn report(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
 }
 
-/// Runs one history. Panics if a check fails. Returns how often each fault happened.
-fn run(world: World, time: Duration) -> BTreeMap<Fault, u64> {
+/// Runs one history, and adds its figures to the sums. Panics if a check fails. Returns how often each fault happened.
+fn run(world: World, time: Duration, total: &mut Totals) -> BTreeMap<Fault, u64> {
     let (began, seed) = (Instant::now(), world.seed);
     world.storage.faults().rate = FAULT_RATE;
     work_while(&world, || nemesis::run(&world, time));
@@ -132,6 +156,11 @@ fn run(world: World, time: Duration) -> BTreeMap<Fault, u64> {
         began.elapsed().as_secs_f64(),
         ledger.done,
     ));
+    total.writes += ledger.writes;
+    total.unknown += ledger.unknown;
+    total.reads += ledger.reads;
+    total.not_applied += ledger.not_applied;
+    ledger.done.iter().for_each(|(name, times)| *total.done.entry(name).or_default() += times);
     drop(ledger);
     let fired = world.storage.faults().fired.clone();
     if !errors.is_empty() {

@@ -5,8 +5,8 @@ use std::io::{ErrorKind, Read};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU16, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -24,6 +24,8 @@ pub(super) struct Node {
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
     child: Mutex<Option<Child>>,
+    /// The id of the process that was started last.
+    process: Arc<AtomicU32>,
     /// True if the process was started to fail at some step.
     is_armed: AtomicBool,
 }
@@ -50,8 +52,19 @@ impl Node {
             environment,
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
             child: Mutex::new(None),
+            process: Arc::default(),
             is_armed: AtomicBool::new(false),
         }
+    }
+
+    /// Has the other nodes connect to this address instead of the port.
+    pub(super) fn reach_at(&mut self, address: &str) {
+        self.arguments.extend(["--node-address".to_owned(), address.to_owned()]);
+    }
+
+    /// Returns the id of the process, which changes with each start.
+    pub(super) fn process(&self) -> Arc<AtomicU32> {
+        Arc::clone(&self.process)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -95,7 +108,9 @@ impl Node {
         let listen = format!("127.0.0.1:{}", self.port);
         let mut command = self.command(&["serve", "--listen", &listen]);
         command.args(["--log", &self.log]).args(&self.arguments).stdout(Stdio::null()).stderr(log);
-        *child = Some(command.env("FAILPOINTS", points).spawn().unwrap());
+        let started = command.env("FAILPOINTS", points).spawn().unwrap();
+        self.process.store(started.id(), Ordering::SeqCst);
+        *child = Some(started);
     }
 
     /// Waits until the node is ready. Starts it again if its process ends meanwhile.

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use super::super::links::Cut;
 use super::super::storage::key;
 use super::world::World;
 use crate::oracle::random::Random;
@@ -19,6 +20,27 @@ const STEPS: [&str; 9] = [
     "join::placed",
 ];
 const OF_JOIN: usize = 2;
+
+/// What happens, by the name under which it is counted.
+const KILLED: &str = "killed";
+const KILLED_AT_STEP: &str = "killed at a step";
+const KILLED_JOINING: &str = "killed while it joined";
+const EMPTIED: &str = "emptied";
+const STOPPED: &str = "stopped";
+const CUT_OFF: &str = "cut off";
+const ALL_CUT_OFF: &str = "all cut off";
+const ONE_DIRECTION: &str = "one direction cut";
+const PAIR: &str = "two nodes cut off from each other";
+const ALL_LINKS: &str = "all nodes cut off from each other";
+const OFF_NODES: &str = "cut off from nodes";
+const LEADER_OFF_NODES: &str = "leader cut off from nodes";
+
+/// Returns the names of everything that happens.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    let of_nodes = [KILLED, KILLED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF];
+    let of_links = [ONE_DIRECTION, PAIR, ALL_LINKS, OFF_NODES, LEADER_OFF_NODES];
+    of_nodes.into_iter().chain(of_links)
+}
 
 /// Lets things happen for some time. One node at most is down or stopped at a time.
 pub(super) fn run(world: &World, time: Duration) {
@@ -47,52 +69,92 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
     let index = random.below(world.nodes.len());
     let node = &world.nodes[index];
     let time = millis(random.within(1000, 3000));
-    match random.below(13) {
+    match random.below(if world.forwards { 17 } else { 13 }) {
         10 | 11 => {
             node.kill();
             let step = random.pick(&STEPS[..STEPS.len() - OF_JOIN]);
             node.start_failing(&format!("{step}={}*off->return(kill)", random.below(6)));
-            "killed at a step"
+            KILLED_AT_STEP
         }
         12 => {
             node.kill();
             node.empty();
             let step = random.pick(&STEPS[STEPS.len() - OF_JOIN..]);
             node.start_failing(&format!("{step}=return(kill)"));
-            "killed while it joined"
+            KILLED_JOINING
         }
         0..=2 => {
             node.kill();
             std::thread::sleep(millis(random.within(0, 800)).min(left));
             node.start();
-            "killed"
+            KILLED
         }
         3 => {
             node.kill();
             node.empty();
             node.start();
-            "emptied"
+            EMPTIED
         }
         4..=6 => {
             node.signal("-STOP");
             std::thread::sleep(time.min(left));
             node.signal("-CONT");
-            "stopped"
+            STOPPED
         }
         7 | 8 => {
             world.storage.faults().cut_off(Some(&key(index)), time);
-            "cut off"
+            CUT_OFF
+        }
+        9 => {
+            world.storage.faults().cut_off(None, time.min(millis(1500)));
+            ALL_CUT_OFF
+        }
+        _ => cut_links(world, random, index),
+    }
+}
+
+/// Cuts nodes off from each other, but not from the storage. Returns what was cut.
+fn cut_links(world: &World, random: &mut Random, index: usize) -> &'static str {
+    let time = millis(random.within(200, 5000));
+    let cut = *random.pick(&[Cut::Refused, Cut::Silent, Cut::Silent, Cut::Unanswered]);
+    let (links, other) = (&world.links, (index + 1) % world.nodes.len());
+    match random.below(5) {
+        0 => {
+            links.cut(Some(index), other, cut, time);
+            ONE_DIRECTION
+        }
+        1 => {
+            links.cut(Some(index), other, cut, time);
+            links.cut(Some(other), index, cut, time);
+            PAIR
+        }
+        2 => {
+            (0..world.nodes.len()).for_each(|node| links.cut(None, node, cut, time));
+            ALL_LINKS
+        }
+        3 => {
+            cut_off_from_nodes(world, index, cut, time);
+            OFF_NODES
         }
         _ => {
-            world.storage.faults().cut_off(None, time.min(millis(1500)));
-            "all cut off"
+            cut_off_from_nodes(world, world.leader().unwrap_or(index), cut, time);
+            LEADER_OFF_NODES
         }
+    }
+}
+
+/// Cuts a node off from all others, in both directions.
+fn cut_off_from_nodes(world: &World, node: usize, cut: Cut, time: Duration) {
+    world.links.cut(None, node, cut, time);
+    for other in (0..world.nodes.len()).filter(|&other| other != node) {
+        world.links.cut(Some(node), other, cut, time);
     }
 }
 
 /// Ends all faults and waits until all nodes are ready.
 pub(super) fn repair(world: &World) {
     world.storage.faults().heal();
+    world.links.heal();
     for node in &world.nodes {
         node.signal("-CONT");
         if node.is_armed() {

@@ -10,6 +10,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::super::checker::{ClaimOperation, Event, RegisterOperation};
+use super::super::links::Links;
 use super::super::node::{Client, Node, number_of};
 use super::super::storage::{Kind, Storage};
 use super::WORKERS;
@@ -26,6 +27,9 @@ pub(super) struct World {
     pub(super) storage: Storage,
     pub(super) seed: u64,
     pub(super) nodes: Vec<Node>,
+    pub(super) links: Links,
+    /// True if nodes have a key, with which they forward writes and send hints.
+    pub(super) forwards: bool,
     /// The ids of the registers.
     pub(super) registers: Vec<String>,
     /// The ids of the counters, one for each client.
@@ -63,14 +67,18 @@ impl World {
     pub(super) fn start(kind: Kind, seed: u64) -> Option<World> {
         let (storage, temp) = (Storage::start(kind, seed, NODES)?, tempfile::tempdir().unwrap());
         let mut arguments = vec!["--write-timeout", "3"];
-        if seed % 2 == 1 {
+        let forwards = seed % 2 == 1;
+        if forwards {
             arguments.extend(["--cluster-key", "a-key-of-the-cluster-with-32-characters"]);
         }
         let node = |index: usize| {
             let folder = temp.path().join(format!("node{index}"));
             Node::new(&folder, &storage.address(index), storage.environment(index), &arguments)
         };
-        let nodes: Vec<Node> = (0..NODES).map(node).collect();
+        let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
+        let ports: Vec<u16> = nodes.iter().map(|node| node.port).collect();
+        let links = Links::start(&ports, &nodes.iter().map(Node::process).collect::<Vec<_>>());
+        nodes.iter_mut().enumerate().for_each(|(index, node)| node.reach_at(&links.address(index)));
         nodes[0].create_cluster();
         nodes.iter().for_each(Node::start);
         nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
@@ -89,7 +97,21 @@ impl World {
             Ledger { registers: vec![Vec::new(); REGISTERS], claims: vec![Vec::new(); CLAIMS], ..Ledger::default() };
         let (ledger, is_over) = (Mutex::new(ledger), AtomicBool::new(false));
         let (began, latest) = (Instant::now(), "latest");
-        Some(World { storage, seed, nodes, registers, counters, created, latest, ledger, began, is_over, temp })
+        Some(World {
+            storage,
+            seed,
+            nodes,
+            links,
+            forwards,
+            registers,
+            counters,
+            created,
+            latest,
+            ledger,
+            began,
+            is_over,
+            temp,
+        })
     }
 
     /// Returns the nanoseconds since the beginning.
@@ -105,6 +127,17 @@ impl World {
     pub(super) fn error(&self, text: String) {
         let at = self.began.elapsed().as_secs_f64();
         self.ledger().errors.push(format!("at {at:.3} s: {text}"));
+    }
+
+    /// Returns the node that leads, if a node answers that soon.
+    pub(super) fn leader(&self) -> Option<usize> {
+        let client = Client::new(Duration::from_millis(300));
+        self.nodes.iter().find_map(|node| {
+            let listed = client.get(node, "/v2/cluster", &[]).ok()?.data();
+            let leads = |listed_node: &&serde_json::Value| listed_node["node"] == listed["leader"];
+            let leader = listed["nodes"].as_array()?.iter().find(leads)?;
+            (0..NODES).find(|&index| leader["address"] == self.links.address(index))
+        })
     }
 
     /// Tells the clients to stop.
