@@ -41,6 +41,7 @@ use bindery_access::AdminToken;
 use bindery_base::RecoveryReport;
 use bindery_log::CommitLog;
 use bindery_model::time::now_millis;
+use bindery_replica::own_clock;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{Store, StoreOptions};
 use parking_lot::Mutex;
@@ -223,7 +224,7 @@ impl Content {
             None => ContentClock::new(clock.last_time, now_millis),
             Some(cluster) => {
                 let store = cluster.upkeep.store().clone();
-                ContentClock::new(clock.last_time, move || store.hold(now_millis()))
+                ContentClock::new(clock.last_time, move || store.hold(own_clock()))
             }
         });
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));

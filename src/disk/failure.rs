@@ -9,6 +9,7 @@
 //! FAILPOINTS='index::manifest=2*off->return(kill)'  the process is gone at the third manifest
 //! FAILPOINTS='log::append=return(short)'            half of the bytes are written, then EIO
 //! FAILPOINTS='checkpoint::begin=sleep(2000)'        waits two seconds
+//! FAILPOINTS='clock::ahead=return(-3600)'           the clock of a node is an hour behind
 //! ```
 //!
 //! A name consists of the module, `::` and the step that follows. This module must not know the meaning of the steps.
@@ -43,6 +44,11 @@ pub fn write(name: &'static str, bytes: &[u8], write: impl FnOnce(&[u8]) -> io::
 /// Returns whether a test defined an action for this point. This is for events that are too rare without help.
 pub fn is_asked_for(name: &'static str) -> bool {
     action(name).is_some()
+}
+
+/// Returns the number that a test defined for this point; 0 if it defined none.
+pub fn number(name: &'static str) -> i64 {
+    action(name).and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
 /// Returns the action that a test defined for this point, if it is due.

@@ -26,4 +26,4 @@ pub use membership::{NODE_FILE, is_node};
 pub use past::Past;
 pub use repair::append_missing;
 pub use status::{Standing, Status};
-pub use upkeep::{ClusterStanding, NodeFacts, Upkeep};
+pub use upkeep::{ClusterStanding, NodeFacts, Upkeep, own_clock};

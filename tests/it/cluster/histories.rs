@@ -56,7 +56,7 @@ fn run_histories(kind: Kind, count: u64) {
     for seed in first..first + count {
         let Some(world) = World::start(kind, seed) else { return };
         world.storage.kinds_of_faults().into_iter().for_each(|fault| *fired.entry(fault).or_default() += 0);
-        nemesis::names().for_each(|name| *total.done.entry(name).or_default() += 0);
+        nemesis::names(kind).for_each(|name| *total.done.entry(name).or_default() += 0);
         for (fault, times) in run(world, time, &mut total) {
             *fired.entry(fault).or_default() += times;
         }

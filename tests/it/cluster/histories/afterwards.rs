@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::super::checker::{
     Claim, ClaimOperation, ClaimState, Event, Register, RegisterOperation, check as is_linearizable,
 };
@@ -41,6 +43,7 @@ pub(super) fn check(world: &World) -> Vec<String> {
     }
     check_orders(world, &mut errors);
     check_notes(world, &client, &mut errors);
+    check_changes(world, &client, &mut errors);
     let before = answers(world, &client, 0, &mut errors);
     for index in 1..world.nodes.len() {
         compare(&before, &answers(world, &client, index, &mut errors), index, &mut errors);
@@ -137,6 +140,32 @@ fn check_notes(world: &World, client: &Client, errors: &mut Vec<String>) {
     }
     if !found.is_empty() {
         errors.push(format!("notes that nobody sent: {found:?}"));
+    }
+}
+
+/// The numbers of changes go up, and their times never go back, whatever the clocks of the nodes were.
+fn check_changes(world: &World, client: &Client, errors: &mut Vec<String>) {
+    let mut last = (0, String::new());
+    for page in 0..MAX_PAGES {
+        let path = format!("/v2/changes?since={}&limit=1000", last.0);
+        let Ok(reply) = client.latest(&world.nodes[page % world.nodes.len()], &path) else {
+            return errors.push(format!("{path}: no answer"));
+        };
+        if reply.status != 200 {
+            return errors.push(format!("{path}: {} {}", reply.status, reply.text));
+        }
+        if reply.text.is_empty() {
+            return;
+        }
+        for line in reply.text.lines() {
+            let change: Value = serde_json::from_str(line).unwrap();
+            let next = (change["number"].as_u64().unwrap(), change["at"].as_str().unwrap().to_owned());
+            // All times have one form, so that they compare as texts.
+            if next.0 <= last.0 || next.1 < last.1 {
+                errors.push(format!("the change {next:?} follows {last:?}"));
+            }
+            last = next;
+        }
     }
 }
 

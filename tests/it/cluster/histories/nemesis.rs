@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::links::Cut;
-use super::super::storage::key;
+use super::super::storage::{Kind, Storage, key};
 use super::world::World;
 use crate::oracle::random::Random;
 
@@ -34,12 +34,17 @@ const PAIR: &str = "two nodes cut off from each other";
 const ALL_LINKS: &str = "all nodes cut off from each other";
 const OFF_NODES: &str = "cut off from nodes";
 const LEADER_OFF_NODES: &str = "leader cut off from nodes";
+const CLOCK: &str = "clock moved";
+const STORE_CLOCK: &str = "clock of the storage moved";
+
+/// The seconds by which clocks are wrong.
+const CLOCK_ERRORS: [i64; 3] = [3_600, -3_600, 0];
 
 /// Returns the names of everything that happens.
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let of_nodes = [KILLED, KILLED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF];
+pub(super) fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
+    let of_nodes = [KILLED, KILLED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF, CLOCK];
     let of_links = [ONE_DIRECTION, PAIR, ALL_LINKS, OFF_NODES, LEADER_OFF_NODES];
-    of_nodes.into_iter().chain(of_links)
+    of_nodes.into_iter().chain(of_links).chain((kind == Kind::S3).then_some(STORE_CLOCK))
 }
 
 /// Lets things happen for some time. One node at most is down or stopped at a time.
@@ -69,7 +74,7 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
     let index = random.below(world.nodes.len());
     let node = &world.nodes[index];
     let time = millis(random.within(1000, 3000));
-    match random.below(if world.forwards { 17 } else { 13 }) {
+    match random.below(if world.forwards { 19 } else { 15 }) {
         10 | 11 => {
             node.kill();
             let step = random.pick(&STEPS[..STEPS.len() - OF_JOIN]);
@@ -109,6 +114,19 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
             world.storage.faults().cut_off(None, time.min(millis(1500)));
             ALL_CUT_OFF
         }
+        13 => {
+            node.kill();
+            let seconds = random.pick(&CLOCK_ERRORS[..2]);
+            node.start_failing(&format!("clock::ahead=return({seconds})"));
+            CLOCK
+        }
+        14 => match &world.storage {
+            Storage::S3(s3) => {
+                s3.set_clock_ahead(*random.pick(&CLOCK_ERRORS));
+                STORE_CLOCK
+            }
+            Storage::Postgres(_) => happen(world, random, left),
+        },
         _ => cut_links(world, random, index),
     }
 }
@@ -155,6 +173,9 @@ fn cut_off_from_nodes(world: &World, node: usize, cut: Cut, time: Duration) {
 pub(super) fn repair(world: &World) {
     world.storage.faults().heal();
     world.links.heal();
+    if let Storage::S3(s3) = &world.storage {
+        s3.set_clock_ahead(0);
+    }
     for node in &world.nodes {
         node.signal("-CONT");
         if node.is_armed() {
