@@ -8,8 +8,9 @@ use std::time::Duration;
 use bindery_cluster::{
     AppendError, BaseInfo, ClusterError, ClusterInfo, Found, Log, NodeRecord, Position, Store, Wait,
 };
+use bindery_disk::failure;
 
-use crate::error::ReplicaError;
+use crate::error::{ReplicaError, at};
 use crate::log::at_most;
 
 /// The node that groups name as their writer.
@@ -92,10 +93,16 @@ impl Past {
     /// [`ReplicaError`]. If the history was ended and the next one did not begin, nobody can write until a repeated call
     /// succeeds.
     pub fn continue_from(self, base: &Path, number: u64) -> Result<u32, ReplicaError> {
+        let point = |name: &'static str| failure::point(name).map_err(at("restore from", base));
+        point("past::replayed")?;
         // The new base is uploaded first: writes go on until the seal.
         let prepared = self.store.prepare_next_history(&self.cluster.history, base, number)?;
+        point("past::prepared")?;
         self.seal()?;
-        Ok(self.store.begin_history(prepared)?.number)
+        point("past::sealed")?;
+        let history = self.store.begin_history(prepared)?;
+        point("past::begun")?;
+        Ok(history.number)
     }
 
     /// Appends a transaction behind everything that the nodes wrote, while they run. Durable on return. Returns the number of its last

@@ -10,6 +10,7 @@ mod links;
 mod node;
 mod postgres;
 mod promotion;
+mod restores;
 mod s3;
 mod storage;
 mod upgrade;

@@ -1,0 +1,211 @@
+//! Restores of a cluster while clients write, with the command killed between its steps and run again.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::node::{Client, Node, Unanswered, number_of};
+use super::s3::S3;
+use super::{KEY, until};
+
+const ADDRESS: &str = "s3://bucket/prefix";
+/// The steps before the next history exists: the command is killed at each of them in turn, then runs to its end.
+const STEPS_BEFORE: [&str; 5] =
+    ["start::epoch", "start::epoch_begun", "past::replayed", "past::prepared", "past::sealed"];
+/// The step behind which only the message is missing.
+const LAST_STEP: &str = "past::begun";
+const CLIENTS: u64 = 4;
+/// The time in which clients write before something happens.
+const SHORTLY: Duration = Duration::from_millis(400);
+/// The writes that must be acknowledged after the restore.
+const ENOUGH: usize = 10;
+
+/// A note that a client sent.
+#[derive(Debug)]
+struct Sent {
+    owner: u64,
+    called: Instant,
+    /// The time of the acknowledgement, and its number.
+    acknowledged: Option<(Instant, u64)>,
+}
+
+struct World {
+    temp: TempDir,
+    s3: S3,
+    nodes: Vec<Node>,
+    sent: Mutex<Vec<Sent>>,
+    next: AtomicU64,
+    is_over: AtomicBool,
+}
+
+/// Ends a round when dropped, also by a panic: the clients would not end otherwise.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::SeqCst);
+    }
+}
+
+impl World {
+    fn start() -> World {
+        let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(5));
+        let node = |name: &str| {
+            let arguments = ["--cluster-key", KEY, "--write-timeout", "3"];
+            Node::new(&temp.path().join(name), ADDRESS, s3.environment(name), &arguments)
+        };
+        let nodes: Vec<Node> = ["a", "b"].map(node).into();
+        nodes[0].create_cluster();
+        for node in &nodes {
+            node.start();
+            node.wait_ready(Duration::from_secs(60)).unwrap();
+        }
+        let fields = json!([{ "name": "Owner", "slug": "owner", "type": "number" }]);
+        Client::new(Duration::from_secs(30)).blueprint(&nodes[0], "notes", fields);
+        let (sent, next, is_over) = (Mutex::default(), AtomicU64::new(1), AtomicBool::new(false));
+        World { temp, s3, nodes, sent, next, is_over }
+    }
+
+    /// Creates notes on all nodes until the round is over.
+    fn write(&self) {
+        let client = Client::new(Duration::from_secs(4));
+        while !self.is_over.load(Ordering::SeqCst) {
+            let owner = self.next.fetch_add(1, Ordering::SeqCst);
+            let called = Instant::now();
+            let node = &self.nodes[owner as usize % self.nodes.len()];
+            let acknowledged = match client.create(node, "notes", &json!({ "owner": owner }), &[]) {
+                Ok(reply) if reply.status == 201 => Some((Instant::now(), number_of(&reply).unwrap())),
+                Ok(reply) => {
+                    assert_eq!(reply.status, 503, "{}", reply.text);
+                    None
+                }
+                Err(Unanswered::NotSent | Unanswered::Lost) => None,
+            };
+            self.sent.lock().unwrap().push(Sent { owner, called, acknowledged });
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn acknowledged_since(&self, since: Instant) -> usize {
+        let sent = self.sent.lock().unwrap();
+        sent.iter().filter(|sent| sent.called > since && sent.acknowledged.is_some()).count()
+    }
+
+    /// Runs `cluster restore`, which is killed at a step unless that is empty. Returns what it prints if it succeeds, or its error.
+    fn restore(&self, to: u64, step: &str) -> Result<String, String> {
+        let points = if step.is_empty() { String::new() } else { format!("{step}=return(kill)") };
+        let scratch: PathBuf = self.temp.path().join("scratch");
+        std::fs::create_dir_all(&scratch).unwrap();
+        let output = Command::new(crate::support::binary())
+            .args(["cluster", "restore", "--log", ADDRESS, "--to", &to.to_string(), "--temporary"])
+            .arg(scratch)
+            .envs(self.s3.environment("restore"))
+            .env("FAILPOINTS", points)
+            .output()
+            .unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        if output.status.success() { Ok(text(output.stdout)) } else { Err(text(output.stderr)) }
+    }
+
+    /// Returns the owners of all notes on a node.
+    fn owners(&self, node: &Node) -> Vec<u64> {
+        let client = Client::new(Duration::from_secs(20));
+        let mut path = "/v2/resources/notes?per_page=100&sort=owner&cursor=".to_owned();
+        let mut owners = Vec::new();
+        loop {
+            let body = client.latest(node, &path).unwrap().expect(200).json();
+            let owner = |note: &serde_json::Value| note["attributes"]["owner"].as_f64().unwrap() as u64;
+            owners.extend(body["data"].as_array().unwrap().iter().map(owner));
+            let Some(next) = body["links"]["next"].as_str() else { return owners };
+            path = format!("/v2/{}", next.split_once("/v2/").unwrap().1);
+        }
+    }
+
+    /// Lets clients write, and restores the cluster meanwhile to the number of a write that was acknowledged a moment before. `run` runs the
+    /// command and returns when the history began: between these times. Checks that exactly the right notes are there.
+    fn round(&self, run: impl FnOnce(u64) -> (Instant, Instant)) {
+        let before: BTreeSet<u64> = match self.next.load(Ordering::SeqCst) {
+            1 => BTreeSet::new(),
+            _ => self.owners(&self.nodes[0]).into_iter().collect(),
+        };
+        self.sent.lock().unwrap().clear();
+        self.is_over.store(false, Ordering::SeqCst);
+        let (number, moment, (began, restored)) = std::thread::scope(|scope| {
+            (0..CLIENTS).for_each(|_| drop(scope.spawn(|| self.write())));
+            let _end = End(&self.is_over);
+            let start = Instant::now();
+            until("notes are created", || self.acknowledged_since(start) >= ENOUGH);
+            let numbers = |sent: &Sent| sent.acknowledged.map(|(_, number)| number);
+            let number = self.sent.lock().unwrap().iter().filter_map(numbers).max().unwrap();
+            let moment = Instant::now();
+            std::thread::sleep(SHORTLY);
+            let times = run(number);
+            let deadline = Instant::now() + Duration::from_secs(90);
+            while self.acknowledged_since(times.1) < ENOUGH && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            (number, moment, times)
+        });
+        for node in &self.nodes {
+            node.wait_ready(Duration::from_secs(60)).unwrap();
+        }
+        assert!(self.acknowledged_since(restored) >= ENOUGH, "the nodes do not accept writes again");
+        let found = self.owners(&self.nodes[0]);
+        assert_eq!(found, self.owners(&self.nodes[1]), "the nodes differ");
+        let owners: BTreeSet<u64> = found.iter().copied().collect();
+        assert_eq!(owners.len(), found.len(), "notes exist twice");
+        assert!(owners.is_superset(&before), "lost from before: {:?}", before.difference(&owners));
+        for sent in self.sent.lock().unwrap().iter() {
+            let Some((at, its)) = sent.acknowledged else { continue };
+            let exists = owners.contains(&sent.owner);
+            // A write that was acknowledged while the history began belongs to one of the two.
+            if its <= number && at <= moment || sent.called > restored {
+                assert!(exists, "lost: {sent:?}; restored to {number}, from {began:?} to {restored:?}");
+            } else if sent.called > moment && at < began {
+                assert!(!exists, "not undone: {sent:?}; restored to {number} of {moment:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_restore_under_load_that_is_killed_at_each_step_and_run_again_loses_nothing() {
+    let world = World::start();
+    world.round(|number| {
+        for step in STEPS_BEFORE {
+            let killed = world.restore(number, step);
+            assert!(killed.is_err(), "not killed at {step}: {killed:?}");
+            let since = Instant::now();
+            if step != "past::sealed" {
+                until("writes go on", || world.acknowledged_since(since) > 0);
+                continue;
+            }
+            std::thread::sleep(SHORTLY);
+            assert_eq!(world.acknowledged_since(since), 0, "written behind the seal");
+            let client = Client::new(Duration::from_secs(5));
+            for node in &world.nodes {
+                client.get(node, "/v2/resources/notes", &[]).unwrap().expect(200);
+            }
+        }
+        let began = Instant::now();
+        let printed = world.restore(number, "").unwrap();
+        assert!(printed.contains("in its history 2;"), "{printed}");
+        (began, Instant::now())
+    });
+    world.round(|number| {
+        let began = Instant::now();
+        let killed = world.restore(number, LAST_STEP);
+        assert!(killed.is_err(), "{killed:?}");
+        let restored = Instant::now();
+        // The history has begun, and has nothing older.
+        let error = world.restore(number, "").unwrap_err();
+        assert!(error.contains("nothing that old is kept in its log"), "{error}");
+        (began, restored)
+    });
+}
