@@ -15,6 +15,8 @@
 //!    and found nothing.
 //! 5. Any node may write a *base*, the state at its position. Groups up to the older of the two newest bases are removed:
 //!    overwritten with an empty object and never deleted, so no name is free twice.
+//! 6. A restore ends a history with a *seal*, which takes the name behind the last group, and then begins the next history from
+//!    there. A node that finds the seal appends nothing behind it. It moves to the next history, and decides its command again.
 //!
 //! The environment is hostile. The store may act and its answer be lost; a put may arrive late, or never, also after its node
 //! crashed; a node may crash at any moment and restart at any earlier position or from a base; any node may write bases and
@@ -24,7 +26,7 @@
 //! bounds, and check that each broken variant of the protocol has a counterexample. Nothing here uses code of the product.
 //!
 //! The model leaves out: more than one command per group, leaders and forwarding (safety does not depend on them), gaps in the
-//! log (only a damaged store has them), histories and seals, and bases that vanish during a download.
+//! log (only a damaged store has them), restores to an earlier state, and bases that vanish during a download.
 
 #![allow(clippy::unwrap_used)]
 
@@ -38,19 +40,24 @@ use std::collections::BTreeSet;
 
 #[test]
 fn two_nodes_with_three_puts_in_flight_break_no_property() {
-    check(Protocol { nodes: 2, commands: 3, in_flight: 3, variant: Variant::Correct });
+    check(Protocol { nodes: 2, commands: 3, in_flight: 3, seals: false, variant: Variant::Correct });
 }
 
 #[test]
 fn three_nodes_with_two_puts_in_flight_break_no_property() {
-    check(Protocol { nodes: 3, commands: 3, in_flight: 2, variant: Variant::Correct });
+    check(Protocol { nodes: 3, commands: 3, in_flight: 2, seals: false, variant: Variant::Correct });
+}
+
+#[test]
+fn a_sealed_log_continues_in_the_next_history() {
+    check(Protocol { nodes: 2, commands: 2, in_flight: 2, seals: true, variant: Variant::Correct });
 }
 
 #[test]
 #[ignore = "long: 9 million states, two minutes; run with `cargo test --test log_model -- --ignored`"]
 fn wider_bounds_break_no_property() {
-    check(Protocol { nodes: 3, commands: 3, in_flight: 3, variant: Variant::Correct });
-    check(Protocol { nodes: 2, commands: 4, in_flight: 2, variant: Variant::Correct });
+    check(Protocol { nodes: 3, commands: 3, in_flight: 3, seals: false, variant: Variant::Correct });
+    check(Protocol { nodes: 2, commands: 4, in_flight: 2, seals: false, variant: Variant::Correct });
 }
 
 #[test]
@@ -91,6 +98,12 @@ fn retrying_after_an_emptied_name_applies_a_command_twice() {
     refute(Variant::RetryAfterEmpty, properties::COMMANDS_ONCE, 11);
 }
 
+#[test]
+fn a_seal_that_takes_no_name_lets_a_late_put_append_behind_it() {
+    refute(Variant::SealBeside, properties::ACKNOWLEDGED_IN_LOG, 5);
+    refute(Variant::SealBeside, properties::DECIDED_BEHIND_TAIL, 5);
+}
+
 /// Visits every state of the protocol within its bounds.
 fn check(protocol: Protocol) {
     let checker = protocol.checker().threads(2).spawn_bfs().join();
@@ -101,7 +114,8 @@ fn check(protocol: Protocol) {
 /// Requires that the variant breaks the property within this number of steps.
 fn refute(variant: Variant, property: &'static str, steps: usize) {
     let found = HasDiscoveries::AnyOf(BTreeSet::from([property]));
-    let protocol = Protocol { nodes: 2, commands: 3, in_flight: 3, variant };
+    let seals = variant == Variant::SealBeside;
+    let protocol = Protocol { nodes: 2, commands: 3, in_flight: 3, seals, variant };
     // The checker counts states, of which the first is at depth 1, and stops before it checks those at the maximum depth.
     let checker = protocol.checker().finish_when(found).target_max_depth(steps + 2).spawn_bfs().join();
     let Some(path) = checker.discovery(property) else {

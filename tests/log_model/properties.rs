@@ -12,7 +12,22 @@ pub(crate) const COMMANDS_ONCE: &str = "no command is applied twice";
 pub(crate) const CHAIN_CONTINUES: &str = "a group that a node reads continues its chain";
 pub(crate) const TRUE_REFUSALS: &str = "a refusal was true after its command arrived";
 
-pub(crate) fn all() -> Vec<Property<Protocol>> {
+pub(crate) fn all(seals: bool) -> Vec<Property<Protocol>> {
+    let mut all = of_logs();
+    if seals {
+        all.extend([
+            Property::sometimes("a late put fails because its name was sealed", put_to_seal),
+            Property::sometimes("a node that has put a group finds the seal", unknown_and_sealed),
+            Property::sometimes("a node writes in the second history", |_, state: &State| {
+                state.begun
+                    && state.acknowledged.iter().any(|group| state.sealed.is_some_and(|end| group.len() > end.len()))
+            }),
+        ]);
+    }
+    all
+}
+
+fn of_logs() -> Vec<Property<Protocol>> {
     vec![
         Property::always(ONE_GROUP_PER_NUMBER, one_group_per_number),
         Property::always(DECIDED_BEHIND_TAIL, |_, state: &State| !state.misplaced),
@@ -65,8 +80,8 @@ fn chain_continues(_: &Protocol, state: &State) -> bool {
 
 fn conflict(protocol: &Protocol, state: &State) -> bool {
     state.in_flight.iter().any(|put| match protocol.object(state, *put) {
-        Object::Group(group) => group != *put,
-        Object::Missing | Object::Empty => false,
+        Object::Group(group) => group != put.1,
+        Object::Missing | Object::Empty | Object::Seal => false,
     })
 }
 
@@ -74,7 +89,7 @@ fn lost_answer(protocol: &Protocol, state: &State) -> bool {
     state.nodes.iter().any(|node| match node.phase {
         Phase::Unknown(command) => {
             let group = node.position.then(command.number);
-            protocol.object(state, group) == Object::Group(group)
+            protocol.object(state, (node.history, group)) == Object::Group(group)
         }
         _ => false,
     })
@@ -89,17 +104,28 @@ fn put_to_emptied_name(protocol: &Protocol, state: &State) -> bool {
     state.in_flight.iter().any(|put| protocol.object(state, *put) == Object::Empty)
 }
 
+fn put_to_seal(protocol: &Protocol, state: &State) -> bool {
+    state.in_flight.iter().any(|put| protocol.object(state, *put) == Object::Seal)
+}
+
+fn unknown_and_sealed(protocol: &Protocol, state: &State) -> bool {
+    state.nodes.iter().any(|node| {
+        matches!(node.phase, Phase::Unknown(_))
+            && protocol.object_behind(state, node.history, node.position) == Object::Seal
+    })
+}
+
 fn unknown_and_emptied(protocol: &Protocol, state: &State) -> bool {
     state.nodes.iter().any(|node| {
-        matches!(node.phase, Phase::Unknown(_)) && protocol.object_behind(state, node.position) == Object::Empty
+        matches!(node.phase, Phase::Unknown(_))
+            && protocol.object_behind(state, node.history, node.position) == Object::Empty
     })
 }
 
 fn follower_and_emptied(protocol: &Protocol, state: &State) -> bool {
-    state
-        .nodes
-        .iter()
-        .any(|node| node.phase == Phase::Idle && protocol.object_behind(state, node.position) == Object::Empty)
+    state.nodes.iter().any(|node| {
+        node.phase == Phase::Idle && protocol.object_behind(state, node.history, node.position) == Object::Empty
+    })
 }
 
 fn refused_after_look(_: &Protocol, state: &State) -> bool {

@@ -1,7 +1,7 @@
 //! The steps of nodes, clients and the store, and the variants of the protocol that are broken on purpose.
 
 use crate::properties;
-use crate::state::{Chain, Command, Node, Object, Phase, State};
+use crate::state::{Chain, Command, Node, Object, Phase, Put, State};
 use stateright::{Model, Property};
 
 /// The protocol with the bounds of its model. Crashes, bases and removals are not bounded.
@@ -12,6 +12,8 @@ pub(crate) struct Protocol {
     pub(crate) commands: u8,
     /// How many puts can be in flight at a time, including late ones and several copies of one.
     pub(crate) in_flight: usize,
+    /// The log may be sealed, and a second history begin.
+    pub(crate) seals: bool,
     pub(crate) variant: Variant,
 }
 
@@ -34,6 +36,8 @@ pub(crate) enum Variant {
     RefuseAfterOldLook,
     /// A node that finds its name empty decides the command again at the new position.
     RetryAfterEmpty,
+    /// The seal takes no name of the log: it is beside it, and nodes look at it before each put.
+    SealBeside,
 }
 
 /// One step. Nodes are named by their index.
@@ -47,7 +51,7 @@ pub(crate) enum Action {
     Put(usize),
     /// The store receives a put. Its answer reaches the node if the node still waits for it. A lost answer is a `TimeOut`
     /// before this step.
-    Receive(Chain),
+    Receive(Put),
     /// The node stops waiting for the answer to its put, which stays in flight.
     TimeOut(usize),
     /// The node reads the name behind its position.
@@ -60,6 +64,10 @@ pub(crate) enum Action {
     WriteBase(usize),
     /// Some node removes the group under a name.
     Remove(usize),
+    /// Somebody who restores the cluster appends the seal behind the last group.
+    Seal,
+    /// The same begins the second history, with a base of everything before the seal.
+    Begin,
 }
 
 /// The steps of a node.
@@ -67,7 +75,7 @@ impl Protocol {
     /// Part 1 of the protocol: decides the command and puts its group.
     fn put(&self, state: &mut State, node: usize, command: Command) {
         let group = state.nodes[node].position.then(command.number);
-        self.send(state, group);
+        self.send(state, (state.nodes[node].history, group));
         state.nodes[node].phase = Phase::Putting(command);
         if self.variant == Variant::AcknowledgeEarly {
             state.acknowledge(group);
@@ -78,7 +86,7 @@ impl Protocol {
     fn confirm(&self, state: &mut State, node: usize, group: Chain) {
         state.nodes[node].phase = Phase::Idle;
         if self.variant == Variant::DeleteAndCheck && self.name(group) <= self.name(state.bases[0]) {
-            *self.object_mut(state, group) = Object::Missing;
+            *self.object_mut(state, (0, group)) = Object::Missing;
             state.nodes[node].position = state.bases[1];
         } else {
             state.nodes[node].position = group;
@@ -88,8 +96,8 @@ impl Protocol {
 
     /// Parts 3 and 4: reads the name behind the node's position. Idle nodes follow the log by the same step.
     fn read(&self, state: &mut State, node: usize) {
-        let Node { position, phase, .. } = state.nodes[node];
-        match (self.object_behind(state, position), phase) {
+        let Node { history, position, phase, .. } = state.nodes[node];
+        match (self.object_behind(state, history, position), phase) {
             (Object::Group(group), Phase::Unknown(command)) if group == position.then(command.number) => {
                 self.confirm(state, node, group);
             }
@@ -98,7 +106,16 @@ impl Protocol {
                 state.nodes[node].position = group;
                 state.nodes[node].phase = decide_again(phase);
             }
+            (Object::Seal, _) => {
+                // The name of an unknown put is taken for good, so the command was not written.
+                state.nodes[node].phase = decide_again(phase);
+                if state.begun {
+                    state.nodes[node].history = 1;
+                    state.nodes[node].position = state.bases[1];
+                }
+            }
             (Object::Empty, _) => {
+                state.nodes[node].history = state.newest();
                 state.nodes[node].position = state.bases[1];
                 state.nodes[node].phase = match phase {
                     // The command may have been written. This is the answer `OUTCOME_UNKNOWN`.
@@ -107,7 +124,7 @@ impl Protocol {
                 };
             }
             (Object::Missing, Phase::Unknown(command)) => {
-                self.send(state, position.then(command.number));
+                self.send(state, (history, position.then(command.number)));
                 state.nodes[node].phase = Phase::Putting(command);
             }
             (Object::Missing, Phase::Waiting(command)) => state.nodes[node].phase = Phase::Looked(command),
@@ -167,18 +184,19 @@ impl Protocol {
         }
     }
 
-    pub(crate) fn object(&self, state: &State, group: Chain) -> Object {
-        state.log[self.name(group) - 1]
+    pub(crate) fn object(&self, state: &State, (history, group): Put) -> Object {
+        state.logs[history][self.name(group) - 1]
     }
 
-    fn object_mut<'a>(&self, state: &'a mut State, group: Chain) -> &'a mut Object {
-        &mut state.log[self.name(group) - 1]
+    fn object_mut<'a>(&self, state: &'a mut State, (history, group): Put) -> &'a mut Object {
+        &mut state.logs[history][self.name(group) - 1]
     }
 
     /// What a node at this position finds when it reads on.
-    pub(crate) fn object_behind(&self, state: &State, position: Chain) -> Object {
-        let behind = state.log.iter().skip(self.name(position));
+    pub(crate) fn object_behind(&self, state: &State, history: usize, position: Chain) -> Object {
+        let behind = state.logs[history].iter().skip(self.name(position));
         match self.variant {
+            Variant::SealBeside if history == 0 && state.sealed == Some(position) => Object::Seal,
             // The size of the next group is not known, so its name is found by listing.
             Variant::NamesByRecord => behind.copied().find(|object| *object != Object::Missing).unwrap_or_default(),
             _ => behind.copied().next().unwrap_or_default(),
@@ -188,7 +206,7 @@ impl Protocol {
     /// The end of the log, as a node finds it that joins from the newest base.
     pub(crate) fn tail(&self, state: &State) -> Chain {
         let mut tail = state.bases[1];
-        while let Object::Group(group) = self.object_behind(state, tail)
+        while let Object::Group(group) = self.object_behind(state, state.newest(), tail)
             && group.parent() == tail
         {
             tail = group;
@@ -197,29 +215,31 @@ impl Protocol {
     }
 
     /// Gives a put to the network, which loses it if it is full.
-    fn send(&self, state: &mut State, group: Chain) {
+    fn send(&self, state: &mut State, put: Put) {
         if state.in_flight.len() < self.in_flight {
-            state.in_flight.push(group);
+            state.in_flight.push(put);
             state.in_flight.sort_unstable();
         }
     }
 
     /// Creates the name of a group unless it exists, and answers the node that waits for it.
-    fn receive(&self, state: &mut State, group: Chain) {
-        let copy = state.in_flight.iter().position(|other| *other == group).unwrap();
+    fn receive(&self, state: &mut State, put: Put) {
+        let (to, group) = put;
+        let copy = state.in_flight.iter().position(|other| *other == put).unwrap();
         state.in_flight.remove(copy);
-        let is_free = self.object(state, group) == Object::Missing;
+        let is_free = self.object(state, put) == Object::Missing;
         if is_free {
-            state.misplaced |= self.tail(state) != group.parent();
-            *self.object_mut(state, group) = Object::Group(group);
+            let is_over = to == 0 && state.sealed.is_some();
+            state.misplaced |= is_over || self.tail(state) != group.parent();
+            *self.object_mut(state, put) = Object::Group(group);
             state.created.push(group);
             state.created.sort_unstable();
             state.created.dedup();
         }
         for node in 0..state.nodes.len() {
-            let Node { position, phase, .. } = state.nodes[node];
+            let Node { history, position, phase, .. } = state.nodes[node];
             match phase {
-                Phase::Putting(command) if position.then(command.number) == group => match is_free {
+                Phase::Putting(command) if history == to && position.then(command.number) == group => match is_free {
                     true => self.confirm(state, node, group),
                     false => state.nodes[node].phase = Phase::Unknown(command),
                 },
@@ -234,8 +254,23 @@ impl Protocol {
         state.bases.sort_unstable_by_key(|base| base.len());
     }
 
+    /// Whether nodes see that the log is sealed without reading a name of it.
+    fn sees_seal(&self, state: &State, node: &Node) -> bool {
+        self.variant == Variant::SealBeside && state.sealed.is_some() && node.history == 0
+    }
+
+    /// Ends the first history.
+    fn seal(&self, state: &mut State) {
+        let tail = self.tail(state);
+        state.sealed = Some(tail);
+        if self.variant != Variant::SealBeside {
+            state.logs[0][tail.len()] = Object::Seal;
+        }
+    }
+
     fn remove(&self, state: &mut State, name: usize) {
-        state.log[name - 1] = match self.variant {
+        let newest = state.newest();
+        state.logs[newest][name - 1] = match self.variant {
             Variant::Delete | Variant::DeleteAndCheck => Object::Missing,
             _ => Object::Empty,
         };
@@ -248,7 +283,10 @@ impl Model for Protocol {
 
     fn init_states(&self) -> Vec<State> {
         let names = usize::from(self.commands) * if self.variant == Variant::NamesByRecord { 2 } else { 1 };
-        vec![State { log: vec![Object::Missing; names], nodes: vec![Node::default(); self.nodes], ..State::default() }]
+        // The seal needs a name as well.
+        let log = |exists: bool| vec![Object::Missing; if exists { names + usize::from(self.seals) } else { 0 }];
+        let logs = [log(true), log(self.seals)];
+        vec![State { logs, nodes: vec![Node::default(); self.nodes], ..State::default() }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -259,8 +297,14 @@ impl Model for Protocol {
         puts.dedup();
         actions.extend(puts.into_iter().map(Action::Receive));
         let removable = 1..=self.name(state.bases[0]);
-        let holds_group = |name: &usize| matches!(state.log[name - 1], Object::Group(_));
+        let holds_group = |name: &usize| matches!(state.logs[state.newest()][name - 1], Object::Group(_));
         actions.extend(removable.filter(holds_group).map(Action::Remove));
+        if self.seals && state.sealed.is_none() {
+            actions.push(Action::Seal);
+        }
+        if state.sealed.is_some() && !state.begun {
+            actions.push(Action::Begin);
+        }
     }
 
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
@@ -275,7 +319,7 @@ impl Model for Protocol {
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
-        properties::all()
+        properties::all(self.seals)
     }
 }
 
@@ -287,7 +331,9 @@ impl Protocol {
                 actions.extend([Action::SendSet(index), Action::SendReplace(index), Action::Read(index)]);
             }
             Phase::Idle | Phase::Unknown(_) => actions.push(Action::Read(index)),
-            Phase::Waiting(command) if command.may_write_at(node.position) => actions.push(Action::Put(index)),
+            Phase::Waiting(command) if command.may_write_at(node.position) && !self.sees_seal(state, node) => {
+                actions.push(Action::Put(index));
+            }
             Phase::Waiting(_) => {
                 actions.push(Action::Read(index));
                 if self.may_refuse_unseen(node) {
@@ -300,13 +346,17 @@ impl Protocol {
         }
         // A crash may lose every group since the last checkpoint, or the whole folder.
         actions.push(Action::Crash(index, state.bases[1]));
-        actions.push(Action::Crash(index, node.position));
-        let mut position = node.position;
-        while !position.is_empty() {
-            position = position.parent();
-            actions.push(Action::Crash(index, position));
+        // What a node has of an earlier history it cannot use any more.
+        if node.history == state.newest() {
+            actions.push(Action::Crash(index, node.position));
+            let first = state.sealed.filter(|_| state.begun).unwrap_or_default();
+            let mut position = node.position;
+            while position.len() > first.len() {
+                position = position.parent();
+                actions.push(Action::Crash(index, position));
+            }
         }
-        if node.position.len() >= state.bases[0].len() {
+        if node.history == state.newest() && node.position.len() >= state.bases[0].len() {
             actions.push(Action::WriteBase(index));
         }
     }
@@ -320,9 +370,16 @@ impl Protocol {
             Action::TimeOut(node) => state.nodes[node].phase = Phase::Unknown(command_of(state, node)),
             Action::Read(node) => self.read(state, node),
             Action::Refuse(node) => self.refuse(state, node, command_of(state, node)),
-            Action::Crash(node, position) => state.nodes[node] = Node { position, ..Node::default() },
+            Action::Crash(node, position) => {
+                state.nodes[node] = Node { history: state.newest(), position, ..Node::default() };
+            }
             Action::WriteBase(node) => self.write_base(state, state.nodes[node].position),
             Action::Remove(name) => self.remove(state, name),
+            Action::Seal => self.seal(state),
+            Action::Begin => {
+                state.begun = true;
+                state.bases = [state.sealed.unwrap_or_default(); 2];
+            }
         }
     }
 }

@@ -77,7 +77,12 @@ pub(crate) enum Object {
     Group(Chain),
     /// The group was removed.
     Empty,
+    /// The history ended: nobody appends behind this.
+    Seal,
 }
+
+/// A put of a group into the log of a history.
+pub(crate) type Put = (usize, Chain);
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Phase {
@@ -97,6 +102,8 @@ pub(crate) enum Phase {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Node {
+    /// The history that the node follows: 0 or 1.
+    pub(crate) history: usize,
     pub(crate) position: Chain,
     pub(crate) phase: Phase,
     /// The last look found nothing, and no command had arrived. Only a broken variant uses it.
@@ -105,13 +112,17 @@ pub(crate) struct Node {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State {
-    /// The object under each name; the first name is 1.
-    pub(crate) log: Vec<Object>,
-    /// The two newest bases, the older one first. In the beginning both are empty.
+    /// The object under each name, by history; the first name is 1.
+    pub(crate) logs: [Vec<Object>; 2],
+    /// The last group of the first history, once that was sealed.
+    pub(crate) sealed: Option<Chain>,
+    /// The second history exists.
+    pub(crate) begun: bool,
+    /// The two newest bases of the newest history, the older one first. In the beginning both are empty.
     pub(crate) bases: [Chain; 2],
     pub(crate) nodes: Vec<Node>,
-    /// Puts that the store may still receive, sorted. It may hold several copies of one group.
-    pub(crate) in_flight: Vec<Chain>,
+    /// Puts that the store may still receive, with their histories, sorted. It may hold several copies of one group.
+    pub(crate) in_flight: Vec<Put>,
     /// How many commands have arrived.
     pub(crate) arrived: Number,
 
@@ -127,6 +138,11 @@ pub(crate) struct State {
 }
 
 impl State {
+    /// The newest history.
+    pub(crate) fn newest(&self) -> usize {
+        usize::from(self.begun)
+    }
+
     pub(crate) fn acknowledge(&mut self, group: Chain) {
         if self.acknowledged.iter().any(|other| other.starts_with(&group)) {
             return;
