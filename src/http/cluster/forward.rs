@@ -90,6 +90,8 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
         Err(refused) => return Forwarding::Answered(refused),
     };
     let Some(response) = send(app, &leader, stream, request).await else {
+        // The next request must not end like this one: the hints that still come show only that the leader reaches this node.
+        app.heard.avoid();
         return Forwarding::Answered(outcome_unknown().into_response());
     };
     if response.status() != StatusCode::MISDIRECTED_REQUEST {
@@ -219,9 +221,6 @@ async fn lost(app: &App, leader: &Leader) {
         {
             reached = Instant::now();
         }
-    }
-    if reached.elapsed() > UNREACHED {
-        app.heard.avoid();
     }
 }
 

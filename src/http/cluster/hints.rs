@@ -22,8 +22,8 @@ pub(crate) const PATH: &str = "/v2/cluster/hint";
 /// The time after which the leader is not counted on any more.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// The time for which a leader is not counted on that did not answer although it is heard.
-const AVOIDED: Duration = Duration::from_secs(10);
+/// The time for which a leader is not counted on that did not answer.
+const AVOIDED: Duration = Duration::from_secs(5);
 
 /// The nodes that are greeted at a time.
 const MAX_STRANGERS: usize = 100;
@@ -78,7 +78,7 @@ impl Heard {
         self.is_fresh(term) && self.avoided.lock().is_none_or(|end| end <= Instant::now())
     }
 
-    /// Does not count on the leader for a while: it is heard, but requests do not reach it, or its answers do not come.
+    /// Does not count on the leader for a while, also if it is heard: a request did not reach it, or its answer did not come.
     pub(crate) fn avoid(&self) {
         *self.avoided.lock() = Some(Instant::now() + AVOIDED);
     }
