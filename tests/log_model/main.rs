@@ -50,7 +50,7 @@ fn three_nodes_with_two_puts_in_flight_break_no_property() {
 
 #[test]
 fn a_sealed_log_continues_in_the_next_history() {
-    check(Protocol { nodes: 2, commands: 2, in_flight: 2, seals: true, variant: Variant::Correct });
+    check(Protocol { nodes: 2, commands: 3, in_flight: 2, seals: true, variant: Variant::Correct });
 }
 
 #[test]

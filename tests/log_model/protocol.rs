@@ -254,7 +254,7 @@ impl Protocol {
         state.bases.sort_unstable_by_key(|base| base.len());
     }
 
-    /// Whether nodes see that the log is sealed without reading a name of it.
+    /// Returns whether a node sees that the log is sealed without reading a name of it.
     fn sees_seal(&self, state: &State, node: &Node) -> bool {
         self.variant == Variant::SealBeside && state.sealed.is_some() && node.history == 0
     }
@@ -346,7 +346,7 @@ impl Protocol {
         }
         // A crash may lose every group since the last checkpoint, or the whole folder.
         actions.push(Action::Crash(index, state.bases[1]));
-        // What a node has of an earlier history it cannot use any more.
+        // A node cannot use its groups of an earlier history any more.
         if node.history == state.newest() {
             actions.push(Action::Crash(index, node.position));
             let first = state.sealed.filter(|_| state.begun).unwrap_or_default();

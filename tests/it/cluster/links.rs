@@ -17,7 +17,7 @@ use super::s3::S3;
 /// The time between two looks whether a cut has ended.
 const LOOK: Duration = Duration::from_millis(10);
 
-/// How a connection is cut.
+/// A way to cut a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
     /// Connections are refused. From one node only they are accepted and closed, since all nodes use one port.
@@ -37,7 +37,7 @@ struct Link {
     to: u16,
     /// The process of each node.
     processes: Vec<Arc<AtomicU32>>,
-    /// What is cut, by the node that connects; `None` is any.
+    /// The cuts and their ends, by the node that connects; `None` is any.
     cuts: Mutex<Vec<(Option<usize>, Cut, Instant)>>,
     is_stopped: AtomicBool,
 }

@@ -21,7 +21,7 @@ const STEPS: [&str; 9] = [
 ];
 const OF_JOIN: usize = 2;
 
-/// What happens, by the name under which it is counted.
+/// The events, by the names under which they are counted.
 const KILLED: &str = "killed";
 const KILLED_AT_STEP: &str = "killed at a step";
 const KILLED_JOINING: &str = "killed while it joined";
