@@ -1,5 +1,7 @@
 //! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket. `histories` lets everything fail.
 
+mod azurite;
+mod ceph;
 mod checker;
 mod clocks;
 mod counting;
@@ -13,6 +15,7 @@ mod promotion;
 mod restores;
 mod s3;
 mod storage;
+mod stores;
 mod upgrade;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

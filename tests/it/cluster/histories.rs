@@ -1,4 +1,4 @@
-//! Three nodes over object storage, or over PostgreSQL, while everything fails: the storage's answers, the storage itself, the nodes, their
+//! Three nodes over object storage, in memory or in Ceph, or over PostgreSQL, while everything fails: the storage's answers, the storage itself, the nodes, their
 //! folders. Clients talk to any node. Afterwards, nothing that was acknowledged is lost, nothing is applied twice, each
 //! resource and each unique value has one order of operations, and all nodes give the same answers.
 //!
@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use super::ceph::Ceph;
 use super::faults::Fault;
 use super::storage::Kind;
 use world::World;
@@ -42,16 +43,22 @@ fn setting(name: &str, default: u64) -> u64 {
 
 #[test]
 fn nothing_acknowledged_is_lost_whatever_fails() {
-    run_histories(Kind::S3, 3);
+    run_histories(&Kind::S3, 3);
 }
 
 #[test]
 fn nothing_acknowledged_is_lost_in_postgresql_either() {
-    run_histories(Kind::Postgres, 2);
+    run_histories(&Kind::Postgres, 2);
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_in_ceph_either() {
+    let Some(ceph) = Ceph::share() else { return };
+    run_histories(&Kind::Ceph(ceph), 2);
 }
 
 /// Runs `count` histories, unless the environment says how many.
-fn run_histories(kind: Kind, count: u64) {
+fn run_histories(kind: &Kind, count: u64) {
     let (count, first) = (setting("BINDERY_HISTORIES", count), setting("BINDERY_HISTORY_SEED", 1));
     let time = Duration::from_secs(setting("BINDERY_HISTORY_SECONDS", 7));
     let mut fired: BTreeMap<Fault, u64> = BTreeMap::new();
@@ -97,7 +104,7 @@ struct Totals {
 fn a_storage_that_ignores_the_condition_of_puts_loses_writes() {
     // Nodes stop soon after they lost the first write, so one history may end before a client reads what shows it.
     let is_found = (1..=CONTROLS).any(|seed| {
-        let world = World::start(Kind::S3, 2 * seed).unwrap();
+        let world = World::start(&Kind::S3, 2 * seed).unwrap();
         world.storage.ignore_conditions();
         !run_control(&world).is_empty()
     });
@@ -107,7 +114,7 @@ fn a_storage_that_ignores_the_condition_of_puts_loses_writes() {
 /// If this does not fail, the histories do not notice stale answers.
 #[test]
 fn reads_that_are_not_confirmed_are_stale() {
-    let mut world = World::start(Kind::S3, 2).unwrap();
+    let mut world = World::start(&Kind::S3, 2).unwrap();
     world.latest = "0";
     let errors = run_control(&world);
     assert!(!errors.is_empty(), "no check has found a stale read");

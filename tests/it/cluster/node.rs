@@ -78,8 +78,14 @@ impl Node {
     /// Makes a cluster of the folder.
     #[track_caller]
     pub(super) fn create_cluster(&self) {
+        self.try_create_cluster().unwrap();
+    }
+
+    /// Makes a cluster of the folder. Returns the error that is printed.
+    pub(super) fn try_create_cluster(&self) -> Result<(), String> {
         let output = self.command(&["cluster", "create", "--log", &self.log]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() { Ok(()) } else { Err(error) }
     }
 
     /// Gives the log of the cluster what only this node has. The node must have been killed.
@@ -270,6 +276,43 @@ impl Client {
         let body = json!({ "attributes": attributes, "published_at": "2026-01-01T00:00:00Z" });
         self.send(node, "POST", &format!("/v2/resources/{blueprint}"), headers, Some(&body))
     }
+
+    /// Returns the titles of all notes in order, as the newest state has them.
+    pub(super) fn titles(&self, node: &Node) -> Result<Vec<String>, Unanswered> {
+        let mut titles = Vec::new();
+        for page in 1.. {
+            let list = self.latest(node, &format!("/v2/resources/notes?sort=title&per_page=100&page={page}"))?;
+            let data = list.expect(200).data();
+            let here = data.as_array().unwrap();
+            titles.extend(here.iter().map(|note| note["attributes"]["title"].as_str().unwrap().to_owned()));
+            if here.len() < 100 {
+                break;
+            }
+        }
+        titles.sort();
+        Ok(titles)
+    }
+}
+
+/// Makes a cluster of two nodes and starts them.
+#[track_caller]
+pub(super) fn create_cluster(
+    folder: &Path,
+    log: &str,
+    environment: &[(String, String)],
+    arguments: &[&str],
+) -> [Node; 2] {
+    let nodes = ["a", "b"].map(|name| Node::new(&folder.join(name), log, environment.to_vec(), arguments));
+    nodes[0].create_cluster();
+    start(&nodes);
+    nodes
+}
+
+/// Starts nodes and waits until they are ready.
+#[track_caller]
+pub(super) fn start(nodes: &[Node]) {
+    nodes.iter().for_each(Node::start);
+    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
 }
 
 /// Returns the number of the state that an answer was made from.

@@ -1,19 +1,22 @@
 //! PostgreSQL that fails over while nodes write: with a synchronous standby, nothing that was acknowledged is lost; after the promotion of
 //! one without the last writes, nodes say so and can give them back.
 
-use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::node::{Client, Node, Unanswered};
+use super::node::{Client, create_cluster, start};
 use super::postgres::{PASSWORD, Postgres};
 
 /// The time in which clients write before the primary is lost, and after the standby took over.
 const TIME: Duration = Duration::from_secs(2);
 const CLIENTS: usize = 4;
+
+fn environment() -> Vec<(String, String)> {
+    vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())]
+}
 
 #[test]
 fn a_standby_that_is_promoted_has_every_acknowledged_write() {
@@ -26,7 +29,7 @@ fn a_standby_that_is_promoted_has_every_acknowledged_write() {
         standby.port()
     );
     let key = ["--cluster-key", "a-key-of-the-cluster-with-32-characters", "--write-timeout", "3"];
-    let nodes = create_cluster(temp.path(), &address, &key);
+    let nodes = create_cluster(temp.path(), &address, &environment(), &key);
     let client = Client::new(Duration::from_secs(10));
     client.blueprint(&nodes[0], "notes", json!([{ "name": "title", "slug": "title", "type": "text", "unique": true }]));
 
@@ -67,11 +70,11 @@ fn a_standby_that_is_promoted_has_every_acknowledged_write() {
     let acknowledged = acknowledged.into_inner().unwrap();
     assert!(before > 0 && acknowledged.len() > before, "{before} of {}", acknowledged.len());
     for node in &nodes {
-        let titles = all_titles(&client, node).unwrap();
+        let titles = client.titles(node).unwrap();
         let lost: Vec<&String> = acknowledged.iter().filter(|title| !titles.contains(title)).collect();
         assert!(lost.is_empty(), "{} acknowledged writes are lost, such as {}", lost.len(), lost[0]);
     }
-    assert_eq!(all_titles(&client, &nodes[0]), all_titles(&client, &nodes[1]));
+    assert_eq!(client.titles(&nodes[0]), client.titles(&nodes[1]));
 }
 
 #[test]
@@ -79,7 +82,7 @@ fn a_database_without_the_last_writes_gets_them_from_a_node() {
     let Some(server) = Postgres::start() else { return };
     let temp = tempfile::tempdir().unwrap();
     let address = format!("postgres://bindery@127.0.0.1:{}/bindery?sslmode=disable", server.port());
-    let nodes = create_cluster(temp.path(), &address, &[]);
+    let nodes = create_cluster(temp.path(), &address, &environment(), &[]);
     let client = Client::new(Duration::from_secs(10));
     client.blueprint(&nodes[0], "notes", json!([{ "name": "title", "slug": "title", "type": "text" }]));
     let create = |node: usize, title: &str| client.create(&nodes[node], "notes", &json!({ "title": title }), &[]);
@@ -87,7 +90,7 @@ fn a_database_without_the_last_writes_gets_them_from_a_node() {
     let head = server.sql("bindery", "select seq, encode(chain, 'hex') from bindery_head");
     let (seq, chain) = head.trim().split_once('|').unwrap();
     create(0, "lost").unwrap().expect(201);
-    let titles = all_titles(&client, &nodes[1]).unwrap();
+    let titles = client.titles(&nodes[1]).unwrap();
     assert_eq!(titles, ["before", "lost"]);
 
     // This is the state of a standby that is promoted too early.
@@ -107,38 +110,7 @@ fn a_database_without_the_last_writes_gets_them_from_a_node() {
     }
     nodes[1].repair();
     start(&nodes);
-    assert_eq!(all_titles(&client, &nodes[0]).unwrap(), ["before", "lost"]);
+    assert_eq!(client.titles(&nodes[0]).unwrap(), ["before", "lost"]);
     create(0, "after").unwrap().expect(201);
-    assert_eq!(all_titles(&client, &nodes[1]).unwrap(), ["after", "before", "lost"]);
-}
-
-/// Makes a cluster of two nodes and starts them.
-fn create_cluster(folder: &Path, address: &str, arguments: &[&str]) -> [Node; 2] {
-    let environment = vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())];
-    let nodes = ["a", "b"].map(|name| Node::new(&folder.join(name), address, environment.clone(), arguments));
-    nodes[0].create_cluster();
-    start(&nodes);
-    nodes
-}
-
-/// Starts nodes and waits until they are ready.
-fn start(nodes: &[Node]) {
-    nodes.iter().for_each(Node::start);
-    nodes.iter().for_each(|node| node.wait_ready(Duration::from_secs(60)).unwrap());
-}
-
-/// Returns the titles of all notes, as the newest state has them.
-fn all_titles(client: &Client, node: &Node) -> Result<Vec<String>, Unanswered> {
-    let mut titles = Vec::new();
-    for page in 1.. {
-        let list = client.latest(node, &format!("/v2/resources/notes?sort=title&per_page=100&page={page}"))?;
-        let data = list.expect(200).data();
-        let here = data.as_array().unwrap();
-        titles.extend(here.iter().map(|note| note["attributes"]["title"].as_str().unwrap().to_owned()));
-        if here.len() < 100 {
-            break;
-        }
-    }
-    titles.sort();
-    Ok(titles)
+    assert_eq!(client.titles(&nodes[1]).unwrap(), ["after", "before", "lost"]);
 }

@@ -1,7 +1,9 @@
-//! An S3 server in memory, with faults: what the crate `object_store` asks for, and no more. Conditional puts are atomic.
+//! An S3 server with faults: what the crate `object_store` asks for, and no more. Its objects are in memory, where conditional puts are
+//! atomic and signatures are not checked, or in Ceph, to which it forwards the requests that no fault keeps.
 //!
-//! Nodes are told apart by their access key id. Signatures are not checked. Must not know what an object means.
+//! Nodes are told apart by their access key id. Must not know what an object means.
 
+mod forward;
 mod http;
 mod objects;
 
@@ -11,7 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use super::ceph::{self, Ceph};
 use super::faults::{Fault, Faults};
+use forward::Forward;
 use http::{Request, Response};
 use objects::Objects;
 
@@ -22,11 +26,28 @@ pub(super) struct S3 {
 }
 
 struct Shared {
-    objects: Mutex<Objects>,
+    store: Store,
+    /// The prefix of this server's clusters.
+    prefix: String,
     faults: Mutex<Faults>,
     is_stopped: AtomicBool,
     /// The seconds by which the clock of the server is ahead.
     clock_error: AtomicI64,
+}
+
+/// The place of the objects.
+enum Store {
+    Memory(Mutex<Objects>),
+    Ceph(Forward),
+}
+
+impl Store {
+    fn handle(&self, request: &Request) -> Response {
+        match self {
+            Store::Memory(objects) => objects.lock().unwrap().handle(request),
+            Store::Ceph(forward) => forward.handle(request),
+        }
+    }
 }
 
 /// The effect of a fault on a request.
@@ -44,10 +65,20 @@ enum Effect {
 impl S3 {
     /// Starts a server without objects and without faults. Every bucket exists.
     pub(super) fn start(seed: u64) -> S3 {
+        S3::serve(Store::Memory(Mutex::default()), "some/prefix".to_owned(), seed)
+    }
+
+    /// Starts a server without faults, whose objects are in Ceph.
+    pub(super) fn before(ceph: &Arc<Ceph>, seed: u64) -> S3 {
+        S3::serve(Store::Ceph(Forward::to(Arc::clone(ceph))), ceph.new_prefix(), seed)
+    }
+
+    fn serve(store: Store, prefix: String, seed: u64) -> S3 {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let shared = Arc::new(Shared {
-            objects: Mutex::default(),
+            store,
+            prefix,
             faults: Mutex::new(Faults::new(seed)),
             is_stopped: AtomicBool::new(false),
             clock_error: AtomicI64::new(0),
@@ -65,17 +96,14 @@ impl S3 {
         S3 { port, shared }
     }
 
+    /// Returns an address of which there is no cluster yet.
+    pub(super) fn address(&self) -> String {
+        format!("s3://{}/{}", ceph::BUCKET, self.shared.prefix)
+    }
+
     /// Returns the variables with which a node of this access key uses the server.
     pub(super) fn environment(&self, access_key: &str) -> Vec<(String, String)> {
-        let variables = [
-            ("AWS_ENDPOINT", format!("http://127.0.0.1:{}", self.port)),
-            ("AWS_ALLOW_HTTP", "true".to_owned()),
-            ("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "false".to_owned()),
-            ("AWS_REGION", "us-east-1".to_owned()),
-            ("AWS_ACCESS_KEY_ID", access_key.to_owned()),
-            ("AWS_SECRET_ACCESS_KEY", "not-checked".to_owned()),
-        ];
-        variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+        environment(self.port, access_key)
     }
 
     /// Returns what goes wrong.
@@ -90,12 +118,22 @@ impl S3 {
 
     /// Overwrites objects from now on although a put asks for a new name.
     pub(super) fn ignore_conditions(&self) {
-        self.shared.objects.lock().unwrap().ignores_conditions = true;
+        self.shared.objects().ignores_conditions = true;
     }
 
     /// Returns the contents of all objects whose keys begin so, in the order of their keys.
     pub(super) fn contents(&self, prefix: &str) -> Vec<Vec<u8>> {
-        self.shared.objects.lock().unwrap().contents(prefix)
+        self.shared.objects().contents(prefix)
+    }
+}
+
+impl Shared {
+    /// Returns the objects in memory.
+    fn objects(&self) -> MutexGuard<'_, Objects> {
+        match &self.store {
+            Store::Memory(objects) => objects.lock().unwrap(),
+            Store::Ceph(_) => panic!("the objects are in Ceph"),
+        }
     }
 }
 
@@ -104,6 +142,19 @@ impl Drop for S3 {
         self.shared.is_stopped.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(("127.0.0.1", self.port));
     }
+}
+
+/// Returns the variables with which a node of this access key uses a server of S3 at a port.
+pub(super) fn environment(port: u16, access_key: &str) -> Vec<(String, String)> {
+    let variables = [
+        ("AWS_ENDPOINT", format!("http://127.0.0.1:{port}")),
+        ("AWS_ALLOW_HTTP", "true".to_owned()),
+        ("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "false".to_owned()),
+        ("AWS_REGION", "us-east-1".to_owned()),
+        ("AWS_ACCESS_KEY_ID", access_key.to_owned()),
+        ("AWS_SECRET_ACCESS_KEY", ceph::SECRET.to_owned()),
+    ];
+    variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
 /// Returns what a fault makes of a request.
@@ -154,7 +205,7 @@ fn serve(stream: &TcpStream, shared: &Arc<Shared>) {
 fn answer(stream: &TcpStream, shared: &Arc<Shared>, request: Request, fault: Option<Fault>, time: Duration) -> bool {
     let act = |request: &Request| Response {
         clock_error: shared.clock_error.load(Ordering::SeqCst),
-        ..shared.objects.lock().unwrap().handle(request)
+        ..shared.store.handle(request)
     };
     let Some(fault) = fault else { return act(&request).write(stream, &request) };
     match effect_of(fault) {
@@ -185,7 +236,8 @@ fn answer(stream: &TcpStream, shared: &Arc<Shared>, request: Request, fault: Opt
             let shared = Arc::clone(shared);
             std::thread::spawn(move || {
                 std::thread::sleep(time);
-                shared.objects.lock().unwrap().handle(&request);
+                shared.store.handle(&request);
+                shared.faults.lock().unwrap().late_puts -= 1;
             });
             false
         }
@@ -197,7 +249,7 @@ fn a_name_is_created_once() {
     let s3 = S3::start(1);
     let put = |body: &str| {
         let request = Request::of("PUT", "/bucket/a/b", &[("if-none-match", "*")], body.as_bytes());
-        s3.shared.objects.lock().unwrap().handle(&request).status
+        s3.shared.store.handle(&request).status
     };
     assert_eq!((put("1"), put("2")), (200, 412));
     assert_eq!(s3.contents("bucket/a/"), [b"1".to_vec()]);

@@ -1,4 +1,4 @@
-//! The storage of a history: an S3 server in memory, or PostgreSQL behind connections that fail.
+//! The storage of a history: an S3 server with faults, in memory or before Ceph, or PostgreSQL behind connections that fail.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use super::ceph::{ACCESS_KEYS, Ceph};
 use super::faults::{Fault, Faults};
 use super::postgres::{PASSWORD, Postgres};
 use super::s3::S3;
@@ -16,9 +17,10 @@ const OF_CONNECTIONS: [Fault; 4] = [Fault::DelayBefore, Fault::DelayAfter, Fault
 const CARRIED_OUT: Duration = Duration::from_millis(100);
 
 /// The kind of a storage.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     S3,
+    /// Starts once for all histories of a test, which takes longer than one of them.
+    Ceph(Arc<Ceph>),
     Postgres,
 }
 
@@ -38,30 +40,26 @@ pub(super) struct Database {
 
 impl Storage {
     /// Starts a storage for some nodes. `None` if what it needs is not there.
-    pub(super) fn start(kind: Kind, seed: u64, nodes: usize) -> Option<Storage> {
-        if kind == Kind::S3 {
-            return Some(Storage::S3(S3::start(seed)));
+    pub(super) fn start(kind: &Kind, seed: u64, nodes: usize) -> Option<Storage> {
+        match kind {
+            Kind::S3 => Some(Storage::S3(S3::start(seed))),
+            Kind::Ceph(ceph) => Some(Storage::S3(S3::before(ceph, seed))),
+            Kind::Postgres => Database::start(seed, nodes).map(Storage::Postgres),
         }
-        let server = Postgres::start()?;
-        let faults = Arc::new(Mutex::new(Faults::new(seed)));
-        let proxies = (0..nodes).map(|node| Proxy::start(server.port(), &key(node), Arc::clone(&faults))).collect();
-        Some(Storage::Postgres(Database { _server: server, proxies, faults }))
     }
 
     /// Returns the address that a node uses.
     pub(super) fn address(&self, node: usize) -> String {
         match self {
-            Storage::S3(_) => "s3://bucket/some/prefix".to_owned(),
-            Storage::Postgres(database) => {
-                format!("postgres://bindery@127.0.0.1:{}/bindery?sslmode=disable", database.proxies[node].port)
-            }
+            Storage::S3(s3) => s3.address(),
+            Storage::Postgres(database) => database.address(node),
         }
     }
 
     /// Returns the variables with which a node uses it.
     pub(super) fn environment(&self, node: usize) -> Vec<(String, String)> {
         match self {
-            Storage::S3(s3) => s3.environment(&key(node)),
+            Storage::S3(s3) => s3.environment(key(node)),
             Storage::Postgres(_) => vec![("PGPASSWORD".to_owned(), PASSWORD.to_owned())],
         }
     }
@@ -84,9 +82,11 @@ impl Storage {
 
     /// Waits until no put is on its way any more.
     pub(super) fn wait_for_late_puts(&self) {
-        let last = self.faults().last_late_put;
-        let left = last.map(|at| at.saturating_duration_since(Instant::now())).unwrap_or_default();
-        std::thread::sleep(left + Duration::from_millis(100));
+        while self.faults().late_puts > 0 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        // Requests of nodes that were killed may still be carried out.
+        std::thread::sleep(Duration::from_millis(100));
     }
 
     /// Overwrites objects from now on although a put asks for a new name.
@@ -98,9 +98,22 @@ impl Storage {
     }
 }
 
-/// Returns the name by which a node is known to faults.
-pub(super) fn key(node: usize) -> String {
-    format!("NODE{node}")
+impl Database {
+    fn start(seed: u64, nodes: usize) -> Option<Database> {
+        let server = Postgres::start()?;
+        let faults = Arc::new(Mutex::new(Faults::new(seed)));
+        let proxies = (0..nodes).map(|node| Proxy::start(server.port(), key(node), Arc::clone(&faults))).collect();
+        Some(Database { _server: server, proxies, faults })
+    }
+
+    fn address(&self, node: usize) -> String {
+        format!("postgres://bindery@127.0.0.1:{}/bindery?sslmode=disable", self.proxies[node].port)
+    }
+}
+
+/// Returns the name by which a node is known to faults. To a server of S3 it is its access key.
+pub(super) fn key(node: usize) -> &'static str {
+    ACCESS_KEYS[node]
 }
 
 /// Passes on the connections of one node.

@@ -107,7 +107,7 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
             STOPPED
         }
         7 | 8 => {
-            world.storage.faults().cut_off(Some(&key(index)), time);
+            world.storage.faults().cut_off(Some(key(index)), time);
             CUT_OFF
         }
         9 => {

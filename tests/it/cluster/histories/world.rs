@@ -64,7 +64,7 @@ pub(super) struct Ledger {
 
 impl World {
     /// Starts a cluster without faults, and creates what clients write. `None` if what its storage needs is not there.
-    pub(super) fn start(kind: Kind, seed: u64) -> Option<World> {
+    pub(super) fn start(kind: &Kind, seed: u64) -> Option<World> {
         let (storage, temp) = (Storage::start(kind, seed, NODES)?, tempfile::tempdir().unwrap());
         let mut arguments = vec!["--write-timeout", "3"];
         let forwards = seed % 2 == 1;

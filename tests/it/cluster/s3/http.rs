@@ -8,6 +8,8 @@ use std::net::TcpStream;
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: String,
+    /// The path and the query as they came.
+    pub(super) target: String,
     /// The bucket and the key, with a slash between them, decoded.
     pub(super) key: String,
     pub(super) query: BTreeMap<String, String>,
@@ -20,7 +22,7 @@ pub(super) struct Request {
 #[derive(Debug)]
 pub(super) struct Response {
     pub(super) status: u16,
-    pub(super) headers: Vec<(&'static str, String)>,
+    pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
     /// The seconds by which the date of the answer is ahead.
     pub(super) clock_error: i64,
@@ -38,6 +40,7 @@ impl Request {
         let query = pairs.map(|pair| pair.split_once('=').unwrap_or((pair, "")));
         Request {
             method: method.to_owned(),
+            target: target.to_owned(),
             key: decode(path.trim_start_matches('/')),
             query: query.map(|(name, value)| (decode(name), decode(&value.replace('+', " ")))).collect(),
             headers: headers.iter().map(|(name, value)| (name.to_lowercase(), (*value).to_owned())).collect(),
@@ -100,8 +103,8 @@ impl Response {
         Response::new(status, format!("<Error><Code>{code}</Code><Message>{code}</Message></Error>"))
     }
 
-    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Response {
-        self.headers.push((name, value.into()));
+    pub(super) fn with(mut self, name: &str, value: impl Into<String>) -> Response {
+        self.headers.push((name.to_owned(), value.into()));
         self
     }
 
