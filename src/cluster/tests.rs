@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod bases;
+mod ceph;
 mod codec;
 mod create;
 mod elsewhere;

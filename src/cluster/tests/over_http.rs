@@ -16,19 +16,25 @@ use crate::{AppendError, ClusterError, History, Position, Store};
 
 /// A store at this port.
 fn store(port: u16) -> Store {
+    store_at(port, ["bucket", "prefix"], ["id", "secret"])
+}
+
+/// A store of S3 at this port, with its bucket and prefix, and an access key with its secret.
+pub(super) fn store_at(port: u16, [bucket, prefix]: [&str; 2], [key, secret]: [&str; 2]) -> Store {
     // As `address::open` does it.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let settings = || {
         AmazonS3Builder::new()
-            .with_bucket_name("bucket")
+            .with_bucket_name(bucket)
             .with_endpoint(format!("http://127.0.0.1:{port}"))
             .with_allow_http(true)
-            .with_access_key_id("id")
-            .with_secret_access_key("secret")
+            .with_access_key_id(key)
+            .with_secret_access_key(secret)
     };
     let date = DateCell::default();
     let clients = connect_s3(&settings, &date).unwrap();
-    let objects = Objects { date: Some(date), ..Objects::new("s3://bucket/prefix", clients, "prefix".into()) };
+    let address = format!("s3://{bucket}/{prefix}");
+    let objects = Objects { date: Some(date), ..Objects::new(&address, clients, prefix.into()) };
     Store { objects: Arc::new(objects) }
 }
 

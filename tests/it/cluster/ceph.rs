@@ -6,7 +6,6 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -30,25 +29,12 @@ pub(super) struct Ceph {
 }
 
 impl Ceph {
-    /// Returns the one that tests share, because its start takes 10 seconds: it is started unless another test uses it. `None`
-    /// without the folder of its programs, which is said.
-    pub(super) fn share() -> Option<Arc<Ceph>> {
-        static RUNNING: Mutex<Weak<Ceph>> = Mutex::new(Weak::new());
+    /// Starts all of it, which takes 10 seconds. `None` without the folder of its programs, which is said.
+    pub(super) fn start() -> Option<Ceph> {
         let Some(programs) = std::env::var_os("BINDERY_TEST_CEPH").map(PathBuf::from) else {
             eprintln!("SKIPPED: BINDERY_TEST_CEPH does not name the folder of Ceph's programs");
             return None;
         };
-        // A start that failed has changed nothing, so the next test tries again.
-        let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(ceph) = running.upgrade() {
-            return Some(ceph);
-        }
-        let ceph = Arc::new(Ceph::start(programs));
-        *running = Arc::downgrade(&ceph);
-        Some(ceph)
-    }
-
-    fn start(programs: PathBuf) -> Ceph {
         let [monitor, port] = free_ports();
         let temp = tempfile::tempdir().unwrap();
         fs::write(temp.path().join("ceph.conf"), configuration(temp.path(), monitor, port)).unwrap();
@@ -78,7 +64,7 @@ impl Ceph {
         ceph.put(BUCKET);
         // The first object creates the pool of all objects, which concurrent requests would wait for.
         ceph.put(&format!("{BUCKET}/first"));
-        ceph
+        Some(ceph)
     }
 
     /// Returns the port of the gateway on the loopback interface.
@@ -86,7 +72,7 @@ impl Ceph {
         self.port
     }
 
-    /// Returns a prefix that no other test uses.
+    /// Returns a prefix that nothing uses.
     pub(super) fn new_prefix(&self) -> String {
         format!("some/prefix-{}", self.prefixes.fetch_add(1, Ordering::SeqCst))
     }

@@ -14,11 +14,13 @@ mod world;
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::ceph::Ceph;
 use super::faults::Fault;
 use super::storage::Kind;
+use super::stores;
 use world::World;
 
 /// The clients of one history.
@@ -53,8 +55,10 @@ fn nothing_acknowledged_is_lost_in_postgresql_either() {
 
 #[test]
 fn nothing_acknowledged_is_lost_in_ceph_either() {
-    let Some(ceph) = Ceph::share() else { return };
-    run_histories(&Kind::Ceph(ceph), 2);
+    let Some(ceph) = Ceph::start() else { return };
+    // Ceph takes as long to start as a history, so other tests over it are part of this one.
+    stores::share_a_log_in_ceph(&ceph);
+    run_histories(&Kind::Ceph(Arc::new(ceph)), 2);
 }
 
 /// Runs `count` histories, unless the environment says how many.

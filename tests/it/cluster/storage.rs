@@ -19,7 +19,7 @@ const CARRIED_OUT: Duration = Duration::from_millis(100);
 /// The kind of a storage.
 pub(super) enum Kind {
     S3,
-    /// Starts once for all histories of a test, which takes longer than one of them.
+    /// Starts once for all histories of a test.
     Ceph(Arc<Ceph>),
     Postgres,
 }

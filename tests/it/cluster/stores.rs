@@ -8,9 +8,8 @@ use super::ceph::{self, Ceph};
 use super::node::{Client, Node, create_cluster, start};
 use super::{KEY, s3};
 
-#[test]
-fn two_nodes_share_a_log_in_ceph() {
-    let Some(ceph) = Ceph::share() else { return };
+/// Part of a test that has started Ceph.
+pub(super) fn share_a_log_in_ceph(ceph: &Ceph) {
     let log = format!("s3://{}/{}", ceph::BUCKET, ceph.new_prefix());
     share_a_log(&log, &s3::environment(ceph.port(), ceph::ACCESS_KEYS[0]));
 }
