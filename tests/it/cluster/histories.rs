@@ -1,6 +1,6 @@
-//! Three nodes over object storage, in memory or in Ceph, or over PostgreSQL, while everything fails: the storage's answers, the storage itself, the nodes, their
-//! folders. Clients talk to any node. Afterwards, nothing that was acknowledged is lost, nothing is applied twice, each
-//! resource and each unique value has one order of operations, and all nodes give the same answers.
+//! Three nodes over object storage, in memory or in Ceph, or over PostgreSQL, while everything fails: the storage's answers, the
+//! storage itself, the nodes, their folders. Clients talk to any node. Afterwards, nothing that was acknowledged is lost, nothing is
+//! applied twice, each resource and each unique value has one order of operations, and all nodes give the same answers.
 //!
 //! A few histories with fixed seeds are part of every test run. `BINDERY_HISTORIES=200 cargo test --test it histories --
 //! --nocapture` runs so many, each of `BINDERY_HISTORY_SECONDS` (7), from the seed `BINDERY_HISTORY_SEED` (1) on. Long runs,
