@@ -41,10 +41,10 @@ const STORE_CLOCK: &str = "clock of the storage moved";
 const CLOCK_ERRORS: [i64; 3] = [3_600, -3_600, 0];
 
 /// Returns the names of everything that happens.
-pub(super) fn names(kind: Kind) -> impl Iterator<Item = &'static str> {
+pub(super) fn names(kind: &Kind) -> impl Iterator<Item = &'static str> {
     let of_nodes = [KILLED, KILLED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF, CLOCK];
     let of_links = [ONE_DIRECTION, PAIR, ALL_LINKS, OFF_NODES, LEADER_OFF_NODES];
-    of_nodes.into_iter().chain(of_links).chain((kind == Kind::S3).then_some(STORE_CLOCK))
+    of_nodes.into_iter().chain(of_links).chain((!matches!(kind, Kind::Postgres)).then_some(STORE_CLOCK))
 }
 
 /// Lets things happen for some time. One node at most is down or stopped at a time.
