@@ -232,6 +232,23 @@ fn a_leader_that_is_stopped_makes_another_node_the_leader_and_no_write_is_lost_m
 }
 
 #[test]
+fn every_node_lists_the_deliveries_of_webhooks_which_the_leader_makes() {
+    let cluster = Cluster::create();
+    let start = |name| cluster.start_with(name, &["--cluster-key", KEY, "--webhook-private-addresses"]);
+    let nodes = ["a", "b"].map(start);
+    create_notes(&nodes[0]);
+    // Nobody listens there, so the delivery stays.
+    let hook = json!({ "name": "hook", "url": "http://127.0.0.1:9/", "events": ["created"] });
+    let hook = nodes[1].post("/v2/webhooks", &hook).expect(201).data();
+    create(&nodes[1], "note").expect(201);
+    let path = format!("/v2/webhooks/{}/deliveries", hook["id"].as_str().unwrap());
+    for node in &nodes {
+        let listed = || node.get(&path);
+        until("the delivery is listed", || listed().status == 200 && listed().data()[0]["op"] == "created");
+    }
+}
+
+#[test]
 fn a_log_that_is_away_costs_writes_only_and_nothing_is_lost() {
     let cluster = Cluster::create();
     let nodes =

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use self::naive::{Call, FIELDS, Model, Verdict};
 use crate::oracle::random::Random;
-use crate::support::{ADMIN, Reply, Server};
+use crate::support::{ADMIN, Reply, Server, setting};
 
 const PATH: &str = "/v2/resources/things";
 const VARIANTS: [&str; 2] = ["en", "de"];
@@ -343,14 +343,10 @@ fn ids_by_index(reply: &Reply, name: &str) -> BTreeMap<u64, String> {
     list.iter().map(|one| (one["index"].as_u64().unwrap(), one["id"].as_str().unwrap().to_owned())).collect()
 }
 
-fn number_from_env(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
 #[test]
 fn random_writes_match_the_model() {
-    let steps = number_from_env("BINDERY_MODEL_STEPS").unwrap_or(800) as usize;
-    let first_seed = number_from_env("BINDERY_MODEL_SEED").unwrap_or(1);
+    let steps = setting("BINDERY_MODEL_STEPS", 800) as usize;
+    let first_seed = setting("BINDERY_MODEL_SEED", 1);
     for seed in first_seed..first_seed + 2 {
         let mut run = Run::new(seed);
         let viewer = run.server.token(&["view"]);

@@ -25,7 +25,7 @@ use self::app::InProcess;
 use self::ask::{Pairs, encode};
 use self::random::Random;
 use self::world::{Driver, SLUG, World};
-use crate::support::Server;
+use crate::support::{Server, setting};
 
 /// The number of queries for each state of the data.
 const QUERIES_PER_STATE: usize = 600;
@@ -49,8 +49,8 @@ struct Figures {
 
 #[test]
 fn random_queries_match_the_oracle() {
-    let wanted = number_from_env("BINDERY_ORACLE_QUERIES").unwrap_or(4_000) as usize;
-    let first_seed = number_from_env("BINDERY_ORACLE_SEED").unwrap_or(1);
+    let wanted = setting("BINDERY_ORACLE_QUERIES", 4_000) as usize;
+    let first_seed = setting("BINDERY_ORACLE_SEED", 1);
     let per_state = if wanted < 10_000 { 250 } else { QUERIES_PER_STATE };
     let started = Instant::now();
     let mut figures = Figures::default();
@@ -70,9 +70,9 @@ fn random_queries_match_the_oracle() {
 
 #[test]
 fn random_queries_over_http_match_the_oracle_after_kills() {
-    let wanted = number_from_env("BINDERY_ORACLE_HTTP_QUERIES").unwrap_or(600) as usize;
+    let wanted = setting("BINDERY_ORACLE_HTTP_QUERIES", 600) as usize;
     let mut figures = Figures::default();
-    for seed in number_from_env("BINDERY_ORACLE_SEED").unwrap_or(1_001).. {
+    for seed in setting("BINDERY_ORACLE_SEED", 1_001).. {
         if figures.queries >= wanted {
             break;
         }
@@ -82,10 +82,6 @@ fn random_queries_over_http_match_the_oracle_after_kills() {
         let world = World::new(&mut random, Driver::Binary(server, viewer));
         live(seed, world, &mut random, 3, 200, &mut figures);
     }
-}
-
-fn number_from_env(variable: &str) -> Option<u64> {
-    std::env::var(variable).ok().map(|text| text.parse().unwrap())
 }
 
 fn live(seed: u64, mut world: World, random: &mut Random, states: usize, queries: usize, figures: &mut Figures) {

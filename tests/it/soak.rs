@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, Server};
+use crate::support::{ADMIN, Server, setting};
 
 /// The limit of memory, files and disk at the end, as a multiple of their values after the first half.
 const GROWTH: f64 = 1.25;
@@ -62,7 +62,6 @@ fn seconds_of_mixed_load_answer_everything() {
 #[test]
 #[ignore = "long: two hours"]
 fn two_hours_of_mixed_load_level_off() {
-    let setting = |name: &str, default: u64| std::env::var(name).map_or(default, |text| text.parse().unwrap());
     let minutes = setting("SOAK_MINUTES", 120);
     let samples = soak(
         Duration::from_secs(minutes * 60),

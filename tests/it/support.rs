@@ -42,6 +42,13 @@ pub(crate) const TYPES: [&str; 21] = [
     "address",
 ];
 
+/// Returns the number that the environment sets for a test, such as that of the steps of a long run.
+///
+/// Panics if it is no number.
+pub(crate) fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
 /// Returns the binary under test: the one that was built with the tests, unless `BINDERY_TEST_BINARY` names another.
 pub(crate) fn binary() -> PathBuf {
     std::env::var_os("BINDERY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_bindery").into(), PathBuf::from)

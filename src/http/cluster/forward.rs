@@ -108,8 +108,8 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     }
 }
 
-/// Returns whether the leader handles a request: all writes, and in a cluster that counts together everything about analytics but what
-/// pages send.
+/// Returns whether the leader handles a request: all writes, the deliveries of webhooks, which it makes, and in a cluster that counts
+/// together everything about analytics but what pages send.
 fn is_for_leader(app: &App, method: &Method, path: &str) -> bool {
     let is_write = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
     match path.strip_prefix(ANALYTICS) {
@@ -118,7 +118,8 @@ fn is_for_leader(app: &App, method: &Method, path: &str) -> bool {
             let is_sent_by_page = method == Method::POST && (of == "events" || of.ends_with("/click"));
             app.analytics.is_shared() && method != Method::OPTIONS && !is_sent_by_page
         }
-        None => is_write && path.starts_with("/v2/") && !path.starts_with(BETWEEN_NODES),
+        None if is_write => path.starts_with("/v2/") && !path.starts_with(BETWEEN_NODES),
+        None => path.starts_with("/v2/webhooks/") && path.ends_with("/deliveries"),
     }
 }
 

@@ -21,6 +21,7 @@ use super::ceph::Ceph;
 use super::faults::Fault;
 use super::storage::Kind;
 use super::stores;
+use crate::support::setting;
 use world::World;
 
 /// The clients of one history.
@@ -38,10 +39,6 @@ const CONTROL_TIME: Duration = Duration::from_secs(3);
 const CONTROLS: u64 = 6;
 /// From so many histories on, every kind of fault must have happened.
 const LONG: u64 = 10;
-
-fn setting(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().unwrap())
-}
 
 #[test]
 fn nothing_acknowledged_is_lost_whatever_fails() {
