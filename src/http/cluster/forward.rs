@@ -90,8 +90,11 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
         Err(refused) => return Forwarding::Answered(refused),
     };
     let Some(response) = send(app, &leader, stream, request).await else {
-        // The next request must not end like this one: the hints that still come show only that the leader reaches this node.
-        app.heard.avoid();
+        // The next request must not end like this one: the hints that still come show only that the leader reaches this node. A body that
+        // is passed on as it comes may also have ended early because of its client.
+        if kept.is_some() {
+            app.heard.avoid();
+        }
         return Forwarding::Answered(outcome_unknown().into_response());
     };
     if response.status() != StatusCode::MISDIRECTED_REQUEST {
