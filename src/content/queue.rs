@@ -27,8 +27,8 @@ use crate::data::counters::Counters;
 /// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
 const LANE_COMMANDS: usize = 1024;
 
-/// The maximum number of bytes of imports in a group while interactive writes are expected.
-pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 1 << 20;
+/// The maximum number of bytes of imports in a group while interactive writes are expected: about ten milliseconds of work.
+pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 256 << 10;
 
 /// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
 /// began before it arrived.

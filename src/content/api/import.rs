@@ -38,7 +38,7 @@ pub use self::answer::{ImportLine, ImportedResource};
 
 /// Lines become a command when there are this many, or this many bytes. A group has room for one command beside interactive
 /// writes.
-const COMMAND_LINES: usize = 256;
+const COMMAND_LINES: usize = 128;
 const COMMAND_BYTES: usize = IMPORT_BYTES_BESIDE_OTHERS;
 
 /// The memory that lines may take that are written in one transaction, since they reference each other in a cycle or

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The number of commands of an import that may wait in the queue. They are taken together: so many that a log which takes tens of
 /// milliseconds for each group is mostly idle while they are decided, and not the other way round.
-const QUEUED_PIECES: usize = 24;
+const QUEUED_PIECES: usize = 48;
 
 /// The commands of one import.
 pub(crate) struct ImportPieces {

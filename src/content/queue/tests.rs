@@ -155,7 +155,7 @@ async fn an_import_keeps_some_commands_queued() {
     let (queue, mut jobs) = queue();
     let pieces = ImportPieces::default();
     let mut pending = Vec::new();
-    for _ in 0..24 {
+    for _ in 0..48 {
         pending.push(import(&queue, &pieces, "i", KIB).await);
     }
     let next = async || tokio::time::timeout(Duration::from_millis(20), pieces.next(KIB)).await;

@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// and the time that a small write waits behind large ones.
 const GROUP_BYTES: usize = 8 << 20;
 
+/// The limit of imports in a group of the file log.
+const UNSHARED_IMPORT_BYTES: usize = 512 << 10;
+
 /// The pause of imports beside interactive writes, as a multiple of the time that a shared log took for the last group.
 const PAUSE_FACTOR: u32 = 2;
 
@@ -129,12 +132,12 @@ impl Appender {
     }
 
     /// Returns the room for imports. A shared log takes tens of milliseconds for a group of any size, so it gets as many as fit
-    /// while nobody else writes. A sync of the file log takes less time than deciding and applying one command of an import, so more of
+    /// while nobody else writes. A sync of the file log takes less time than deciding and applying a command of an import, so many of
     /// them would only make the next interactive write wait.
     pub(crate) fn import_room(&self) -> ImportRoom {
         match self.log.is_shared() {
             true => ImportRoom { bytes: GROUP_BYTES, pause: self.append_time * PAUSE_FACTOR },
-            false => ImportRoom { bytes: 0, pause: Duration::ZERO },
+            false => ImportRoom { bytes: UNSHARED_IMPORT_BYTES, pause: Duration::ZERO },
         }
     }
 
