@@ -15,7 +15,7 @@ use crate::log::at_most;
 
 /// The node that groups name as their writer.
 const WRITER: &str = "command";
-/// How long an append may take.
+/// The longest time of an append.
 const APPENDING: Duration = Duration::from_secs(60);
 /// The bases that are looked at. Older ones are removed soon.
 const BASES: usize = 16;

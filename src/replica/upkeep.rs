@@ -38,7 +38,7 @@ pub struct Upkeep {
 /// The facts about a node that the others read.
 #[derive(Debug, Clone)]
 pub struct NodeFacts {
-    /// Where the others reach it.
+    /// The address at which the others reach it.
     pub address: String,
     /// The version of its program.
     pub version: String,

@@ -10,7 +10,7 @@ use crate::data::format::{FORMAT, encode_format};
 /// version, it says that it cannot go on.
 const GONE: Millis = 600_000;
 
-/// What came of an upgrade.
+/// The outcome of an upgrade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Upgraded {
     /// The format that the nodes may write now.
