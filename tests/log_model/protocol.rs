@@ -66,7 +66,7 @@ pub(crate) enum Action {
     Remove(usize),
     /// Somebody who restores the cluster appends the seal behind the last group.
     Seal,
-    /// The same begins the second history, with a base of everything before the seal.
+    /// The second history begins, with a base of everything before the seal.
     Begin,
 }
 

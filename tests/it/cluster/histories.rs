@@ -28,7 +28,7 @@ use world::World;
 const WORKERS: u64 = 10;
 /// The largest share of the writes of one history whose outcome the client does not learn.
 const MAX_UNKNOWN: f64 = 0.35;
-/// The same for all histories of a long run together. Clients give up early and nodes are killed all the time, so some are never known;
+/// The largest such share of all histories of a long run together. Clients give up early and nodes are killed all the time, so some are never known;
 /// more than this means that nodes leave clients without an answer that they could have.
 const MAX_UNKNOWN_OF_ALL: f64 = 0.05;
 /// The share of requests to the storage that fail.
