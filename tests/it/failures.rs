@@ -2,13 +2,15 @@
 //! of the system, or the end of the process at any step of a write and of a checkpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::recovery::{Known, check_everything, define_notes, write_until};
 use crate::support::{ADMIN, Failures, Server, binary};
@@ -229,11 +231,26 @@ fn an_import_that_ends_on_a_full_disk_says_how_much_it_applied() {
     copy_folder(&template.path().join("data"), &folder);
     let server = Server::start_failing(&folder, &[], "log::segment=return(ENOSPC);log::spare=return(ENOSPC)");
     let before = total(&server);
-    // The first command is small: it has 128 lines.
     let line = |text: &str| format!("{}\n", json!({ "attributes": { "value": 1, "text": text } }));
-    let body = line("x").repeat(128) + &line(&"z".repeat(60_000)).repeat(200);
-    let headers = [("content-type", "application/x-ndjson")];
-    let lines = server.raw("POST", "/v2/resources/notes/import", &headers, body.as_bytes()).expect(200).lines();
+    // The first of four commands of 128 lines must not share a group with those that have no room.
+    let (small, large) = (line("x").repeat(512), line(&"z".repeat(60_000)).repeat(200));
+    let mut stream = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
+    let head = format!(
+        "POST /v2/resources/notes/import HTTP/1.0\r\nAuthorization: Bearer {}\r\nContent-Type: application/x-ndjson\r\n\
+         Content-Length: {}\r\n\r\n",
+        server.secret(),
+        small.len() + large.len()
+    );
+    stream.write_all((head + &small).as_bytes()).unwrap();
+    let began = Instant::now();
+    while total(&server) < before + 128 {
+        assert!(began.elapsed() < Duration::from_secs(30), "the first command was not applied");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    stream.write_all(large.as_bytes()).unwrap();
+    let mut reply = String::new();
+    stream.read_to_string(&mut reply).unwrap();
+    let lines: Vec<Value> = reply.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let applied = lines.iter().filter(|line| line["op"] == "created").count();
     let message = lines.last().unwrap()["errors"]["message"].as_str().unwrap().to_owned();
     assert!(applied >= 128 && !message.contains("nothing was applied"), "{applied}: {message}");
