@@ -1,8 +1,8 @@
 //! Commands on their way to the committer, and their outcomes on the way back. The only way to change anything.
 //!
 //! Commands wait in two lanes. Somebody waits for each interactive command; an import has many commands, and its client
-//! waits for all of them together. So while interactive commands come, imports get a part of some groups, with pauses
-//! in which an interactive one finds the log free.
+//! waits for all of them together. So while interactive commands come, imports share every second of their groups, and have
+//! groups of their own only after pauses in which an interactive one finds the log free.
 
 mod import_pieces;
 
@@ -91,7 +91,8 @@ struct Channel {
 pub(crate) struct ImportRoom {
     /// The limit of their bytes in a group while no interactive writes are expected. A group has at least one command.
     pub(crate) bytes: usize,
-    /// The pause after a group with imports while interactive writes are expected, so that most of these find the log free.
+    /// The pause after a group, before one of imports alone, while interactive writes are expected: most of these then find
+    /// the log free.
     pub(crate) pause: Duration,
 }
 
@@ -101,7 +102,9 @@ struct Lanes {
     imports: VecDeque<Job>,
     /// True if the last group had imports.
     had_imports: bool,
-    /// The end of the pause of imports while interactive writes are expected.
+    /// True if the last group was taken, and the pause after it has not begun.
+    had_group: bool,
+    /// The end of the pause before a group of imports alone, while interactive writes are expected.
     imports_pause_until: Option<Instant>,
     /// The end of the time in which interactive writes are expected.
     interactive_until: Option<Instant>,
@@ -357,9 +360,9 @@ impl Lanes {
         if job.piece.is_some() { &mut self.imports } else { &mut self.interactive }
     }
 
-    /// Begins a pause of imports, if the last group had some.
+    /// Begins the pause of imports after a group.
     fn begin_pause(&mut self, pause: Duration) {
-        if std::mem::take(&mut self.had_imports) {
+        if std::mem::take(&mut self.had_group) {
             self.imports_pause_until = Some(Instant::now() + pause.min(INTERACTIVE_TIME));
         }
     }
@@ -372,19 +375,26 @@ impl Lanes {
             self.interactive_until = Some(now + INTERACTIVE_TIME);
         }
         let is_ahead = |time: Option<Instant>| time.is_some_and(|time| now < time);
-        let mut group = match (is_ahead(self.interactive_until), is_ahead(self.imports_pause_until)) {
-            (true, true) if !self.is_closed => Vec::new(),
-            (true, _) => self.take_imports(import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS)),
-            (false, _) => self.take_imports(import_bytes),
+        let are_expected = is_ahead(self.interactive_until);
+        let are_imports_due = if self.interactive.is_empty() {
+            self.is_closed || !are_expected || !is_ahead(self.imports_pause_until)
+        } else {
+            !self.had_imports
         };
-        self.had_imports = !group.is_empty();
+        let max_bytes = if are_expected { import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS) } else { import_bytes };
+        let mut group = if are_imports_due { self.take_imports(max_bytes) } else { Vec::new() };
+        let has_imports = !group.is_empty();
         // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
         // command is decided against.
         if group.is_empty() && self.interactive.front().is_some_and(|job| !job.is_write()) {
-            return self.interactive.pop_front().into_iter().collect();
-        }
-        while self.interactive.front().is_some_and(Job::is_write) {
             group.extend(self.interactive.pop_front());
+        } else {
+            while self.interactive.front().is_some_and(Job::is_write) {
+                group.extend(self.interactive.pop_front());
+            }
+        }
+        if !group.is_empty() {
+            (self.had_group, self.had_imports) = (true, has_imports);
         }
         group
     }
