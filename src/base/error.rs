@@ -35,6 +35,9 @@ pub enum BaseError {
         /// The format of the base.
         version: u32,
     },
+    /// A base was given up before it was complete.
+    #[error("the base is not wanted any more")]
+    NotWanted,
     /// A log record does not hold valid writes.
     #[error("log record {number} cannot be applied: {source}")]
     Record {

@@ -18,8 +18,17 @@ const SUFFIX: &str = ".base";
 /// Writes a base to a temporary file, syncs it, and renames it to `path`. Other threads may apply transactions
 /// meanwhile, but records applied after this call began must not be removed from the log before it returns.
 pub fn write(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, BaseError> {
+    write_while(store, log, path, &|| true)
+}
+
+fn write_while(
+    store: &Store,
+    log: &dyn FollowLog,
+    path: &Path,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Header, BaseError> {
     let unfinished = path.with_extension("unfinished");
-    let written = write_unfinished(store, log, &unfinished);
+    let written = write_unfinished(store, log, &unfinished, is_wanted);
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
@@ -30,9 +39,19 @@ pub fn write(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, 
 
 /// Reads and verifies a complete base.
 pub fn verify(path: &Path) -> Result<Header, BaseError> {
+    verify_while(path, &|| true)
+}
+
+fn verify_while(path: &Path, is_wanted: &dyn Fn() -> bool) -> Result<Header, BaseError> {
     let mut reader = Reader::open(path)?;
-    while reader.next()?.is_some() {}
+    while reader.next()?.is_some() {
+        require(is_wanted)?;
+    }
     reader.finish()
+}
+
+fn require(is_wanted: &dyn Fn() -> bool) -> Result<(), BaseError> {
+    if is_wanted() { Ok(()) } else { Err(BaseError::NotWanted) }
 }
 
 /// Returns the position of the part of a backup behind the base. Returns `None` if the file contains only a base.
@@ -60,14 +79,24 @@ pub fn restore(path: &Path, store: &Store) -> Result<Header, BaseError> {
 
 /// Writes the next base of a data folder, verifies it, and removes older bases. Afterwards, only the log records after
 /// the number of the returned header are needed.
-pub fn write_next(data_folder: &Path, store: &Store, log: &dyn FollowLog) -> Result<Header, BaseError> {
+///
+/// `is_wanted` is asked often. Once it is false, the call ends with [`BaseError::NotWanted`], and the older bases stay.
+pub fn write_next(
+    data_folder: &Path,
+    store: &Store,
+    log: &dyn FollowLog,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Header, BaseError> {
     let folder = data_folder.join(FOLDER);
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
     sync_folder_of(&folder)?;
     let written = folder.join("next");
-    let header = write(store, log, &written)?;
+    let header = write_while(store, log, &written, is_wanted)?;
     failure::point("base::verify").map_err(at("verify", &written))?;
-    verify(&written)?;
+    if let Err(error) = verify_while(&written, is_wanted) {
+        let _ = fs::remove_file(&written);
+        return Err(error);
+    }
     let path = folder.join(format!("{:020}{SUFFIX}", header.number));
     rename("base::rename_next", &written, &path)?;
     for (number, older) in list(data_folder)? {
@@ -142,10 +171,16 @@ pub(super) fn list(data_folder: &Path) -> Result<Vec<(u64, PathBuf)>, BaseError>
     Ok(bases)
 }
 
-fn write_unfinished(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, BaseError> {
+fn write_unfinished(
+    store: &Store,
+    log: &dyn FollowLog,
+    path: &Path,
+    is_wanted: &dyn Fn() -> bool,
+) -> Result<Header, BaseError> {
     let started = store.applied();
     let mut writer = Writer::create(path)?;
     for entry in store.entries(Prefix::All, None) {
+        require(is_wanted)?;
         failure::point("base::write").map_err(at("write", path))?;
         writer.entry(&entry?)?;
     }

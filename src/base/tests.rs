@@ -264,7 +264,7 @@ fn an_unusable_store_is_rebuilt() {
             let folder = filled(60);
             if with_base {
                 let (mut log, store, _) = start(folder.path());
-                let header = write_next(folder.path(), &store, &log.reader()).unwrap();
+                let header = write_next(folder.path(), &store, &log.reader(), &|| true).unwrap();
                 assert!(log.remove_before(header.number + 1).unwrap() > 0);
                 write_through(&mut log, &store, 90);
                 store.checkpoint().unwrap();
@@ -299,7 +299,7 @@ fn a_partly_built_store_is_discarded_and_rebuilt() {
 fn a_folder_with_only_a_base_is_restored_from_it() {
     let folder = filled(60);
     let (log, store, _) = start(folder.path());
-    write_next(folder.path(), &store, &log.reader()).unwrap();
+    write_next(folder.path(), &store, &log.reader(), &|| true).unwrap();
     let target = tempfile::tempdir().unwrap();
     copy(&folder.path().join("base"), &target.path().join("base"));
     let (mut log, store, recovered) = start(target.path());
@@ -318,10 +318,32 @@ fn a_newer_base_replaces_the_older_one() {
     assert_eq!(newest(folder.path()).unwrap(), None);
     for number in [60, 75] {
         write_through(&mut log, &store, number);
-        let header = write_next(folder.path(), &store, &log.reader()).unwrap();
+        let header = write_next(folder.path(), &store, &log.reader(), &|| true).unwrap();
         assert_eq!(newest(folder.path()).unwrap(), Some((number, header.bytes)));
         assert_eq!(fs::read_dir(folder.path().join("base")).unwrap().count(), 1);
     }
+}
+
+#[test]
+fn a_base_that_is_given_up_leaves_the_older_one_alone() {
+    let folder = filled(60);
+    let (mut log, store, _) = start(folder.path());
+    write_next(folder.path(), &store, &log.reader(), &|| true).unwrap();
+    write_through(&mut log, &store, 75);
+    let try_for = |steps: usize| {
+        let left = std::cell::Cell::new(steps);
+        let is_wanted = || left.replace(left.get().saturating_sub(1)) > 0;
+        write_next(folder.path(), &store, &log.reader(), &is_wanted)
+    };
+    let mut steps = 0;
+    while let Err(error) = try_for(steps) {
+        assert!(matches!(error, BaseError::NotWanted), "{error}");
+        assert_eq!(newest(folder.path()).unwrap().map(|(number, _)| number), Some(60));
+        assert_eq!(fs::read_dir(folder.path().join("base")).unwrap().count(), 1, "after {steps} steps");
+        steps += 1;
+    }
+    assert!(steps > 30, "{steps}");
+    assert_eq!(newest(folder.path()).unwrap().map(|(number, _)| number), Some(75));
 }
 
 #[test]
@@ -329,7 +351,7 @@ fn recovery_fails_if_acknowledged_records_are_lost() {
     let without_old_log = || {
         let folder = filled(60);
         let (mut log, store, _) = start(folder.path());
-        write_next(folder.path(), &store, &log.reader()).unwrap();
+        write_next(folder.path(), &store, &log.reader(), &|| true).unwrap();
         log.remove_before(61).unwrap();
         folder
     };

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use bindery_base::BaseError;
 use bindery_disk::failure;
 use bindery_disk::sync;
 use bindery_log::{CommitLog, FollowLog};
@@ -72,6 +73,8 @@ pub(crate) struct Checkpointer {
 /// The progress that the thread reports.
 struct CheckpointProgress {
     is_running: AtomicBool,
+    /// True once the server stops: the next start needs a checkpoint, and no base, which takes longer.
+    is_last: AtomicBool,
     /// True if the store could not be written to the disk.
     has_lost_data: AtomicBool,
     /// The log number up to which store and index are on disk.
@@ -111,6 +114,7 @@ impl Checkpointer {
         let (base, base_bytes) = base.unwrap_or((0, 0));
         let progress = Arc::new(CheckpointProgress {
             is_running: AtomicBool::new(false),
+            is_last: AtomicBool::new(false),
             has_lost_data: AtomicBool::new(false),
             checkpoint: AtomicU64::new(checkpoint),
             base: AtomicU64::new(base),
@@ -189,8 +193,10 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Writes the checkpoint of a shutdown. An error is only logged, because the next start replays the log.
+    /// Writes the checkpoint of a shutdown, and gives up a base that is being written. An error is only logged, because the
+    /// next start replays the log.
     pub(crate) fn run_last(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
+        self.progress.is_last.store(true, Ordering::SeqCst);
         if self.run_now(log, indexes, applied).is_err() {
             tracing::warn!("the server stops without a checkpoint; the next start replays the log");
         }
@@ -263,15 +269,19 @@ impl Work {
         }
         // No caller waits for a base.
         bindery_index::priority::lower();
-        if is_base_due && !progress.has_lost_data() {
-            match write_base(&folder, &store, &*log) {
-                Ok(_) if progress.has_lost_data() => {
-                    tracing::error!("a base was written while a sync failed; the log is kept")
+        let is_wanted = || !progress.has_lost_data() && !progress.is_last.load(Ordering::SeqCst);
+        if is_base_due && is_wanted() {
+            match write_base(&folder, &store, &*log, &is_wanted) {
+                _ if progress.has_lost_data() => {
+                    tracing::error!("a sync failed while a base was written; the log is kept");
                 }
                 Ok(header) => {
                     progress.base.store(header.number, Ordering::SeqCst);
                     progress.base_bytes.store(header.bytes, Ordering::SeqCst);
                     tracing::info!(number = header.number, bytes = header.bytes, "base written");
+                }
+                Err(BaseError::NotWanted) => {
+                    tracing::info!("a base was given up, since the server stops; the log is kept");
                 }
                 Err(error) => tracing::error!(%error, "a base could not be written; the log is kept"),
             }
@@ -300,9 +310,15 @@ fn merges(indexes: &bindery_index::Indexes) -> u64 {
     indexes.merges().load(Ordering::Relaxed)
 }
 
-fn write_base(folder: &Path, store: &Store, log: &dyn FollowLog) -> std::result::Result<bindery_base::Header, String> {
-    failure::point("checkpoint::base").map_err(|error| error.to_string())?;
-    bindery_base::write_next(folder, store, log).map_err(|error| error.to_string())
+fn write_base(
+    folder: &Path,
+    store: &Store,
+    log: &dyn FollowLog,
+    is_wanted: &dyn Fn() -> bool,
+) -> std::result::Result<bindery_base::Header, BaseError> {
+    let failed = |source| BaseError::Io { action: "write a base in", file: folder.to_owned(), source };
+    failure::point("checkpoint::base").map_err(failed)?;
+    bindery_base::write_next(folder, store, log, is_wanted)
 }
 
 /// Marks the checkpoint as finished when it is dropped, even by a panic, so that the next one can run.
