@@ -8,10 +8,10 @@
 //! Owns the file `node.json` of the data folder. Must not know what a record means.
 
 mod error;
+mod history;
 mod join;
 mod log;
 mod membership;
-mod past;
 mod repair;
 mod status;
 #[cfg(test)]
@@ -20,10 +20,10 @@ mod upkeep;
 
 pub use bindery_cluster::{BaseInfo, NodeRecord};
 pub use error::ReplicaError;
+pub use history::NewestHistory;
 pub use join::{Node, create_cluster, leave_cluster};
 pub use log::ReplicatedLog;
 pub use membership::{NODE_FILE, is_node};
-pub use past::Past;
 pub use repair::append_missing;
 pub use status::{Standing, Status};
 pub use upkeep::{ClusterStanding, NodeFacts, Upkeep, own_clock};

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use bindery_base::{BaseError, RecoverOptions, restoring};
 use bindery_log::Log;
 use bindery_model::time::Millis;
-use bindery_replica::{BaseInfo, Past, ReplicaError};
+use bindery_replica::{BaseInfo, NewestHistory, ReplicaError};
 use bindery_store::{Assembler, Key, Prefix, Store, Transaction, WriteOp};
 
 use crate::ContentOptions;
@@ -51,7 +51,7 @@ pub fn restore_cluster(
     temporary: &Path,
     keeps_webhooks: bool,
 ) -> Result<RestoredCluster, StartError> {
-    let past = Past::open(address)?;
+    let history = NewestHistory::open(address)?;
     let scratch = Scratch::create(temporary)?;
     let recover = options.recover_options();
     let (content, number, mut switched_off) = match to {
@@ -61,7 +61,7 @@ pub fn restore_cluster(
             (content.clone(), number, folder::restore_backup(file, &content, &recover, keeps_webhooks)?)
         }
         _ => {
-            let (content, number) = Replay { past: &past, to, scratch: &scratch, recover: &recover }.run()?;
+            let (content, number) = Replay { history: &history, to, scratch: &scratch, recover: &recover }.run()?;
             restoring::begin(&content, keeps_webhooks).map_err(|error| StartError::folder(&content, &error))?;
             (content, number, 0)
         }
@@ -72,13 +72,13 @@ pub fn restore_cluster(
     switched_off += epoch::begin_if_due(&content, &mut log, &store)?;
     let base = scratch.path("restored.base");
     let header = bindery_base::write(&store, &log.reader(), &base).map_err(fail)?;
-    let history = past.continue_from(&base, header.number)?;
+    let history = history.continue_from(&base, header.number)?;
     Ok(RestoredCluster { history, number, webhooks_switched_off: switched_off })
 }
 
 /// Makes an earlier state from a base and the records behind it.
 struct Replay<'a> {
-    past: &'a Past,
+    history: &'a NewestHistory,
     to: &'a RestorePoint,
     scratch: &'a Scratch,
     recover: &'a RecoverOptions,
@@ -87,7 +87,7 @@ struct Replay<'a> {
 impl Replay<'_> {
     /// Returns a data folder with the state, and the number of its last record.
     fn run(&self) -> Result<(PathBuf, u64), StartError> {
-        let bases = self.past.bases()?;
+        let bases = self.history.bases()?;
         for base in &bases {
             if self.number().is_some_and(|number| base.position.number > number) {
                 continue;
@@ -102,9 +102,13 @@ impl Replay<'_> {
             return Ok((content, last));
         }
         let oldest = bases.last().map_or(0, |base| base.position.number);
+        let begun = match self.history.number() {
+            1 => String::new(),
+            number => format!("; history {number} began with a restore, perhaps an earlier run of this command"),
+        };
         Err(StartError::Cluster(format!(
             "nothing that old is kept in its log; the oldest state that it can be restored to is that of number {oldest}, and a \
-             backup may be older"
+             backup may be older{begun}"
         )))
     }
 
@@ -118,7 +122,7 @@ impl Replay<'_> {
     /// Makes a data folder of a base.
     fn place(&self, base: &BaseInfo, content: &Path) -> Result<(Log, Store), StartError> {
         let downloaded = self.scratch.path("downloaded.base");
-        self.past.download(base, &downloaded)?;
+        self.history.download(base, &downloaded)?;
         let fail = |error: &dyn std::fmt::Display| StartError::folder(content, error);
         fs::create_dir(content).map_err(|error| fail(&error))?;
         bindery_base::place(&downloaded, content, base.position.number).map_err(|error| fail(&error))?;
@@ -138,7 +142,7 @@ impl Replay<'_> {
     /// Appends the records behind a base to the log of a folder, as far as the moment. Returns the number of the last one.
     fn replay(&self, base: &BaseInfo, mut log: Log, content: &Path) -> Result<u64, StartError> {
         let (mut assembler, mut waiting, mut seen) = (Assembler::default(), Vec::new(), base.position.number);
-        self.past.read::<StartError>(base.position, |number, record| {
+        self.history.read::<StartError>(base.position, |number, record| {
             seen = number;
             if self.number().is_some_and(|last| number > last) {
                 return Ok(ControlFlow::Break(()));

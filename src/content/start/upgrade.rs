@@ -1,7 +1,7 @@
 //! Allows the nodes of a cluster to write the newest format (`data/format.rs`), once all of them read it. Works beside the running nodes.
 
 use bindery_model::time::{Millis, now_millis};
-use bindery_replica::{NodeRecord, Past, ReplicaError};
+use bindery_replica::{NewestHistory, NodeRecord, ReplicaError};
 use bindery_store::{Counter, Key, StoreWrite, encode_transaction};
 
 use crate::data::format::{FORMAT, encode_format};
@@ -44,7 +44,7 @@ pub enum UpgradeError {
 /// # Errors
 /// [`UpgradeError`].
 pub fn upgrade_cluster(address: &str) -> Result<Upgraded, UpgradeError> {
-    let cluster = Past::open(address)?;
+    let cluster = NewestHistory::open(address)?;
     let since = now_millis() - GONE;
     let is_older = |node: &NodeRecord| node.reads_format < FORMAT && node.at.cast_signed() > since;
     let describe = |node: &NodeRecord| format!("{} (version {}, at {})", node.node, node.version, node.address);

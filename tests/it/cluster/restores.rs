@@ -17,9 +17,9 @@ use super::{KEY, until};
 const ADDRESS: &str = "s3://bucket/prefix";
 /// The steps before the next history exists: the command is killed at each of them in turn, then runs to its end.
 const STEPS_BEFORE: [&str; 5] =
-    ["start::epoch", "start::epoch_begun", "past::replayed", "past::prepared", "past::sealed"];
+    ["start::epoch", "start::epoch_begun", "history::replayed", "history::prepared", "history::sealed"];
 /// The step behind which only the message is missing.
-const LAST_STEP: &str = "past::begun";
+const LAST_STEP: &str = "history::begun";
 const CLIENTS: u64 = 4;
 /// The time in which clients write before something happens.
 const SHORTLY: Duration = Duration::from_millis(400);
@@ -182,7 +182,7 @@ fn a_restore_under_load_that_is_killed_at_each_step_and_run_again_loses_nothing(
             let killed = world.restore(number, step);
             assert!(killed.is_err(), "not killed at {step}: {killed:?}");
             let since = Instant::now();
-            if step != "past::sealed" {
+            if step != "history::sealed" {
                 until("writes go on", || world.acknowledged_since(since) > 0);
                 continue;
             }
@@ -205,7 +205,7 @@ fn a_restore_under_load_that_is_killed_at_each_step_and_run_again_loses_nothing(
         let restored = Instant::now();
         // The history has begun, and has nothing older.
         let error = world.restore(number, "").unwrap_err();
-        assert!(error.contains("nothing that old is kept in its log"), "{error}");
+        assert!(error.contains("began with a restore, perhaps an earlier run of this command"), "{error}");
         (began, restored)
     });
 }

@@ -22,22 +22,28 @@ const BASES: usize = 16;
 
 /// The newest history of a cluster, for somebody who is not one of its nodes.
 #[derive(Debug)]
-pub struct Past {
+pub struct NewestHistory {
     store: Store,
     cluster: ClusterInfo,
     log: Log,
 }
 
-impl Past {
+impl NewestHistory {
     /// Looks up the newest history at an address.
     ///
     /// # Errors
     /// [`ReplicaError::Cluster`] if there is no cluster, or its storage cannot be read.
-    pub fn open(address: &str) -> Result<Past, ReplicaError> {
+    pub fn open(address: &str) -> Result<NewestHistory, ReplicaError> {
         let store = Store::open(address)?;
         let cluster = store.cluster()?;
         let log = store.log(&cluster.history, WRITER)?;
-        Ok(Past { store, cluster, log })
+        Ok(NewestHistory { store, cluster, log })
+    }
+
+    /// Returns its number: 1, unless the cluster was restored.
+    #[must_use]
+    pub fn number(&self) -> u32 {
+        self.cluster.history.number
     }
 
     /// Returns the bases of the history, newest first.
@@ -94,14 +100,14 @@ impl Past {
     /// succeeds.
     pub fn continue_from(self, base: &Path, number: u64) -> Result<u32, ReplicaError> {
         let point = |name: &'static str| failure::point(name).map_err(at("restore from", base));
-        point("past::replayed")?;
+        point("history::replayed")?;
         // The new base is uploaded first: writes go on until the seal.
         let prepared = self.store.prepare_next_history(&self.cluster.history, base, number)?;
-        point("past::prepared")?;
+        point("history::prepared")?;
         self.seal()?;
-        point("past::sealed")?;
+        point("history::sealed")?;
         let history = self.store.begin_history(prepared)?;
-        point("past::begun")?;
+        point("history::begun")?;
         Ok(history.number)
     }
 
