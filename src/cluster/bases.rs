@@ -69,13 +69,18 @@ enum Listed {
 }
 
 impl Log {
-    /// Uploads a file as a base that ends at a position, reads it back and compares it.
+    /// Uploads a file as a base that ends at a position, reads it back and compares it. Asks `is_wanted` about every part.
     ///
     /// # Errors
-    /// If the file cannot be read or changes meanwhile, or the storage fails. The base does not exist then, or is
-    /// ignored.
-    pub fn upload_base(&self, file: &Path, position: &Position) -> Result<BaseInfo, ClusterError> {
-        block(upload(&self.shared.objects, &self.shared.history, file, position))
+    /// [`ClusterError::NotWanted`]; if the file cannot be read or changes meanwhile, or the storage fails. The base does not exist
+    /// then, or is ignored.
+    pub fn upload_base(
+        &self,
+        file: &Path,
+        position: &Position,
+        is_wanted: &dyn Fn() -> bool,
+    ) -> Result<BaseInfo, ClusterError> {
+        block(upload(&self.shared.objects, &self.shared.history, file, position, is_wanted))
     }
 
     /// Returns the newest bases of this history, newest first: `n` at most.
@@ -245,18 +250,20 @@ pub(crate) async fn upload(
     history: &History,
     file: &Path,
     position: &Position,
+    is_wanted: &dyn Fn() -> bool,
 ) -> Result<BaseInfo, ClusterError> {
+    let require = || if is_wanted() { Ok(()) } else { Err(ClusterError::NotWanted) };
     let mut hasher = blake3::Hasher::new();
     let bytes = read_file(file, async |piece| {
         hasher.update(piece);
-        Ok(())
+        require()
     })
     .await?;
     let random = u64::from_le_bytes(random_bytes()?[..8].try_into().unwrap_or_default());
     let name = format!("{:020}-{random:016x}", position.seq);
     let base = BaseInfo { name, position: *position, bytes, hash: *hasher.finalize().as_bytes() };
-    send(objects, history, file, &base).await?;
-    let result = read_back(objects, history, &base, &mut |_| Ok(())).await;
+    send(objects, history, file, &base, &require).await?;
+    let result = read_back(objects, history, &base, &mut |_| require()).await;
     if matches!(result, Err(ClusterError::Damaged { .. })) {
         objects.remove(&path(history, &base.name)).await?;
     }
@@ -264,7 +271,13 @@ pub(crate) async fn upload(
 }
 
 /// Sends the header and the file in parts. The object appears when all have arrived.
-async fn send(objects: &Objects, history: &History, file: &Path, base: &BaseInfo) -> Result<(), ClusterError> {
+async fn send(
+    objects: &Objects,
+    history: &History,
+    file: &Path,
+    base: &BaseInfo,
+    require: &dyn Fn() -> Result<(), ClusterError>,
+) -> Result<(), ClusterError> {
     let name = path(history, &base.name);
     let failed = |error: object_store::Error| objects.error("upload", &name, &error);
     let header = Header { history: history.id, position: base.position, bytes: base.bytes, hash: base.hash }.encode();
@@ -275,6 +288,7 @@ async fn send(objects: &Objects, history: &History, file: &Path, base: &BaseInfo
     upload.write(&header);
     let mut hasher = blake3::Hasher::new();
     let result = read_file(file, async |piece| {
+        require()?;
         hasher.update(piece);
         upload.wait_for_capacity(CONCURRENT_PARTS).await.map_err(failed)?;
         upload.write(piece);

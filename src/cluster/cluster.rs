@@ -171,7 +171,7 @@ impl Store {
         record: u64,
     ) -> Result<PreparedHistory, ClusterError> {
         let history = History { number, id: random_id()? };
-        let base = bases::upload(&self.objects, &history, base, &Position::start(history.id, record)).await?;
+        let base = bases::upload(&self.objects, &history, base, &Position::start(history.id, record), &|| true).await?;
         let file = HistoryFile { format: FORMAT, id: history.id, base: base.name, number: record, previous };
         Ok(PreparedHistory { history, file })
     }

@@ -150,6 +150,9 @@ pub enum ClusterError {
         /// The file.
         file: PathBuf,
     },
+    /// An upload was given up before it was complete.
+    #[error("the upload is not wanted any more")]
+    NotWanted,
     /// The system failed to provide threads or random bytes.
     #[error("the system failed: {0}")]
     System(String),

@@ -102,8 +102,11 @@ impl Upkeep {
         }
     }
 
-    /// Says whether this node leads.
+    /// Says whether this node leads. Only the leader looks for gaps in the log, so another node knows of none.
     pub fn lead(&self, is_leader: bool) {
+        if !is_leader {
+            self.shared.status.note_missing(&[]);
+        }
         self.shared.is_leader.store(is_leader, Ordering::SeqCst);
     }
 
@@ -191,9 +194,9 @@ impl Upkeep {
                     }
                 }
             }
-            if self.shared.is_leader.load(Ordering::SeqCst)
-                && looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_GAPS_EVERY)
-            {
+            if !self.shared.is_leader.load(Ordering::SeqCst) {
+                looked = None;
+            } else if looked.is_none_or(|at| at.elapsed() >= LOOK_FOR_GAPS_EVERY) {
                 looked = Some(Instant::now());
                 if let Err(error) = self.look_for_gaps() {
                     tracing::warn!(%error, "this node could not look whether the log is complete");
@@ -253,7 +256,10 @@ impl Shared {
         if let Some((own, end)) = own.zip(self.end_of_own_base()?)
             && end.number > newest
         {
-            let base = self.log.upload_base(&own, &end)?;
+            let base = match self.log.upload_base(&own, &end, &|| !*self.is_stopped.lock()) {
+                Err(ClusterError::NotWanted) => return Ok(()),
+                base => base?,
+            };
             tracing::info!(base = base.name, bytes = base.bytes, "base uploaded");
             self.log.remove_bases(KEPT_FOR)?;
         }

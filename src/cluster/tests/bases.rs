@@ -29,7 +29,7 @@ fn a_base_of_20_mb_comes_back() {
 pub(super) fn a_large_base_comes_back((_store, log, start): (Store, Log, Position)) {
     let position = append_groups(&log, start, 2)[2];
     let file = write_file(20_000_001);
-    let base = log.upload_base(file.path(), &position).unwrap();
+    let base = log.upload_base(file.path(), &position, &|| true).unwrap();
     let newest = log.newest_bases(1).unwrap();
     assert_eq!(newest, std::slice::from_ref(&base));
     assert_eq!((base.position, base.bytes), (position, 20_000_001));
@@ -63,11 +63,20 @@ fn a_base_that_was_cut_is_not_listed() {
     // The upload fails.
     for is_made in [false, true] {
         let dying = Store::of(Arc::new(FaultyStore::dying(Arc::clone(&inner), Death { at: 0, is_made })));
-        dying.log(&log.history(), "a").unwrap().upload_base(file.path(), &position).unwrap_err();
+        dying.log(&log.history(), "a").unwrap().upload_base(file.path(), &position, &|| true).unwrap_err();
         assert_eq!(log.newest_bases(9).unwrap().len(), 1);
     }
+    // It is given up while it is read, sent, or read back: then it is complete already.
+    for (parts, listed) in [(1, 1), (30, 1), (42, 2)] {
+        let left = Cell::new(parts);
+        let is_wanted = || left.replace(left.get() - 1) > 0;
+        let error = log.upload_base(file.path(), &position, &is_wanted).unwrap_err();
+        assert!(matches!(error, ClusterError::NotWanted), "{error}");
+        assert_eq!(log.newest_bases(9).unwrap().len(), listed, "after {parts} parts");
+    }
+    block(store.objects.remove(&crate::bases::path(&log.history(), &log.newest_bases(1).unwrap()[0].name))).unwrap();
     // The store has only a part of it.
-    let base = log.upload_base(file.path(), &position).unwrap();
+    let base = log.upload_base(file.path(), &position, &|| true).unwrap();
     let name = crate::bases::path(&log.history(), &base.name);
     let whole = block(store.objects.get(&name, u64::MAX)).unwrap().unwrap();
     for cut in [0, 100, 1_000_000, whole.len() - 1] {
@@ -92,7 +101,7 @@ fn the_two_newest_bases_stay() {
     let positions = append_groups(&log, start, 4);
     let file = write_file(1000);
     for position in &positions[1..] {
-        log.upload_base(file.path(), position).unwrap();
+        log.upload_base(file.path(), position, &|| true).unwrap();
     }
     assert_eq!(log.newest_bases(9).unwrap().len(), 5);
     assert_eq!(log.remove_bases(Duration::from_secs(3600)).unwrap(), 0);

@@ -31,7 +31,7 @@ fn a_store_can_hold_a_cluster() {
     let appended = start.elapsed() / 100;
 
     let file = write_file(20_000_000);
-    let base = log.upload_base(file.path(), &positions[100]).unwrap();
+    let base = log.upload_base(file.path(), &positions[100], &|| true).unwrap();
     assert_eq!(log.newest_bases(1).unwrap(), std::slice::from_ref(&base));
     let copy = tempfile::NamedTempFile::new().unwrap();
     log.download_base(&base, copy.path(), &|_, _| {}).unwrap();

@@ -60,7 +60,7 @@ fn removed_bases_leave_nothing(server: &Postgres) {
     let (_store, log, start) = new_log(server, "parts");
     let positions = append_groups(&log, start, 3);
     let file = bases::write_file(9 << 20);
-    positions[1..].iter().for_each(|position| drop(log.upload_base(file.path(), position).unwrap()));
+    positions[1..].iter().for_each(|position| drop(log.upload_base(file.path(), position, &|| true).unwrap()));
     assert_eq!(log.remove_bases(Duration::ZERO).unwrap(), 2);
     let objects = server.sql("parts", "select count(distinct name) from bindery_base");
     assert_eq!(objects.trim(), "2", "the parts of removed bases are still there");
@@ -116,7 +116,7 @@ fn what_was_cut_off_at_the_end_is_no_base(server: &Postgres) {
          create trigger lose before insert on bindery_base for each row when (new.first > 0) execute function lose()",
     );
     let file = bases::write_file(20 << 20);
-    let error = log.upload_base(file.path(), &position).unwrap_err();
+    let error = log.upload_base(file.path(), &position, &|| true).unwrap_err();
     assert!(error.to_string().contains("some of its parts are missing"), "{error}");
     assert_eq!(log.newest_bases(9).unwrap().len(), 1);
 }
