@@ -27,8 +27,8 @@ use crate::data::counters::Counters;
 /// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
 const LANE_COMMANDS: usize = 1024;
 
-/// The maximum number of bytes of imports in a group while interactive writes are expected: about ten milliseconds of work.
-pub(crate) const IMPORT_BYTES_BESIDE_OTHERS: usize = 256 << 10;
+/// The size of a command of an import, in bytes: about ten milliseconds of work.
+pub(crate) const IMPORT_COMMAND_BYTES: usize = 256 << 10;
 
 /// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
 /// began before it arrived.
@@ -93,8 +93,10 @@ struct Channel {
 /// The room that a log has for imports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImportRoom {
-    /// The limit of their bytes in a group while no interactive writes are expected. A group has at least one command.
+    /// The bytes that they may have in a group while no interactive writes are expected. The last command may exceed them.
     pub(crate) bytes: usize,
+    /// The bytes while they are expected.
+    pub(crate) bytes_beside_others: usize,
     /// The pause after a group, before one of imports alone, while interactive writes are expected: most of these then find
     /// the log free.
     pub(crate) pause: Duration,
@@ -291,7 +293,7 @@ impl Jobs {
         let mut lanes = self.channel.lanes.lock();
         lanes.begin_pause(room.pause);
         let mut group = loop {
-            let group = lanes.take_group(room.bytes);
+            let group = lanes.take_group(room);
             if !group.is_empty() {
                 break group;
             }
@@ -373,7 +375,7 @@ impl Lanes {
 
     /// Takes the jobs of a group; none if all that wait are imports in a pause. A group that has imports begins with them, or a
     /// group full of interactive writes would leave them out.
-    fn take_group(&mut self, import_bytes: usize) -> Vec<Job> {
+    fn take_group(&mut self, room: ImportRoom) -> Vec<Job> {
         let now = Instant::now();
         if self.interactive.iter().any(Job::is_write) {
             self.interactive_until = Some(now + INTERACTIVE_TIME);
@@ -385,7 +387,7 @@ impl Lanes {
         } else {
             self.groups_until_imports == 0
         };
-        let max_bytes = if are_expected { import_bytes.min(IMPORT_BYTES_BESIDE_OTHERS) } else { import_bytes };
+        let max_bytes = if are_expected { room.bytes_beside_others } else { room.bytes };
         let mut group = if are_imports_due { self.take_imports(max_bytes) } else { Vec::new() };
         let has_imports = !group.is_empty();
         // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
@@ -405,16 +407,14 @@ impl Lanes {
         group
     }
 
-    /// Takes imports up to a number of bytes, but at least one, which may be larger.
-    fn take_imports(&mut self, max_bytes: usize) -> Vec<Job> {
-        let mut taken = Vec::new();
-        let mut bytes = 0;
-        while let Some(job) = self.imports.front() {
-            bytes += job.piece.as_ref().map_or(0, ImportPiece::bytes);
-            if bytes > max_bytes && !taken.is_empty() {
-                break;
-            }
-            taken.extend(self.imports.pop_front());
+    /// Takes imports until they have so many bytes: at least one.
+    fn take_imports(&mut self, bytes: usize) -> Vec<Job> {
+        let mut taken: Vec<Job> = Vec::new();
+        let mut taken_bytes = 0;
+        while taken.is_empty() || taken_bytes < bytes {
+            let Some(job) = self.imports.pop_front() else { break };
+            taken_bytes += job.piece.as_ref().map_or(0, ImportPiece::bytes);
+            taken.push(job);
         }
         taken
     }

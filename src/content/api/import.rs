@@ -32,14 +32,12 @@ use crate::data::lookup::Lookup;
 use crate::handle::Content;
 use crate::prepare::body::Preparation;
 use crate::prepare::import_order::Relations;
-use crate::queue::{IMPORT_BYTES_BESIDE_OTHERS, ImportPieces};
+use crate::queue::{IMPORT_COMMAND_BYTES, ImportPieces};
 
 pub use self::answer::{ImportLine, ImportedResource};
 
-/// Lines become a command when there are this many, or this many bytes. A group has room for one command beside interactive
-/// writes.
+/// Lines become a command when there are this many, or [`IMPORT_COMMAND_BYTES`].
 const COMMAND_LINES: usize = 128;
-const COMMAND_BYTES: usize = IMPORT_BYTES_BESIDE_OTHERS;
 
 /// The memory that lines may take that are written in one transaction, since they reference each other in a cycle or
 /// come with an idempotency key.
@@ -133,7 +131,7 @@ impl Import {
         self.next_index += 1;
         self.lines_bytes += line.bytes();
         self.lines.push(line);
-        if self.lines.len() >= COMMAND_LINES || self.lines_bytes >= COMMAND_BYTES {
+        if self.lines.len() >= COMMAND_LINES || self.lines_bytes >= IMPORT_COMMAND_BYTES {
             let begun = self.begin_lines().await;
             self.or_settle(begun).await?;
         }
@@ -334,7 +332,7 @@ fn next_ordered(ordered: &mut VecDeque<Vec<ReadyLine>>) -> Vec<ReadyLine> {
     let mut bytes = bytes_of(&group);
     while let Some(next) = ordered.front()
         && group.len() + next.len() <= COMMAND_LINES
-        && bytes < COMMAND_BYTES
+        && bytes < IMPORT_COMMAND_BYTES
     {
         bytes += bytes_of(next);
         group.extend(ordered.pop_front().unwrap_or_default());

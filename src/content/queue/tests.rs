@@ -10,8 +10,8 @@ use crate::command::{Item, MissingTargets, Write};
 /// The pause of imports of a log that takes some time for a group.
 const PAUSE: Duration = Duration::from_millis(60);
 /// The room of such a log, and that of one which takes no time.
-const SLOW: ImportRoom = ImportRoom { bytes: 4 << 20, pause: PAUSE };
-const QUICK: ImportRoom = ImportRoom { bytes: 0, pause: Duration::ZERO };
+const SLOW: ImportRoom = ImportRoom { bytes: 4 << 20, bytes_beside_others: 512 << 10, pause: PAUSE };
+const QUICK: ImportRoom = ImportRoom { bytes: 0, bytes_beside_others: 0, pause: Duration::ZERO };
 const NOW: Duration = Duration::ZERO;
 const KIB: usize = 1 << 10;
 

@@ -16,7 +16,7 @@ use bindery_store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
 use super::overlay::DecidedTransaction;
 use crate::apply::{CommittedTransaction, PreparedResults, check_effects};
-use crate::queue::{ImportRoom, stopped_writing};
+use crate::queue::{IMPORT_COMMAND_BYTES, ImportRoom, stopped_writing};
 
 /// The pause before an append is tried again that was refused or could not be sent, although its outcome must become known.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -29,7 +29,14 @@ const GROUP_BYTES: usize = 8 << 20;
 const UNSHARED_IMPORT_BYTES: usize = 512 << 10;
 
 /// The pause of imports beside interactive writes, as a multiple of the time that a shared log took for the last group.
-const PAUSE_FACTOR: u32 = 2;
+const PAUSE_FACTOR: u32 = 3;
+
+/// A group has one command of imports beside interactive writes for each time as long as this that a shared log takes: the work for a
+/// command takes a third of it.
+const TIME_FOR_IMPORT_COMMAND: Duration = Duration::from_millis(30);
+
+/// The maximum number of commands of imports beside interactive writes.
+const MAX_IMPORT_COMMANDS: usize = 4;
 
 /// The approximate number of bytes of other processes' transactions that are applied at once.
 const READ_BYTES: usize = 8 << 20;
@@ -135,10 +142,13 @@ impl Appender {
     /// while nobody else writes. A sync of the file log takes less time than deciding and applying a command of an import, so many of
     /// them would only make the next interactive write wait.
     pub(crate) fn import_room(&self) -> ImportRoom {
-        match self.log.is_shared() {
-            true => ImportRoom { bytes: GROUP_BYTES, pause: self.append_time * PAUSE_FACTOR },
-            false => ImportRoom { bytes: UNSHARED_IMPORT_BYTES, pause: Duration::ZERO },
+        if !self.log.is_shared() {
+            let bytes_beside_others = IMPORT_COMMAND_BYTES;
+            return ImportRoom { bytes: UNSHARED_IMPORT_BYTES, bytes_beside_others, pause: Duration::ZERO };
         }
+        let commands = self.append_time.div_duration_f64(TIME_FOR_IMPORT_COMMAND) as usize;
+        let bytes_beside_others = commands.clamp(1, MAX_IMPORT_COMMANDS) * IMPORT_COMMAND_BYTES;
+        ImportRoom { bytes: GROUP_BYTES, bytes_beside_others, pause: self.append_time * PAUSE_FACTOR }
     }
 
     /// Returns the number of bytes a group has.
