@@ -206,9 +206,15 @@ impl Index {
         self.write(ops, CachedResults::Unaffected);
     }
 
-    /// Blocks while [`Index::apply`] would block.
+    /// Returns whether runs are written to disk more slowly than they come: [`Index::apply`] blocks once one more is frozen. Writes
+    /// that can wait then should, so that others need not.
+    pub fn is_behind(&self) -> bool {
+        self.inner.has_no_room(&self.inner.writer.lock(), 1)
+    }
+
+    /// Blocks while the index [is behind](Index::is_behind).
     pub fn wait_for_room(&self) {
-        drop(self.inner.lock_writer_with_room());
+        drop(self.inner.lock_writer_with_room(1));
     }
 
     fn write(&self, ops: Vec<IndexOp>, cached_results: CachedResults) {
@@ -216,7 +222,7 @@ impl Index {
             return;
         }
         let inner = &*self.inner;
-        let mut writer = inner.lock_writer_with_room();
+        let mut writer = inner.lock_writer_with_room(0);
         let frozen_before = writer.frozen.len();
         let changed = writer.apply(ops);
         let changes = changed.len();
@@ -343,14 +349,18 @@ impl fmt::Debug for Index {
 }
 
 impl Inner {
-    /// Locks the writer after waiting until few enough runs are frozen.
-    fn lock_writer_with_room(&self) -> MutexGuard<'_, IndexWriter> {
+    /// Locks the writer after waiting until so few runs are frozen that `spare` more may be without blocking others.
+    fn lock_writer_with_room(&self, spare: usize) -> MutexGuard<'_, IndexWriter> {
         let mut writer = self.writer.lock();
-        let max_frozen = self.context.options.frozen_runs;
-        while writer.frozen.len() >= max_frozen && self.has_backpressure.load(Ordering::Relaxed) {
+        while self.has_no_room(&writer, spare) {
             self.room.wait(&mut writer);
         }
         writer
+    }
+
+    fn has_no_room(&self, writer: &IndexWriter, spare: usize) -> bool {
+        let max_frozen = self.context.options.frozen_runs.saturating_sub(spare).max(1);
+        writer.frozen.len() >= max_frozen && self.has_backpressure.load(Ordering::Relaxed)
     }
 
     /// Publishes the writer's version. Returns the previous one, which must be dropped after the writer's lock is

@@ -117,6 +117,11 @@ impl Indexes {
         release(removed);
     }
 
+    /// Returns whether any index [is behind](Index::is_behind).
+    pub fn are_behind(&self) -> bool {
+        self.registry.folders.lock().values().any(|folder| folder.index.is_behind())
+    }
+
     /// Returns the names of the indexes whose files were found to be damaged. Their searches fail, and checkpoints
     /// leave them out: they must be created again and filled. [`Indexes::create`] drops the damaged one.
     pub fn damaged(&self) -> Vec<u32> {

@@ -27,7 +27,7 @@ use crate::data::counters::Counters;
 /// The number of commands that may wait in a lane. More are refused with `OVERLOADED`.
 const LANE_COMMANDS: usize = 1024;
 
-/// The size of a command of an import, in bytes: about ten milliseconds of work.
+/// The size of a command of an import, in bytes: some fifteen milliseconds of work.
 pub(crate) const IMPORT_COMMAND_BYTES: usize = 256 << 10;
 
 /// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
@@ -37,6 +37,9 @@ const INTERACTIVE_TIME: Duration = Duration::from_secs(1);
 /// The number of groups of interactive commands without imports behind one that had some: most writes are as fast as without an
 /// import, not only half of them.
 const GROUPS_BETWEEN_IMPORTS: u8 = 2;
+
+/// The time after which imports look again whether they may be written.
+const CLOSED_PAUSE: Duration = Duration::from_millis(5);
 
 /// The time that a thread of the server waits before it tries a full lane again.
 const FULL_PAUSE: Duration = Duration::from_millis(5);
@@ -93,6 +96,8 @@ struct Channel {
 /// The room that a log has for imports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImportRoom {
+    /// Whether they may be written at all now: otherwise they would make the next interactive write wait for the index.
+    pub(crate) is_open: bool,
     /// The bytes that they may have in a group while no interactive writes are expected. The last command may exceed them.
     pub(crate) bytes: usize,
     /// The bytes while they are expected.
@@ -287,12 +292,13 @@ impl Jobs {
     pub(crate) fn next_group(
         &mut self,
         time: Duration,
-        room: ImportRoom,
+        room: impl Fn() -> ImportRoom,
     ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
         let until = Instant::now() + time;
         let mut lanes = self.channel.lanes.lock();
-        lanes.begin_pause(room.pause);
+        lanes.begin_pause(room().pause);
         let mut group = loop {
+            let room = room();
             let group = lanes.take_group(room);
             if !group.is_empty() {
                 break group;
@@ -303,8 +309,14 @@ impl Jobs {
             if until <= Instant::now() {
                 return Err(RecvTimeoutError::Timeout);
             }
-            let pause = lanes.imports_pause_until.filter(|_| !lanes.imports.is_empty());
-            self.channel.arrived.wait_until(&mut lanes, pause.map_or(until, |end| end.min(until)));
+            let wake_at = if lanes.imports.is_empty() {
+                None
+            } else if room.is_open {
+                lanes.imports_pause_until
+            } else {
+                Some(Instant::now() + CLOSED_PAUSE)
+            };
+            self.channel.arrived.wait_until(&mut lanes, wake_at.map_or(until, |time| time.min(until)));
         };
         self.channel.note_waiting(&lanes);
         drop(lanes);
@@ -383,9 +395,9 @@ impl Lanes {
         let is_ahead = |time: Option<Instant>| time.is_some_and(|time| now < time);
         let are_expected = is_ahead(self.interactive_until);
         let are_imports_due = if self.interactive.is_empty() {
-            self.is_closed || !are_expected || !is_ahead(self.imports_pause_until)
+            self.is_closed || room.is_open && !(are_expected && is_ahead(self.imports_pause_until))
         } else {
-            self.groups_until_imports == 0
+            room.is_open && self.groups_until_imports == 0
         };
         let max_bytes = if are_expected { room.bytes_beside_others } else { room.bytes };
         let mut group = if are_imports_due { self.take_imports(max_bytes) } else { Vec::new() };

@@ -134,9 +134,13 @@ fn apply_blocks_while_too_many_runs_are_frozen() {
     let counter = Arc::clone(&woken);
     let wake: Wake = Arc::new(move || _ = counter.fetch_add(1, Ordering::SeqCst));
     let index = Index::new(schema(), IndexContext::alone(options, Some(wake)));
-    index.apply(vec![put(1, "a"), put(2, "b"), put(3, "c")]);
+    index.apply(vec![put(1, "a")]);
+    assert!(!index.is_behind());
+    index.apply(vec![put(2, "b")]);
+    assert!(index.is_behind(), "writes that can wait leave the last room to others");
+    index.apply(vec![put(3, "c")]);
     assert_eq!(index.frozen().len(), 2);
-    assert_eq!(woken.load(Ordering::SeqCst), 1);
+    assert_eq!(woken.load(Ordering::SeqCst), 2);
     let blocked = thread::spawn({
         let index = index.clone();
         move || index.apply(vec![delete(1)])
@@ -149,8 +153,10 @@ fn apply_blocks_while_too_many_runs_are_frozen() {
     assert!(index.replace(1, &replaced, Some(new)));
     blocked.join().unwrap();
     assert_eq!(index.snapshot().total(), 2);
+    assert!(index.is_behind());
     assert!(!index.replace(1, &replaced, None), "the run was replaced already");
     index.disable_backpressure();
+    assert!(!index.is_behind());
     index.apply(vec![put(4, "d"), put(5, "e"), put(6, "f")]);
     index.apply(vec![put(7, "g")]);
     assert_eq!(index.snapshot().total(), 6);

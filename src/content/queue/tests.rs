@@ -10,8 +10,8 @@ use crate::command::{Item, MissingTargets, Write};
 /// The pause of imports of a log that takes some time for a group.
 const PAUSE: Duration = Duration::from_millis(60);
 /// The room of such a log, and that of one which takes no time.
-const SLOW: ImportRoom = ImportRoom { bytes: 4 << 20, bytes_beside_others: 512 << 10, pause: PAUSE };
-const QUICK: ImportRoom = ImportRoom { bytes: 0, bytes_beside_others: 0, pause: Duration::ZERO };
+const SLOW: ImportRoom = ImportRoom { is_open: true, bytes: 4 << 20, bytes_beside_others: 512 << 10, pause: PAUSE };
+const QUICK: ImportRoom = ImportRoom { is_open: true, bytes: 0, bytes_beside_others: 0, pause: Duration::ZERO };
 const NOW: Duration = Duration::ZERO;
 const KIB: usize = 1 << 10;
 
@@ -55,7 +55,7 @@ fn names(jobs: &[Job]) -> Vec<String> {
 }
 
 fn next(jobs: &mut Jobs) -> Vec<Job> {
-    jobs.next_group(NOW, SLOW).unwrap()
+    jobs.next_group(NOW, || SLOW).unwrap()
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn while_interactive_writes_come_imports_share_every_third_group_and_pause
         pending.push(import(&queue, &pieces, name, 600 * KIB).await);
     }
     assert_eq!(names(&next(&mut jobs)), ["i1", "s1"]);
-    assert_eq!(jobs.next_group(NOW, SLOW).err(), Some(RecvTimeoutError::Timeout));
+    assert_eq!(jobs.next_group(NOW, || SLOW).err(), Some(RecvTimeoutError::Timeout));
     pending.push(save(&queue, "s2"));
     assert_eq!(names(&next(&mut jobs)), ["s2"], "it does not wait");
     pending.push(save(&queue, "s3"));
@@ -75,10 +75,27 @@ async fn while_interactive_writes_come_imports_share_every_third_group_and_pause
     pending.push(save(&queue, "s4"));
     assert_eq!(names(&next(&mut jobs)), ["i2", "s4"]);
     let paused = Instant::now();
-    assert_eq!(names(&jobs.next_group(10 * PAUSE, SLOW).unwrap()), ["i3"]);
+    assert_eq!(names(&jobs.next_group(10 * PAUSE, || SLOW).unwrap()), ["i3"]);
     assert!(paused.elapsed() >= PAUSE, "{:?}", paused.elapsed());
     queue.close();
     assert_eq!(names(&next(&mut jobs)), ["i4"], "a server that stops does not pause");
+}
+
+#[tokio::test]
+async fn imports_wait_until_their_room_is_open_and_interactive_writes_do_not() {
+    let (queue, mut jobs) = queue();
+    let pieces = ImportPieces::default();
+    let mut pending = vec![import(&queue, &pieces, "i1", KIB).await, import(&queue, &pieces, "i2", KIB).await];
+    let closed = || ImportRoom { is_open: false, ..QUICK };
+    assert_eq!(jobs.next_group(NOW, closed).err(), Some(RecvTimeoutError::Timeout));
+    pending.push(save(&queue, "s1"));
+    assert_eq!(names(&jobs.next_group(NOW, closed).unwrap()), ["s1"]);
+    let begun = Instant::now();
+    let opening = || ImportRoom { is_open: begun.elapsed() > PAUSE, ..QUICK };
+    assert_eq!(names(&jobs.next_group(100 * PAUSE, opening).unwrap()), ["i1"]);
+    assert!(begun.elapsed() < 50 * PAUSE, "it looks again without being woken");
+    queue.close();
+    assert_eq!(names(&jobs.next_group(NOW, closed).unwrap()), ["i2"], "a server that stops leaves none behind");
 }
 
 #[tokio::test]
@@ -104,8 +121,8 @@ async fn a_large_piece_of_an_import_is_not_left_out() {
     for name in ["i1", "i2"] {
         pending.push(import(&queue, &pieces, name, 10 << 20).await);
     }
-    assert_eq!(names(&jobs.next_group(NOW, QUICK).unwrap()), ["i1", "s1"]);
-    assert_eq!(names(&jobs.next_group(NOW, QUICK).unwrap()), ["i2"]);
+    assert_eq!(names(&jobs.next_group(NOW, || QUICK).unwrap()), ["i1", "s1"]);
+    assert_eq!(names(&jobs.next_group(NOW, || QUICK).unwrap()), ["i2"]);
 }
 
 #[tokio::test]
@@ -118,7 +135,7 @@ async fn without_interactive_writes_a_group_takes_imports_up_to_its_own_limit() 
     }
     pending.push(import(&queue, &other, "other", KIB).await);
     assert_eq!(names(&next(&mut jobs)), ["i1", "i2", "i3", "i4"]);
-    assert_eq!(names(&jobs.next_group(NOW, QUICK).unwrap()), ["i5"], "at least one");
+    assert_eq!(names(&jobs.next_group(NOW, || QUICK).unwrap()), ["i5"], "at least one");
     assert_eq!(names(&next(&mut jobs)), ["other"]);
 }
 
@@ -131,7 +148,7 @@ async fn for_a_while_after_an_interactive_write_groups_of_imports_stay_small() {
     for name in ["i1", "i2", "i3"] {
         pending.push(import(&queue, &pieces, name, 600 * KIB).await);
     }
-    assert_eq!(names(&jobs.next_group(10 * PAUSE, SLOW).unwrap()), ["i1"]);
+    assert_eq!(names(&jobs.next_group(10 * PAUSE, || SLOW).unwrap()), ["i1"]);
     tokio::time::sleep(INTERACTIVE_TIME).await;
     assert_eq!(names(&next(&mut jobs)), ["i2", "i3"]);
 }
@@ -145,7 +162,7 @@ async fn a_command_that_is_no_write_of_resources_is_a_group_of_its_own() {
     pending.push(save(&queue, "s2"));
     pending.push(import(&queue, &pieces, "i2", KIB).await);
     let mut taken = Vec::new();
-    while let Ok(group) = jobs.next_group(NOW, QUICK) {
+    while let Ok(group) = jobs.next_group(NOW, || QUICK) {
         taken.push(group);
     }
     let taken: Vec<Vec<String>> = taken.iter().map(|group| names(group)).collect();
@@ -165,7 +182,7 @@ async fn jobs_without_room_in_their_group_come_first_in_their_lane() {
     pending.push(save(&queue, "s1"));
     jobs.put_back(group.split_off(1));
     for expected in ["s1", "i2", "i3", "i4"] {
-        assert_eq!(names(&jobs.next_group(NOW, QUICK).unwrap()), [expected]);
+        assert_eq!(names(&jobs.next_group(NOW, || QUICK).unwrap()), [expected]);
     }
 }
 
@@ -179,7 +196,7 @@ async fn an_import_keeps_some_commands_queued() {
     }
     let next = async || tokio::time::timeout(Duration::from_millis(20), pieces.next(KIB)).await;
     assert!(next().await.is_err(), "the next command waits");
-    let group = jobs.next_group(NOW, ImportRoom { bytes: 3 * KIB, ..QUICK }).unwrap();
+    let group = jobs.next_group(NOW, || ImportRoom { bytes: 3 * KIB, ..QUICK }).unwrap();
     let mut turns = Vec::new();
     for _ in 0..group.len() {
         turns.push(next().await.unwrap());
@@ -218,7 +235,7 @@ async fn each_lane_holds_a_bounded_number_of_commands_and_is_emptied_after_the_q
     queue.close();
     assert!(queue.submit(None, write("late"), None, None).is_err() && !queue.is_open());
     assert_eq!(next(&mut jobs).len(), LANE_COMMANDS + 1);
-    assert_eq!(jobs.next_group(NOW, SLOW).err(), Some(RecvTimeoutError::Disconnected));
+    assert_eq!(jobs.next_group(NOW, || SLOW).err(), Some(RecvTimeoutError::Disconnected));
 }
 
 #[tokio::test]

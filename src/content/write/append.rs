@@ -31,9 +31,9 @@ const UNSHARED_IMPORT_BYTES: usize = 512 << 10;
 /// The pause of imports beside interactive writes, as a multiple of the time that a shared log took for the last group.
 const PAUSE_FACTOR: u32 = 3;
 
-/// A group has one command of imports beside interactive writes for each time as long as this that a shared log takes: the work for a
-/// command takes a third of it.
-const TIME_FOR_IMPORT_COMMAND: Duration = Duration::from_millis(30);
+/// A group has one command of imports beside interactive writes for each time as long as this that a shared log takes. To decide and to
+/// apply a command takes about that long, so a write that waits for such a group takes about three times as long as an append.
+const TIME_FOR_IMPORT_COMMAND: Duration = Duration::from_millis(20);
 
 /// The maximum number of commands of imports beside interactive writes.
 const MAX_IMPORT_COMMANDS: usize = 4;
@@ -140,15 +140,15 @@ impl Appender {
 
     /// Returns the room for imports. A shared log takes tens of milliseconds for a group of any size, so it gets as many as fit
     /// while nobody else writes. A sync of the file log takes less time than deciding and applying a command of an import, so many of
-    /// them would only make the next interactive write wait.
-    pub(crate) fn import_room(&self) -> ImportRoom {
+    /// them would only make the next interactive write wait. Has none for now unless the room is open.
+    pub(crate) fn import_room(&self, is_open: bool) -> ImportRoom {
         if !self.log.is_shared() {
             let bytes_beside_others = IMPORT_COMMAND_BYTES;
-            return ImportRoom { bytes: UNSHARED_IMPORT_BYTES, bytes_beside_others, pause: Duration::ZERO };
+            return ImportRoom { is_open, bytes: UNSHARED_IMPORT_BYTES, bytes_beside_others, pause: Duration::ZERO };
         }
         let commands = self.append_time.div_duration_f64(TIME_FOR_IMPORT_COMMAND) as usize;
         let bytes_beside_others = commands.clamp(1, MAX_IMPORT_COMMANDS) * IMPORT_COMMAND_BYTES;
-        ImportRoom { bytes: GROUP_BYTES, bytes_beside_others, pause: self.append_time * PAUSE_FACTOR }
+        ImportRoom { is_open, bytes: GROUP_BYTES, bytes_beside_others, pause: self.append_time * PAUSE_FACTOR }
     }
 
     /// Returns the number of bytes a group has.

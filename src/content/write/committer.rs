@@ -78,7 +78,8 @@ impl Committer {
                 (false, false) => IDLE_TICK,
             };
             let tick = tick.min(self.until_next_release());
-            match self.queue.next_group(tick, self.appender.import_room()) {
+            let (appender, indexes) = (&self.appender, &self.applier.indexes);
+            match self.queue.next_group(tick, || appender.import_room(!indexes.are_behind())) {
                 Ok(group) => self.run_group(group),
                 Err(RecvTimeoutError::Timeout) => self.look_for_room(),
                 Err(RecvTimeoutError::Disconnected) => break,
