@@ -42,7 +42,7 @@ struct Newest {
 }
 
 /// Questions that were asked before, sorted.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct AskedBefore {
     questions: Vec<AskedQuestion>,
 }

@@ -1,4 +1,4 @@
-//! Finds the resources that match a text query. It does not know filters, or the order of the matches.
+//! Finds the resources that match a text query: ranked search, `q` in the API. It does not know filters, or the order of the matches.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
