@@ -38,6 +38,12 @@ test('an owner makes a webhook, tests it, looks at what was delivered, pauses an
   await page.getByRole('button', { name: 'Send a test' }).click();
   await page.locator('.toast', { hasText: 'Delivered in' }).waitFor();
   assert.equal(received.at(-1)!.op, 'test');
+  // A test is not among the deliveries, which are of changes.
+  await makeBlueprint('delivered-notes', {}, [['Text', 'text']]);
+  await create('delivered-notes', { text: 'A note' });
+  const { data: [webhook] } = (await api<{ data: { id: string }[] }>('GET', '/v2/webhooks')).body;
+  const states = async () => (await api<{ data: { state: string }[] }>('GET', `/v2/webhooks/${webhook!.id}/deliveries`)).body.data.map((one) => one.state);
+  while (!(await states()).includes('delivered')) await page.waitForTimeout(30);
   await page.getByRole('button', { name: 'Deliveries' }).click();
   await page.locator('dialog').getByText('Delivered').first().waitFor();
   await page.getByRole('button', { name: 'Close' }).first().click();
