@@ -13,6 +13,9 @@ use crate::client::TOKEN;
 /// The number of ids that are kept.
 const IDS: usize = 20_000;
 
+/// Tenths whose answers arrived within so many seconds have one rate.
+const TOGETHER: f64 = 0.5;
+
 /// An import that ended without an error.
 pub(crate) struct Imported {
     pub(crate) seconds: f64,
@@ -124,9 +127,12 @@ impl Progress {
         if self.done != self.size {
             return Err(format!("{} of {} articles were imported", self.done, self.size).into());
         }
-        let before = std::iter::once(0.0).chain(self.times.iter().copied());
+        // The server keeps answers until there are many, so those of the first tenths arrive together.
+        let together = self.times.partition_point(|time| *time < self.times[0] + TOGETHER);
         let tenth = self.size as f64 / 10.0;
-        let rates = before.zip(&self.times).map(|(from, to)| tenth / (to - from).max(1e-6)).collect();
+        let first = tenth * together as f64 / self.times[together - 1];
+        let later = self.times[together - 1..].windows(2).map(|pair| tenth / (pair[1] - pair[0]).max(1e-6));
+        let rates = std::iter::repeat_n(first, together).chain(later).collect();
         Ok(Imported { seconds: self.started.elapsed().as_secs_f64(), rates, ids: self.ids })
     }
 }

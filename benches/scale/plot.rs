@@ -46,8 +46,9 @@ pub(crate) fn plots(reports: &[Report]) -> Vec<(&'static str, String)> {
             let is_space =
                 key.starts_with("disk.settled.") || key.starts_with("memory.") && key.ends_with(".anonymous");
             let is_rate = ["import", "import.last", "start", "memory.start.resident"].contains(&key);
-            let is_write =
-                ["create.", "bulk.", "readers.busy", "mixed.", "sort."].iter().any(|part| key.starts_with(part));
+            let is_write = ["create.", "bulk.", "readers.busy", "readers.creates", "mixed.", "sort."]
+                .iter()
+                .any(|part| key.starts_with(part));
             (is_space || is_rate || is_write) && !key.ends_with(".analytics")
         }),
     ];

@@ -41,7 +41,7 @@ pub(crate) fn check() -> Result<()> {
 fn check_table(report: &Report) -> Result<()> {
     let failed: usize = report.figures.iter().map(|figure| figure.failed).sum();
     expect(failed, 0, "requests that failed")?;
-    for key in ["import", "disk.settled.all", "start", "list.first.1", "id.again.1", "create.4", "mixed.reads"] {
+    for key in ["import", "disk.settled.all", "start", "list.first.1", "id.again.1", "readers.creates", "mixed.reads"] {
         let figure = report.figure(key).ok_or_else(|| format!("no figure `{key}`"))?;
         expect(figure.value > 0.0, true, &format!("`{key}` has a value"))?;
     }

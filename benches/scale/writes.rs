@@ -25,6 +25,30 @@ const WRITERS: usize = 4;
 const BOUNDS: [f64; 9] = [0.0, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
 const CREATE: &str = "/v2/resources/articles";
 
+/// A load of readers, first alone, then beside writers.
+struct ReadersAndWriters {
+    /// The first part of the keys of its figures.
+    key: &'static str,
+    /// The readers, as the names of the figures say it.
+    readers: &'static str,
+    /// The kinds of requests, of which the ids are read four times as often.
+    kinds: &'static [&'static str],
+    /// Whether the articles that are created come before all others in these pages, so that each changes all of them.
+    is_published: bool,
+}
+
+/// Pages, searches and single articles.
+const MIXED: [&str; 5] = ["list", "published", "range", "contains", "id"];
+const LOADS: [ReadersAndWriters; 2] = [
+    ReadersAndWriters { key: "readers", readers: "16 readers", kinds: &MIXED, is_published: true },
+    ReadersAndWriters {
+        key: "unaffected",
+        readers: "16 readers of pages that do not change",
+        kinds: &["published"],
+        is_published: false,
+    },
+];
+
 /// The data for the measurements.
 pub(crate) struct Writes<'a> {
     pub(crate) address: SocketAddr,
@@ -56,12 +80,13 @@ impl Fresh {
         attributes
     }
 
-    fn body(&self) -> Value {
-        json!({"published_at": "2026-11-01T08:00:00Z", "attributes": self.attributes()})
+    fn body(&self, is_published: bool) -> Value {
+        let published_at = is_published.then_some("2026-11-01T08:00:00Z");
+        json!({"published_at": published_at, "attributes": self.attributes()})
     }
 
     fn bulk(&self) -> Bytes {
-        let resources: Vec<Value> = (0..BULK).map(|_| self.body()).collect();
+        let resources: Vec<Value> = (0..BULK).map(|_| self.body(true)).collect();
         post(&format!("{CREATE}/bulk"), &json!({"resources": resources}).to_string())
     }
 }
@@ -71,7 +96,9 @@ impl Writes<'_> {
     pub(crate) fn measure(&self) -> Result<(Vec<Figure>, Option<Pauses>)> {
         let fresh = Arc::new(Fresh { articles: self.sample.articles.clone(), next: AtomicUsize::new(0) });
         let mut figures = vec![self.alone(&fresh)?, self.bulk(&fresh)?];
-        figures.extend(self.beside_readers(&fresh)?);
+        for load in &LOADS {
+            figures.extend(self.beside_readers(&fresh, load)?);
+        }
         let (rates, pauses) = self.mixed(&fresh)?;
         figures.extend(rates);
         Ok((figures, Some(pauses)))
@@ -79,7 +106,7 @@ impl Writes<'_> {
 
     fn alone(&self, fresh: &Arc<Fresh>) -> Result<Figure> {
         say("Create");
-        let measured = run_one(self.address, 1, creates(fresh, self.creates), Duration::from_secs(60))?;
+        let measured = run_one(self.address, 1, creates(fresh, self.creates, true), Duration::from_secs(60))?;
         let postgres = self.inserts(fresh, self.creates, 1)?;
         Ok(figure("create.1".to_owned(), "Create, 1 client".to_owned(), &measured).beside("PostgreSQL", postgres))
     }
@@ -101,35 +128,34 @@ impl Writes<'_> {
     }
 
     /// Measures readers without writers, then with them.
-    fn beside_readers(&self, fresh: &Arc<Fresh>) -> Result<Vec<Figure>> {
-        say("Readers and writers");
-        let readers = || Group { clients: MANY, source: self.reading() };
+    fn beside_readers(&self, fresh: &Arc<Fresh>, load: &ReadersAndWriters) -> Result<Vec<Figure>> {
+        let ReadersAndWriters { key, readers: name, kinds, is_published } = load;
+        say(&format!("{name} and 4 writers"));
+        let readers = || Group { clients: MANY, source: self.reading(kinds) };
         let quiet = run(self.address, vec![readers()], self.repeat * 2)?;
-        let writers = Group { clients: WRITERS, source: creates(fresh, usize::MAX) };
+        let writers = Group { clients: WRITERS, source: creates(fresh, usize::MAX, *is_published) };
         let busy = run(self.address, vec![readers(), writers], self.repeat * 2)?;
         let ([quiet], [reads, writes]) = (quiet.as_slice(), busy.as_slice()) else { return Err("no groups".into()) };
-        let name = |key: &str, name: &str, measured| figure(key.to_owned(), name.to_owned(), measured);
-        let p95 = |key: &str, name: &str, measured: &Measured| {
+        let p95 = |key: String, name: String, measured: &Measured| {
             Figure::new(key, name, measured.percentile(0.95), Unit::Milliseconds)
         };
         Ok(vec![
-            name("readers.quiet", "16 readers without writers", quiet),
-            name("readers.busy", "16 readers beside 4 writers", reads),
-            p95("readers.p95", "p95 of 16 readers beside 4 writers", reads)
+            figure(format!("{key}.quiet"), format!("{name} without writers"), quiet),
+            figure(format!("{key}.busy"), format!("{name} beside 4 writers"), reads),
+            p95(format!("{key}.p95"), format!("p95 of {name} beside 4 writers"), reads)
                 .beside("without", Some(quiet.percentile(0.95))),
-            name("create.4", "Create, 4 writers beside 16 readers", writes),
+            figure(format!("{key}.creates"), format!("Create, 4 writers beside {name}"), writes),
         ])
     }
 
-    /// Returns a source of pages, searches and single articles, some of them more often than others.
-    fn reading(&self) -> Source {
+    /// Returns a source of requests of these kinds.
+    fn reading(&self, kinds: &[&str]) -> Source {
         let some = |kind: &Kind| -> Vec<Bytes> {
             let share = if kind.key == "id" { 400 } else { 100 };
             kind.queries.iter().rev().take(share).map(|query| get(&query.path, None)).collect()
         };
-        let mixed = ["list", "published", "range", "contains", "id"];
-        let lists = self.kinds.iter().filter(|kind| mixed.contains(&kind.key)).map(some);
-        let mut requests: Vec<Bytes> = lists.flatten().collect();
+        let mut requests: Vec<Bytes> =
+            self.kinds.iter().filter(|kind| kinds.contains(&kind.key)).flat_map(some).collect();
         let mut random = crate::random::Random::new(3);
         for at in (1..requests.len()).rev() {
             requests.swap(at, random.below(at + 1));
@@ -141,8 +167,8 @@ impl Writes<'_> {
         say(&format!("Mixed load of {} s", self.mixed.as_secs()));
         let bulks = fresh.clone();
         let groups = vec![
-            Group { clients: MANY, source: self.reading() },
-            Group { clients: WRITERS - 1, source: creates(fresh, usize::MAX) },
+            Group { clients: MANY, source: self.reading(&MIXED) },
+            Group { clients: WRITERS - 1, source: creates(fresh, usize::MAX, true) },
             Group { clients: 1, source: Arc::new(move |_| Some(bulks.bulk())) },
         ];
         let measured = run(self.address, groups, self.mixed)?;
@@ -157,9 +183,9 @@ impl Writes<'_> {
     }
 }
 
-fn creates(fresh: &Arc<Fresh>, count: usize) -> Source {
+fn creates(fresh: &Arc<Fresh>, count: usize, are_published: bool) -> Source {
     let fresh = fresh.clone();
-    Arc::new(move |number| (number < count).then(|| post(CREATE, &fresh.body().to_string())))
+    Arc::new(move |number| (number < count).then(|| post(CREATE, &fresh.body(are_published).to_string())))
 }
 
 fn pauses(seconds: u64, reads: &Measured, writes: &[(&str, &Measured)]) -> Pauses {
