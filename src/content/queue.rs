@@ -96,7 +96,7 @@ struct Channel {
 /// The room that a log has for imports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ImportRoom {
-    /// Whether they may be written at all now: otherwise they would make the next interactive write wait for the index.
+    /// Imports may be written now. While they may not, they would make the next interactive write wait for the index.
     pub(crate) is_open: bool,
     /// The bytes that they may have in a group while no interactive writes are expected. The last command may exceed them.
     pub(crate) bytes: usize,
