@@ -296,9 +296,9 @@ impl Jobs {
     ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
         let until = Instant::now() + time;
         let mut lanes = self.channel.lanes.lock();
-        lanes.begin_pause(room().pause);
         let mut group = loop {
             let room = room();
+            lanes.begin_pause(room.pause);
             let group = lanes.take_group(room);
             if !group.is_empty() {
                 break group;
