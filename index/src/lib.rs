@@ -123,6 +123,7 @@ mod text_query;
 mod tokens;
 mod trace;
 mod value;
+mod varint;
 mod version;
 mod working;
 

@@ -1,16 +1,26 @@
 //! Compressed texts. It does not know where they are stored.
 //!
 //! A folded text differs little from the original. So the folded text, which searches read, is compressed on its own,
-//! and the original as a continuation of it. This takes less than a third of the space, but reading the original
-//! requires the folded text.
+//! and the original is stored as what differs: the places of its capitals or, if it has many or differs by more, compressed
+//! as a continuation of the folded text. This takes less than a third of the space, but reading the original requires
+//! the folded text.
 
 use std::cell::RefCell;
 use std::io;
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, SafeResult, compress_bound, get_error_name, get_frame_content_size};
 
+use crate::varint::{put_varint, take_varint};
+
 /// The level of zstd: a fast one.
 const COMPRESSION_LEVEL: i32 = 1;
+
+/// The first byte of a text that is compressed as a continuation of its folded form.
+const COMPRESSED: u8 = 0;
+/// The first byte of the places of a text's capitals.
+const CAPITALS: u8 = 1;
+/// A text with more capitals than one in so many bytes is compressed.
+const BYTES_PER_CAPITAL: usize = 8;
 
 /// Compresses texts.
 pub(crate) struct Packer<'a>(CCtx<'a>);
@@ -29,10 +39,15 @@ impl<'a> Packer<'a> {
         Ok(packed)
     }
 
-    /// Compresses a text as a continuation of `before`, which is needed to unpack it.
-    pub(crate) fn pack_behind(&mut self, before: &'a str, text: &str) -> io::Result<Vec<u8>> {
-        done(self.0.ref_prefix(before.as_bytes()))?;
-        self.pack(text)
+    /// Stores a text as what differs from its folded form, which is needed to unpack it.
+    pub(crate) fn pack_behind(&mut self, folded: &'a str, text: &str) -> io::Result<Vec<u8>> {
+        if let Some(capitals) = capitals(folded, text) {
+            return Ok(capitals);
+        }
+        done(self.0.ref_prefix(folded.as_bytes()))?;
+        let mut packed = self.pack(text)?;
+        packed.insert(0, COMPRESSED);
+        Ok(packed)
     }
 }
 
@@ -74,12 +89,55 @@ pub(crate) fn with_unpacked<T>(packed: &[u8], read: impl FnOnce(Option<&[u8]>) -
 }
 
 /// Unpacks the output of [`Packer::pack_behind`]. Returns `None` if it is not valid.
-pub(crate) fn unpack_behind(before: &str, packed: &[u8]) -> Option<String> {
+pub(crate) fn unpack_behind(folded: &str, packed: &[u8]) -> Option<String> {
+    let packed = match packed.split_first()? {
+        (&CAPITALS, places) => return with_capitals(folded, places),
+        (_, packed) => packed,
+    };
     let mut text = Vec::with_capacity(length(packed)?);
     let mut context = DCtx::create();
-    context.ref_prefix(before.as_bytes()).ok()?;
+    context.ref_prefix(folded.as_bytes()).ok()?;
     context.decompress(&mut text, packed).ok()?;
     String::from_utf8(text).ok()
+}
+
+/// Returns the places of the capitals of a text, each as the number of bytes of the folded text since the one before. `None`
+/// if the text has many, or differs by more than capitals of the same length.
+fn capitals(folded: &str, text: &str) -> Option<Vec<u8>> {
+    let mut places = vec![CAPITALS];
+    let mut last = 0;
+    for ((place, lower), char) in folded.char_indices().zip(text.chars()) {
+        if lower == char {
+            continue;
+        }
+        if capital(lower) != Some(char) || places.len() > folded.len() / BYTES_PER_CAPITAL {
+            return None;
+        }
+        put_varint(&mut places, (place - last) as u64);
+        last = place;
+    }
+    // As long as all characters have equal lengths, so do both texts.
+    (folded.len() == text.len()).then_some(places)
+}
+
+/// Returns the folded text with capitals at these places; `None` if there can be none.
+fn with_capitals(folded: &str, mut places: &[u8]) -> Option<String> {
+    let mut text = String::with_capacity(folded.len());
+    let mut place = 0;
+    while !places.is_empty() {
+        place += usize::try_from(take_varint(&mut places)?).ok()?;
+        text.push_str(folded.get(text.len()..place)?);
+        text.push(capital(folded.get(place..)?.chars().next()?)?);
+    }
+    text.push_str(folded.get(text.len()..)?);
+    Some(text)
+}
+
+/// Returns the capital of a letter if it has one of the same length in bytes.
+fn capital(letter: char) -> Option<char> {
+    let mut capital = letter.to_uppercase();
+    let first = capital.next()?;
+    (capital.next().is_none() && first != letter && first.len_utf8() == letter.len_utf8()).then_some(first)
 }
 
 /// Returns the length of the text; `None` if it is implausible, as damaged bytes with a matching checksum could claim
@@ -97,11 +155,17 @@ fn done(result: SafeResult) -> io::Result<usize> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn unpacked(packed: &[u8]) -> Option<String> {
+        with_unpacked(packed, |text| text.map(|text| str::from_utf8(text).unwrap().to_owned()))
+    }
 
     #[test]
     fn packed_texts_are_unpacked_and_others_are_not() {
-        let text = "Some Text, with Capitals. ".repeat(300);
+        let text = "Some Text, WITH Capitals. ".repeat(300);
         let folded = text.to_lowercase();
         let mut packer = Packer::new().unwrap();
         let packed = packer.pack(&folded).unwrap();
@@ -109,14 +173,41 @@ mod tests {
         // The context must not remember the previous text.
         assert_eq!(packer.pack(&folded).unwrap(), packed);
         assert!(packed.len() < folded.len() / 10 && behind.len() < 200, "{} {}", packed.len(), behind.len());
-        let unpack =
-            |packed: &[u8]| with_unpacked(packed, |text| text.map(|text| str::from_utf8(text).unwrap().to_owned()));
-        assert_eq!(unpack(&packed).unwrap(), folded);
+        assert_eq!(unpacked(&packed).unwrap(), folded);
         assert_eq!(unpack_behind(&folded, &behind).unwrap(), text);
         assert_eq!(unpack_behind(&text, &packer.pack_behind(&folded, "").unwrap()).unwrap(), "");
-        assert!((0..packed.len()).all(|length| unpack(&packed[..length]).is_none()));
+        assert!((0..packed.len()).all(|length| unpacked(&packed[..length]).is_none()));
         assert!(unpack_behind("", &behind).is_none());
         let nested = with_unpacked(&packed, |outer| with_unpacked(&packed, |inner| inner == outer));
         assert!(nested);
+    }
+
+    #[test]
+    fn a_text_with_few_capitals_is_stored_as_their_places() {
+        let text = format!("Über die Ärzte. {}Ende", "wörter ".repeat(300));
+        let folded = crate::text::fold(&text);
+        let places = Packer::new().unwrap().pack_behind(&folded, &text).unwrap();
+        // The tag, two near places, and one that takes two bytes.
+        assert_eq!(places.len(), 5);
+        assert_eq!(unpack_behind(&folded, &places).unwrap(), text);
+        // A place inside a character, one with a character that has no capital, and one behind the end.
+        for wrong in [&[CAPITALS, 1][..], &[CAPITALS, 5], &[CAPITALS, 255, 127], &[CAPITALS, 255]] {
+            assert_eq!(unpack_behind("über…", wrong), None, "{wrong:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_text_is_unpacked_as_it_was(text in "[a-zäöß ςσΣİıŸÿ]{0,80}|[A-Za-z]{0,40}|\\PC{0,40}|[a-z]{0,300}[A-ZÄẞ][a-z]{0,300}") {
+            let folded = crate::text::fold(&text);
+            let behind = Packer::new().unwrap().pack_behind(&folded, &text).unwrap();
+            prop_assert_eq!(unpack_behind(&folded, &behind), Some(text));
+        }
+
+        #[test]
+        fn damaged_bytes_are_refused_or_make_another_text(folded in "[a-zä]{0,20}", bytes in prop::collection::vec(any::<u8>(), 0..12)) {
+            let _ = unpack_behind(&folded, &bytes);
+            let _ = unpack_behind(&folded, &[&[CAPITALS], &bytes[..]].concat());
+        }
     }
 }

@@ -179,7 +179,9 @@ fn number_form(kind: Kind, value: ValueRef<'_>) -> Option<f64> {
         (_, ValueRef::Number(number)) => Some(number),
         (Kind::Text | Kind::Prose, ValueRef::Text(text)) => {
             // Checks the first byte, because it rules out most texts that are not numbers.
-            matches!(text.head.as_bytes().first(), Some(b'-' | b'0'..=b'9')).then(|| decimal(&text.whole())).flatten()
+            matches!(text.start().as_bytes().first(), Some(b'-' | b'0'..=b'9'))
+                .then(|| decimal(&text.whole()))
+                .flatten()
         }
         _ => None,
     }

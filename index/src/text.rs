@@ -44,6 +44,14 @@ fn fold_case(text: &str) -> String {
     folded
 }
 
+/// Passes a text to `read` with lower-case ASCII letters.
+pub(crate) fn with_lower_case<T>(text: &[u8], read: impl FnOnce(&[u8]) -> T) -> T {
+    match text.iter().any(u8::is_ascii_uppercase) {
+        true => read(&text.to_ascii_lowercase()),
+        false => read(text),
+    }
+}
+
 /// Returns the value of a text that is, as a whole, a number in JSON's grammar.
 pub(crate) fn decimal(text: &str) -> Option<f64> {
     let rest = text.as_bytes();
@@ -91,6 +99,10 @@ pub(crate) fn bool_text(value: bool) -> &'static str {
 pub(crate) fn head(text: &str) -> &str {
     if text.len() <= HEAD_CODE_POINTS {
         return text;
+    }
+    // Most texts begin with ASCII characters only.
+    if text.as_bytes()[..HEAD_CODE_POINTS].is_ascii() {
+        return &text[..HEAD_CODE_POINTS];
     }
     first_chars(text, HEAD_CODE_POINTS)
 }

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 
 use crate::damage::FileDamage;
 use crate::packing::{unpack_behind, with_unpacked};
-use crate::text::head;
+use crate::text::{head, with_lower_case};
 
 /// The byte before and after each element of a list. It never occurs in UTF-8.
 pub(crate) const FRAME: u8 = 0xFF;
@@ -29,39 +29,38 @@ pub(crate) enum ValueRef<'a> {
     List(ListRef<'a>),
 }
 
-/// A text in three forms.
+/// A text, raw and folded.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TextRef<'a> {
-    /// The first 256 code points.
-    pub(crate) head: &'a str,
-    pub(crate) full: FullText<'a>,
-    /// The whole text, folded.
+    pub(crate) raw: RawText<'a>,
     pub(crate) folded: FoldedText<'a>,
 }
 
-/// The storage of the folded text.
+/// The storage of a folded text.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum FoldedText<'a> {
     Plain(&'a str),
+    /// The raw text, which differs by ASCII capitals only.
+    Capitals(&'a str),
     /// Compressed, with the place to report that it cannot be decompressed.
     Packed(&'a [u8], FileDamage<'a>),
 }
 
-/// The storage of the whole text.
+/// The storage of a raw text.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum FullText<'a> {
-    /// The head is the whole text.
-    Head,
+pub(crate) enum RawText<'a> {
     Plain(&'a str),
     Packed(PackedText<'a>),
 }
 
-/// A text that is compressed behind its folded form, which is compressed too.
+/// A text that is stored as what differs from its folded form, which is compressed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PackedText<'a> {
-    pub(crate) whole: &'a [u8],
+    /// Its first characters, which decide most comparisons.
+    pub(crate) start: &'a str,
+    pub(crate) difference: &'a [u8],
     pub(crate) folded: &'a [u8],
-    /// The place to report that they cannot be decompressed.
+    /// The place to report that it cannot be unpacked.
     pub(crate) file: FileDamage<'a>,
 }
 
@@ -74,32 +73,45 @@ pub(crate) struct ListRef<'a> {
 
 impl<'a> TextRef<'a> {
     fn is_same(&self, other: &TextRef<'_>) -> bool {
-        self.head == other.head && self.folded.get() == other.folded.get() && self.whole() == other.whole()
+        self.folded.get() == other.folded.get() && self.whole() == other.whole()
     }
 
     /// Returns the whole text, not folded.
     pub(crate) fn whole(&self) -> Cow<'a, str> {
-        match self.full {
-            FullText::Head => Cow::Borrowed(self.head),
-            FullText::Plain(text) => Cow::Borrowed(text),
-            FullText::Packed(PackedText { whole, folded, file }) => {
+        match self.raw {
+            RawText::Plain(text) => Cow::Borrowed(text),
+            RawText::Packed(PackedText { start, difference, folded, file }) => {
                 let folded = FoldedText::Packed(folded, file).get();
-                match unpack_behind(&folded, whole) {
+                match unpack_behind(&folded, difference) {
                     Some(text) => Cow::Owned(text),
                     None => {
                         file.report("a text cannot be decompressed");
-                        Cow::Borrowed(self.head)
+                        Cow::Borrowed(start)
                     }
                 }
             }
         }
     }
 
-    /// Compares the whole text by code point. Reads more than the head only if needed.
+    /// Returns the first 256 code points.
+    pub(crate) fn head(&self) -> Cow<'a, str> {
+        match self.whole() {
+            Cow::Borrowed(text) => Cow::Borrowed(head(text)),
+            Cow::Owned(text) => Cow::Owned(head(&text).to_owned()),
+        }
+    }
+
+    /// Returns the first characters, or all of them: at least one unless the text is empty.
+    pub(crate) fn start(&self) -> &'a str {
+        match self.raw {
+            RawText::Plain(start) | RawText::Packed(PackedText { start, .. }) => start,
+        }
+    }
+
+    /// Compares the whole text by code point. Reads more than the start only if needed.
     pub(crate) fn compare(&self, other: &str) -> Ordering {
-        match self.full {
-            FullText::Head => self.head.cmp(other),
-            _ if !other.starts_with(self.head) => self.head.cmp(other),
+        match self.raw {
+            RawText::Packed(PackedText { start, .. }) if !other.starts_with(start) => start.cmp(other),
             _ => self.whole().as_ref().cmp(other),
         }
     }
@@ -110,6 +122,7 @@ impl<'a> FoldedText<'a> {
     pub(crate) fn with<T>(&self, read: impl FnOnce(&[u8]) -> T) -> T {
         match *self {
             FoldedText::Plain(text) => read(text.as_bytes()),
+            FoldedText::Capitals(text) => with_lower_case(text.as_bytes(), read),
             FoldedText::Packed(packed, file) => with_unpacked(packed, |text| {
                 read(text.unwrap_or_else(|| {
                     file.report("a folded text cannot be decompressed");
@@ -123,6 +136,7 @@ impl<'a> FoldedText<'a> {
     pub(crate) fn get(&self) -> Cow<'a, str> {
         match *self {
             FoldedText::Plain(text) => Cow::Borrowed(text),
+            FoldedText::Capitals(text) => Cow::Owned(text.to_ascii_lowercase()),
             FoldedText::Packed(..) => Cow::Owned(self.with(|text| String::from_utf8_lossy(text).into_owned())),
         }
     }
@@ -182,7 +196,7 @@ impl<'a> ValueRef<'a> {
     /// kinds and for null.
     pub(crate) fn sort_text(&self) -> Option<Cow<'a, str>> {
         match self {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(Cow::Borrowed(text.head)),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head()),
             ValueRef::List(list) => Some(Cow::Owned(head(&list.joined()).to_owned())),
             _ => None,
         }

@@ -15,9 +15,9 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, Kind, Value};
-use crate::text::{fold, head};
+use crate::text::fold;
 use crate::text_query::{Closeness, TokenScan, WantedToken};
-use crate::value::{FoldedText, FullText, ListRef, TextRef, ValueRef, framed};
+use crate::value::{FoldedText, ListRef, RawText, TextRef, ValueRef, framed};
 
 mod tokens;
 
@@ -44,8 +44,6 @@ enum FoldedValue {
 #[derive(Debug)]
 struct KeptText {
     text: Arc<str>,
-    /// Length of the head in bytes.
-    head: u32,
     /// The folded form; `None` if folding changes nothing.
     folded: Option<Box<str>>,
 }
@@ -119,21 +117,12 @@ impl KeptText {
     fn new(text: Arc<str>) -> KeptText {
         let folded = fold(&text);
         let folded = (*folded != *text).then(|| folded.into_owned().into_boxed_str());
-        // A head has at most 256 code points, so at most 1 KiB.
-        let head = head(&text).len() as u32;
-        KeptText { text, head, folded }
+        KeptText { text, folded }
     }
 
     fn as_ref(&self) -> TextRef<'_> {
-        let head = &self.text[..self.head as usize];
-        TextRef {
-            head,
-            full: match head.len() == self.text.len() {
-                true => FullText::Head,
-                false => FullText::Plain(&self.text),
-            },
-            folded: FoldedText::Plain(self.folded.as_deref().unwrap_or(&self.text)),
-        }
+        let folded = FoldedText::Plain(self.folded.as_deref().unwrap_or(&self.text));
+        TextRef { raw: RawText::Plain(&self.text), folded }
     }
 }
 

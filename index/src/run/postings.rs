@@ -15,4 +15,3 @@ mod packed;
 mod read;
 #[cfg(test)]
 mod tests;
-mod varint;

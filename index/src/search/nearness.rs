@@ -127,7 +127,7 @@ impl Nearness<'_> {
         let Nearness { titles, question, .. } = self;
         let of_title = |title: &usize| {
             let is_as_long = question.is_as_long(search, *title, slot);
-            search.fields[*title].head(slot).map(|text| question.nearness(text, is_as_long))
+            search.fields[*title].head(slot).map(|text| question.nearness(&text, is_as_long))
         };
         titles.iter().filter_map(of_title).fold(1.0, f32::max)
     }

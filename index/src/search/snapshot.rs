@@ -1,5 +1,6 @@
 //! Reads one version: pages, streams, single resources. It knows no writes.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
@@ -223,9 +224,9 @@ impl Snapshot {
     }
 
     /// Returns the beginning of a text in a resource's copy, at most 256 code points; `None` if it has no text.
-    pub fn head(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Option<&str> {
+    pub fn head(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Option<Cow<'_, str>> {
         match self.version.copy_set(variant)?.value_without_folded(slot, column) {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head()),
             _ => None,
         }
     }
@@ -402,7 +403,7 @@ impl Snapshot {
     pub fn related_ids(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Vec<u128> {
         let value = self.version.copy_set(variant).map(|copies| copies.value_without_folded(slot, column));
         match value {
-            Some(ValueRef::Text(text)) => ids::parse(text.head.as_bytes()).into_iter().collect(),
+            Some(ValueRef::Text(text)) => ids::parse(text.whole().as_bytes()).into_iter().collect(),
             Some(ValueRef::List(list)) => list.elements().filter_map(|id| ids::parse(id.as_bytes())).collect(),
             _ => Vec::new(),
         }

@@ -389,9 +389,9 @@ impl<'a> SearchedField<'a> {
     }
 
     /// Returns the beginning of the text of a slot, not folded; `None` if it has none.
-    pub(super) fn head(&self, slot: u32) -> Option<&'a str> {
+    pub(super) fn head(&self, slot: u32) -> Option<Cow<'a, str>> {
         match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head),
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head()),
             _ => None,
         }
     }

@@ -13,16 +13,17 @@ fn compressed_texts_compare_like_plain_ones() {
     let packed = packer.pack(&folded).expect("memory");
     let damage = Damage::default();
     let file = FileDamage { path: Path::new("file"), damage: &damage };
-    let full = |whole| FullText::Packed(PackedText { whole, folded: &packed, file });
-    let text = TextRef { head: head(&long), full: full(&whole), folded: FoldedText::Packed(&packed, file) };
+    let raw = |difference| RawText::Packed(PackedText { start: "päck", difference, folded: &packed, file });
+    let text = TextRef { raw: raw(&whole), folded: FoldedText::Packed(&packed, file) };
     assert_eq!(text.whole(), long);
+    assert_eq!(text.head(), head(&long));
     assert_eq!(text.folded.get(), folded);
     for other in [long.clone(), format!("{long}x"), long[..long.len() - 1].to_owned(), "q".into(), "pä".into()] {
         assert_eq!(text.compare(&other), long.as_str().cmp(&other), "{other:?}");
     }
     assert!(!damage.is_found());
-    let text = TextRef { full: full(&whole[1..]), ..text };
-    assert_eq!(text.whole(), head(&long));
+    let text = TextRef { raw: raw(&whole[..whole.len() - 1]), ..text };
+    assert_eq!(text.whole(), "päck");
     assert!(damage.is_found());
 }
 

@@ -44,7 +44,7 @@ impl View {
                 let hits = collection.snapshot.search_with(&query, 0, limit, interrupt);
                 for hit in hits.map_err(|error| stopped(collection, error))?.hits {
                     let title = collection.snapshot.head(hit.slot, query.variant, *column);
-                    found.titles.extend(title.map(|title| (ResourceId::from_u128(hit.id), title.to_owned())));
+                    found.titles.extend(title.map(|title| (ResourceId::from_u128(hit.id), title.into_owned())));
                 }
             }
             Ok(found)

@@ -165,12 +165,9 @@ impl SectionReader {
         let bits = |kind| Ok::<_, String>(Bits::new(self.sized(id, encoding, kind, Bits::bytes(self.documents))?));
         let hashes = || self.sized(id, encoding, SectionKind::Fixed, self.documents * 16);
         let strings = |offsets, bytes| self.strings(id, encoding, offsets, bytes);
-        let heads = || strings(SectionKind::HeadOffsets, SectionKind::Heads);
+        let raw = || strings(SectionKind::RawOffsets, SectionKind::Raw);
         let folded = || strings(SectionKind::FoldedOffsets, SectionKind::Folded);
-        let texts = || {
-            let fulls = strings(SectionKind::FullOffsets, SectionKind::Fulls)?;
-            Ok::<_, String>(Texts { heads: heads()?, fulls, folded: folded()? })
-        };
+        let texts = || Ok::<_, String>(Texts { raw: raw()?, folded: folded()? });
         let (encoding, values) = match encoding {
             0 => (Encoding::Text, Values::Text(texts()?)),
             1 => (Encoding::Markup, Values::Markup { hashes: hashes()?, text: texts()? }),
@@ -178,9 +175,9 @@ impl SectionReader {
             3 => (Encoding::Bool, Values::Bool(bits(SectionKind::Fixed)?)),
             4 => {
                 let micros = self.columnar(id, encoding, SectionKind::Fixed)?;
-                (Encoding::Instant, Values::Instant { micros, text: heads()? })
+                (Encoding::Instant, Values::Instant { micros, text: raw()? })
             }
-            5 => (Encoding::List, Values::List { raw: heads()?, folded: folded()? }),
+            5 => (Encoding::List, Values::List { raw: raw()?, folded: folded()? }),
             other => return Err(format!("column {id} has the unknown encoding {other}")),
         };
         let ordinals = StoredOrdinals::open(|kind| self.section(id, encoding as u8, kind))?;

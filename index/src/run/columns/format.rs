@@ -6,7 +6,7 @@
 
 use crate::run::sections::SectionName;
 use crate::schema::ColumnId;
-use crate::value::ValueRef;
+use crate::value::{FRAME, ValueRef};
 
 /// The encoding of the values of a column. Part of the file format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -30,20 +30,17 @@ pub(super) enum SectionKind {
     Presence = 1,
     /// Per document 16 bytes (hashes) or a bit in words of 64 (booleans); or the numbers or microseconds, columnar.
     Fixed = 2,
-    /// The first 256 code points of a text, the text of an instant, or the elements of a list.
-    HeadOffsets = 3,
-    Heads = 4,
-    /// The whole of a text that is longer than its head; see [`Texts`](super::strings::Texts).
-    FullOffsets = 5,
-    Fulls = 6,
-    /// The folded text or elements; see [`Texts`](super::strings::Texts).
-    FoldedOffsets = 7,
-    Folded = 8,
+    /// The text, see [`Texts`](super::strings::Texts); the text of an instant, or the elements of a list.
+    RawOffsets = 3,
+    Raw = 4,
+    /// The folded text, see [`Texts`](super::strings::Texts), or the folded elements.
+    FoldedOffsets = 5,
+    Folded = 6,
     /// The ordinals of texts or lists, columnar, if there are few different ones; see
     /// [`Ordinals`](crate::run::Ordinals).
-    OrdinalStarts = 9,
-    OrdinalCodes = 10,
-    OrdinalPlaces = 11,
+    OrdinalStarts = 7,
+    OrdinalCodes = 8,
+    OrdinalPlaces = 9,
 }
 
 impl SectionKind {
@@ -55,14 +52,13 @@ impl SectionKind {
 
 /// The number that stands for a column in the section of slots.
 pub(super) const NO_COLUMN: ColumnId = u32::MAX;
-pub(super) const MAGIC: [u8; 8] = *b"bndcol04";
+pub(super) const MAGIC: [u8; 8] = *b"bndcol05";
 /// The name of the file in the folder of its run.
 pub(crate) const FILE: &str = "columns";
 
-/// The byte before a text that is stored uncompressed.
-pub(super) const PLAIN: u8 = 0;
-/// The byte before a text that is compressed as a continuation of its folded form.
-pub(super) const PACKED: u8 = 1;
+/// The byte before a folded text that is compressed, and before a raw text that is stored as what differs from it. No text
+/// has this byte.
+pub(super) const PACKED: u8 = FRAME;
 
 impl Encoding {
     /// Returns the encoding of a value; `None` for null.

@@ -10,7 +10,8 @@ use crate::interrupt::Interrupt;
 use crate::run::checked::CheckedBytes;
 use crate::run::ordinals::Ordinals;
 use crate::run::sections::{SectionName, SectionWriter};
-use crate::value::{FullText, ValueRef};
+use crate::text::head;
+use crate::value::{RawText, ValueRef};
 
 /// A column has them if each text occurs this often on the average.
 const OCCURRENCES: usize = 8;
@@ -36,7 +37,10 @@ pub(super) fn worth_storing<'a>(
         _ => return None,
     };
     // Long texts are hardly ever equal, and comparing them would unpack each.
-    let is_long = |value| matches!(value, ValueRef::Text(text) if !matches!(text.full, FullText::Head));
+    let is_long = |value| match value {
+        ValueRef::Text(text) => !matches!(text.raw, RawText::Plain(raw) if head(raw) == raw),
+        _ => false,
+    };
     if (0..documents).any(|document| is_long(value(document))) {
         return None;
     }
@@ -108,7 +112,7 @@ mod tests {
 
     fn written(folder: &Path, texts: &[&'static str]) -> Arc<CheckedFile> {
         std::fs::create_dir(folder).unwrap();
-        let text = |text| TextRef { head: text, full: FullText::Head, folded: FoldedText::Plain(text) };
+        let text = |text| TextRef { raw: RawText::Plain(text), folded: FoldedText::Plain(text) };
         let slots: Vec<u32> = (0..texts.len() as u32).collect();
         let sums =
             columns::write(RunFolder::to_end(folder), &slots, &[(1, Encoding::Text)], &|document, _| match texts

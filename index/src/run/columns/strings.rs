@@ -1,12 +1,13 @@
-//! A string for each document, read in place, and the three strings that make up a text. It knows no columns.
+//! A string for each document, read in place, and the two strings that make up a text. It knows no columns.
 
 use std::sync::Arc;
 
-use super::format::{PACKED, PLAIN};
+use super::format::PACKED;
 use crate::damage::FileDamage;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::sections::array;
-use crate::value::{FRAME, FoldedText, FullText, PackedText, TextRef};
+use crate::text::with_lower_case;
+use crate::value::{FRAME, FoldedText, PackedText, RawText, TextRef};
 
 /// The byte strings of all documents, one after another, and their offsets.
 pub(super) struct Strings {
@@ -65,52 +66,46 @@ impl Strings {
 
 /// The texts of all documents.
 pub(super) struct Texts {
-    /// The first 256 code points.
-    pub(super) heads: Strings,
-    /// The whole text after [`PLAIN`] or [`PACKED`]; empty if the head is the whole text.
-    pub(super) fulls: Strings,
-    /// The folded text after [`PLAIN`] or [`PACKED`]; empty if it equals the whole text and that is not compressed.
+    /// The text; or [`PACKED`], the number of bytes of its start, the start, and what differs from the folded text.
+    pub(super) raw: Strings,
+    /// The folded text; or [`PACKED`] and the compressed one; empty if it is the raw text in lower-case ASCII letters.
     pub(super) folded: Strings,
 }
 
 impl Texts {
     pub(super) fn get(&self, document: u32) -> TextRef<'_> {
         let text = self.without_folded(document);
-        let folded = match (self.folded.get(document), text.full) {
-            ([], FullText::Plain(whole)) => FoldedText::Plain(whole),
-            ([], _) => FoldedText::Plain(text.head),
+        let folded = match (self.folded.get(document), text.raw) {
+            ([], RawText::Plain(raw)) => FoldedText::Capitals(raw),
             ([PACKED, packed @ ..], _) => FoldedText::Packed(packed, self.damage()),
-            ([_, plain @ ..], _) => FoldedText::Plain(self.heads.text(plain)),
+            (plain, _) => FoldedText::Plain(self.folded.text(plain)),
         };
         TextRef { folded, ..text }
     }
 
     /// Returns the text of a document, with an empty folded text.
     pub(super) fn without_folded(&self, document: u32) -> TextRef<'_> {
-        let full = match self.fulls.get(document) {
-            [PLAIN, whole @ ..] => FullText::Plain(self.heads.text(whole)),
-            [_, whole @ ..] => {
+        let raw = match self.raw.get(document) {
+            [PACKED, length, packed @ ..] => {
+                let (start, difference) = packed.split_at_checked(usize::from(*length)).unwrap_or_default();
                 let folded = self.folded.get(document).get(1..).unwrap_or_default();
-                FullText::Packed(PackedText { whole, folded, file: self.damage() })
+                RawText::Packed(PackedText { start: self.raw.text(start), difference, folded, file: self.damage() })
             }
-            [] => FullText::Head,
+            plain => RawText::Plain(self.raw.text(plain)),
         };
-        TextRef { head: self.heads.str(document), full, folded: FoldedText::Plain("") }
+        TextRef { raw, folded: FoldedText::Plain("") }
     }
 
     /// Passes the folded text as bytes to `read`.
     pub(super) fn with_folded<T>(&self, document: u32, read: impl FnOnce(&[u8]) -> T) -> T {
         match self.folded.get(document) {
             [PACKED, packed @ ..] => FoldedText::Packed(packed, self.damage()).with(read),
-            [_, plain @ ..] => read(plain),
-            [] => match self.fulls.get(document) {
-                [PLAIN, whole @ ..] => read(whole),
-                _ => read(self.heads.get(document)),
-            },
+            [] => with_lower_case(self.raw.get(document), read),
+            plain => read(plain),
         }
     }
 
     fn damage(&self) -> FileDamage<'_> {
-        self.fulls.bytes.damage()
+        self.raw.bytes.damage()
     }
 }

@@ -3,17 +3,20 @@
 use std::io;
 
 use super::columnar::{self, Element};
-use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, PLAIN, SectionKind};
+use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, SectionKind};
 use super::stored_ordinals;
 use crate::error::Error;
 use crate::packing::Packer;
 use crate::run::sections::SectionWriter;
 use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
-use crate::value::{FoldedText, FullText, TextRef, ValueRef};
+use crate::text::{first_chars, with_lower_case};
+use crate::value::{FoldedText, RawText, TextRef, ValueRef};
 
 /// The length in bytes above which texts are compressed.
 const PLAIN_BYTES: usize = 1024;
+/// The number of code points at the beginning of a compressed text that are also stored as they are.
+const START: usize = 8;
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
 /// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column. The file is synced
@@ -101,7 +104,7 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
         Encoding::Instant => {
             let micros = |value| if let ValueRef::Instant { micros, .. } = value { Some(micros) } else { None };
             columnar::write(file, fixed, &values.numbers(micros))?;
-            write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
+            write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
                 match value {
                     ValueRef::Instant { text, .. } => out.put(text.as_bytes()),
                     _ => Ok(()),
@@ -109,7 +112,7 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
             })
         }
         Encoding::List => {
-            write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
+            write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
                 match value {
                     ValueRef::List(list) => out.put(list.raw),
                     _ => Ok(()),
@@ -131,37 +134,37 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
 }
 
 fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
-    write_strings(file, id, encoding, [SectionKind::HeadOffsets, SectionKind::Heads], values, |value, out| {
-        text_of(&value).map_or(Ok(()), |text| out.put(text.head.as_bytes()))
-    })?;
     let mut packer = Packer::new()?;
-    write_strings(file, id, encoding, [SectionKind::FullOffsets, SectionKind::Fulls], values, |value, out| {
+    write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
-        let (packing, whole) = match (text.full, text.folded) {
-            (FullText::Head, _) => return Ok(()),
-            (FullText::Packed(packed), _) => (PACKED, packed.whole),
-            (FullText::Plain(whole), FoldedText::Plain(folded)) if whole.len() > PLAIN_BYTES => {
-                (PACKED, &packer.pack_behind(folded, whole)?[..])
+        let (start, difference) = match (text.raw, text.folded) {
+            (RawText::Packed(packed), _) => (packed.start, packed.difference),
+            (RawText::Plain(raw), FoldedText::Plain(folded)) if raw.len() > PLAIN_BYTES => {
+                (first_chars(raw, START), &packer.pack_behind(folded, raw)?[..])
             }
-            (FullText::Plain(whole), _) => (PLAIN, whole.as_bytes()),
+            (RawText::Plain(raw), _) => return out.put(raw.as_bytes()),
         };
-        out.put(&[packing])?;
-        out.put(whole)
+        out.put(&[PACKED, start.len() as u8])?;
+        out.put(start.as_bytes())?;
+        out.put(difference)
     })?;
     write_strings(file, id, encoding, [SectionKind::FoldedOffsets, SectionKind::Folded], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
-        let (packing, folded) = match (text.full, text.folded) {
-            (FullText::Head, FoldedText::Plain(folded)) if folded == text.head => return Ok(()),
-            (_, FoldedText::Packed(packed, _)) => (PACKED, packed),
-            (FullText::Plain(whole), FoldedText::Plain(folded)) if whole.len() > PLAIN_BYTES => {
-                (PACKED, &packer.pack(folded)?[..])
-            }
-            (FullText::Plain(whole), FoldedText::Plain(folded)) if folded == whole => return Ok(()),
-            (_, FoldedText::Plain(folded)) => (PLAIN, folded.as_bytes()),
+        let packed = match (text.raw, text.folded) {
+            (_, FoldedText::Packed(packed, _)) => packed,
+            (RawText::Plain(raw), FoldedText::Plain(folded)) if raw.len() > PLAIN_BYTES => &packer.pack(folded)?[..],
+            (RawText::Plain(raw), FoldedText::Plain(folded)) if is_lower_case(raw, folded) => return Ok(()),
+            (_, FoldedText::Plain(folded)) => return out.put(folded.as_bytes()),
+            (_, FoldedText::Capitals(_)) => return Ok(()),
         };
-        out.put(&[packing])?;
-        out.put(folded)
+        out.put(&[PACKED])?;
+        out.put(packed)
     })
+}
+
+/// Returns whether `folded` is the text in lower-case ASCII letters.
+fn is_lower_case(text: &str, folded: &str) -> bool {
+    with_lower_case(text.as_bytes(), |lower_case| lower_case == folded.as_bytes())
 }
 
 fn text_of<'a>(value: &ValueRef<'a>) -> Option<TextRef<'a>> {

@@ -5,7 +5,7 @@ fn a_document_returns_its_values_by_column() {
     let document = Document::new(7, vec![(9, Value::Bool(true)), (2, Value::Text("Straße".into()))]);
     assert!(matches!(document.value(9), ValueRef::Bool(true)));
     assert!(
-        matches!(document.value(2), ValueRef::Text(text) if text.folded.get() == "strasse" && text.head == "Straße")
+        matches!(document.value(2), ValueRef::Text(text) if text.folded.get() == "strasse" && text.head() == "Straße")
     );
     assert!(document.value(3).is_null());
     assert_eq!(document.values().map(|(column, _)| column).collect::<Vec<_>>(), [2, 9]);

@@ -177,7 +177,7 @@ pub(super) fn compare_texts(collation: &Collation, left: ValueRef<'_>, right: Va
         (
             ValueRef::Text(left) | ValueRef::Markup { text: left, .. },
             ValueRef::Text(right) | ValueRef::Markup { text: right, .. },
-        ) => collation.compare(left.head, right.head),
+        ) => collation.compare(&left.head(), &right.head()),
         (left, right) => match (text(&left), text(&right)) {
             (Some(left), Some(right)) => collation.compare(&left, &right),
             (left, right) => left.is_none().cmp(&right.is_none()),

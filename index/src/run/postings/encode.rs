@@ -4,7 +4,7 @@ use std::io;
 
 use super::list::{PACKED_FROM, Posting};
 use super::packed::pack;
-use super::varint::put_varint;
+use crate::varint::put_varint;
 
 /// An encoder of posting lists.
 #[derive(Default)]

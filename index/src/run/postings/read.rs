@@ -8,12 +8,12 @@ use tantivy::{DocSet as _, TERMINATED};
 
 use super::list::{PACKED_FROM, Posting, PostingList};
 use super::packed::PackedReader;
-use super::varint::take_varint;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::checked::CheckedFile;
+use crate::varint::take_varint;
 
 /// The greatest number of bytes before the documents of a list, or of a list of one document: three numbers.
 const HEAD_BYTES: usize = 15;

@@ -2,7 +2,7 @@
 
 /// Appends a number.
 #[inline]
-pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+pub(crate) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
         out.push(number as u8 | 0x80);
         number >>= 7;
@@ -12,7 +12,7 @@ pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
 
 /// Removes a number of at most 35 bits from the beginning. Returns `None` if there is none.
 #[inline]
-pub(super) fn take_varint(rest: &mut &[u8]) -> Option<u64> {
+pub(crate) fn take_varint(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     for (index, &byte) in rest.iter().take(5).enumerate() {
         number |= u64::from(byte & 0x7F) << (7 * index);
