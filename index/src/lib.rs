@@ -114,6 +114,7 @@ mod rank_bitmap;
 mod run;
 mod schema;
 mod search;
+mod shared_test;
 mod slot_table;
 mod slots;
 mod sort;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::context::SearchContext;
 use super::coverage::Coverage;
@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::{FieldLengths, NumberedRun, Run, RunTokens};
 use crate::schema::{ColumnId, VariantNumber};
+use crate::shared_test::those_that;
 use crate::text_query::closeness::{COMPOUND, Closeness, PARTS, SYNONYM};
 use crate::text_query::{
     Requirement, RowTester, SynonymPhrases, TextField, TextQuery, TokenScan, WantedRow, WantedToken,
@@ -44,7 +45,7 @@ pub(super) struct SearchedField<'a> {
     own: Option<&'a CopySet>,
     pub(super) fallback: Option<Fallback<'a>>,
     /// The lengths of the current texts of all copies, once computed.
-    lengths: OnceCell<FieldLengths>,
+    lengths: OnceLock<FieldLengths>,
 }
 
 /// The copies that are read where the field is null.
@@ -317,12 +318,8 @@ impl<'a> TextSearch<'a> {
             }
             let Some(mut candidates) = candidates else { continue };
             candidates.subtract(&slots);
-            for slot in candidates.iter() {
-                self.interrupt.check()?;
-                if field.with_text(slot, |text| tester.is_in(text)) {
-                    slots.insert(slot);
-                }
-            }
+            let is_in = |slot| field.with_text(slot, |text| tester.is_in(text));
+            slots.union(&those_that(&candidates, self.interrupt, is_in)?);
         }
         Ok(slots)
     }
@@ -369,7 +366,7 @@ impl<'a> SearchedField<'a> {
             None => None,
             Some(copies) => Some(Fallback { copies, nulls: nulls(of.column)? }),
         };
-        Ok(SearchedField { of, own: copies(variant), fallback, lengths: OnceCell::new() })
+        Ok(SearchedField { of, own: copies(variant), fallback, lengths: OnceLock::new() })
     }
 
     /// Returns the lengths of the current texts of its copies. Tokens must have been looked up in all of their runs.

@@ -156,19 +156,12 @@ impl QueriedColumn<'_> {
         match self.stored.encoding {
             Encoding::Number | Encoding::Bool | Encoding::Instant => self.scan(predicate, documents),
             _ => self.stored.presence.each(|document| {
-                if self.holds(needle, document) {
+                if holds(self.stored, needle, document) {
                     documents.insert(document);
                 }
                 self.interrupt.step()
             }),
         }
-    }
-
-    /// Returns whether a document's folded text contains the needle at its anchor.
-    pub(super) fn holds(self, needle: &Needle, document: u32) -> bool {
-        let is_list = self.stored.encoding == Encoding::List;
-        let holds = |folded: &[u8]| if is_list { needle.is_in_list(folded) } else { needle.is_in_text(folded) };
-        self.stored.with_folded(document, holds).unwrap_or(false)
     }
 
     fn exact(self, term: &[u8], documents: &mut Bitmap) -> Result<(), Error> {
@@ -193,6 +186,13 @@ impl QueriedColumn<'_> {
             self.interrupt.step()
         })
     }
+}
+
+/// Returns whether a document's folded text contains the needle at its anchor.
+pub(super) fn holds(stored: &StoredColumn, needle: &Needle, document: u32) -> bool {
+    let is_list = stored.encoding == Encoding::List;
+    let holds = |folded: &[u8]| if is_list { needle.is_in_list(folded) } else { needle.is_in_text(folded) };
+    stored.with_folded(document, holds).unwrap_or(false)
 }
 
 /// Returns the number with this text form.

@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::dictionary::{Place, StringsOf};
-use super::evaluate::QueriedColumn;
+use super::evaluate::{QueriedColumn, holds};
 use super::grams;
 use super::terms;
 use super::words::{JOINT_GAP, JOINT_SIDE, MAX_WORD};
@@ -26,6 +26,7 @@ use crate::pieces::{Class, Span, class, last_chars, spans};
 use crate::predicate::Needle;
 use crate::query::Anchor;
 use crate::run::postings::PostingList;
+use crate::shared_test::those_that;
 use crate::text::first_chars;
 
 /// A condition that every document with the needle meets: it is in one of these posting lists.
@@ -83,12 +84,8 @@ impl QueriedColumn<'_> {
             }
             Lookup::Narrows(conditions) => self.candidates(conditions)?,
         };
-        for document in candidates.iter() {
-            self.interrupt.step()?;
-            if self.holds(needle, document) {
-                documents.insert(document);
-            }
-        }
+        let stored = self.stored;
+        documents.union(&those_that(&candidates, self.interrupt, |document| holds(stored, needle, document))?);
         Ok(())
     }
 
