@@ -1,5 +1,6 @@
 //! The description of the API (`API.md` 4.12).
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -135,6 +136,49 @@ fn operations(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
     paths
         .iter()
         .flat_map(|(path, item)| item.as_object().unwrap().values().map(move |operation| (path.as_str(), operation)))
+}
+
+#[test]
+fn operations_that_a_blueprint_always_refuses_are_left_out() {
+    let server = Server::start();
+    let fields = json!([{ "name": "T", "slug": "t", "type": "text" }]);
+    for (slug, kind) in [("notes", "resource"), ("files", "media"), ("settings", "singular_resource")] {
+        let body = json!({ "name": slug, "slug": slug, "kind": kind, "fields": fields });
+        server.post("/v2/blueprints", &body).expect(201);
+    }
+    let all = server.get("/v2/openapi.json").expect(200).json();
+    let operations_of = |slug: &str| -> BTreeSet<String> {
+        let root = format!("/v2/resources/{slug}");
+        let own = operations_by_method(&all).filter_map(|(method, path)| Some((method, path.strip_prefix(&root)?)));
+        own.map(|(method, rest)| format!("{method} {rest}")).collect()
+    };
+    let of_notes = operations_of("notes");
+    let (attributes, id) = (json!({ "attributes": { "t": "x" } }), server.find("settings")[0]["id"].clone());
+    let bulk = json!({ "resources": [attributes] });
+    let delete = format!("/{}", id.as_str().unwrap());
+    let creates = [("post", "", "", &attributes), ("post", "/bulk", "/bulk", &bulk)];
+    let ids = json!({ "ids": [id] });
+    let deletes = [("delete", "/{id}", &*delete, &Value::Null), ("delete", "/bulk", "/bulk", &ids)];
+    let both = [creates, deletes].concat();
+    for (slug, refused) in [("files", &creates[..]), ("settings", &both)] {
+        let left_out: BTreeSet<String> = refused.iter().map(|(method, rest, ..)| format!("{method} {rest}")).collect();
+        let described = operations_of(slug);
+        assert_eq!(of_notes.difference(&described).cloned().collect::<BTreeSet<String>>(), left_out, "{slug}");
+        for (method, _, rest, body) in refused {
+            let path = format!("/v2/resources/{slug}{rest}");
+            let reply = server.as_token(server.secret()).send(&method.to_uppercase(), &path, Some(body));
+            assert!(reply.status == 207 || reply.status >= 400, "{method} {path}: {}", reply.text);
+        }
+    }
+    assert_eq!((server.ids("files").len(), server.ids("settings").len()), (0, 1));
+    let schemas = &all["components"]["schemas"];
+    assert!(schemas["notes.bulk-create"].is_object() && schemas["files.bulk-create"].is_null());
+}
+
+/// Returns the method and the path of each operation.
+fn operations_by_method(document: &Value) -> impl Iterator<Item = (&str, &str)> {
+    let paths = document["paths"].as_object().unwrap();
+    paths.iter().flat_map(|(path, item)| item.as_object().unwrap().keys().map(move |method| (method.as_str(), &**path)))
 }
 
 #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use bindery_model::blueprint::{Blueprint, Field};
+use bindery_model::blueprint::{Blueprint, BlueprintKind, Field};
 use serde_json::{Map, Value, json};
 
 use super::fields;
@@ -37,7 +37,8 @@ pub(super) fn is_replaced(path: &str) -> bool {
 pub(super) fn schemas(blueprint: &Blueprint, general: &Map<String, Value>, has_paths: bool) -> Vec<(String, Value)> {
     let mut schemas = fields::schemas(blueprint);
     let parts = if has_paths { &PARTS[..] } else { &PARTS[..2] };
-    for (name, part, attributes) in parts.iter().copied() {
+    let is_used = |(name, ..): &(&str, &str, &str)| *name != "BulkCreate" || takes_creates(blueprint);
+    for (name, part, attributes) in parts.iter().copied().filter(is_used) {
         let mut schema = general[name].clone();
         replace_references(&mut schema, &blueprint.slug, attributes);
         if part == "resource" {
@@ -69,13 +70,29 @@ pub(super) fn names<'a>(slugs: impl Iterator<Item = &'a str>) -> Vec<String> {
 /// Returns the paths of a blueprint. `name` is its name for identifiers.
 pub(super) fn paths(blueprint: &Blueprint, name: &str) -> Map<String, Value> {
     let mut paths = Map::new();
-    for operation in operations::all() {
+    for operation in operations::all().filter(|operation| is_accepted(operation, blueprint)) {
         if let Some(rest) = operation.path.strip_prefix(RESOURCES) {
             let path = paths.entry(format!("/v2/resources/{}{rest}", blueprint.slug)).or_insert_with(|| json!({}));
             path[operation.method] = describe(operation, blueprint, name);
         }
     }
     paths
+}
+
+/// Is false for operations that the server refuses for every resource of the blueprint.
+fn is_accepted(operation: &Operation, blueprint: &Blueprint) -> bool {
+    match operation.id {
+        "createResource" | "createResources" => takes_creates(blueprint),
+        // The resource of a singular blueprint stays, but its working copy can be discarded.
+        "deleteResource" => blueprint.kind != BlueprintKind::Singular || blueprint.working_copy,
+        "deleteResources" => blueprint.kind != BlueprintKind::Singular,
+        _ => true,
+    }
+}
+
+/// Is false for a singular blueprint, which has its resource already, and for media, whose resources come from uploads.
+fn takes_creates(blueprint: &Blueprint) -> bool {
+    !matches!(blueprint.kind, BlueprintKind::Singular | BlueprintKind::Media)
 }
 
 fn describe(operation: &Operation, blueprint: &Blueprint, name: &str) -> Value {
