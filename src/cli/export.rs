@@ -1,9 +1,8 @@
 //! `bindery export BLUEPRINT [FILE]`, from a running server or a data folder. Must not know the formats.
 
+mod output;
 mod table;
 
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -13,14 +12,13 @@ use bindery_content::{Content, Export};
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use self::output::ExportOutput;
 use self::table::{Style, Table};
 use super::blueprint_file::read_blueprint;
 use super::error::{CliError, failed};
 use super::folder::{blocking, configure_existing, with_content};
 use super::format::Rows;
 use super::remote::Remote;
-
-type OutputWriter = Box<dyn Write + Send>;
 
 /// The number of pieces of the response that may wait to be written.
 const PIECES_IN_FLIGHT: usize = 2;
@@ -131,31 +129,16 @@ fn write_pieces(
 ) -> Result<(), CliError> {
     let mut table = table.map(Table::new);
     let mut next_piece = next()?;
-    let mut out = open(file)?;
+    let mut out = ExportOutput::open(file)?;
     while let Some(piece) = next_piece {
         let piece = match &mut table {
             Some(table) => Bytes::from(table.push(&piece)),
             None => piece,
         };
-        if !write(&mut out, &piece)? {
+        if !out.write(&piece)? {
             return Ok(());
         }
         next_piece = next()?;
     }
-    out.flush().map_err(|error| failed("writing the export", &error))
-}
-
-fn open(file: Option<PathBuf>) -> Result<OutputWriter, CliError> {
-    let Some(path) = file else { return Ok(Box::new(std::io::stdout())) };
-    let file = File::create(&path).map_err(|error| failed(format!("creating {}", path.display()), &error))?;
-    Ok(Box::new(BufWriter::new(file)))
-}
-
-/// Writes a piece. Returns false if the output is closed: `export | head` ends when `head` does.
-fn write(out: &mut OutputWriter, piece: &[u8]) -> Result<bool, CliError> {
-    match out.write_all(piece) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(failed("writing the export", &error)),
-    }
+    out.finish()
 }

@@ -1,4 +1,5 @@
-//! The format of a file of items, found by its name or its beginning. Must not know how it is read.
+//! The format of a file of items, found by its name or its beginning, and its compression, found by its name. Must not know how
+//! it is read or written.
 
 /// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,6 +10,25 @@ pub(super) enum Rows {
     Json,
     /// A header row, and a row for each item.
     Csv,
+}
+
+/// The compression of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Compression {
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Compression {
+    /// Returns the compression of a file with this name.
+    pub(super) fn of_name(name: &str) -> Compression {
+        match name.to_ascii_lowercase().rsplit_once('.') {
+            Some((_, "gz")) => Compression::Gzip,
+            Some((_, "zst")) => Compression::Zstd,
+            _ => Compression::Plain,
+        }
+    }
 }
 
 impl Rows {
@@ -56,20 +76,21 @@ impl Rows {
 
 #[cfg(test)]
 mod tests {
-    use super::Rows;
+    use super::{Compression, Rows};
 
     #[test]
     fn names_and_beginnings_tell_what_a_file_holds() {
-        for (name, expected) in [
-            ("a.csv", Some(Rows::Csv)),
-            ("A.CSV.gz", Some(Rows::Csv)),
-            ("a.tsv", Some(Rows::Csv)),
-            ("a.json", Some(Rows::Json)),
-            ("a.jsonl.zst", Some(Rows::Ndjson)),
-            ("a.txt", None),
-            ("-", None),
+        for (name, rows, compression) in [
+            ("a.csv", Some(Rows::Csv), Compression::Plain),
+            ("A.CSV.GZ", Some(Rows::Csv), Compression::Gzip),
+            ("a.tsv", Some(Rows::Csv), Compression::Plain),
+            ("a.json", Some(Rows::Json), Compression::Plain),
+            ("a.jsonl.zst", Some(Rows::Ndjson), Compression::Zstd),
+            ("a.gz", None, Compression::Gzip),
+            ("a.txt", None, Compression::Plain),
+            ("-", None, Compression::Plain),
         ] {
-            assert_eq!(Rows::of_name(name), expected, "{name}");
+            assert_eq!((Rows::of_name(name), Compression::of_name(name)), (rows, compression), "{name}");
         }
         assert_eq!(Rows::of_beginning(b" \n[1"), Rows::Json);
         assert_eq!(Rows::of_beginning(b"{\"a\":1}"), Rows::Ndjson);

@@ -177,7 +177,7 @@ pub enum TokenCommand {
 #[command(after_help = "\
 Examples:
   bindery export articles articles.ndjson
-  bindery export products products.csv
+  bindery export products products.csv.gz
   bindery export products for-excel.csv --spreadsheet --delimiter ';' --decimal-comma
 
 A table has lists as `a,b` and money as `485.90 EUR`, as `bindery import` reads them. With `--spreadsheet` it is for people
@@ -186,7 +186,7 @@ run as a formula begins with `'`. Excel in German and many other languages needs
 pub struct ExportArgs {
     /// The slug of the blueprint
     pub blueprint: String,
-    /// The file to write [default: standard output]
+    /// The file to write, compressed if its name ends in `.gz` or `.zst` [default: standard output]
     pub file: Option<PathBuf>,
     /// The format; ndjson has all variants and can be imported again with `bindery import` [default: what the name of the
     /// file says, or else ndjson]

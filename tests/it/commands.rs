@@ -140,6 +140,16 @@ fn what_export_writes_as_csv_or_json_can_be_imported() {
     server.create("products", json!({ "sku": "2", "stock": -0.5 }));
     let before = listed(&server);
     let folder = tempfile::tempdir().unwrap();
+    // The name of the file says how it is compressed.
+    for (file, beginning) in
+        [("c.csv.gz", &b"\x1f\x8b"[..]), ("c.ndjson.gz", b"\x1f\x8b"), ("c.csv.zst", b"\x28\xb5\x2f\xfd")]
+    {
+        succeeds(&run_in(folder.path(), &server, &["export", "products", file], ""));
+        let written = std::fs::read(folder.path().join(file)).unwrap();
+        assert!(written.starts_with(beginning), "{file}: {:?}", &written[..8]);
+        let imported = succeeds(&run_in(folder.path(), &server, &["import", "products", file], ""));
+        assert!(imported.contains("0 created, 2 updated, 0 failed"), "{file}: {imported}");
+    }
     for (file, format) in [("p.csv", "csv"), ("p.json", "json")] {
         let exported = succeeds(&run_in(folder.path(), &server, &["export", "products", "--format", format], ""));
         // An export as JSON has an envelope. Its array can be imported.
