@@ -130,6 +130,29 @@ fn an_import_prints_what_is_wrong_with_each_of_several_fields() {
 }
 
 #[test]
+fn the_help_names_the_files_of_rejected_lines_as_they_are() {
+    let server = Server::start();
+    products(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let help = succeeds(&Command::new(binary()).args(["import", "--help"]).output().unwrap());
+    let (csv, json) = ("sku,stock\na1,many\n", "[{\"sku\":\"a1\",\"stock\":\"many\"}]");
+    for (file, text, rejected) in [
+        ("products.csv", csv, "products.csv.rejected.csv"),
+        ("products.csv", csv, "products.csv.rejected.2.csv"),
+        ("posts.json", json, "posts.json.rejected.ndjson"),
+        ("-", csv, "stdin.rejected.csv"),
+        ("-", json, "stdin.rejected.ndjson"),
+    ] {
+        if file != "-" {
+            std::fs::write(folder.path().join(file), text).unwrap();
+        }
+        let printed = fails(&run_in(folder.path(), &server, &["import", "products", file], text));
+        assert!(printed.contains(&format!("what is in {rejected} ")), "{rejected}: {printed}");
+        assert!(folder.path().join(rejected).is_file() && help.contains(rejected), "{rejected}: {help}");
+    }
+}
+
+#[test]
 fn what_export_writes_as_csv_or_json_can_be_imported() {
     let server = Server::start();
     products(&server);

@@ -17,8 +17,10 @@ Examples:
   curl -s https://example.com/products.json | bindery import products - --format json
 
 A table may have any delimiter, decimal commas, amounts such as `1.299,00 €` and dates such as 24.12.2025; what its
-columns look like is printed first. What fails is written to FILE.rejected.csv or FILE.rejected.ndjson, each item with
-its `errors`: correct it and import that file. If it exists, the next one is FILE.rejected.2.csv.
+columns look like is printed first. What fails is written beside the file with `errors`: rows of products.csv to
+products.csv.rejected.csv, items of JSON and NDJSON to posts.json.rejected.ndjson, and what came from standard input to
+stdin.rejected.csv or stdin.rejected.ndjson. Correct it and import that file. If it exists, the next one is
+products.csv.rejected.2.csv.
 Exit code: 0 if everything was imported, 1 otherwise.")]
 pub struct ImportArgs {
     /// The slug of the blueprint
