@@ -1,6 +1,7 @@
-//! Checks whether this machine can run a server with a configuration: its address and its data folder. Changes nothing.
+//! Checks whether this machine can run a server with a configuration: its address and its data folder. Leaves nothing behind.
 //! Must not know other settings.
 
+use std::fs::{create_dir, remove_dir};
 use std::io::{Error, ErrorKind};
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
@@ -58,7 +59,8 @@ impl Findings {
     }
 }
 
-/// Checks that the data folder can be read and written, or created if it does not exist.
+/// Checks that the data folder can be read and written, or created if it does not exist. Creates a folder for a moment,
+/// because some file systems, such as `/proc`, grant all rights and still have no room for new files.
 fn check_folder(data: &Path) -> Result<(), StartError> {
     let fails = |cause: &dyn std::fmt::Display| Err(StartError::folder(data, cause));
     let Some(existing) = data.ancestors().map(or_here).find(|path| path.symlink_metadata().is_ok()) else {
@@ -67,7 +69,9 @@ fn check_folder(data: &Path) -> Result<(), StartError> {
     if !existing.is_dir() {
         return fails(&format!("{} is no folder", existing.display()));
     }
-    match access(existing, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).map_err(Error::from) {
+    let accessible = access(existing, Access::READ_OK | Access::WRITE_OK | Access::EXEC_OK).map_err(Error::from);
+    let probe = existing.join(format!(".bindery-check-{}", std::process::id()));
+    match accessible.and_then(|()| create_dir(&probe)).and_then(|()| remove_dir(&probe)) {
         Ok(()) => Ok(()),
         Err(error) if existing == or_here(data) => fails(&error),
         Err(error) => fails(&format!("it cannot be created in {}: {error}", existing.display())),

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::net::TcpListener;
-use std::path::Path;
 use std::process::Command;
 
 use crate::starts::Disk;
@@ -30,11 +29,13 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
     let (new, deep, file, within) = (path("new"), path("a/b/c"), path("file"), path("file/data"));
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let in_use = listening.local_addr().unwrap().to_string();
-    let cases: [Case<'_>; 7] = [
+    let cases: [Case<'_>; 8] = [
         (&["--data", &new], true, &["is valid"]),
         (&["--data", &deep], true, &["is valid"]),
         (&["--data", &file], false, &["cannot be used", "file is no folder"]),
         (&["--data", &within], false, &["cannot be used", "file is no folder"]),
+        // Nobody can create a folder there, although root has all rights.
+        (&["--data", "/proc/x"], false, &["the data folder /proc/x cannot be used", "cannot be created in /proc"]),
         // A server that runs with this configuration is not an error in it.
         (&["--data", &new, "--listen", &in_use], true, &["warning", &in_use, "listens already", "is valid"]),
         (&["--data", &new, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "`0.0.0.0`"]),
@@ -55,7 +56,8 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
             check(&["--listen", "127.0.0.1:0", "--data", &new, &format!("--metrics-token={token}")]);
         assert!(!succeeded && text.contains(part), "{text}");
     }
-    assert!(!Path::new(&new).exists() && !Path::new(&deep).exists(), "the check changes nothing");
+    let left: Vec<_> = fs::read_dir(temp.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"], "the check leaves nothing behind");
 }
 
 #[test]
