@@ -1,11 +1,16 @@
 //! The task of one webhook: reads the change feed, sends changes that are due, and waits. Must not know how a message
 //! is sent.
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bindery_access::Access;
 use bindery_content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
+use bindery_disk::failure;
 use bindery_model::error::Code;
 use bindery_model::time::now_millis;
 use parking_lot::Mutex;
@@ -94,28 +99,23 @@ impl Run {
     }
 }
 
-/// Delivers a webhook until the task is dropped.
+/// Delivers a webhook until it is deleted, or the task is dropped. A panic is logged and shown as the webhook's error, and
+/// the delivery goes on after a pause with what its progress says.
 pub(super) async fn work(content: Content, sender: Sender, id: String, run: Arc<Run>) {
     let worker =
         Worker { access: Arc::new(Access::everything("webhook")), content, sender, run, pace: Pace::default() };
-    let mut end = worker.content.watch_changes();
-    let mut was_active = true;
-    while let Some(webhook) = worker.content.webhook(&id) {
-        if !webhook.active {
-            was_active = false;
-            worker.run.changed.notified().await;
-            continue;
+    loop {
+        let mut delivering = pin!(worker.deliver_all(&id));
+        let delivered = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| delivering.as_mut().poll(context))) {
+            Ok(polled) => polled.map(Ok),
+            Err(panic) => Poll::Ready(Err(panic)),
+        });
+        if delivered.await.is_ok() {
+            return;
         }
-        if !std::mem::replace(&mut was_active, true) {
-            worker.run.progress.lock().begin_again();
-        }
-        let is_read = worker.read(&webhook).await;
-        let due = worker.run.progress.lock().next_due(now_millis());
-        match due {
-            Some(change) => worker.deliver(&webhook, &change).await,
-            None if !is_read => sleep(ERROR_PAUSE).await,
-            None => worker.wait(&mut end).await,
-        }
+        tracing::error!(webhook = id, "the delivery of a webhook panicked; it goes on in a moment");
+        *worker.run.error.lock() = Some("its delivery failed with an error of the server, and goes on".to_owned());
+        sleep(ERROR_PAUSE).await;
     }
 }
 
@@ -128,6 +128,29 @@ struct Worker {
 }
 
 impl Worker {
+    /// Delivers until the webhook is deleted.
+    async fn deliver_all(&self, id: &str) {
+        let mut end = self.content.watch_changes();
+        let mut was_active = true;
+        while let Some(webhook) = self.content.webhook(id) {
+            if !webhook.active {
+                was_active = false;
+                self.run.changed.notified().await;
+                continue;
+            }
+            if !std::mem::replace(&mut was_active, true) {
+                self.run.progress.lock().begin_again();
+            }
+            let is_read = self.read(&webhook).await;
+            let due = self.run.progress.lock().next_due(now_millis());
+            match due {
+                Some(change) => self.deliver(&webhook, &change).await,
+                None if !is_read => sleep(ERROR_PAUSE).await,
+                None => self.wait(&mut end).await,
+            }
+        }
+    }
+
     /// Reads the next changes, if there is room for them. Returns whether that succeeded.
     async fn read(&self, webhook: &Webhook) -> bool {
         let (through, room) = {
@@ -158,14 +181,17 @@ impl Worker {
             }
         };
         let mut progress = self.run.progress.lock();
-        progress.through = changes.through;
         let wanted = changes.found.into_iter().filter(|change| webhook.wants(change.op, &change.blueprint));
         wanted.for_each(|change| progress.push(change));
+        // Comes last: after a panic before it, the changes are read again.
+        progress.through = changes.through;
         self.run.save_within(SAVE_SELDOM);
         true
     }
 
     async fn deliver(&self, webhook: &Webhook, change: &WaitingChange) {
+        // A test makes the delivery panic here.
+        failure::is_asked_for("webhook::deliver");
         let SendOutcome { message, status, error, milliseconds } =
             self.sender.send_change(&self.content, webhook, change, &self.pace).await;
         let now = now_millis();

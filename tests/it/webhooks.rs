@@ -537,6 +537,35 @@ fn a_webhook_that_cannot_be_started_says_so_and_is_started_later() {
     }
 }
 
+#[test]
+fn a_panic_of_a_delivery_is_shown_and_the_delivery_goes_on() {
+    let temp = tempfile::tempdir().unwrap();
+    let points = "webhook::deliver=1*off->1*panic(in a test)";
+    let server = Server::start_failing(&temp.path().join("data"), &["--webhook-private-addresses"], points);
+    server.blueprint("notes", json!([]));
+    let receiving = Receiving::accepting();
+    let hook = webhook(&server, &receiving.url, &["created"]);
+    let shown = || server.get(&path(&hook)).expect(200).data()["error"].clone();
+    let mut arrived = Vec::new();
+    let first = server.create("notes", json!({}));
+    arrived.push(receiving.next().change().1);
+    let second = server.create("notes", json!({}));
+    let started = Instant::now();
+    while shown().is_null() {
+        assert!(started.elapsed() < Duration::from_secs(20), "the panic is not shown");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(shown().as_str().unwrap().contains("an error of the server"), "{}", shown());
+    let third = server.create("notes", json!({}));
+    arrived.extend([receiving.next().change().1, receiving.next().change().1]);
+    assert_eq!(arrived, [first, second, third]);
+    let started = Instant::now();
+    while !shown().is_null() {
+        assert!(started.elapsed() < Duration::from_secs(20), "the error stays after a success");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// Returns the number of bytes that a process has written to disk.
 fn written(server: &Server) -> u64 {
     let figures = std::fs::read_to_string(format!("/proc/{}/io", server.process())).unwrap();
