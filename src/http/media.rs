@@ -6,14 +6,15 @@ pub(crate) mod fetch;
 pub(crate) mod sweep;
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bindery_config::{Config, MediaConfig};
 use bindery_media::{Accepted, Files, MediaError, Place, RenditionLimits, Renditions};
 use bindery_model::error::{Code, Error};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
+
+use crate::transport::slots::{RequestSlots, SlotLimits};
 
 /// The folder of the files, in the data folder.
 pub(crate) const FOLDER: &str = "media";
@@ -21,8 +22,15 @@ pub(crate) const FOLDER: &str = "media";
 pub(crate) const CACHE_FOLDER: &str = "media-cache";
 /// The memory for pictures that were used last.
 const MEMORY_BYTES: u64 = 32 << 20;
-/// The most uploads at once. Each has a file, and up to a few MiB of memory.
-const MAX_UPLOADS: usize = 64;
+/// The limits of uploads at once. Each has a file, and up to a few MiB of memory. A client that sends slowly keeps its slots for
+/// long, so half of them are for others.
+const UPLOADS: SlotLimits = SlotLimits {
+    of_all: 64,
+    of_one: 32,
+    message: |most, whose| {
+        format!("{most} files of {whose} are being uploaded, which is the limit; try again when one is complete")
+    },
+};
 
 /// The files of media.
 pub struct Media {
@@ -33,8 +41,8 @@ pub struct Media {
     cache: PathBuf,
     opened: OnceLock<OpenedMedia>,
     opening: Mutex<()>,
-    /// The places for uploads.
-    pub(crate) uploads: Semaphore,
+    /// The slots for uploads.
+    pub(crate) uploads: Arc<RequestSlots>,
     pub(crate) counters: MediaCounters,
 }
 
@@ -73,7 +81,7 @@ impl Media {
             config: config.media.clone(),
             opened: OnceLock::new(),
             opening: Mutex::new(()),
-            uploads: Semaphore::new(MAX_UPLOADS),
+            uploads: RequestSlots::new(UPLOADS),
             counters: MediaCounters::default(),
         })
     }

@@ -11,7 +11,7 @@ pub(crate) mod opening;
 pub(crate) mod rate;
 pub(crate) mod refusal;
 pub(crate) mod serve;
+pub(crate) mod slots;
 pub(crate) mod socket;
 pub(crate) mod stream;
 pub(crate) mod transfer;
-pub(crate) mod watchers;

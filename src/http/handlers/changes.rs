@@ -20,8 +20,8 @@ use crate::error::{Answer, Failure};
 use crate::request::client::Client;
 use crate::request::head::{Call, access_of_sender};
 use crate::transport::connection::Connection;
+use crate::transport::slots::{Owner, RequestSlot};
 use crate::transport::stream::{PieceSender, streamed};
-use crate::transport::watchers::Watch;
 
 /// The header with the number from which a client continues.
 pub(crate) const X_LAST_CHANGE: HeaderName = HeaderName::from_static("x-last-change");
@@ -71,10 +71,10 @@ pub(crate) async fn changes(call: Call, extensions: Extensions, headers: HeaderM
 }
 
 /// Counts a waiting request; `None` without a server, as in tests.
-fn watch(call: &Call, extensions: &Extensions, headers: &HeaderMap) -> Result<Option<Watch>, Error> {
+fn watch(call: &Call, extensions: &Extensions, headers: &HeaderMap) -> Result<Option<RequestSlot>, Error> {
     let Some(connection) = extensions.get::<Arc<Connection>>() else { return Ok(None) };
     let address = Client::of(extensions, headers, &call.app.config.analytics).address;
-    connection.watchers.begin(address, &call.access.actor).map(Some)
+    connection.watchers.take([Owner::at(address), Owner::Sender(call.access.actor.clone())]).map(Some)
 }
 
 fn accepts_events(headers: &HeaderMap) -> bool {
@@ -138,7 +138,7 @@ impl Position {
 
 /// Returns a stream of changes that ends when its client leaves, the token or session becomes invalid, or the server
 /// stops.
-fn events(position: Position, first: Vec<Change>, watch: Option<Watch>) -> Response {
+fn events(position: Position, first: Vec<Change>, watch: Option<RequestSlot>) -> Response {
     let (pieces, body) = streamed();
     tokio::spawn(async move {
         let _watch = watch;

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::IntoResponse;
 use bindery_content::{CreatedResource, IdempotencyKey, IfMatch, ResourceWriter};
 use bindery_model::ability::Ability;
-use bindery_model::error::{Code, Error};
+use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
 use bindery_model::json;
 use bindery_model::media::MediaFile;
@@ -18,12 +18,12 @@ use serde_json::Value;
 use self::form::{Form, ReceivedForm};
 use super::resources::{if_match, quoted, written_body};
 use crate::answer::respond::json as json_response;
-use crate::app::App;
 use crate::error::Answer;
 use crate::media::fetch::FileRequest;
 use crate::request::head::{BaseUrl, Call};
 use crate::request::idempotency::{KeyedRequest, RenderedResponse};
 use crate::transport::body::JsonBody;
+use crate::transport::slots::{Owner, RequestSlot};
 
 pub(crate) use self::delivery::deliver;
 
@@ -35,7 +35,7 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
     let keyed = KeyedRequest::of(&request);
     let key = keyed.key(&call, Ability::Create)?;
     let writing = writer(&call).await?;
-    let _place = place(&call.app)?;
+    let _slot = slot(&call)?;
     let form = Form::begin(&call.app, request, true).await?;
     let ReceivedForm { upload, name, attributes, published_at } = form.receive().await?;
     let attributes = attributes.unwrap_or_else(|| "{}".to_owned());
@@ -58,7 +58,7 @@ pub(crate) async fn fetch(call: Call<String>, BaseUrl(base): BaseUrl, request: R
     let keyed = KeyedRequest::of(&request);
     let key = keyed.key(&call, Ability::Create)?;
     let writing = writer(&call).await?;
-    let _place = place(&call.app)?;
+    let _slot = slot(&call)?;
     let Ok(body) = <JsonBody as axum::extract::FromRequest<()>>::from_request(request, &()).await;
     let sent = body.read(call.max_body_bytes()).await?;
     // A file on the web may change, so the request itself is what a key stands for.
@@ -88,7 +88,7 @@ pub(crate) async fn replace(call: Call<Resource>, headers: HeaderMap, request: R
         Ok((writing, id))
     };
     let (writing, id) = call.app.content.checked(begin).await?;
-    let _place = place(&call.app)?;
+    let _slot = slot(&call)?;
     let form = Form::begin(&call.app, request, false).await?.receive().await?;
     let file = call.app.media.store(&call.app.content, form.upload, &form.name).await?;
     replaced(writing, id, if_match.clone(), file).await
@@ -109,11 +109,10 @@ async fn writer(call: &Call<String>) -> Result<ResourceWriter, Error> {
     call.app.content.checked(begin).await
 }
 
-/// Takes a place for an upload, if its resource could be written now.
-fn place(app: &App) -> Result<tokio::sync::SemaphorePermit<'_>, Error> {
-    app.content.check_writable()?;
-    let full = |_| Error::new(Code::Overloaded, "too many files are being uploaded; try again");
-    app.media.uploads.try_acquire().map_err(full)
+/// Takes a slot for an upload, if its resource could be written now.
+fn slot<P>(call: &Call<P>) -> Result<RequestSlot, Error> {
+    call.app.content.check_writable()?;
+    call.app.media.uploads.take([Owner::Sender(call.access.actor.clone())])
 }
 
 /// Returns the function that makes the answer to a creation.

@@ -12,7 +12,7 @@ use tokio::sync::Notify;
 
 use crate::transport::budget::{Account, Charge};
 use crate::transport::refusal::MAX_HEAD_BYTES;
-use crate::transport::watchers::Watchers;
+use crate::transport::slots::RequestSlots;
 
 /// The number of bytes that a client must send or accept within each `client_timeout`, unless it finishes sooner.
 pub(crate) const MIN_PROGRESS_BYTES: usize = 16 << 10;
@@ -24,8 +24,8 @@ const FREE_HEAD_BYTES: usize = 8 << 10;
 pub(crate) struct Connection {
     pub(crate) peer: SocketAddr,
     pub(crate) account: Arc<Account>,
-    /// The watchers of the whole server.
-    pub(crate) watchers: Arc<Watchers>,
+    /// The slots for requests that wait for changes, of the whole server.
+    pub(crate) watchers: Arc<RequestSlots>,
     waits: Mutex<Waits>,
     is_cut: AtomicBool,
     is_stopping: AtomicBool,
@@ -89,7 +89,7 @@ impl Connection {
         extensions.get().map(|connection: &Arc<Connection>| Arc::clone(&connection.account))
     }
 
-    pub(crate) fn new(peer: SocketAddr, account: Arc<Account>, watchers: Arc<Watchers>) -> Connection {
+    pub(crate) fn new(peer: SocketAddr, account: Arc<Account>, watchers: Arc<RequestSlots>) -> Connection {
         let waits = Waits {
             head: Some(Instant::now()),
             head_bytes: 0,

@@ -16,7 +16,7 @@ use tokio::sync::Notify;
 use crate::transport::budget::{Account, Budget};
 use crate::transport::connection::{Connection, Patience};
 use crate::transport::rate::network;
-use crate::transport::watchers::Watchers;
+use crate::transport::slots::{RequestSlots, SlotLimits};
 
 /// The number of connections that may exist beyond the limit while others are being closed.
 const BEYOND: usize = 64;
@@ -59,7 +59,7 @@ pub struct Limits {
 pub(crate) struct Connections {
     pub(crate) limits: Limits,
     budget: Arc<Budget>,
-    watchers: Arc<Watchers>,
+    watchers: Arc<RequestSlots>,
     open: Mutex<HashMap<u64, Arc<Connection>>>,
     next: AtomicU64,
     is_stopping: AtomicBool,
@@ -124,12 +124,25 @@ fn yielding<'a>(open: impl Iterator<Item = &'a Arc<Connection>>) -> Option<(Inst
     of_most.min_by_key(|(_, is_busy, since, _)| (*is_busy, *since)).map(|(_, _, since, connection)| (since, connection))
 }
 
+/// Returns the limits of requests that wait for changes. Each holds a connection for a long time.
+fn watchers(max_connections: usize) -> SlotLimits {
+    SlotLimits {
+        of_all: (max_connections * 3 / 4).max(1),
+        of_one: (max_connections / 2).max(1),
+        message: |most, whose| {
+            format!(
+                "{most} requests of {whose} wait for changes, which is the limit; end some, or try again in a moment"
+            )
+        },
+    }
+}
+
 impl Connections {
     pub(crate) fn new(limits: Limits) -> Arc<Connections> {
         Arc::new(Connections {
             limits,
             budget: Arc::new(Budget::new(limits.max_buffer_bytes)),
-            watchers: Watchers::new(limits.max_connections),
+            watchers: RequestSlots::new(watchers(limits.max_connections)),
             open: Mutex::default(),
             next: AtomicU64::new(0),
             is_stopping: AtomicBool::new(false),

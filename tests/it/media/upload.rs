@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -205,6 +205,44 @@ fn a_stopped_upload_leaves_nothing() {
     assert!(is_empty());
     assert_eq!(server.ids("media").len(), 0);
     server.terminate();
+}
+
+#[test]
+fn uploads_that_one_token_has_begun_leave_slots_to_others() {
+    let server = start_with(&["--client-timeout", "8"]);
+    let (slow, other) = (server.token(&["create"]), server.token(&["create"]));
+    let file: [Part<'_>; 1] = [("file", Some("a.txt"), b"some text")];
+    let upload = |token: &str| {
+        let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
+        server.as_token(token).raw("POST", "/v2/media/media", &[("content-type", &content_type)], &form(&file))
+    };
+    let begin = |_: usize| {
+        let mut stream = TcpStream::connect(server.address().trim_start_matches("http://")).unwrap();
+        let head = format!(
+            "POST /v2/media/media HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {slow}\r\nContent-Type: multipart/form-data; \
+             boundary={BOUNDARY}\r\nContent-Length: 1000000\r\n\r\n--{BOUNDARY}\r\n"
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        stream
+    };
+    let begun: Vec<TcpStream> = (0..100).map(begin).collect();
+    let until = |status: u16| {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        loop {
+            let reply = upload(&slow);
+            if reply.status == status || Instant::now() > deadline {
+                return reply.expect(status);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    let refused = until(503);
+    assert!(refused.message().contains("32 files of this token are being uploaded"), "{}", refused.text);
+    assert!(refused.header("retry-after").is_some());
+    upload(&other).expect(201);
+    // A client that sends nothing loses its slot.
+    until(201);
+    drop(begun);
 }
 
 #[test]
