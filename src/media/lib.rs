@@ -25,6 +25,7 @@ mod size;
 mod svg;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod upload;
 mod workers;
 

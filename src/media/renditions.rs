@@ -1,6 +1,7 @@
 //! Renditions: pictures in other sizes and formats, made on request and kept on disk.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ use crate::geometry;
 use crate::hash::Hash;
 use crate::render;
 use crate::rendition::{MadePicture, Rendition, Source, Wanted};
+use crate::turns::Clients;
 use crate::workers::{Class, Memory};
 
 /// Changes whenever a rendition of the same source and wish gets other bytes, such as by other settings of an encoder.
@@ -56,7 +58,7 @@ struct Shared {
     /// The pictures that are known to be animated, or not to be.
     animated: quick_cache::sync::Cache<Hash, bool>,
     /// The renditions that are being made, with those who wait for them.
-    flights: Mutex<HashMap<Key, Outcome>>,
+    flights: Mutex<HashMap<Key, (Clients, Outcome)>>,
     #[cfg(test)]
     made: std::sync::atomic::AtomicU64,
 }
@@ -94,17 +96,18 @@ impl Renditions {
         Ok(Renditions { shared: Arc::new(shared) })
     }
 
-    /// Returns a picture in the wanted size and format. It is made once for all who ask at once, and then kept.
+    /// Returns a picture in the wanted size and format, for a client at this address. It is made once for all who ask at once, and
+    /// then kept. Clients take turns.
     ///
     /// # Errors
     /// `Missing` if the source is not stored, `Busy` if too many pictures are being made, and errors of the store. A
     /// source that cannot be decoded is answered with `Rendition::Original`.
-    pub async fn get(&self, source: &Source, wanted: &Wanted) -> Result<Rendition, MediaError> {
+    pub async fn get(&self, source: &Source, wanted: &Wanted, client: IpAddr) -> Result<Rendition, MediaError> {
         let Some(kind) = Raster::of(&source.mime) else { return Ok(Rendition::Original) };
         let key = key_of(source, wanted);
         let contents = match self.shared.memory.get(&key) {
             Some(contents) => contents,
-            None => self.fly(key, kind, source, wanted).await?,
+            None => self.fly(key, kind, source, wanted, client).await?,
         };
         if contents.is_empty() {
             return Ok(Rendition::Original);
@@ -146,26 +149,28 @@ impl Renditions {
 
     /// Waits for a rendition that is read or made in a task of its own, so that it is finished for others if this
     /// request ends early.
-    async fn fly(&self, key: Key, kind: Raster, source: &Source, wanted: &Wanted) -> Made {
-        let mut outcome = self.join(key, kind, source, wanted);
+    async fn fly(&self, key: Key, kind: Raster, source: &Source, wanted: &Wanted, client: IpAddr) -> Made {
+        let mut outcome = self.join(key, kind, source, wanted, client);
         match outcome.wait_for(Option::is_some).await {
             Ok(made) => made.clone().unwrap_or(Err(MediaError::Stopped)),
             Err(_) => Err(MediaError::Stopped),
         }
     }
 
-    fn join(&self, key: Key, kind: Raster, source: &Source, wanted: &Wanted) -> Outcome {
+    fn join(&self, key: Key, kind: Raster, source: &Source, wanted: &Wanted, client: IpAddr) -> Outcome {
         let mut flights = self.shared.flights.lock();
-        if let Some(outcome) = flights.get(&key) {
+        if let Some((clients, outcome)) = flights.get(&key) {
+            clients.join(client);
             return outcome.clone();
         }
         let (sender, outcome) = watch::channel(None);
-        flights.insert(key, outcome.clone());
+        let clients = Clients::of(client);
+        flights.insert(key, (clients.clone(), outcome.clone()));
         drop(flights);
         let flight = Flight { shared: Arc::clone(&self.shared), key };
         let (source, wanted) = (source.clone(), *wanted);
         tokio::spawn(async move {
-            let made = read_or_make(&flight.shared, key, kind, &source, &wanted).await;
+            let made = read_or_make(&flight.shared, key, kind, &source, &wanted, clients).await;
             if let Ok(contents) = &made {
                 flight.shared.memory.insert(key, contents.clone());
             }
@@ -207,7 +212,14 @@ impl Drop for Flight {
     }
 }
 
-async fn read_or_make(shared: &Arc<Shared>, key: Key, kind: Raster, source: &Source, wanted: &Wanted) -> Made {
+async fn read_or_make(
+    shared: &Arc<Shared>,
+    key: Key,
+    kind: Raster,
+    source: &Source,
+    wanted: &Wanted,
+    clients: Clients,
+) -> Made {
     let disk = Arc::clone(shared);
     if let Some(contents) = blocking(move || Ok(disk.disk.read(&key))).await? {
         return Ok(contents);
@@ -215,7 +227,7 @@ async fn read_or_make(shared: &Arc<Shared>, key: Key, kind: Raster, source: &Sou
     let (making, source, wanted) = (Arc::clone(shared), source.clone(), *wanted);
     let runtime = tokio::runtime::Handle::current();
     let work = move |memory: &Memory| make(&making, memory, &runtime, kind, &source, &wanted);
-    match shared.files.workers().run(Class::Rendition, work).await {
+    match shared.files.workers().run(Class::Rendition(clients), work).await {
         Err(error @ (MediaError::BrokenPicture { .. } | MediaError::PictureTooLarge { .. })) => {
             tracing::warn!(%error, file = %key.source, "a picture is served as it is, because it cannot be resized");
             keep(shared, key, Bytes::new()).await

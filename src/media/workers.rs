@@ -1,5 +1,5 @@
 //! Threads that decode and encode pictures, at a low priority, so that requests are answered first. Bounds the pictures
-//! that wait, and the memory of those in work. Must not know what is done with the pictures.
+//! that wait, and the memory of those in work. Must not know what is done with the pictures, or whose turn it is.
 
 use std::any::Any;
 use std::collections::VecDeque;
@@ -12,6 +12,7 @@ use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
 
 use crate::error::MediaError;
+use crate::turns::{Clients, Turns};
 
 /// The sum of the memory that all pictures in work may take. One picture alone must not need more.
 pub(crate) const MEMORY_BYTES: u64 = 512 * 1024 * 1024;
@@ -23,10 +24,11 @@ const MAX_WAITING: usize = 128;
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// The kind of work. Uploads go first: an editor waits for each.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Class {
     Upload,
-    Rendition,
+    /// A rendition for these clients, who take turns.
+    Rendition(Clients),
 }
 
 /// The threads. They end when this is dropped.
@@ -45,7 +47,7 @@ struct Queue {
 #[derive(Debug, Default)]
 struct State {
     uploads: VecDeque<Job>,
-    renditions: VecDeque<Job>,
+    renditions: Turns<Job>,
     is_closed: bool,
 }
 
@@ -63,7 +65,8 @@ impl std::fmt::Debug for Job {
 /// The reason for which a job is called.
 enum Start {
     Work,
-    TooLate,
+    /// It has waited for too long, or too many wait.
+    Refused,
 }
 
 /// The memory that pictures in work have reserved.
@@ -108,7 +111,7 @@ impl Workers {
             let result = match (start, queue.upgrade()) {
                 // Nobody waits for the result any more.
                 _ if reply.is_closed() => return,
-                (Start::TooLate, _) => Err(MediaError::Busy),
+                (Start::Refused, _) => Err(MediaError::Busy),
                 (Start::Work, None) => Err(MediaError::Stopped),
                 (Start::Work, Some(queue)) => catch_unwind(AssertUnwindSafe(|| work(&queue.memory)))
                     .unwrap_or_else(|panic| Err(MediaError::broken(message_of(&*panic)))),
@@ -130,16 +133,19 @@ impl Drop for Workers {
 impl Queue {
     fn push(&self, class: Class, job: Job) -> Result<(), MediaError> {
         let mut state = self.state.lock();
-        let waiting = match class {
-            Class::Upload => &mut state.uploads,
-            Class::Rendition => &mut state.renditions,
+        let displaced = match class {
+            Class::Upload if state.uploads.len() >= MAX_WAITING => return Err(MediaError::Busy),
+            Class::Upload => {
+                state.uploads.push_back(job);
+                None
+            }
+            Class::Rendition(clients) => state.renditions.push(clients, job, MAX_WAITING),
         };
-        if waiting.len() >= MAX_WAITING {
-            return Err(MediaError::Busy);
-        }
-        waiting.push_back(job);
         drop(state);
         self.changed.notify_one();
+        if let Some(displaced) = displaced {
+            (displaced.run)(Start::Refused);
+        }
         Ok(())
     }
 
@@ -150,7 +156,7 @@ impl Queue {
             if state.is_closed {
                 return None;
             }
-            if let Some(job) = state.uploads.pop_front().or_else(|| state.renditions.pop_front()) {
+            if let Some(job) = state.uploads.pop_front().or_else(|| state.renditions.pop()) {
                 return Some(job);
             }
             self.changed.wait(&mut state);
@@ -160,7 +166,7 @@ impl Queue {
 
 fn work(queue: &Queue) {
     while let Some(job) = queue.pop() {
-        let start = if job.since.elapsed() > MAX_WAIT { Start::TooLate } else { Start::Work };
+        let start = if job.since.elapsed() > MAX_WAIT { Start::Refused } else { Start::Work };
         (job.run)(start);
     }
 }

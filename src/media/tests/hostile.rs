@@ -289,7 +289,8 @@ async fn beyond_the_bound_of_waiting_pictures_the_next_is_refused() {
                 let _ = blocked.lock().recv();
                 Ok(())
             };
-            files.workers().run(crate::workers::Class::Rendition, work).await
+            let clients = crate::turns::Clients::of(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST));
+            files.workers().run(crate::workers::Class::Rendition(clients), work).await
         })
     };
     let tasks: Vec<_> = (0..300).map(|_| wait()).collect();

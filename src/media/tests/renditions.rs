@@ -1,5 +1,6 @@
 //! Renditions: sizes, crops, formats, and how they are kept.
 
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 
 use image::codecs::webp::WebPDecoder;
@@ -10,6 +11,9 @@ use super::pictures::{self, BLUE, GREEN, RED, YELLOW, corners, exif, jpeg, png, 
 use crate::{Fit, Format, MadePicture, MediaError, Rendition, RenditionLimits, Renditions, Source, Wanted};
 
 const LIMITS: RenditionLimits = RenditionLimits { cache_bytes: 100 << 20, memory_bytes: 1 << 20 };
+
+/// The client of all requests.
+const CLIENT: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 fn open(store: &Store, limits: RenditionLimits) -> Renditions {
     Renditions::open(&folder(store), store.files.clone(), limits).unwrap()
@@ -38,7 +42,7 @@ fn wanted(width: u32, height: u32, fit: Fit, format: Format) -> Wanted {
 }
 
 async fn make(renditions: &Renditions, source: &Source, wanted: &Wanted) -> MadePicture {
-    match renditions.get(source, wanted).await.unwrap() {
+    match renditions.get(source, wanted, CLIENT).await.unwrap() {
         Rendition::Made(made) => made,
         Rendition::Original => panic!("{wanted:?} is the original"),
     }
@@ -77,7 +81,7 @@ async fn sizes_follow_the_fit_and_nothing_is_enlarged() {
     ] {
         for format in [Format::Webp, Format::Jpeg, Format::Png] {
             let wanted = wanted(width, height, fit, format);
-            match renditions.get(&source, &wanted).await.unwrap() {
+            match renditions.get(&source, &wanted, CLIENT).await.unwrap() {
                 Rendition::Made(made) => assert_eq!(decode(&made).dimensions(), expected, "{wanted:?}"),
                 // The source has this size and format, and is smaller.
                 Rendition::Original => assert_eq!((expected, format), ((400, 200), Format::Png), "{wanted:?}"),
@@ -315,20 +319,29 @@ async fn what_cannot_be_made_is_the_original() {
     let store = Store::new();
     let renditions = open(&store, LIMITS);
     let long = source(&store, &pictures::gif(8, 8, 301)).await;
-    assert_eq!(renditions.get(&long, &wanted(4, 0, Fit::Inside, Format::Webp)).await.unwrap(), Rendition::Original);
+    assert_eq!(
+        renditions.get(&long, &wanted(4, 0, Fit::Inside, Format::Webp), CLIENT).await.unwrap(),
+        Rendition::Original
+    );
     let svg = b"<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'/>";
     let svg = source(&store, svg).await;
-    assert_eq!(renditions.get(&svg, &wanted(4, 0, Fit::Inside, Format::Webp)).await.unwrap(), Rendition::Original);
+    assert_eq!(
+        renditions.get(&svg, &wanted(4, 0, Fit::Inside, Format::Webp), CLIENT).await.unwrap(),
+        Rendition::Original
+    );
     // A rendition of the same size and format that is not smaller.
     let small = source(&store, &jpeg(&pictures::photo(64, 64))).await;
     let larger = Wanted { quality: Some(100), ..wanted(0, 0, Fit::Inside, Format::Jpeg) };
-    assert_eq!(renditions.get(&small, &larger).await.unwrap(), Rendition::Original);
+    assert_eq!(renditions.get(&small, &larger, CLIENT).await.unwrap(), Rendition::Original);
     // A file that was damaged after its upload.
     let damaged = source(&store, &jpeg(&corners(64, 64))).await;
     std::fs::write(store.files.local_path(&damaged.hash).unwrap(), b"\xFF\xD8\xFF\xE0 not a picture").unwrap();
-    assert_eq!(renditions.get(&damaged, &wanted(8, 0, Fit::Inside, Format::Webp)).await.unwrap(), Rendition::Original);
+    assert_eq!(
+        renditions.get(&damaged, &wanted(8, 0, Fit::Inside, Format::Webp), CLIENT).await.unwrap(),
+        Rendition::Original
+    );
     let missing = Source { hash: crate::Hash::of(b"missing"), ..damaged };
-    let error = renditions.get(&missing, &wanted(8, 0, Fit::Inside, Format::Webp)).await.unwrap_err();
+    let error = renditions.get(&missing, &wanted(8, 0, Fit::Inside, Format::Webp), CLIENT).await.unwrap_err();
     assert!(matches!(error, MediaError::Missing { .. }));
 }
 

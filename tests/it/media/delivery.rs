@@ -1,5 +1,8 @@
 //! Delivery (`API.md` 4.27.5): headers, parts, pictures in other sizes and formats, and who sees what is not published.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
 use image::ImageFormat;
 use serde_json::{Value, json};
 
@@ -153,6 +156,37 @@ fn pictures_are_answered_in_other_sizes_and_formats() {
         failures.check_eq(query, get(query).status, 422);
     }
     failures.assert_none();
+}
+
+#[test]
+fn clients_take_turns_for_pictures_that_have_to_be_made() {
+    let server = start_with(&["--analytics-trusted-proxies", "127.0.0.1"]);
+    let url = text(&upload(&server, "a.jpg", &jpeg(1_300, 975)), "url").to_owned();
+    let made = AtomicUsize::new(0);
+    let addresses = ["jpeg", "webp", "png"].iter().flat_map(|format| {
+        let qualities = [30, 45, 60, 75, 90, 100].iter().filter(move |quality| *format != "png" || **quality == 30);
+        qualities
+            .flat_map(move |quality| [1280, 960, 640].map(|width| format!("&format={format}&q={quality}&w={width}")))
+    });
+    let addresses: Vec<String> = addresses.map(|wanted| format!("{url}{wanted}")).collect();
+    std::thread::scope(|scope| {
+        for address in &addresses {
+            scope.spawn(|| {
+                request(&server, "GET", address, &[("x-forwarded-for", "203.0.113.1")]);
+                made.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+        while made.load(Ordering::Relaxed) == 0 {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        // The second client joins those who wait for a picture that the first one asked for, and then asks for another.
+        let last = addresses.last().unwrap().clone();
+        for address in [last, format!("{url}&format=jpeg&q=30&w=320")] {
+            request(&server, "GET", &address, &[("x-forwarded-for", "203.0.113.2")]).expect(200);
+        }
+        let before = made.load(Ordering::Relaxed);
+        assert!(before < addresses.len() / 2, "{before} of {} pictures were made before", addresses.len());
+    });
 }
 
 #[test]

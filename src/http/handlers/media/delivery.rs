@@ -1,6 +1,7 @@
 //! Delivery of files (`API.md` 4.27.5): who may see a file, which part or picture of it is answered, and for how long it may be
 //! kept. Must not know how pictures are made.
 
+use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,9 @@ use crate::answer::respond::is_unmodified;
 use crate::app::App;
 use crate::error::{Answer, Failure};
 use crate::media::error_of;
+use crate::request::client::Client;
 use crate::request::head::{Path, authorize, is_by_session};
+use crate::transport::rate::network;
 
 /// The `Cache-Control` of an address that names the version of the file.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
@@ -45,6 +48,8 @@ struct Delivery<'a> {
     media: DeliveredMedia,
     hash: Hash,
     request: &'a HeaderMap,
+    /// The address of the client; of an IPv6 client, its network.
+    client: IpAddr,
     is_head: bool,
     cache_control: &'static str,
     varies: bool,
@@ -87,7 +92,8 @@ pub(crate) async fn deliver(
         (true, false) => SHORT,
     };
     let (is_head, varies) = (method == Method::HEAD, parameters.depend_on_accept());
-    let delivery = Delivery { app: &app, media, hash, request: &headers, is_head, cache_control, varies };
+    let client = network(Client::of(&extensions, &headers, &app.config.analytics).address);
+    let delivery = Delivery { app: &app, media, hash, request: &headers, client, is_head, cache_control, varies };
     match parameters.ask_for_a_picture() {
         true => delivery.picture(&parameters).await,
         false => delivery.original().await,
@@ -123,7 +129,7 @@ impl Delivery<'_> {
         let source = Source { hash, mime, bytes, width, height, is_animated };
         let wanted = parameters.wanted(&self.media, is_animated, self.request);
         let counters = &self.app.media.counters;
-        let made = match renditions.get(&source, &wanted).await {
+        let made = match renditions.get(&source, &wanted, self.client).await {
             Ok(Rendition::Made(made)) => made,
             Ok(Rendition::Original) => return self.original().await,
             Err(error) => {
