@@ -116,7 +116,7 @@ fn capitals(folded: &str, text: &str) -> Option<Vec<u8>> {
         put_varint(&mut places, (place - last) as u64);
         last = place;
     }
-    // What follows the end of the shorter text was not compared.
+    // The characters after the end of the shorter text were not compared.
     (folded.len() == text.len()).then_some(places)
 }
 

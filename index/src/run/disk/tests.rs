@@ -223,14 +223,14 @@ proptest! {
 #[test]
 fn long_texts_are_compressed_and_short_ones_are_not() {
     let folder = tempfile::tempdir().unwrap();
-    let texts = ["x".repeat(256), "x".repeat(1024), "x".repeat(1025)];
+    let texts = ["x".repeat(256), "x".repeat(257), "x".repeat(1024), "x".repeat(1025)];
     let values: Vec<_> = texts.iter().map(|text| vec![(1, Value::Text(text.as_str().into()))]).collect();
     let run = build(&folder.path().join("a"), &documents(0, &values));
     let is_packed = |document| match run.value(document, 1) {
         ValueRef::Text(text) => matches!(text.raw, RawText::Packed(_)),
         other => panic!("{other:?}"),
     };
-    assert_eq!([0, 1, 2].map(is_packed), [false, false, true]);
+    assert_eq!([0, 1, 2, 3].map(is_packed), [false, false, false, true]);
 }
 
 #[test]
