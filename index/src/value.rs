@@ -202,6 +202,11 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Returns whether there is a sort text, without reading it.
+    pub(crate) fn has_sort_text(&self) -> bool {
+        matches!(self, ValueRef::Text(_) | ValueRef::Markup { .. } | ValueRef::List(_))
+    }
+
     /// Returns the sort key of numbers, booleans and instants. `None` for other kinds and for null.
     ///
     /// A descending order complements the ranks, and represents null by `u64::MAX`. Only the rank 0 would collide with

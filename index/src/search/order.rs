@@ -227,7 +227,7 @@ impl<'a> Sorter<'a> {
 
     pub(super) fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
         match key.source {
-            KeySource::Text(of) => of.value(slot).sort_text().is_none(),
+            KeySource::Text(of) => !of.value(slot).has_sort_text(),
             _ => self.rank(key, slot) == NULL_RANK,
         }
     }
