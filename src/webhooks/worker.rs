@@ -1,11 +1,8 @@
 //! The task of one webhook: reads the change feed, sends changes that are due, and waits. Must not know how a message
 //! is sent.
 
-use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use bindery_access::Access;
@@ -13,6 +10,7 @@ use bindery_content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
 use bindery_disk::failure;
 use bindery_model::error::Code;
 use bindery_model::time::now_millis;
+use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
 use tokio::time::sleep;
@@ -104,15 +102,7 @@ impl Run {
 pub(super) async fn work(content: Content, sender: Sender, id: String, run: Arc<Run>) {
     let worker =
         Worker { access: Arc::new(Access::everything("webhook")), content, sender, run, pace: Pace::default() };
-    loop {
-        let mut delivering = pin!(worker.deliver_all(&id));
-        let delivered = poll_fn(|context| match catch_unwind(AssertUnwindSafe(|| delivering.as_mut().poll(context))) {
-            Ok(polled) => polled.map(Ok),
-            Err(panic) => Poll::Ready(Err(panic)),
-        });
-        if delivered.await.is_ok() {
-            return;
-        }
+    while AssertUnwindSafe(worker.deliver_all(&id)).catch_unwind().await.is_err() {
         tracing::error!(webhook = id, "the delivery of a webhook panicked; it goes on in a moment");
         *worker.run.error.lock() = Some("its delivery failed with an error of the server, and goes on".to_owned());
         sleep(ERROR_PAUSE).await;
