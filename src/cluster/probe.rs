@@ -42,8 +42,12 @@ pub(crate) async fn probe(objects: &Objects) -> Result<(), ClusterError> {
         .collect::<Vec<_>>()
         .await;
     remove_folders(objects, folder);
-    // An error of the races says more.
-    result.and(removed.into_iter().collect())
+    // An error of the races says more. Small objects that an unreliable store kept are no reason to distrust it.
+    result.and(removed.into_iter().filter(|removed| !is_unreachable(removed)).collect())
+}
+
+fn is_unreachable<T>(result: &Result<T, ClusterError>) -> bool {
+    matches!(result, Err(ClusterError::Unreachable { .. }))
 }
 
 /// Over `file://`, removes the folders that became empty.
@@ -65,9 +69,14 @@ async fn probe_names(objects: &Objects, folder: &str) -> Result<(), ClusterError
         .buffer_unordered(CONCURRENT_NAMES);
     let mut unanswered = 0;
     while let Some(race) = races.next().await {
-        let race = race?;
-        unanswered += usize::from(race.unanswered > CREATORS / 2);
-        match race.error {
+        let (is_tested, error) = match race {
+            Ok(race) => (race.unanswered <= CREATORS / 2, race.error),
+            // One lost answer of some hundreds must not keep a server from starting.
+            Err(error @ ClusterError::Unreachable { .. }) => (false, Some(error)),
+            Err(error) => return Err(error),
+        };
+        unanswered += usize::from(!is_tested);
+        match error {
             Some(error) if unanswered > MAX_UNANSWERED => return Err(error),
             _ => {}
         }
@@ -77,6 +86,10 @@ async fn probe_names(objects: &Objects, folder: &str) -> Result<(), ClusterError
 
 fn unsuitable(objects: &Objects, what: &str) -> ClusterError {
     ClusterError::Unsuitable { address: objects.address().to_owned(), what: format!("{what}. {ADVICE}") }
+}
+
+fn exists_already(objects: &Objects) -> ClusterError {
+    unsuitable(objects, "it says that a new name exists already")
 }
 
 /// Races for one name, then creates it again, then overwrites it.
@@ -125,8 +138,12 @@ async fn race(objects: &Objects, name: &str) -> Result<Race, ClusterError> {
             };
         }
         // Conflicts may have stopped all of them. One alone must succeed.
-        (None, None) if objects.create(name, contents[0].clone()).await.is_ok() => {}
-        (None, _) => return Err(unsuitable(objects, "it says that a new name exists already")),
+        (None, None) => match objects.create(name, contents[0].clone()).await {
+            Ok(()) => {}
+            Err(PutError::Exists(_)) => return Err(exists_already(objects)),
+            Err(error) => return Err(error.into_inner()),
+        },
+        (None, Some(_)) => return Err(exists_already(objects)),
     }
     check_second_create(objects, name).await?;
     check_overwrite(objects, name).await?;
