@@ -12,7 +12,7 @@ use crate::error::ClusterError;
 use crate::http::StoreDate;
 use crate::log::Log;
 use crate::nodes::check_name;
-use crate::objects::{CLUSTER_FILE, MAX_JSON_BYTES, Objects, block};
+use crate::objects::{CLUSTER_FILE, MAX_JSON_BYTES, Objects, again, block};
 use crate::position::{Position, random_id, uuid_text};
 use crate::probe;
 
@@ -206,7 +206,7 @@ impl Store {
 
     async fn cluster_id(&self) -> Result<Uuid, ClusterError> {
         let address = self.objects.address().to_owned();
-        if let Some(bytes) = self.objects.get(CLUSTER_FILE, MAX_JSON_BYTES).await? {
+        if let Some(bytes) = again(async || self.objects.get(CLUSTER_FILE, MAX_JSON_BYTES).await).await? {
             return Ok(parse::<ClusterFile>(CLUSTER_FILE, &bytes)?.id);
         }
         match &self.objects.folder {
@@ -222,7 +222,7 @@ impl Store {
         let number = objects.iter().filter_map(|object| object.location.filename()?.parse::<u32>().ok()).max();
         let Some(number) = number else { return Ok(None) };
         let name = history_file(number);
-        let Some(bytes) = self.objects.get(&name, MAX_JSON_BYTES).await? else {
+        let Some(bytes) = again(async || self.objects.get(&name, MAX_JSON_BYTES).await).await? else {
             return Err(ClusterError::Damaged { name, what: "it is listed but cannot be read".to_owned() });
         };
         Ok(Some(History { number, id: parse::<HistoryFile>(&name, &bytes)?.id }))

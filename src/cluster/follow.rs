@@ -17,6 +17,8 @@ use crate::position::Position;
 
 /// The time between two looks at the name behind the tail, unless the caller says otherwise.
 const POLL: Duration = Duration::from_millis(500);
+/// The pause after a look that failed, which is twice as long after each further one, up to that between looks.
+const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 /// A hint about a group that cannot be read yet is followed up after this time.
 const HINT_POLL: Duration = Duration::from_millis(50);
 /// A hint that is not confirmed after so many looks was wrong.
@@ -66,6 +68,8 @@ struct FollowState {
     last_look: Option<Instant>,
     is_at_tail: bool,
     error: Option<Arc<ClusterError>>,
+    /// The looks that failed since one succeeded.
+    failures: u32,
 }
 
 impl Log {
@@ -85,6 +89,7 @@ impl Log {
             last_look: None,
             is_at_tail: false,
             error: None,
+            failures: 0,
         };
         let shared = Arc::new(FollowShared { state: Mutex::new(state), changed: Notify::new() });
         let reading =
@@ -266,6 +271,7 @@ impl Reading {
             state.bytes += bytes;
             state.is_at_tail = false;
             state.error = None;
+            state.failures = 0;
             state.hinted_looks = 0;
         }
         (self.wake.lock())();
@@ -282,6 +288,7 @@ impl Reading {
                 state.last_look = Some(began);
                 state.is_at_tail = true;
                 state.error = None;
+                state.failures = 0;
             }
             End::Error(error) => {
                 state.is_at_tail = false;
@@ -290,7 +297,13 @@ impl Reading {
         }
         let is_hinted = state.error.is_none() && state.hint > state.position.seq && state.hinted_looks < HINTED_LOOKS;
         state.hinted_looks += u32::from(is_hinted);
-        let pause = if is_hinted { HINT_POLL.min(state.poll) } else { state.poll };
+        let pause = match state.error {
+            Some(_) => PAUSE_AFTER_ERROR.saturating_mul(1 << state.failures.min(16)),
+            None if is_hinted => HINT_POLL,
+            None => state.poll,
+        };
+        let pause = pause.min(state.poll);
+        state.failures += u32::from(state.error.is_some());
         let has_changed = had_error != state.error.is_some();
         drop(state);
         if has_changed {

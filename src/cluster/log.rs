@@ -11,7 +11,7 @@ use crate::append::Attempt;
 use crate::cluster::History;
 use crate::error::ClusterError;
 use crate::group::{Group, GroupError, MAX_GROUP_BYTES};
-use crate::objects::{Objects, block};
+use crate::objects::{Objects, again, block};
 use crate::position::Position;
 
 /// The reads that bring wrong bytes until the object counts as damaged.
@@ -83,7 +83,7 @@ impl Log {
     /// [`ClusterError::Diverged`] if it does not continue the position, [`ClusterError::Damaged`],
     /// [`ClusterError::NewerVersion`], [`ClusterError::Sealed`] at the end of the history, or that the storage cannot be read.
     pub fn read(&self, after: &Position) -> Result<Found, ClusterError> {
-        block(self.shared.read(after))
+        block(again(async || self.shared.read(after).await))
     }
 
     /// Looks once at the name after a position. Returns true if nothing is there, so the position was the tail after

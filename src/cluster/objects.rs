@@ -6,7 +6,7 @@
 use std::error::Error as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -24,6 +24,10 @@ use crate::postgres::{Database, NO_DATABASE, SetBack};
 
 /// A read fails if nothing arrives for this long.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
+/// How often a read is tried whose caller cannot try it again soon, and the time after which it is not repeated.
+const ATTEMPTS: u32 = 4;
+const REPEATED_WITHIN: Duration = Duration::from_secs(1);
+const PAUSE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(30);
 /// Larger puts are not held to 30 seconds.
 const SMALL_PUT_BYTES: usize = 4 << 20;
 /// Bounds what is read of objects that hold JSON.
@@ -303,6 +307,24 @@ pub(crate) fn runtime() -> Result<&'static Runtime, ClusterError> {
         .build()
         .map_err(|error| ClusterError::System(format!("no threads: {error}")))?;
     Ok(RUNTIME.get_or_init(|| runtime))
+}
+
+/// Repeats a read that failed because of one lost answer, which stores give now and then. An outage ends in its error soon.
+///
+/// # Errors
+/// The last error of the read.
+pub(crate) async fn again<T>(read: impl AsyncFn() -> Result<T, ClusterError>) -> Result<T, ClusterError> {
+    let began = Instant::now();
+    let mut attempts = 1;
+    loop {
+        match read().await {
+            Err(ClusterError::Unreachable { .. }) if attempts < ATTEMPTS && began.elapsed() < REPEATED_WITHIN => {
+                tokio::time::sleep(PAUSE_BETWEEN_ATTEMPTS * attempts).await;
+            }
+            result => return result,
+        }
+        attempts += 1;
+    }
 }
 
 /// Runs requests and waits for their end.
