@@ -5,8 +5,9 @@
 //! verification) works as on a single server, and a node that leaves the cluster is a single server already. The copy is a
 //! cache all the same: a node whose folder is lost joins again, and loses nothing that was acknowledged.
 //!
-//! Owns the file `node.json` of the data folder. Must not know what a record means.
+//! Owns the file `node.json` and the folder `ends` of the data folder. Must not know what a record means.
 
+mod ends;
 mod error;
 mod history;
 mod join;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 use bindery_cluster::{AppendError as SharedError, ClusterError, Follower, Found, Group, Position, Wait};
 use bindery_log::{AppendError, CommitLog, FollowLog, Log, LogError, LogReader, Records};
-use parking_lot::Mutex;
 
+use crate::ends::Ends;
 use crate::error::ReplicaError;
 use crate::join::Node;
 use crate::membership::Membership;
@@ -27,9 +27,6 @@ const ATTACH_PAUSE: Duration = Duration::from_secs(1);
 /// The function that is called when others have appended.
 type Wake = Arc<OnceLock<Box<dyn Fn() + Send + Sync>>>;
 
-/// The ends of the groups in the copy from the position in `node.json` on, in order.
-pub(crate) type Ends = Arc<Mutex<VecDeque<Position>>>;
-
 /// A log that is shared with other servers, with this server's copy of it.
 pub struct ReplicatedLog {
     copy: Log,
@@ -40,7 +37,7 @@ pub struct ReplicatedLog {
     ahead: VecDeque<(Group, Position)>,
     /// The position of the copy's end, once attached.
     position: Position,
-    ends: Ends,
+    ends: Arc<Ends>,
     /// True while the outcome of an append is not known.
     is_pending: bool,
     folder: PathBuf,
@@ -57,13 +54,14 @@ impl ReplicatedLog {
         let membership = node.membership.clone();
         let position = membership.position;
         let shared = Arc::new(node.store.log(&membership.cluster.history, &membership.node)?);
+        let ends = Arc::new(Ends::open(&node.folder, position, copy.last()));
         let mut log = ReplicatedLog {
             copy,
             shared,
             follower: None,
             ahead: VecDeque::new(),
             position,
-            ends: Arc::new(Mutex::new(VecDeque::from([position]))),
+            ends,
             is_pending: false,
             folder: node.folder.clone(),
             address: node.address.clone(),
@@ -88,34 +86,29 @@ impl ReplicatedLog {
     }
 
     /// Returns the shared log and the ends of groups, for the upkeep.
-    pub(crate) fn shared(&self) -> (Arc<bindery_cluster::Log>, Ends) {
+    pub(crate) fn shared(&self) -> (Arc<bindery_cluster::Log>, Arc<Ends>) {
         (Arc::clone(&self.shared), Arc::clone(&self.ends))
     }
 
-    /// Compares the copy with the shared log from the position in `node.json` on, and begins to follow behind its end.
+    /// Compares the copy with the shared log, and begins to follow behind its end.
     fn try_attach(&mut self) -> Result<(), ReplicaError> {
         if self.follower.is_some() {
             return Ok(());
         }
         self.tried = Instant::now();
-        let mut position = self.position;
-        while position.number < self.copy.last() {
-            let seq = position.seq + 1;
-            match self.shared.read(&position)? {
-                Found::Group(group, end) => {
-                    self.continue_copy(&group)?;
-                    position = end;
-                    self.ends.lock().push_back(end);
-                }
-                Found::Removed => return Err(ReplicaError::TooFarBehind { seq }),
-                Found::Missing => {
-                    let (own, address) = (self.copy.last(), self.address.clone());
-                    return Err(ReplicaError::Ahead { own, own_seq: seq, address });
-                }
+        let first = self.membership.position;
+        let from = self.ends.before_last_group();
+        let position = match self.compare_behind(from) {
+            Err(error)
+                if from != first && !matches!(error, ReplicaError::Cluster(ClusterError::Unreachable { .. })) =>
+            {
+                // All of it tells where the two differ.
+                self.ends.forget();
+                self.compare_behind(first)
             }
-            // What is compared need not be compared again if the storage fails meanwhile.
-            self.position = position;
-        }
+            compared => compared,
+        }?;
+        self.position = position;
         let wake = Arc::clone(&self.wake);
         let wake = move || {
             if let Some(wake) = wake.get() {
@@ -127,6 +120,27 @@ impl ReplicatedLog {
         self.follower = Some(follower);
         self.status.set_position(position);
         Ok(())
+    }
+
+    /// Compares what the copy has behind a position with the shared log. Returns the position of its end.
+    fn compare_behind(&mut self, mut position: Position) -> Result<Position, ReplicaError> {
+        while position.number < self.copy.last() {
+            let seq = position.seq + 1;
+            match self.shared.read(&position)? {
+                Found::Group(group, end) => {
+                    self.continue_copy(&group)?;
+                    position = end;
+                    // What is compared need not be compared again if the storage fails meanwhile.
+                    self.ends.push(end);
+                }
+                Found::Removed => return Err(ReplicaError::TooFarBehind { seq }),
+                Found::Missing => {
+                    let (own, address) = (self.copy.last(), self.address.clone());
+                    return Err(ReplicaError::Ahead { own, own_seq: seq, address });
+                }
+            }
+        }
+        Ok(position)
     }
 
     /// Compares the records of a group with those in the copy. A crash may have left only the first of them there: then
@@ -142,7 +156,7 @@ impl ReplicatedLog {
 
     /// Appends a group of the shared log to the copy. Its end is noted first: it tells a base where it may end.
     fn keep(&mut self, records: &[Vec<u8>], end: Position) -> Result<(), LogError> {
-        self.ends.lock().push_back(end);
+        self.ends.push(end);
         for record in records {
             self.copy.append(record)?;
         }
@@ -364,16 +378,10 @@ impl CommitLog for ReplicatedLog {
 
     fn trim(&mut self, number: u64) -> Result<u64, LogError> {
         // The copy keeps everything behind the position in `node.json`, from which a start compares it.
-        let mut ends = self.ends.lock();
-        let n_before = ends.iter().take_while(|end| end.number < number).count();
-        let Some(kept) = n_before.checked_sub(1) else { return Ok(0) };
-        ends.drain(..kept);
-        let position = ends[0];
-        drop(ends);
-        if position != self.membership.position {
-            self.membership.position = position;
-            self.membership.save(&self.folder).map_err(|error| LogError::Shared(error.to_string()))?;
-        }
+        let Some(position) = self.ends.last_before(number) else { return Ok(0) };
+        self.membership.position = position;
+        self.membership.save(&self.folder).map_err(|error| LogError::Shared(error.to_string()))?;
+        self.ends.begin_at(&position);
         self.copy.remove_before(position.number + 1)
     }
 
@@ -386,7 +394,7 @@ impl CommitLog for ReplicatedLog {
 #[derive(Debug)]
 struct CopyReader {
     copy: LogReader,
-    ends: Ends,
+    ends: Arc<Ends>,
 }
 
 impl FollowLog for CopyReader {
@@ -407,8 +415,7 @@ impl FollowLog for CopyReader {
     }
 
     fn end_of_group(&self, number: u64) -> u64 {
-        let ends = self.ends.lock();
-        ends.iter().find(|end| end.number >= number).map_or(number, |end| end.number)
+        self.ends.of_group_with(number).map_or(number, |end| end.number)
     }
 }
 

@@ -1,8 +1,8 @@
 //! The file `node.json`: which node of which cluster a data folder is, and a position from which the shared log continues the
 //! node's copy.
 //!
-//! The position is that of an older group, not of the copy's end, so that it need not be written for each group. A start
-//! reads the groups behind it again and compares them with the copy.
+//! The position is that of an older group, not of the copy's end, so that it need not be written for each group. The ends of the
+//! groups behind it are kept apart (`ends.rs`).
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -12,6 +12,7 @@ use bindery_cluster::{ClusterInfo, Position};
 use bindery_disk::sync;
 use serde::{Deserialize, Serialize};
 
+use crate::ends;
 use crate::error::{ReplicaError, at};
 
 /// The name of the file in a data folder.
@@ -73,6 +74,11 @@ impl Membership {
     pub(crate) fn remove(folder: &Path) -> Result<(), ReplicaError> {
         let file = folder.join(NODE_FILE);
         fs::remove_file(&file).map_err(at("remove", &file))?;
+        let ends = ends::folder_in(folder);
+        match fs::remove_dir_all(&ends) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(at("remove", &ends)(error)),
+            _ => {}
+        }
         sync_folder(folder)
     }
 }
@@ -94,6 +100,7 @@ pub(crate) fn new_name() -> Result<String, ReplicaError> {
 }
 
 /// The parts of a data folder that a node makes anew when it joins.
-pub(crate) fn parts_of(folder: &Path) -> [PathBuf; 4] {
-    ["log", "store", "index", "base"].map(|name| folder.join(name))
+pub(crate) fn parts_of(folder: &Path) -> [PathBuf; 5] {
+    let [log, store, index, base] = ["log", "store", "index", "base"].map(|name| folder.join(name));
+    [log, store, index, base, ends::folder_in(folder)]
 }

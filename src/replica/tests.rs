@@ -172,6 +172,78 @@ fn a_node_whose_records_differ_from_the_log_or_go_beyond_it_is_refused_and_keeps
 }
 
 #[test]
+fn a_start_reads_only_the_newest_groups_again() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    (1..=20u8).for_each(|number| append(&mut one, &[vec![number]]));
+    drop(one);
+    for seq in 1..=18 {
+        std::fs::remove_file(cluster.object(seq)).unwrap();
+    }
+    let mut one = cluster.open(0).unwrap();
+    append(&mut one, &[vec![21]]);
+    assert_eq!(one.last(), 21);
+    drop(one);
+    std::fs::remove_dir_all(cluster.node(0).join("ends")).unwrap();
+    let error = cluster.open(0).unwrap_err();
+    assert!(matches!(error, ReplicaError::Ahead { own: 21, own_seq: 1, .. }), "{error}");
+}
+
+/// A crash can leave an older state of the ends than of the copy, or the reverse, or none.
+#[test]
+fn ends_of_another_moment_than_the_copy_are_completed_or_ignored() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    let moments = [0u8, 1, 2, 5, 9, 30];
+    for number in 1..=30 {
+        if moments.contains(&(number - 1)) {
+            drop(one);
+            keep(&cluster, number - 1);
+            one = cluster.open(0).unwrap();
+        }
+        append(&mut one, &[vec![number], vec![number, number]]);
+    }
+    let expected = records(&one);
+    drop(one);
+    keep(&cluster, 30);
+    for (copy, ends) in moments.iter().flat_map(|copy| moments.map(|ends| (*copy, ends))) {
+        for (part, moment) in [("log", copy), ("ends", ends)] {
+            let folder = cluster.node(0).join(part);
+            std::fs::remove_dir_all(&folder).unwrap();
+            copy_files(&cluster.folder.path().join(format!("{part}-{moment}")), &folder);
+        }
+        for _ in 0..2 {
+            let mut one = cluster.open(0).unwrap();
+            while one.last() < 60 {
+                one.take_in().unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+            assert!(records(&one) == expected, "the copy of {copy}, the ends of {ends}");
+        }
+    }
+    for broken in [b"".as_slice(), b"something else"] {
+        for file in std::fs::read_dir(cluster.node(0).join("ends")).unwrap() {
+            std::fs::write(file.unwrap().path(), broken).unwrap();
+        }
+        assert!(records(&cluster.open(0).unwrap()) == expected);
+    }
+}
+
+/// Keeps the copy and the ends of node 0 as they are after a group.
+fn keep(cluster: &Cluster, moment: u8) {
+    for part in ["log", "ends"] {
+        copy_files(&cluster.node(0).join(part), &cluster.folder.path().join(format!("{part}-{moment}")));
+    }
+}
+
+fn copy_files(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for file in std::fs::read_dir(from).unwrap().map(Result::unwrap) {
+        std::fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+#[test]
 fn a_node_that_is_too_far_behind_begins_from_a_base() {
     let cluster = Cluster::new();
     let mut one = cluster.open(0).unwrap();

@@ -11,9 +11,10 @@ use bindery_cluster::{ClusterError, ClusterInfo, NodeRecord, Position, Store};
 use bindery_disk::failure;
 use parking_lot::{Condvar, Mutex};
 
+use crate::ends::Ends;
 use crate::error::ReplicaError;
 use crate::join::Node;
-use crate::log::{Ends, ReplicatedLog};
+use crate::log::ReplicatedLog;
 use crate::status::Status;
 
 /// The time between two signs of life of a node.
@@ -62,7 +63,7 @@ pub struct ClusterStanding {
 struct Shared {
     store: Store,
     log: Arc<bindery_cluster::Log>,
-    ends: Ends,
+    ends: Arc<Ends>,
     status: Status,
     folder: std::path::PathBuf,
     node: String,
@@ -289,7 +290,7 @@ impl Shared {
     /// more.
     fn end_of_own_base(&self) -> Result<Option<Position>, ReplicaError> {
         let Some((number, _)) = bindery_base::newest(&self.folder)? else { return Ok(None) };
-        Ok(self.ends.lock().iter().find(|end| end.number == number).copied())
+        Ok(self.ends.of_group_with(number).filter(|end| end.number == number))
     }
 }
 
