@@ -10,6 +10,7 @@
 //! FAILPOINTS='log::append=return(short)'            half of the bytes are written, then EIO
 //! FAILPOINTS='checkpoint::begin=sleep(2000)'        waits two seconds
 //! FAILPOINTS='clock::ahead=return(-3600)'           the clock of a node is an hour behind
+//! FAILPOINTS='watch::gone=return(5)'                a leader is gone after five seconds
 //! ```
 //!
 //! A name consists of the module, `::` and the step that follows. This module must not know the meaning of the steps.
@@ -49,6 +50,14 @@ pub fn is_asked_for(name: &'static str) -> bool {
 /// Returns the number that a test defined for this point; 0 if it defined none.
 pub fn number(name: &'static str) -> i64 {
     action(name).and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+/// Returns a time that a test made shorter, in seconds: some waits are too long for a test.
+pub fn time(name: &'static str, otherwise: std::time::Duration) -> std::time::Duration {
+    match number(name) {
+        0 => otherwise,
+        seconds => std::time::Duration::from_secs(seconds.unsigned_abs()),
+    }
 }
 
 /// Returns the action that a test defined for this point, if it is due.

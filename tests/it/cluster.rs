@@ -26,6 +26,8 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tempfile::TempDir;
 
+use node::{Client, Node};
+
 use crate::support::{ADMIN, Reply, Server, binary};
 
 const KEY: &str = "a-cluster-key-for-tests-of-32-characters";
@@ -229,6 +231,26 @@ fn a_leader_that_is_stopped_makes_another_node_the_leader_and_no_write_is_lost_m
     assert_eq!(titles(&others[1]).len(), 100);
     let back = cluster.start("a");
     assert_ne!(leading(&back), before);
+}
+
+/// It has another name then, and answers at the address of the leader that is gone.
+#[test]
+fn a_leader_that_lost_its_folder_is_replaced() {
+    let temp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(temp.path().join("shared")).unwrap();
+    let log = format!("file://{}", temp.path().join("shared").display());
+    let mut nodes = ["a", "b"].map(|name| Node::new(&temp.path().join(name), &log, Vec::new(), &[]));
+    nodes.iter_mut().for_each(|node| node.always_fail("watch::suspicious=return(1);watch::gone=return(2)"));
+    nodes[0].create_cluster();
+    node::start(&nodes);
+    let client = Client::new(Duration::from_secs(10));
+    let leader = || client.get(&nodes[1], "/v2/cluster", &[]).unwrap().data()["leader"].clone();
+    until("the first node leads", || leader() != json!(null));
+    let before = leader();
+    nodes[0].kill();
+    nodes[0].empty();
+    nodes[0].start();
+    until("another node leads", || leader() != before);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::{Method, StatusCode};
 use bindery_content::{NodeRecord, NodeStatus, Upkeep};
+use bindery_disk::failure;
 use bindery_model::time::Millis;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -201,13 +202,13 @@ impl Watch {
             // The leader may not know yet that this node is there.
             Peer::new(&self.app, &leader.address).send(Method::POST, PATH, hint(node, leader.term)).await;
         }
-        if silence < SUSPICIOUS {
+        if silence < failure::time("watch::suspicious", SUSPICIOUS) {
             self.suspected = None;
             return;
         }
-        if Peer::new(&self.app, &leader.address).status(Method::GET, "/healthz", Vec::new()).await
-            == Some(StatusCode::OK)
-        {
+        // A node that lost its folder has another name than before, and its old one may lead: who answers there now is this node.
+        let is_elsewhere = leader.address != node.address;
+        if is_elsewhere && self.is_alive(&leader.address).await {
             self.suspected = None;
             return;
         }
@@ -215,7 +216,7 @@ impl Watch {
         let Ok(Ok(nodes)) = tokio::task::spawn_blocking(move || upkeep.nodes()).await else { return };
         let said = nodes.into_iter().find(|node| node.node == name).map_or(0, |node| node.at);
         match self.suspected {
-            Some((since, before)) if before == said && since.elapsed() >= GONE => {
+            Some((since, before)) if before == said && since.elapsed() >= failure::time("watch::gone", GONE) => {
                 tracing::warn!(leader = leader.node, "the leader of the cluster is gone; this node takes over");
                 self.take_over().await;
                 self.suspected = None;
@@ -223,6 +224,10 @@ impl Watch {
             Some((_, before)) if before == said => {}
             _ => self.suspected = Some((Instant::now(), said)),
         }
+    }
+
+    async fn is_alive(&self, address: &str) -> bool {
+        Peer::new(&self.app, address).status(Method::GET, "/healthz", Vec::new()).await == Some(StatusCode::OK)
     }
 
     async fn take_over(&self) {

@@ -23,6 +23,8 @@ pub(super) struct Node {
     log: String,
     environment: Vec<(String, String)>,
     arguments: Vec<String>,
+    /// The failure points of every start.
+    points: &'static str,
     child: Mutex<Option<Child>>,
     /// The id of the process that was started last.
     process: Arc<AtomicU32>,
@@ -51,6 +53,7 @@ impl Node {
             log: log.to_owned(),
             environment,
             arguments: arguments.iter().map(|argument| (*argument).to_owned()).collect(),
+            points: "",
             child: Mutex::new(None),
             process: Arc::default(),
             is_armed: AtomicBool::new(false),
@@ -60,6 +63,11 @@ impl Node {
     /// Has the other nodes connect to this address instead of the port.
     pub(super) fn reach_at(&mut self, address: &str) {
         self.arguments.extend(["--node-address".to_owned(), address.to_owned()]);
+    }
+
+    /// Has every start of the node fail, or do something sooner, at the named points.
+    pub(super) fn always_fail(&mut self, points: &'static str) {
+        self.points = points;
     }
 
     /// Returns the id of the process, which changes with each start.
@@ -114,7 +122,7 @@ impl Node {
         let listen = format!("127.0.0.1:{}", self.port);
         let mut command = self.command(&["serve", "--listen", &listen]);
         command.args(["--log", &self.log]).args(&self.arguments).stdout(Stdio::null()).stderr(log);
-        let started = command.env("FAILPOINTS", points).spawn().unwrap();
+        let started = command.env("FAILPOINTS", format!("{};{points}", self.points)).spawn().unwrap();
         self.process.store(started.id(), Ordering::SeqCst);
         *child = Some(started);
     }
