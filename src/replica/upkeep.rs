@@ -251,6 +251,7 @@ impl Shared {
 
     /// Uploads the node's newest base, if the cluster has none as new, and removes what the bases made superfluous.
     fn clean(&self) -> Result<(), ReplicaError> {
+        let kept_for = failure::time("upkeep::kept_for", KEPT_FOR);
         let bases = self.log.newest_bases(BASES)?;
         let newest = bases.first().map_or(0, |base| base.position.number);
         let own = bindery_base::all(&self.folder)?.pop();
@@ -262,10 +263,13 @@ impl Shared {
                 base => base?,
             };
             tracing::info!(base = base.name, bytes = base.bytes, "base uploaded");
-            self.log.remove_bases(KEPT_FOR)?;
+            self.log.remove_bases(kept_for)?;
         }
         if let Some(older) = bases.get(BASES - 1) {
-            self.log.remove_before(older.position.seq + 1, KEPT_FOR)?;
+            let groups = self.log.remove_before(older.position.seq + 1, kept_for)?;
+            if groups > 0 {
+                tracing::info!(groups, "groups removed that only nodes need which were away for long");
+            }
         }
         self.forget_lost_nodes()?;
         Ok(())

@@ -151,6 +151,7 @@ fn run(world: World, time: Duration, total: &mut Totals) -> BTreeMap<Fault, u64>
     world.storage.faults().rate = FAULT_RATE;
     work_while(&world, || nemesis::run(&world, time));
     nemesis::repair(&world);
+    nemesis::count_logged(&world);
     let mut errors = afterwards::check(&world);
     let ledger = world.ledger();
     let unknown = ledger.unknown as f64 / ledger.writes.max(1) as f64;

@@ -37,6 +37,9 @@ const LEADER_OFF_NODES: &str = "leader cut off from nodes";
 const CLOCK: &str = "clock moved";
 const STORE_CLOCK: &str = "clock of the storage moved";
 
+/// What nodes do by themselves now and then, as they log it.
+const LOGGED: [&str; 2] = ["base uploaded", "groups removed"];
+
 /// The seconds by which clocks are wrong.
 const CLOCK_ERRORS: [i64; 3] = [3_600, -3_600, 0];
 
@@ -44,7 +47,7 @@ const CLOCK_ERRORS: [i64; 3] = [3_600, -3_600, 0];
 pub(super) fn names(kind: &Kind) -> impl Iterator<Item = &'static str> {
     let of_nodes = [KILLED, KILLED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF, CLOCK];
     let of_links = [ONE_DIRECTION, PAIR, ALL_LINKS, OFF_NODES, LEADER_OFF_NODES];
-    of_nodes.into_iter().chain(of_links).chain((!matches!(kind, Kind::Postgres)).then_some(STORE_CLOCK))
+    of_nodes.into_iter().chain(of_links).chain(LOGGED).chain((!matches!(kind, Kind::Postgres)).then_some(STORE_CLOCK))
 }
 
 /// Lets things happen for some time. One node at most is down or stopped at a time.
@@ -62,6 +65,15 @@ pub(super) fn run(world: &World, time: Duration) {
         }
         let what = happen(world, &mut random, left());
         *world.ledger().done.entry(what).or_default() += 1;
+    }
+}
+
+/// Counts what the nodes have done by themselves.
+pub(super) fn count_logged(world: &World) {
+    for logged in world.nodes.iter().map(|node| node.logged()) {
+        for what in LOGGED {
+            *world.ledger().done.entry(what).or_default() += logged.matches(what).count() as u64;
+        }
     }
 }
 

@@ -22,6 +22,11 @@ pub(super) const LASTING: usize = 3;
 /// The unique values that clients compete for.
 pub(super) const CLAIMS: usize = 5;
 
+/// In half of the histories a leader is gone after a few seconds, nodes write bases all the time, the leader removes groups and bases
+/// soon, and a node that was away for so long begins from a base.
+const HURRY: &str = "watch::suspicious=return(1);watch::gone=return(2);checkpoint::is_due=1%return;checkpoint::base_is_due=return;\
+                     upkeep::kept_for=return(4)";
+
 /// One history.
 pub(super) struct World {
     pub(super) storage: Storage,
@@ -76,6 +81,9 @@ impl World {
             Node::new(&folder, &storage.address(index), storage.environment(index), &arguments)
         };
         let mut nodes: Vec<Node> = (0..NODES).map(node).collect();
+        if seed % 4 >= 2 {
+            nodes.iter_mut().for_each(|node| node.always_fail(HURRY));
+        }
         let ports: Vec<u16> = nodes.iter().map(|node| node.port).collect();
         let links = Links::start(&ports, &nodes.iter().map(Node::process).collect::<Vec<_>>());
         nodes.iter_mut().enumerate().for_each(|(index, node)| node.reach_at(&links.address(index)));
