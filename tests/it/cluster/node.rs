@@ -199,8 +199,10 @@ impl Drop for Node {
 pub(super) enum Unanswered {
     /// The connection was refused.
     NotSent,
-    /// The request may have arrived.
-    Lost,
+    /// The request may have arrived, and the connection ended.
+    Cut,
+    /// The request may have arrived, and there was no answer in time.
+    TooLate,
 }
 
 /// A client of all nodes. Each request has a connection of its own.
@@ -255,13 +257,14 @@ impl Client {
         };
         let mut response = sent.map_err(|error| match error {
             ureq::Error::Io(error) if error.kind() == ErrorKind::ConnectionRefused => Unanswered::NotSent,
-            _ => Unanswered::Lost,
+            ureq::Error::Timeout(_) => Unanswered::TooLate,
+            _ => Unanswered::Cut,
         })?;
         let headers = response.headers().iter();
         let headers = headers.map(|(name, value)| (name.to_string(), value.to_str().unwrap_or("").to_owned()));
         let headers = headers.collect();
         let mut bytes = Vec::new();
-        response.body_mut().as_reader().read_to_end(&mut bytes).map_err(|_| Unanswered::Lost)?;
+        response.body_mut().as_reader().read_to_end(&mut bytes).map_err(|_| Unanswered::Cut)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         Ok(Reply { status: response.status().as_u16(), headers, text })
     }

@@ -110,7 +110,7 @@ impl<'a> Worker<'a> {
     fn outcome(&self, what: &str, sent: Result<Reply, Unanswered>) -> Outcome {
         match sent {
             Err(Unanswered::NotSent) => Outcome::NotApplied,
-            Err(Unanswered::Lost) => Outcome::Unknown,
+            Err(Unanswered::Cut | Unanswered::TooLate) => Outcome::Unknown,
             Ok(reply) if reply.status == 503 && reply.text.contains("OUTCOME_UNKNOWN") => Outcome::Unknown,
             Ok(reply) if reply.status == 503 => Outcome::NotApplied,
             Ok(reply) if reply.status >= 500 || reply.status == 421 => {
@@ -133,6 +133,11 @@ impl<'a> Worker<'a> {
         let (node, called) = (self.node(), self.world.now());
         let sent = self.client.send(node, method, path, headers, body);
         let returned = self.world.now();
+        let why_unknown = match &sent {
+            Err(Unanswered::Cut) => "unknown: cut",
+            Err(Unanswered::TooLate) => "unknown: no answer in time",
+            _ => "unknown: said so",
+        };
         let outcome = self.outcome(&format!("{method} {path}"), sent);
         let mut ledger = self.world.ledger();
         ledger.writes += 1;
@@ -143,6 +148,7 @@ impl<'a> Worker<'a> {
             }
             Outcome::Unknown => {
                 ledger.unknown += 1;
+                *ledger.done.entry(why_unknown).or_default() += 1;
                 Some(Sent { called, returned: None, reply: None })
             }
             Outcome::Answered(reply) => {
