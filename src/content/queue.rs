@@ -119,6 +119,8 @@ struct Lanes {
     imports_pause_until: Option<Instant>,
     /// The end of the time in which interactive writes are expected.
     interactive_until: Option<Instant>,
+    /// True if the committer was woken to look for what others appended, and has not looked since.
+    is_woken: bool,
     /// True once no more commands are accepted.
     is_closed: bool,
     /// True once the receiving end is gone.
@@ -139,9 +141,11 @@ impl Queue {
         (Queue { channel: Arc::clone(&channel), write_timeout }, Jobs { channel })
     }
 
-    /// Wakes the committer, which looks for what others appended. Does nothing if it is busy: then it looks anyway.
+    /// Wakes the committer, which looks for what others appended. Takes no place in a lane: a node that catches up is woken for each of
+    /// thousands of groups.
     pub(crate) fn wake(&self) {
-        let _ = self.push(Job::of_server(Command::Wait, None));
+        self.channel.lanes.lock().is_woken = true;
+        self.channel.arrived.notify_one();
     }
 
     /// Accepts no more commands. The receiver ends once it has taken those that are queued.
@@ -284,8 +288,8 @@ impl Job {
 }
 
 impl Jobs {
-    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both. Must be
-    /// called once the group before it is in the log.
+    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both; none after
+    /// [`Queue::wake`], if none are due. Must be called once the group before it is in the log, and what others appended was looked for.
     ///
     /// # Errors
     /// `Timeout` if there is no group in time; `Disconnected` once the queue is closed and empty.
@@ -300,7 +304,8 @@ impl Jobs {
             let room = room();
             lanes.begin_pause(room.pause);
             let group = lanes.take_group(room);
-            if !group.is_empty() {
+            // Whoever has a group looks behind it.
+            if std::mem::take(&mut lanes.is_woken) || !group.is_empty() {
                 break group;
             }
             if lanes.is_closed {

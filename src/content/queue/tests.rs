@@ -37,6 +37,11 @@ fn save(queue: &Queue, name: &str) -> PendingOutcome {
     queue.submit(None, write(name), None, None).unwrap()
 }
 
+/// Submits a command that is no write.
+fn ask(queue: &Queue) -> PendingOutcome {
+    queue.submit(None, Command::Wait, None, None).unwrap()
+}
+
 async fn import(queue: &Queue, pieces: &ImportPieces, name: &str, bytes: usize) -> PendingOutcome {
     let piece = pieces.next(bytes).await.unwrap();
     queue.submit(None, write(name), None, Some(piece)).unwrap()
@@ -107,7 +112,7 @@ async fn other_commands_have_their_turn_while_an_import_goes_on() {
         pending.push(import(&queue, &pieces, name, 4 << 20).await);
     }
     assert_eq!(names(&next(&mut jobs)), ["i1"]);
-    (0..3).for_each(|_| queue.wake());
+    pending.extend((0..3).map(|_| ask(&queue)));
     for expected in ["no write", "no write", "i2", "no write", "i3"] {
         assert_eq!(names(&next(&mut jobs)), [expected]);
     }
@@ -158,7 +163,7 @@ async fn a_command_that_is_no_write_of_resources_is_a_group_of_its_own() {
     let (queue, mut jobs) = queue();
     let pieces = ImportPieces::default();
     let mut pending = vec![import(&queue, &pieces, "i1", KIB).await, save(&queue, "s1")];
-    queue.wake();
+    pending.push(ask(&queue));
     pending.push(save(&queue, "s2"));
     pending.push(import(&queue, &pieces, "i2", KIB).await);
     let mut taken = Vec::new();
@@ -223,6 +228,19 @@ async fn no_piece_of_an_import_is_carried_out_after_one_that_failed() {
     let mut group = next(&mut jobs);
     group.retain_mut(Job::is_wanted);
     assert!(group.is_empty() && later.has_arrived());
+}
+
+#[tokio::test]
+async fn a_committer_that_is_woken_often_looks_once_and_refuses_nobody() {
+    let (queue, mut jobs) = queue();
+    (0..=LANE_COMMANDS).for_each(|_| queue.wake());
+    assert_eq!(names(&next(&mut jobs)), [""; 0]);
+    assert_eq!(jobs.next_group(NOW, || SLOW).err(), Some(RecvTimeoutError::Timeout));
+    (0..=LANE_COMMANDS).for_each(|_| queue.wake());
+    let pending = save(&queue, "s");
+    assert_eq!(names(&next(&mut jobs)), ["s"]);
+    assert_eq!(jobs.next_group(NOW, || SLOW).err(), Some(RecvTimeoutError::Timeout), "it has looked behind its group");
+    drop(pending);
 }
 
 #[tokio::test]

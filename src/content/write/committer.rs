@@ -80,6 +80,7 @@ impl Committer {
             let tick = tick.min(self.until_next_release());
             let (appender, indexes) = (&self.appender, &self.applier.indexes);
             match self.queue.next_group(tick, || appender.import_room(!indexes.are_behind())) {
+                Ok(group) if group.is_empty() => {}
                 Ok(group) => self.run_group(group),
                 Err(RecvTimeoutError::Timeout) => self.look_for_room(),
                 Err(RecvTimeoutError::Disconnected) => break,
