@@ -51,6 +51,8 @@ pub(super) struct Faults {
     random: Random,
     /// The share of the requests that fail, from 0 to 1.
     pub(super) rate: f64,
+    /// Some late puts come a minute later.
+    pub(super) are_some_very_late: bool,
     pub(super) fired: BTreeMap<Fault, u64>,
     pub(super) requests: u64,
     /// The late puts that have not come yet.
@@ -64,6 +66,7 @@ impl Faults {
         Faults {
             random: Random::new(seed),
             rate: 0.0,
+            are_some_very_late: false,
             fired: BTreeMap::new(),
             requests: 0,
             late_puts: 0,
@@ -97,6 +100,9 @@ impl Faults {
             false => self.by_chance(applies),
         };
         let time = match fault {
+            Some(Fault::DeliveredLate) if self.are_some_very_late && self.random.chance(2) => {
+                self.random.within(10_000, 90_000)
+            }
             Some(Fault::DeliveredLate) => self.random.within(500, 4000),
             _ => self.random.within(20, 400),
         };

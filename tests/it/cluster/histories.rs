@@ -37,6 +37,8 @@ const FAULT_RATE: f64 = 0.04;
 const CONTROL_TIME: Duration = Duration::from_secs(3);
 /// The number of attempts of a control whose success depends on chance.
 const CONTROLS: u64 = 6;
+/// Histories of so long also have nodes that stop for up to 90 seconds, and puts that come so late.
+const LONG_TIME: Duration = Duration::from_secs(60);
 /// From so many histories on, every kind of fault must have happened.
 const LONG: u64 = 10;
 
@@ -149,6 +151,7 @@ fn report(text: &str) {
 fn run(world: World, time: Duration, total: &mut Totals) -> BTreeMap<Fault, u64> {
     let (began, seed) = (Instant::now(), world.seed);
     world.storage.faults().rate = FAULT_RATE;
+    world.storage.faults().are_some_very_late = time >= LONG_TIME;
     work_while(&world, || nemesis::run(&world, time));
     nemesis::repair(&world);
     nemesis::count_logged(&world);

@@ -4,10 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::super::links::Cut;
 use super::super::storage::{Kind, Storage, key};
+use super::LONG_TIME;
 use super::world::World;
 use crate::oracle::random::Random;
 
-/// The steps at which a node is killed. The last two are those of a node whose folder is empty.
+/// The steps at which a node is killed, or its thread stops. The last two are those of a node whose folder is empty.
 const STEPS: [&str; 9] = [
     "committer::decided",
     "committer::committed",
@@ -24,6 +25,7 @@ const OF_JOIN: usize = 2;
 /// The events, by the names under which they are counted.
 const KILLED: &str = "killed";
 const KILLED_AT_STEP: &str = "killed at a step";
+const STOPPED_AT_STEP: &str = "stopped at a step";
 const KILLED_JOINING: &str = "killed while it joined";
 const EMPTIED: &str = "emptied";
 const STOPPED: &str = "stopped";
@@ -45,25 +47,43 @@ const CLOCK_ERRORS: [i64; 3] = [3_600, -3_600, 0];
 
 /// Returns the names of everything that happens.
 pub(super) fn names(kind: &Kind) -> impl Iterator<Item = &'static str> {
-    let of_nodes = [KILLED, KILLED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF, CLOCK];
+    let of_nodes =
+        [KILLED, KILLED_AT_STEP, STOPPED_AT_STEP, KILLED_JOINING, EMPTIED, STOPPED, CUT_OFF, ALL_CUT_OFF, CLOCK];
     let of_links = [ONE_DIRECTION, PAIR, ALL_LINKS, OFF_NODES, LEADER_OFF_NODES];
     of_nodes.into_iter().chain(of_links).chain(LOGGED).chain((!matches!(kind, Kind::Postgres)).then_some(STORE_CLOCK))
 }
 
-/// Lets things happen for some time. One node at most is down or stopped at a time.
+/// A node that is stopped while other things happen, and until when.
+type StoppedForLong = Option<(usize, Instant)>;
+
+/// Lets things happen for some time. One node at most is down or stopped at a time, and another one for long.
 pub(super) fn run(world: &World, time: Duration) {
     let mut random = Random::new(world.seed ^ 0xFA11);
     let end = Instant::now() + time;
     let left = || end.saturating_duration_since(Instant::now());
+    let mut stopped: StoppedForLong = None;
     while !left().is_zero() {
         let pause = random.within(200, 900);
         std::thread::sleep(millis(pause).min(left()));
+        stopped = stopped.filter(|&(node, until)| {
+            let is_stopped = Instant::now() < until;
+            if !is_stopped {
+                world.nodes[node].signal("-CONT");
+            }
+            is_stopped
+        });
+        if time >= LONG_TIME && stopped.is_none() && random.chance(2) {
+            let node = random.below(world.nodes.len());
+            world.nodes[node].signal("-STOP");
+            stopped = Some((node, Instant::now() + millis(random.within(5_000, 90_000))));
+            *world.ledger().done.entry(STOPPED).or_default() += 1;
+        }
         for node in &world.nodes {
             if node.has_ended() {
                 node.start();
             }
         }
-        let what = happen(world, &mut random, left());
+        let what = happen(world, &mut random, left(), time >= LONG_TIME);
         *world.ledger().done.entry(what).or_default() += 1;
     }
 }
@@ -82,12 +102,20 @@ fn millis(time: usize) -> Duration {
 }
 
 /// Lets one thing happen. Returns its name.
-fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
+fn happen(world: &World, random: &mut Random, left: Duration, is_long: bool) -> &'static str {
     let index = random.below(world.nodes.len());
     let node = &world.nodes[index];
     let time = millis(random.within(1000, 3000));
     match random.below(if world.forwards { 19 } else { 15 }) {
-        10 | 11 => {
+        10 => {
+            node.kill();
+            let step = random.pick(&STEPS[..STEPS.len() - OF_JOIN]);
+            let stop =
+                if is_long && random.chance(10) { random.within(5_000, 90_000) } else { random.within(1_000, 3_000) };
+            node.start_failing(&format!("{step}={}*off->1*sleep({stop})", random.below(6)));
+            STOPPED_AT_STEP
+        }
+        11 => {
             node.kill();
             let step = random.pick(&STEPS[..STEPS.len() - OF_JOIN]);
             node.start_failing(&format!("{step}={}*off->return(kill)", random.below(6)));
@@ -137,7 +165,7 @@ fn happen(world: &World, random: &mut Random, left: Duration) -> &'static str {
                 s3.set_clock_ahead(*random.pick(&CLOCK_ERRORS));
                 STORE_CLOCK
             }
-            Storage::Postgres(_) => happen(world, random, left),
+            Storage::Postgres(_) => happen(world, random, left, is_long),
         },
         _ => cut_links(world, random, index),
     }
