@@ -298,6 +298,7 @@ impl Jobs {
         time: Duration,
         room: impl Fn() -> ImportRoom,
     ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
+        self.channel.counters.note_working(false);
         let until = Instant::now() + time;
         let mut lanes = self.channel.lanes.lock();
         let mut group = loop {
@@ -325,6 +326,7 @@ impl Jobs {
         };
         self.channel.note_waiting(&lanes);
         drop(lanes);
+        self.channel.counters.note_working(true);
         for job in &mut group {
             if let Some(queued_at) = job.queued_at.take() {
                 self.channel.counters.queue_time.observe(queued_at.elapsed());
@@ -348,6 +350,8 @@ impl Jobs {
     /// Answers the jobs that have waited too long while nothing can be decided. Returns whether the queue is closed, so
     /// that nobody should be waited for much longer.
     pub(crate) fn expire(&mut self, error: &Error) -> bool {
+        // While the storage of a cluster is slow, the committer is not stuck: other nodes would wait for it, too.
+        self.channel.counters.note_working(true);
         let mut lanes = self.channel.lanes.lock();
         let is_closed = lanes.is_closed;
         lanes.interactive.retain_mut(|job| !job.expire(error, is_closed));

@@ -68,6 +68,8 @@ pub struct NodeStatus {
     pub history: String,
     /// How far it is.
     pub standing: Standing,
+    /// The time for which it has worked at one group of writes without a sign of life, such as at a disk that does not answer.
+    pub stuck_for: Duration,
     /// The time without the log after which it is not ready.
     pub max_lag: Duration,
     /// The leader; `None` before the first one.
@@ -86,7 +88,8 @@ impl Content {
         let standing = cluster.upkeep.status().get();
         // A node that led before it was stopped may not know yet that another one leads now.
         let leads = standing.has_caught_up && leader.as_ref().is_some_and(|leader| leader.node == node);
-        Some(NodeStatus { node, address, history, standing, max_lag: cluster.max_lag, leader, leads })
+        let (stuck_for, max_lag) = (self.shared.counters.stuck_for(), cluster.max_lag);
+        Some(NodeStatus { node, address, history, standing, stuck_for, max_lag, leader, leads })
     }
 
     /// Returns the regular work of the node; `None` for a single server.
@@ -100,12 +103,15 @@ impl Content {
     /// `LOG_UNREACHABLE`, whose message is the reason.
     pub fn check_follows(&self) -> Result<()> {
         let Some(cluster) = self.shared.cluster.as_ref() else { return Ok(()) };
-        let standing = cluster.upkeep.status().get();
+        let (standing, stuck_for) = (cluster.upkeep.status().get(), self.shared.counters.stuck_for());
         let why = match standing.fault {
             Some(fault) => format!("it has stopped following the log of its cluster: {fault}"),
             None if !standing.has_caught_up => "it is catching up with the log of its cluster".to_owned(),
             None if standing.lag > cluster.max_lag => {
                 format!("it has not reached the log of its cluster for {} seconds", standing.lag.as_secs())
+            }
+            None if stuck_for > cluster.max_lag => {
+                format!("it has worked at one write for {} seconds, so its disk may hang", stuck_for.as_secs())
             }
             None => return Ok(()),
         };

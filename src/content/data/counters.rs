@@ -2,6 +2,9 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::data::durations::{DurationFigures, Durations};
 
@@ -18,6 +21,8 @@ pub(crate) struct Counters {
     pub(crate) sync_time: Durations,
     /// Merges of the runs of all indexes.
     pub(crate) merges: Arc<AtomicU64>,
+    /// The last sign of life of the committer while it works; `None` while it waits for commands.
+    pub(crate) working_since: Mutex<Option<Instant>>,
 }
 
 /// Figures of the content at one moment.
@@ -55,6 +60,16 @@ pub struct ContentStatus {
 }
 
 impl Counters {
+    /// Notes that the committer works, or waits for commands.
+    pub(crate) fn note_working(&self, works: bool) {
+        *self.working_since.lock() = works.then(Instant::now);
+    }
+
+    /// Returns for how long the committer has worked without a sign of life, such as at a disk that does not answer.
+    pub(crate) fn stuck_for(&self) -> Duration {
+        self.working_since.lock().map_or(Duration::ZERO, |since| since.elapsed())
+    }
+
     /// Returns the figures: the counts, and the given amounts of data.
     pub(crate) fn figures(&self, blueprints: u64, resources: u64, snapshots: u64) -> ContentFigures {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -28,7 +28,7 @@ const SUSPICIOUS: Duration = Duration::from_secs(10);
 /// The time for which a leader that is suspected must not have said in the storage that it is there.
 const GONE: Duration = Duration::from_secs(60);
 
-/// The lag from which a leader says nothing.
+/// The lag from which a leader says nothing, and the time for which it may be stuck before it says nothing.
 const LONGEST_LAG: Duration = Duration::from_secs(2);
 /// The age of its last sign of life from which a node is left alone, in milliseconds.
 const LISTED_FOR: u64 = 600_000;
@@ -92,6 +92,8 @@ pub(crate) async fn run(app: App) {
         match (node.leads, &node.leader) {
             // A leader that cannot reach the storage does not know how far the log is: the others ask themselves.
             (true, _) if node.standing.lag >= LONGEST_LAG => {}
+            // The others write by themselves then.
+            (true, _) if node.stuck_for >= LONGEST_LAG => {}
             // It was restarted at another address, where nobody would look for it.
             (true, Some(leader)) if leader.address != node.address => watch.take_over().await,
             (true, _) => {

@@ -212,6 +212,41 @@ fn pass(link: &Link, connection: &Connection, mut from: TcpStream, mut to: TcpSt
     [&from, &to].into_iter().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
 }
 
+/// Its other threads go on, so it is alive in all other respects.
+#[test]
+fn a_leader_whose_disk_hangs_does_not_keep_the_others_from_writing() {
+    let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(3));
+    let mut nodes = ["a", "b"].map(|name| {
+        Node::new(&temp.path().join(name), "s3://bucket/prefix", s3.environment(name), &["--cluster-key", KEY])
+    });
+    nodes[0].always_fail("log::sync=20*off->1*sleep(20000)");
+    nodes[0].create_cluster();
+    for node in &nodes {
+        node.start();
+        node.wait_ready(Duration::from_secs(30)).unwrap();
+    }
+    let client = Client::new(Duration::from_secs(30));
+    client.blueprint(&nodes[1], "notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let write = || client.create(&nodes[1], "notes", &json!({ "title": "x" }), &[]).unwrap().outcome();
+    // The second node hears the first one after two beats.
+    std::thread::sleep(Duration::from_secs(2));
+    let mut hung: Option<Instant> = None;
+    let took = loop {
+        let began = Instant::now();
+        let outcome = write();
+        let took = began.elapsed();
+        match (outcome.as_str(), hung) {
+            ("201", None) => {}
+            ("201", Some(_)) => break took,
+            ("503 OUTCOME_UNKNOWN", _) => hung = hung.or(Some(began)),
+            other => panic!("{other:?}"),
+        }
+        let waited = hung.map_or(took, |hung| hung.elapsed());
+        assert!(waited < Duration::from_secs(10), "nobody writes while the leader hangs");
+    };
+    assert!(took < Duration::from_secs(2), "{took:?}");
+}
+
 #[test]
 fn a_leader_that_is_heard_and_not_reached_is_not_waited_for() {
     let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(3));
