@@ -2,7 +2,7 @@
 //!
 //! Kept in the folder `ends` too, as a log whose record numbers are the sequence numbers of groups: without them, a start would have
 //! to read all groups since the last base from the shared log again, one after the other. That file is a cache. It is not synced
-//! for each group, may lack the newest ends or be lost, and what it says is compared with the shared log before it is used.
+//! for each group, and may lack the newest ends or be lost. A start compares the newest group with the shared log, and so the last end.
 //!
 //! Must not know the records of the groups.
 
@@ -14,7 +14,8 @@ use bindery_cluster::{ChainHash, Position};
 use bindery_log::{Log, LogError, LogOptions};
 use parking_lot::Mutex;
 
-const FOLDER: &str = "ends";
+/// The name of the folder in a data folder.
+pub const ENDS_FOLDER: &str = "ends";
 /// The bytes of an end behind its sequence number: the number of the last record, and the chain hash.
 const END_BYTES: usize = 8 + 32;
 
@@ -32,7 +33,7 @@ struct State {
 
 /// Returns the folder in which a data folder keeps ends.
 pub(crate) fn folder_in(data: &Path) -> PathBuf {
-    data.join(FOLDER)
+    data.join(ENDS_FOLDER)
 }
 
 impl Ends {
@@ -54,27 +55,25 @@ impl Ends {
         }))
     }
 
-    /// Adds the end of the next group. One that is known is not added again.
+    /// Adds the end of the next group. If another end of this group was known, which a repair of the shared log replaced, the ends behind
+    /// it are dropped.
     pub(crate) fn push(&self, end: Position) {
         let mut state = self.0.lock();
-        if state.positions.back().is_some_and(|last| last.seq < end.seq) {
-            state.positions.push_back(end);
-            state.write(|file| file.append(&encode(&end)).map(drop));
+        let known = state.positions.partition_point(|known| known.seq < end.seq);
+        if state.positions.get(known) == Some(&end) {
+            return;
         }
+        let is_next = known == state.positions.len();
+        state.positions.truncate(known);
+        state.positions.push_back(end);
+        let State { positions, file } = &mut *state;
+        keep(file, |file| if is_next { file.append(&encode(&end)).map(drop) } else { rewrite(file, positions) });
     }
 
     /// Returns the end before the last one. The group behind it shows whether the shared log still has what the copy has.
     pub(crate) fn before_last_group(&self) -> Position {
         let positions = &self.0.lock().positions;
         positions[positions.len().saturating_sub(2)]
-    }
-
-    /// Forgets all but the first.
-    pub(crate) fn forget(&self) {
-        let mut state = self.0.lock();
-        state.positions.truncate(1);
-        let next = state.positions[0].seq + 1;
-        state.write(|file| file.reset_to(next));
     }
 
     /// Returns the last end before a record, if it is not the first that is known.
@@ -89,7 +88,7 @@ impl Ends {
         let mut state = self.0.lock();
         let n_before = state.positions.partition_point(|end| end.seq < first.seq);
         state.positions.drain(..n_before);
-        state.write(|file| file.remove_before(first.seq + 1).map(drop));
+        keep(&mut state.file, |file| file.remove_before(first.seq + 1).map(drop));
     }
 
     /// Returns the end of the group that holds a record, if it is known.
@@ -99,14 +98,18 @@ impl Ends {
     }
 }
 
-impl State {
-    fn write(&mut self, change: impl FnOnce(&mut Log) -> Result<(), LogError>) {
-        let Some(file) = &mut self.file else { return };
-        if let Err(error) = change(file) {
-            tracing::warn!(%error, "the ends of groups cannot be kept any more, so the next start will be slower");
-            self.file = None;
-        }
+/// Changes the file, if there is one. If that fails, there is none any more.
+fn keep(file: &mut Option<Log>, change: impl FnOnce(&mut Log) -> Result<(), LogError>) {
+    if let Some(Err(error)) = file.as_mut().map(change) {
+        tracing::warn!(%error, "the ends of groups cannot be kept any more, so the next start will be slower");
+        *file = None;
     }
+}
+
+/// Makes the file hold all of these but the first.
+fn rewrite(file: &mut Log, positions: &VecDeque<Position>) -> Result<(), LogError> {
+    file.reset_to(positions[0].seq + 1)?;
+    positions.iter().skip(1).try_for_each(|end| file.append(&encode(end)).map(drop))
 }
 
 /// Reads the ends behind `from`, and prepares the file to continue them.
@@ -127,10 +130,7 @@ fn open(folder: &Path, from: Position, last: u64) -> Result<(VecDeque<Position>,
         }
     }
     if positions.back().is_none_or(|end| end.seq != file.last()) {
-        file.reset_to(from.seq + 1)?;
-        for end in positions.iter().skip(1) {
-            file.append(&encode(end))?;
-        }
+        rewrite(&mut file, &positions)?;
     }
     Ok((positions, file))
 }

@@ -20,6 +20,7 @@ mod tests;
 mod upkeep;
 
 pub use bindery_cluster::{BaseInfo, NodeRecord};
+pub use ends::ENDS_FOLDER;
 pub use error::ReplicaError;
 pub use history::NewestHistory;
 pub use join::{Node, create_cluster, leave_cluster};

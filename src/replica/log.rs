@@ -96,16 +96,9 @@ impl ReplicatedLog {
             return Ok(());
         }
         self.tried = Instant::now();
-        let first = self.membership.position;
         let from = self.ends.before_last_group();
         let position = match self.compare_behind(from) {
-            Err(error)
-                if from != first && !matches!(error, ReplicaError::Cluster(ClusterError::Unreachable { .. })) =>
-            {
-                // All of it tells where the two differ.
-                self.ends.forget();
-                self.compare_behind(first)
-            }
+            Err(error) if from != self.membership.position && may_be_other(&error) => self.compare_all(error),
             compared => compared,
         }?;
         self.position = position;
@@ -120,6 +113,15 @@ impl ReplicatedLog {
         self.follower = Some(follower);
         self.status.set_position(position);
         Ok(())
+    }
+
+    /// Compares everything behind the position in `node.json`, which tells where the two logs part. Returns `error` if it does not: a node
+    /// that has more than the shared log must not begin anew because of what was removed.
+    fn compare_all(&mut self, error: ReplicaError) -> Result<Position, ReplicaError> {
+        match self.compare_behind(self.membership.position) {
+            Err(other) if !may_be_other(&other) => Err(error),
+            compared => compared,
+        }
     }
 
     /// Compares what the copy has behind a position with the shared log. Returns the position of its end.
@@ -247,6 +249,17 @@ impl ReplicatedLog {
         self.look_ahead().map_err(AppendError::Closed)?;
         Ok(!self.ahead.is_empty() || self.copy.last() != expected_last)
     }
+}
+
+/// Returns whether the shared log may not have what the copy has. Over `file://`, one that was set back looks as if it could not be
+/// reached.
+fn may_be_other(error: &ReplicaError) -> bool {
+    use ClusterError::Unreachable;
+    use ReplicaError::{Ahead, Cluster, Diverged};
+    matches!(
+        error,
+        Ahead { .. } | Diverged { .. } | Cluster(ClusterError::Diverged { .. }) | Cluster(Unreachable { .. })
+    )
 }
 
 /// Compares the records of a group with those that a copy has of it, up to its record `last`.
@@ -377,11 +390,13 @@ impl CommitLog for ReplicatedLog {
     }
 
     fn trim(&mut self, number: u64) -> Result<u64, LogError> {
-        // The copy keeps everything behind the position in `node.json`, from which a start compares it.
-        let Some(position) = self.ends.last_before(number) else { return Ok(0) };
-        self.membership.position = position;
-        self.membership.save(&self.folder).map_err(|error| LogError::Shared(error.to_string()))?;
-        self.ends.begin_at(&position);
+        // The copy keeps everything behind the position in `node.json`: a start without `ends` compares it from there.
+        let position = self.ends.last_before(number).unwrap_or(self.membership.position);
+        if position != self.membership.position {
+            self.membership.position = position;
+            self.membership.save(&self.folder).map_err(|error| LogError::Shared(error.to_string()))?;
+            self.ends.begin_at(&position);
+        }
         self.copy.remove_before(position.number + 1)
     }
 

@@ -73,12 +73,13 @@ impl Membership {
     /// Removes the file: the folder is a single server's from then on.
     pub(crate) fn remove(folder: &Path) -> Result<(), ReplicaError> {
         let file = folder.join(NODE_FILE);
-        fs::remove_file(&file).map_err(at("remove", &file))?;
+        // Before the file, so that a call that fails can be repeated.
         let ends = ends::folder_in(folder);
         match fs::remove_dir_all(&ends) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(at("remove", &ends)(error)),
             _ => {}
         }
+        fs::remove_file(&file).map_err(at("remove", &file))?;
         sync_folder(folder)
     }
 }

@@ -8,7 +8,7 @@ use bindery_base::RecoverOptions;
 use bindery_log::{AppendError, CommitLog, Log, LogOptions};
 use tempfile::TempDir;
 
-use crate::{Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, create_cluster, leave_cluster};
+use crate::{Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing, create_cluster, leave_cluster};
 
 /// A cluster in a folder, with the folders of its nodes.
 struct Cluster {
@@ -187,6 +187,44 @@ fn a_start_reads_only_the_newest_groups_again() {
     std::fs::remove_dir_all(cluster.node(0).join("ends")).unwrap();
     let error = cluster.open(0).unwrap_err();
     assert!(matches!(error, ReplicaError::Ahead { own: 21, own_seq: 1, .. }), "{error}");
+}
+
+#[test]
+fn a_node_that_has_more_than_the_log_is_refused_although_older_groups_were_removed() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    (1..=6u8).for_each(|number| append(&mut one, &[vec![number]]));
+    drop(one);
+    // Removal leaves the name with an empty object.
+    (1..=3).for_each(|seq| std::fs::write(cluster.object(seq), b"").unwrap());
+    drop(cluster.open(0).unwrap());
+    std::fs::remove_file(cluster.object(6)).unwrap();
+    for _ in 0..2 {
+        let error = cluster.open(0).unwrap_err();
+        assert!(matches!(error, ReplicaError::Ahead { own: 6, own_seq: 6, .. }), "{error}");
+    }
+}
+
+#[test]
+fn ends_of_groups_that_a_repair_replaced_are_replaced() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    (1..=6u8).for_each(|number| append(&mut one, &[vec![number]]));
+    drop(one);
+    for lost in [6..=6, 4..=6] {
+        lost.for_each(|seq| std::fs::remove_file(cluster.object(seq)).unwrap());
+        let copy = copy_in(&cluster.node(0));
+        append_missing(&cluster.node(0), &cluster.address(), &copy.reader(), copy.last()).unwrap();
+        drop(copy);
+        let mut other = cluster.open(1).unwrap();
+        while other.last() < 6 {
+            other.take_in().unwrap();
+        }
+        let (one, expected) = (cluster.open(0).unwrap(), other.status().get().position);
+        assert_eq!(one.shared().1.of_group_with(6), Some(expected));
+        drop((one, other));
+        std::fs::remove_dir_all(cluster.node(1)).unwrap();
+    }
 }
 
 /// A crash can leave an older state of the ends than of the copy, or the reverse, or none.
