@@ -233,6 +233,18 @@ fn a_leader_that_is_stopped_makes_another_node_the_leader_and_no_write_is_lost_m
     assert_ne!(leading(&back), before);
 }
 
+#[test]
+fn verify_finds_nothing_wrong_with_the_folder_of_a_node() {
+    let cluster = Cluster::create();
+    let mut node = cluster.start("a");
+    create_notes(&node);
+    create(&node, "one").expect(201);
+    assert!(node.terminate().success());
+    let output = Command::new(binary()).args(["verify", "--data"]).arg(cluster.folder("a")).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{printed}");
+}
+
 /// It has another name then, and answers at the address of the leader that is gone.
 #[test]
 fn a_leader_that_lost_its_folder_is_replaced() {

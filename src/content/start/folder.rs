@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use bindery_base::{BaseError, Header, restoring};
-use bindery_replica::NODE_FILE;
+use bindery_replica::{ENDS_FOLDER, NODE_FILE};
 
 use crate::start::epoch;
 use crate::start::error::StartError;
@@ -15,7 +15,7 @@ const INDEX: &str = "index";
 const LOCK: &str = "LOCK";
 
 /// The known files of a data folder, by subfolder. The files of index and analytics are listed in their own crates.
-const KNOWN: [(&str, &[&str]); 6] = [
+const KNOWN: [(&str, &[&str]); 7] = [
     (
         "",
         &[
@@ -32,14 +32,19 @@ const KNOWN: [(&str, &[&str]); 6] = [
             NODE_FILE,
             "node.json.new",
             "joining.base",
+            ENDS_FOLDER,
         ],
     ),
-    (bindery_base::LOG, &[LOCK, "*.log", "next.zeros", "torn-*"]),
+    (bindery_base::LOG, LOG_FILES),
+    (ENDS_FOLDER, LOG_FILES),
     ("base", &["*.base", "next", "next.unfinished"]),
     (bindery_base::STORE, &["sled", "scattered", "CHECKPOINT", "CHECKPOINT.new", "CONDEMNED", "BUILDING"]),
     ("store/sled", SLED),
     ("store/scattered", SLED),
 ];
+
+/// The files of a log.
+const LOG_FILES: &[&str] = &[LOCK, "*.log", "next.zeros", "torn-*"];
 
 /// The files of a database of sled.
 const SLED: &[&str] = &["conf", "db", "blobs", "snap.*", "damaged-snapshot"];
