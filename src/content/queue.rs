@@ -299,6 +299,16 @@ impl Jobs {
         room: impl Fn() -> ImportRoom,
     ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
         self.channel.counters.note_working(false);
+        let group = self.wait_for_group(time, room);
+        self.channel.counters.note_working(true);
+        group
+    }
+
+    fn wait_for_group(
+        &mut self,
+        time: Duration,
+        room: impl Fn() -> ImportRoom,
+    ) -> std::result::Result<Vec<Job>, RecvTimeoutError> {
         let until = Instant::now() + time;
         let mut lanes = self.channel.lanes.lock();
         let mut group = loop {
@@ -306,11 +316,15 @@ impl Jobs {
             lanes.begin_pause(room.pause);
             let group = lanes.take_group(room);
             // Whoever has a group looks behind it.
-            if std::mem::take(&mut lanes.is_woken) || !group.is_empty() {
+            let was_woken = std::mem::take(&mut lanes.is_woken);
+            if !group.is_empty() {
                 break group;
             }
             if lanes.is_closed {
                 return Err(RecvTimeoutError::Disconnected);
+            }
+            if was_woken {
+                break Vec::new();
             }
             if until <= Instant::now() {
                 return Err(RecvTimeoutError::Timeout);
@@ -326,7 +340,6 @@ impl Jobs {
         };
         self.channel.note_waiting(&lanes);
         drop(lanes);
-        self.channel.counters.note_working(true);
         for job in &mut group {
             if let Some(queued_at) = job.queued_at.take() {
                 self.channel.counters.queue_time.observe(queued_at.elapsed());

@@ -240,6 +240,13 @@ async fn a_committer_that_is_woken_often_looks_once_and_refuses_nobody() {
     let pending = save(&queue, "s");
     assert_eq!(names(&next(&mut jobs)), ["s"]);
     assert_eq!(jobs.next_group(NOW, || SLOW).err(), Some(RecvTimeoutError::Timeout), "it has looked behind its group");
+    queue.close();
+    queue.wake();
+    assert_eq!(
+        jobs.next_group(NOW, || SLOW).err(),
+        Some(RecvTimeoutError::Disconnected),
+        "others may write all the time"
+    );
     drop(pending);
 }
 

@@ -93,7 +93,12 @@ pub(crate) async fn run(app: App) {
             // A leader that cannot reach the storage does not know how far the log is: the others ask themselves.
             (true, _) if node.standing.lag >= LONGEST_LAG => {}
             // The others write by themselves then.
-            (true, _) if node.stuck_for >= LONGEST_LAG => {}
+            (true, _) if node.stuck_for >= LONGEST_LAG => {
+                tracing::warn!(
+                    seconds = node.stuck_for.as_secs(),
+                    "a write does not end, so the other nodes write without this one"
+                );
+            }
             // It was restarted at another address, where nobody would look for it.
             (true, Some(leader)) if leader.address != node.address => watch.take_over().await,
             (true, _) => {
