@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::KEY;
-use super::node::{Client, Node, free_port};
+use super::node::{self, Client, Node, free_port};
 use super::s3::S3;
 
 /// The time between two looks whether a cut has ended.
@@ -212,19 +212,20 @@ fn pass(link: &Link, connection: &Connection, mut from: TcpStream, mut to: TcpSt
     [&from, &to].into_iter().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
 }
 
+/// Prepares two nodes that forward to each other.
+fn two_nodes(folder: &Path, s3: &S3) -> [Node; 2] {
+    ["a", "b"]
+        .map(|name| Node::new(&folder.join(name), "s3://bucket/prefix", s3.environment(name), &["--cluster-key", KEY]))
+}
+
 /// Its other threads go on, so it is alive in all other respects.
 #[test]
 fn a_leader_whose_disk_hangs_does_not_keep_the_others_from_writing() {
     let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(3));
-    let mut nodes = ["a", "b"].map(|name| {
-        Node::new(&temp.path().join(name), "s3://bucket/prefix", s3.environment(name), &["--cluster-key", KEY])
-    });
+    let mut nodes = two_nodes(temp.path(), &s3);
     nodes[0].always_fail("log::sync=20*off->1*sleep(20000)");
     nodes[0].create_cluster();
-    for node in &nodes {
-        node.start();
-        node.wait_ready(Duration::from_secs(30)).unwrap();
-    }
+    node::start(&nodes);
     let client = Client::new(Duration::from_secs(30));
     client.blueprint(&nodes[1], "notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
     let write = || client.create(&nodes[1], "notes", &json!({ "title": "x" }), &[]).unwrap().outcome();
@@ -250,16 +251,11 @@ fn a_leader_whose_disk_hangs_does_not_keep_the_others_from_writing() {
 #[test]
 fn a_leader_that_is_heard_and_not_reached_is_not_waited_for() {
     let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(3));
-    let mut nodes = ["a", "b"].map(|name| {
-        Node::new(&temp.path().join(name), "s3://bucket/prefix", s3.environment(name), &["--cluster-key", KEY])
-    });
+    let mut nodes = two_nodes(temp.path(), &s3);
     let links = Links::start(&nodes.each_ref().map(|node| node.port), &nodes.each_ref().map(Node::process));
     nodes.iter_mut().enumerate().for_each(|(index, node)| node.reach_at(&links.address(index)));
     nodes[0].create_cluster();
-    for node in &nodes {
-        node.start();
-        node.wait_ready(Duration::from_secs(30)).unwrap();
-    }
+    node::start(&nodes);
     let client = Client::new(Duration::from_secs(30));
     client.blueprint(&nodes[1], "notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
     // The second node hears the first one after two beats.
