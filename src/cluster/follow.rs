@@ -24,7 +24,7 @@ const HINT_POLL: Duration = Duration::from_millis(50);
 /// A hint that is not confirmed after so many looks was wrong.
 const HINTED_LOOKS: u32 = 100;
 /// Objects that are read at a time.
-const READ_AHEAD: usize = 4;
+const READ_AHEAD: usize = 8;
 /// Reading pauses while the groups that the caller has not taken have this many bytes.
 const READ_AHEAD_BYTES: usize = 32 << 20;
 

@@ -31,6 +31,7 @@ mod objects;
 mod position;
 mod postgres;
 mod probe;
+mod read_ahead;
 mod removal;
 #[cfg(test)]
 mod tests;
@@ -44,3 +45,4 @@ pub use group::{Group, GroupError, MAX_GROUP_BYTES};
 pub use log::{Found, Log, Standing};
 pub use nodes::NodeRecord;
 pub use position::{ChainHash, Position};
+pub use read_ahead::ReadAhead;

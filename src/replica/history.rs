@@ -73,9 +73,10 @@ impl NewestHistory {
         mut each: impl FnMut(u64, &[u8]) -> Result<ControlFlow<()>, E>,
     ) -> Result<Position, E> {
         let mut position = from;
+        let mut groups = self.log.read_ahead(from).map_err(ReplicaError::from)?;
         loop {
             let seq = position.seq + 1;
-            let (group, end) = match self.log.read(&position) {
+            let (group, end) = match groups.read() {
                 Ok(Found::Group(group, end)) => (group, end),
                 Ok(Found::Removed) => return Err(ReplicaError::TooFarBehind { seq }.into()),
                 // An earlier attempt to restore may have sealed it.

@@ -126,9 +126,11 @@ impl ReplicatedLog {
 
     /// Compares what the copy has behind a position with the shared log. Returns the position of its end.
     fn compare_behind(&mut self, mut position: Position) -> Result<Position, ReplicaError> {
+        let shared = Arc::clone(&self.shared);
+        let mut groups = shared.read_ahead(position)?;
         while position.number < self.copy.last() {
             let seq = position.seq + 1;
-            match self.shared.read(&position)? {
+            match groups.read()? {
                 Found::Group(group, end) => {
                     self.continue_copy(&group)?;
                     position = end;

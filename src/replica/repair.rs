@@ -54,8 +54,9 @@ fn open(folder: &Path, address: &str) -> Result<(Membership, Store), ReplicaErro
 /// reached.
 fn end_of_equal_part(log: &Log, from: Position, copy: &LogReader, last: u64) -> Result<Position, ReplicaError> {
     let mut position = from;
+    let mut groups = log.read_ahead(from)?;
     while position.number < last {
-        let (group, end) = match log.read(&position)? {
+        let (group, end) = match groups.read()? {
             Found::Group(group, end) => (group, end),
             Found::Missing => break,
             Found::Removed => return Err(ReplicaError::TooFarBehind { seq: position.seq + 1 }),

@@ -1,11 +1,15 @@
 //! Following a log.
 
+use std::sync::Arc;
 use std::sync::mpsc::{TryRecvError, channel};
 use std::time::{Duration, Instant};
 
-use super::{append_groups, memory_log};
-use crate::ClusterError;
+use object_store::memory::InMemory;
+
+use super::faulty::{Faults, FaultyStore};
+use super::{BASE_NUMBER, append_groups, create, memory_log};
 use crate::objects::block;
+use crate::{ClusterError, Found, Store};
 
 const SOON: Duration = Duration::from_secs(5);
 
@@ -61,6 +65,48 @@ fn wait_until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         assert!(start.elapsed() < SOON, "it takes too long");
         std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn a_log_is_read_ahead_to_its_end_and_goes_on_behind_it() {
+    let (_store, log, start) = memory_log();
+    let mut positions = append_groups(&log, start, 100);
+    let mut groups = log.read_ahead(start).unwrap();
+    let mut read = |expected: &[crate::Position]| {
+        for expected in expected {
+            assert!(matches!(groups.read().unwrap(), Found::Group(_, end) if end == *expected), "{expected:?}");
+        }
+        assert_eq!(groups.read().unwrap(), Found::Missing);
+    };
+    read(&positions[1..]);
+    for _ in 0..3 {
+        positions = append_groups(&log, positions[positions.len() - 1], 20);
+        read(&positions[1..]);
+    }
+    log.remove_before(2, Duration::ZERO).unwrap();
+    assert_eq!(log.read_ahead(start).unwrap().read().unwrap(), Found::Removed);
+}
+
+#[test]
+fn a_log_whose_store_fails_now_and_then_is_read_ahead_as_it_is() {
+    for seed in 1..=10 {
+        let inner = Arc::new(InMemory::new());
+        let log_of = |faults: Faults| {
+            let store = Store::of(Arc::new(FaultyStore::new(Arc::clone(&inner), faults, seed)));
+            let history = store.cluster().unwrap_or_else(|_| create(&store)).history;
+            (store.log(&history, "a").unwrap(), history)
+        };
+        let (log, history) = log_of(Faults::default());
+        let start = crate::Position::start(history.id, BASE_NUMBER);
+        let positions = append_groups(&log, start, 150);
+        let (log, _) = log_of(Faults { errors: 4, cut_reads: 4, ..Faults::default() });
+        let mut groups = log.read_ahead(start).unwrap();
+        for expected in &positions[1..] {
+            let found = groups.read().unwrap();
+            assert!(matches!(found, Found::Group(_, end) if end == *expected), "seed {seed}: {found:?}");
+        }
+        assert_eq!(groups.read().unwrap(), Found::Missing);
     }
 }
 
