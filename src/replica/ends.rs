@@ -1,8 +1,8 @@
 //! The ends of the groups in a node's copy of the log.
 //!
 //! Kept in the folder `ends` too, as a log whose record numbers are the sequence numbers of groups: without them, a start would have
-//! to read all groups since the last base from the shared log again, one after the other. That file is a cache. It is not synced
-//! for each group, and may lack the newest ends or be lost. A start compares the newest group with the shared log, and so the last end.
+//! to read all groups since the last base from the shared log again. That file is a cache. It is not synced for each group, and may
+//! lack the newest ends or be lost. A start compares the newest group with the shared log, and so the last end.
 //!
 //! Must not know the records of the groups.
 
