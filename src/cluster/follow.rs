@@ -68,7 +68,7 @@ struct FollowState {
     last_look: Option<Instant>,
     is_at_tail: bool,
     error: Option<Arc<ClusterError>>,
-    /// The looks that failed since one succeeded.
+    /// The looks that failed before the last one, since one succeeded. Has a meaning only with an error.
     failures: u32,
 }
 
@@ -271,7 +271,6 @@ impl Reading {
             state.bytes += bytes;
             state.is_at_tail = false;
             state.error = None;
-            state.failures = 0;
             state.hinted_looks = 0;
         }
         (self.wake.lock())();
@@ -288,11 +287,11 @@ impl Reading {
                 state.last_look = Some(began);
                 state.is_at_tail = true;
                 state.error = None;
-                state.failures = 0;
             }
             End::Error(error) => {
                 state.is_at_tail = false;
                 state.error = Some(Arc::new(error));
+                state.failures = if had_error { state.failures + 1 } else { 0 };
             }
         }
         let is_hinted = state.error.is_none() && state.hint > state.position.seq && state.hinted_looks < HINTED_LOOKS;
@@ -303,7 +302,6 @@ impl Reading {
             None => state.poll,
         };
         let pause = pause.min(state.poll);
-        state.failures += u32::from(state.error.is_some());
         let has_changed = had_error != state.error.is_some();
         drop(state);
         if has_changed {
