@@ -76,11 +76,10 @@ impl Ends {
         positions[positions.len().saturating_sub(2)]
     }
 
-    /// Returns the last end before a record, if it is not the first that is known.
-    pub(crate) fn last_before(&self, number: u64) -> Option<Position> {
+    /// Returns the last end before a record; the first that is known if there is none.
+    pub(crate) fn last_before(&self, number: u64) -> Position {
         let positions = &self.0.lock().positions;
-        let before = positions.partition_point(|end| end.number < number);
-        before.checked_sub(1).filter(|&last| last > 0).map(|last| positions[last])
+        positions[positions.partition_point(|end| end.number < number).saturating_sub(1)]
     }
 
     /// Drops the ends before this one, which `node.json` has now.

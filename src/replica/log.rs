@@ -393,7 +393,7 @@ impl CommitLog for ReplicatedLog {
 
     fn trim(&mut self, number: u64) -> Result<u64, LogError> {
         // The copy keeps everything behind the position in `node.json`: a start without `ends` compares it from there.
-        let position = self.ends.last_before(number).unwrap_or(self.membership.position);
+        let position = self.ends.last_before(number);
         if position != self.membership.position {
             self.membership.position = position;
             self.membership.save(&self.folder).map_err(|error| LogError::Shared(error.to_string()))?;
