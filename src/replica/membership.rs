@@ -75,9 +75,8 @@ impl Membership {
         let file = folder.join(NODE_FILE);
         // Before the file, so that a call that fails can be repeated.
         let ends = ends::folder_in(folder);
-        match fs::remove_dir_all(&ends) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(at("remove", &ends)(error)),
-            _ => {}
+        if ends.exists() {
+            fs::remove_dir_all(&ends).map_err(at("remove", &ends))?;
         }
         fs::remove_file(&file).map_err(at("remove", &file))?;
         sync_folder(folder)
