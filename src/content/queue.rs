@@ -187,7 +187,7 @@ impl Queue {
     /// The errors of the command; `OVERLOADED` if the server is shutting down.
     pub(crate) fn submit_blocking(&self, command: Command) -> Result<Outcome> {
         let (reply, outcome) = oneshot::channel();
-        let mut job = Job::of_server(command, Some(reply));
+        let mut job = Job::of_server(command, reply);
         loop {
             match self.push(job) {
                 Ok(()) => return outcome.blocking_recv().map_err(|_| shutting_down())?,
@@ -240,8 +240,16 @@ impl PendingOutcome {
 }
 
 impl Job {
-    fn of_server(command: Command, reply: Option<Reply>) -> Job {
-        Job { command, actor: None, keep: None, reply, queued_at: Some(Instant::now()), deadline: None, piece: None }
+    fn of_server(command: Command, reply: Reply) -> Job {
+        Job {
+            command,
+            actor: None,
+            keep: None,
+            reply: Some(reply),
+            queued_at: Some(Instant::now()),
+            deadline: None,
+            piece: None,
+        }
     }
 
     /// Returns whether it is a write of resources. Other commands may change what the next one is decided against.
