@@ -45,6 +45,12 @@ impl Cluster {
         self.shared().join(format!("0001/log/{seq:020}"))
     }
 
+    /// Has node 0 append groups of one record, and closes it.
+    fn append(&self, groups: u8) {
+        let mut node = self.open(0).unwrap();
+        (1..=groups).for_each(|number| append(&mut node, &[vec![number]]));
+    }
+
     fn open(&self, number: usize) -> Result<ReplicatedLog, ReplicaError> {
         let folder = self.node(number);
         std::fs::create_dir_all(&folder).unwrap();
@@ -174,9 +180,7 @@ fn a_node_whose_records_differ_from_the_log_or_go_beyond_it_is_refused_and_keeps
 #[test]
 fn a_start_reads_only_the_newest_groups_again() {
     let cluster = Cluster::new();
-    let mut one = cluster.open(0).unwrap();
-    (1..=20u8).for_each(|number| append(&mut one, &[vec![number]]));
-    drop(one);
+    cluster.append(20);
     for seq in 1..=18 {
         std::fs::remove_file(cluster.object(seq)).unwrap();
     }
@@ -192,9 +196,7 @@ fn a_start_reads_only_the_newest_groups_again() {
 #[test]
 fn a_node_that_has_more_than_the_log_is_refused_although_older_groups_were_removed() {
     let cluster = Cluster::new();
-    let mut one = cluster.open(0).unwrap();
-    (1..=6u8).for_each(|number| append(&mut one, &[vec![number]]));
-    drop(one);
+    cluster.append(6);
     // Removal leaves the name with an empty object.
     (1..=3).for_each(|seq| std::fs::write(cluster.object(seq), b"").unwrap());
     drop(cluster.open(0).unwrap());
@@ -208,9 +210,7 @@ fn a_node_that_has_more_than_the_log_is_refused_although_older_groups_were_remov
 #[test]
 fn ends_of_groups_that_a_repair_replaced_are_replaced() {
     let cluster = Cluster::new();
-    let mut one = cluster.open(0).unwrap();
-    (1..=6u8).for_each(|number| append(&mut one, &[vec![number]]));
-    drop(one);
+    cluster.append(6);
     for lost in [6..=6, 4..=6] {
         lost.for_each(|seq| std::fs::remove_file(cluster.object(seq)).unwrap());
         let copy = copy_in(&cluster.node(0));
