@@ -24,7 +24,7 @@ use crate::postgres::{Database, NO_DATABASE, SetBack};
 
 /// A read fails if nothing arrives for this long.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// How often a read is tried whose caller cannot try it again soon, and the time after which it is not repeated.
+/// The attempts of a read whose caller cannot repeat it soon, and the time after which there is no other one.
 const ATTEMPTS: u32 = 4;
 const REPEATED_WITHIN: Duration = Duration::from_secs(1);
 const PAUSE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(30);

@@ -134,7 +134,7 @@ impl ReplicatedLog {
                 Found::Group(group, end) => {
                     self.continue_copy(&group)?;
                     position = end;
-                    // What is compared need not be compared again if the storage fails meanwhile.
+                    // Kept at once: if the storage fails meanwhile, it need not be compared again.
                     self.ends.push(end);
                 }
                 Found::Removed => return Err(ReplicaError::TooFarBehind { seq }),

@@ -39,7 +39,7 @@ const LEADER_OFF_NODES: &str = "leader cut off from nodes";
 const CLOCK: &str = "clock moved";
 const STORE_CLOCK: &str = "clock of the storage moved";
 
-/// What nodes do by themselves now and then, as they log it.
+/// The work of the leader that its log tells of, in the words of the log: histories must have had it.
 const LOGGED: [&str; 2] = ["base uploaded", "groups removed"];
 
 /// The seconds by which clocks are wrong.
