@@ -10,9 +10,15 @@ use std::io;
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, SafeResult, compress_bound, get_error_name, get_frame_content_size};
 
+mod compression_dictionary;
+
+pub(crate) use compression_dictionary::{CompressionDictionary, DictionaryId, for_texts, most_used};
+
+use compression_dictionary::CompressionEncoder;
+
 use crate::varint::{put_varint, take_varint};
 
-/// The level of zstd: a fast one.
+/// The level of zstd without a dictionary: a fast one.
 const COMPRESSION_LEVEL: i32 = 1;
 
 /// The first byte of a text that is compressed as a continuation of its folded form.
@@ -23,19 +29,37 @@ const CAPITALS: u8 = 1;
 const BYTES_PER_CAPITAL: usize = 8;
 
 /// Compresses texts.
-pub(crate) struct Packer<'a>(CCtx<'a>);
+pub(crate) struct Packer<'a> {
+    context: CCtx<'a>,
+    dictionary: Option<CompressionEncoder>,
+}
 
 impl<'a> Packer<'a> {
-    pub(crate) fn new() -> io::Result<Packer<'a>> {
+    /// Makes one that compresses with this dictionary, in its stored form, if there is one.
+    pub(crate) fn new(dictionary: Option<&[u8]>) -> io::Result<Packer<'a>> {
         let mut context = CCtx::create();
         done(context.set_parameter(CParameter::CompressionLevel(COMPRESSION_LEVEL)))?;
-        Ok(Packer(context))
+        let invalid = || io::Error::other("these bytes are no dictionary for compression");
+        let dictionary = dictionary.map(|stored| CompressionEncoder::of(stored).ok_or_else(invalid)).transpose()?;
+        Ok(Packer { context, dictionary })
     }
 
-    /// Compresses a text on its own.
+    /// Returns the dictionary that is needed to unpack what [`Packer::pack`] makes.
+    pub(crate) fn dictionary(&self) -> Option<DictionaryId> {
+        self.dictionary.as_ref().map(CompressionEncoder::id)
+    }
+
+    /// Compresses a text, with the dictionary if there is one.
     pub(crate) fn pack(&mut self, text: &str) -> io::Result<Vec<u8>> {
+        let Some(dictionary) = &self.dictionary else { return self.pack_alone(text) };
         let mut packed = Vec::with_capacity(compress_bound(text.len()));
-        done(self.0.compress2(&mut packed, text.as_bytes()))?;
+        done(self.context.compress_using_cdict(&mut packed, text.as_bytes(), &dictionary.encoder))?;
+        Ok(packed)
+    }
+
+    fn pack_alone(&mut self, text: &str) -> io::Result<Vec<u8>> {
+        let mut packed = Vec::with_capacity(compress_bound(text.len()));
+        done(self.context.compress2(&mut packed, text.as_bytes()))?;
         Ok(packed)
     }
 
@@ -44,8 +68,8 @@ impl<'a> Packer<'a> {
         if let Some(capitals) = capitals(folded, text) {
             return Ok(capitals);
         }
-        done(self.0.ref_prefix(folded.as_bytes()))?;
-        let mut packed = self.pack(text)?;
+        done(self.context.ref_prefix(folded.as_bytes()))?;
+        let mut packed = self.pack_alone(text)?;
         packed.insert(0, COMPRESSED);
         Ok(packed)
     }
@@ -58,10 +82,14 @@ struct Unpacker {
 }
 
 impl Unpacker {
-    fn unpack(&mut self, packed: &[u8]) -> Option<&[u8]> {
+    fn unpack(&mut self, packed: &[u8], dictionary: Option<&CompressionDictionary>) -> Option<&[u8]> {
         self.text.clear();
-        self.text.reserve(length(packed)?);
-        self.context.decompress(&mut self.text, packed).ok()?;
+        self.text.reserve(unpacked_length(packed)?);
+        match dictionary {
+            Some(dictionary) => self.context.decompress_using_ddict(&mut self.text, packed, &dictionary.decoder),
+            None => self.context.decompress(&mut self.text, packed),
+        }
+        .ok()?;
         Some(&self.text)
     }
 }
@@ -69,8 +97,13 @@ impl Unpacker {
 /// A larger output buffer is not kept.
 const KEPT_BYTES: usize = 1 << 18;
 
-/// Unpacks the output of [`Packer::pack`] and passes it to `read`; passes `None` if it is not valid.
-pub(crate) fn with_unpacked<T>(packed: &[u8], read: impl FnOnce(Option<&[u8]>) -> T) -> T {
+/// Unpacks the output of [`Packer::pack`] and passes it to `read`; passes `None` if it is not valid. `dictionary` is the one it was
+/// made with.
+pub(crate) fn with_unpacked<T>(
+    packed: &[u8],
+    dictionary: Option<&CompressionDictionary>,
+    read: impl FnOnce(Option<&[u8]>) -> T,
+) -> T {
     thread_local! {
         static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
     }
@@ -78,13 +111,13 @@ pub(crate) fn with_unpacked<T>(packed: &[u8], read: impl FnOnce(Option<&[u8]>) -
     UNPACKER.with(|kept| match kept.try_borrow_mut() {
         Ok(mut kept) => {
             let unpacker = kept.get_or_insert_with(new);
-            let result = read(unpacker.unpack(packed));
+            let result = read(unpacker.unpack(packed, dictionary));
             unpacker.text.clear();
             unpacker.text.shrink_to(KEPT_BYTES);
             result
         }
         // `read` is reading another text, so the shared context is in use.
-        Err(_) => read(new().unpack(packed)),
+        Err(_) => read(new().unpack(packed, dictionary)),
     })
 }
 
@@ -94,7 +127,7 @@ pub(crate) fn unpack_behind(folded: &str, packed: &[u8]) -> Option<String> {
         (&CAPITALS, places) => return with_capitals(folded, places),
         (_, packed) => packed,
     };
-    let mut text = Vec::with_capacity(length(packed)?);
+    let mut text = Vec::with_capacity(unpacked_length(packed)?);
     let mut context = DCtx::create();
     context.ref_prefix(folded.as_bytes()).ok()?;
     context.decompress(&mut text, packed).ok()?;
@@ -142,7 +175,7 @@ fn capital(letter: char) -> Option<char> {
 
 /// Returns the length of the text; `None` if it is implausible, as damaged bytes with a matching checksum could claim
 /// any length.
-fn length(packed: &[u8]) -> Option<usize> {
+pub(crate) fn unpacked_length(packed: &[u8]) -> Option<usize> {
     let length = get_frame_content_size(packed).ok().flatten()?;
     usize::try_from(length).ok().filter(|&length| length <= u32::MAX as usize)
 }
@@ -160,14 +193,14 @@ mod tests {
     use super::*;
 
     fn unpacked(packed: &[u8]) -> Option<String> {
-        with_unpacked(packed, |text| text.map(|text| str::from_utf8(text).unwrap().to_owned()))
+        with_unpacked(packed, None, |text| text.map(|text| str::from_utf8(text).unwrap().to_owned()))
     }
 
     #[test]
     fn packed_texts_are_unpacked_and_others_are_not() {
         let text = "Some Text, WITH Capitals. ".repeat(300);
         let folded = text.to_lowercase();
-        let mut packer = Packer::new().unwrap();
+        let mut packer = Packer::new(None).unwrap();
         let packed = packer.pack(&folded).unwrap();
         let behind = packer.pack_behind(&folded, &text).unwrap();
         // The context must not remember the previous text.
@@ -178,7 +211,7 @@ mod tests {
         assert_eq!(unpack_behind(&text, &packer.pack_behind(&folded, "").unwrap()).unwrap(), "");
         assert!((0..packed.len()).all(|length| unpacked(&packed[..length]).is_none()));
         assert!(unpack_behind("", &behind).is_none());
-        let nested = with_unpacked(&packed, |outer| with_unpacked(&packed, |inner| inner == outer));
+        let nested = with_unpacked(&packed, None, |outer| with_unpacked(&packed, None, |inner| inner == outer));
         assert!(nested);
     }
 
@@ -186,7 +219,7 @@ mod tests {
     fn a_text_with_few_capitals_is_stored_as_their_places() {
         let text = format!("Über die Ärzte. {}Ende", "wörter ".repeat(300));
         let folded = crate::text::fold(&text);
-        let places = Packer::new().unwrap().pack_behind(&folded, &text).unwrap();
+        let places = Packer::new(None).unwrap().pack_behind(&folded, &text).unwrap();
         // The tag, two near places, and one that takes two bytes.
         assert_eq!(places.len(), 5);
         assert_eq!(unpack_behind(&folded, &places).unwrap(), text);
@@ -200,7 +233,7 @@ mod tests {
         #[test]
         fn every_text_is_unpacked_as_it_was(text in "[a-zäöß ςσΣİıŸÿ]{0,80}|[A-Za-z]{0,40}|\\PC{0,40}|[a-z]{0,300}[A-ZÄẞ][a-z]{0,300}") {
             let folded = crate::text::fold(&text);
-            let behind = Packer::new().unwrap().pack_behind(&folded, &text).unwrap();
+            let behind = Packer::new(None).unwrap().pack_behind(&folded, &text).unwrap();
             prop_assert_eq!(unpack_behind(&folded, &behind), Some(text));
         }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use crate::damage::FileDamage;
-use crate::packing::{unpack_behind, with_unpacked};
+use crate::packing::{CompressionDictionary, unpack_behind, with_unpacked};
 use crate::text::{head, with_lower_case};
 
 /// The byte before and after each element of a list. It never occurs in UTF-8.
@@ -42,8 +42,16 @@ pub(crate) enum FoldedText<'a> {
     Plain(&'a str),
     /// The raw text, which differs by ASCII capitals only.
     Capitals(&'a str),
-    /// Compressed, with the place to report that it cannot be decompressed.
-    Packed(&'a [u8], FileDamage<'a>),
+    Packed(PackedFolded<'a>),
+}
+
+/// A folded text that is compressed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PackedFolded<'a> {
+    pub(crate) bytes: &'a [u8],
+    pub(crate) dictionary: Option<&'a CompressionDictionary>,
+    /// The place to report that it cannot be decompressed.
+    pub(crate) file: FileDamage<'a>,
 }
 
 /// The storage of a raw text.
@@ -59,9 +67,7 @@ pub(crate) struct PackedText<'a> {
     /// Its first characters, which decide most comparisons.
     pub(crate) start: &'a str,
     pub(crate) difference: &'a [u8],
-    pub(crate) folded: &'a [u8],
-    /// The place to report that it cannot be unpacked.
-    pub(crate) file: FileDamage<'a>,
+    pub(crate) folded: PackedFolded<'a>,
 }
 
 /// The elements of a list, raw and folded, with frames: `FF e1 FF e2 FF`. An empty list is a single `FF`.
@@ -80,12 +86,11 @@ impl<'a> TextRef<'a> {
     pub(crate) fn whole(&self) -> Cow<'a, str> {
         match self.raw {
             RawText::Plain(text) => Cow::Borrowed(text),
-            RawText::Packed(PackedText { start, difference, folded, file }) => {
-                let folded = FoldedText::Packed(folded, file).get();
-                match unpack_behind(&folded, difference) {
+            RawText::Packed(PackedText { start, difference, folded }) => {
+                match unpack_behind(&FoldedText::Packed(folded).get(), difference) {
                     Some(text) => Cow::Owned(text),
                     None => {
-                        file.report("a text cannot be decompressed");
+                        folded.file.report("a text cannot be decompressed");
                         Cow::Borrowed(start)
                     }
                 }
@@ -123,9 +128,9 @@ impl<'a> FoldedText<'a> {
         match *self {
             FoldedText::Plain(text) => read(text.as_bytes()),
             FoldedText::Capitals(text) => with_lower_case(text.as_bytes(), read),
-            FoldedText::Packed(packed, file) => with_unpacked(packed, |text| {
+            FoldedText::Packed(packed) => with_unpacked(packed.bytes, packed.dictionary, |text| {
                 read(text.unwrap_or_else(|| {
-                    file.report("a folded text cannot be decompressed");
+                    packed.file.report("a folded text cannot be decompressed");
                     &[]
                 }))
             }),

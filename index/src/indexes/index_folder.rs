@@ -167,8 +167,9 @@ impl IndexFolder {
             }
             failure::point("index::run").map_err(Error::io(&self.path))?;
             let (path, collation) = (run_path(&self.path, number), self.collation(frozen.variant));
-            let run =
-                DiskRun::build(&path, &frozen.live_documents(), &self.index.schema(), &collation, self.index.damage())?;
+            let (schema, neighbor) = (self.index.schema(), self.largest_run(frozen.variant));
+            let documents = frozen.live_documents();
+            let run = DiskRun::build(&path, &documents, neighbor.as_deref(), &schema, &collation, self.index.damage())?;
             written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
             // If the variant was removed, this replaces nothing, and only an earlier checkpoint needs the disk run.
@@ -248,6 +249,16 @@ impl IndexFolder {
     fn collation(&self, variant: VariantNumber) -> Collation {
         // If the variant was removed, any collation will do: nobody reads its runs.
         self.index.version().copy_set(variant).map_or_else(|| Collation::of(None), |copies| copies.collation.clone())
+    }
+
+    /// Returns the largest run on disk of a variant.
+    fn largest_run(&self, variant: VariantNumber) -> Option<Arc<DiskRun>> {
+        let version = self.index.version();
+        let on_disk = version.copy_set(variant)?.runs.iter().filter_map(|numbered| match &numbered.run {
+            Run::Disk(run) => Some(run),
+            Run::Memory(_) => None,
+        });
+        on_disk.max_by_key(|run| run.len()).cloned()
     }
 
     fn plan_merge(&self, pace: MergePace) -> Option<MergePlan> {

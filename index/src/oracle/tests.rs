@@ -473,8 +473,8 @@ fn write(index: &Index, variant: VariantNumber, dir: &Path) {
     for frozen in index.freeze().runs {
         let number = index.take_run_number();
         let (path, documents) = (dir.join(number.to_string()), frozen.live_documents());
-        let run = DiskRun::build(&path, &documents, &index.schema(), &collation(index, frozen.variant), index.damage())
-            .unwrap();
+        let (schema, collation) = (index.schema(), collation(index, frozen.variant));
+        let run = DiskRun::build(&path, &documents, None, &schema, &collation, index.damage()).unwrap();
         let replaced = ReplacedRun { number: frozen.number, live_docs: frozen.live_docs };
         assert!(index.replace(frozen.variant, &[replaced], on_disk(number, run)));
     }

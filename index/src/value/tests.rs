@@ -8,13 +8,14 @@ use crate::packing::Packer;
 fn compressed_texts_compare_like_plain_ones() {
     let long = "päckt ".repeat(400);
     let folded = long.replace('p', "q");
-    let mut packer = Packer::new().expect("memory");
+    let mut packer = Packer::new(None).expect("memory");
     let whole = packer.pack_behind(&folded, &long).expect("memory");
     let packed = packer.pack(&folded).expect("memory");
     let damage = Damage::default();
     let file = FileDamage { path: Path::new("file"), damage: &damage };
-    let raw = |difference| RawText::Packed(PackedText { start: "päck", difference, folded: &packed, file });
-    let text = TextRef { raw: raw(&whole), folded: FoldedText::Packed(&packed, file) };
+    let folded_packed = PackedFolded { bytes: &packed, dictionary: None, file };
+    let raw = |difference| RawText::Packed(PackedText { start: "päck", difference, folded: folded_packed });
+    let text = TextRef { raw: raw(&whole), folded: FoldedText::Packed(folded_packed) };
     assert_eq!(text.whole(), long);
     assert_eq!(text.head(), head(&long));
     assert_eq!(text.folded.get(), folded);
@@ -30,7 +31,8 @@ fn compressed_texts_compare_like_plain_ones() {
 #[test]
 fn a_folded_text_that_cannot_be_decompressed_is_damage() {
     let damage = Damage::default();
-    let text = FoldedText::Packed(b"other", FileDamage { path: Path::new("file"), damage: &damage });
+    let file = FileDamage { path: Path::new("file"), damage: &damage };
+    let text = FoldedText::Packed(PackedFolded { bytes: b"other", dictionary: None, file });
     assert_eq!(text.get(), "");
     assert!(damage.is_found());
 }

@@ -4,7 +4,7 @@ use super::bits::Bits;
 use super::columnar::ColumnarArray;
 use super::format::Encoding;
 use super::stored_ordinals::StoredOrdinals;
-use super::strings::{Strings, Texts};
+use super::strings::{StoredDictionary, Strings, Texts};
 use crate::run::checked::CheckedBytes;
 use crate::run::sections::array;
 use crate::schema::ColumnId;
@@ -73,6 +73,16 @@ impl StoredColumn {
                 folded => folded,
             })),
             Values::Number(_) | Values::Bool(_) | Values::Instant { .. } => None,
+        }
+    }
+
+    /// Returns the dictionary with which long texts are compressed, in its stored form.
+    pub(super) fn dictionary(&self) -> Option<&[u8]> {
+        match &self.values {
+            Values::Text(texts) | Values::Markup { text: texts, .. } => {
+                texts.dictionary.as_ref().map(StoredDictionary::stored)
+            }
+            Values::Number(_) | Values::Bool(_) | Values::Instant { .. } | Values::List { .. } => None,
         }
     }
 

@@ -8,7 +8,7 @@ use super::column::{StoredColumn, Values};
 use super::columnar::{ColumnarArray, Element};
 use super::format::{Encoding, MAGIC, NO_COLUMN, SectionKind};
 use super::stored_ordinals::{self, StoredOrdinals};
-use super::strings::{Strings, Texts};
+use super::strings::{StoredDictionary, Strings, Texts};
 use crate::bitmap::Bitmap;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::sections::{SectionFile, array};
@@ -121,6 +121,11 @@ impl ColumnFile {
         self.present(document, id).map_or(ValueRef::Null, |column| column.value_without_folded(document))
     }
 
+    /// Returns the dictionary with which the long texts of a column are compressed, in its stored form.
+    pub(crate) fn dictionary(&self, id: ColumnId, encoding: Encoding) -> Option<&[u8]> {
+        self.column(id).iter().find(|column| column.encoding == encoding)?.dictionary()
+    }
+
     /// Returns whether the ordinals in the file match its texts and lists.
     pub(crate) fn has_ordinals_of_texts(&self) -> bool {
         self.columns.iter().all(|column| {
@@ -167,7 +172,9 @@ impl SectionReader {
         let strings = |offsets, bytes| self.strings(id, encoding, offsets, bytes);
         let raw = || strings(SectionKind::RawOffsets, SectionKind::Raw);
         let folded = || strings(SectionKind::FoldedOffsets, SectionKind::Folded);
-        let texts = || Ok::<_, String>(Texts { raw: raw()?, folded: folded()? });
+        let dictionary =
+            || Ok::<_, String>(self.section(id, encoding, SectionKind::Dictionary)?.map(StoredDictionary::new));
+        let texts = || Ok::<_, String>(Texts { raw: raw()?, folded: folded()?, dictionary: dictionary()? });
         let (encoding, values) = match encoding {
             0 => (Encoding::Text, Values::Text(texts()?)),
             1 => (Encoding::Markup, Values::Markup { hashes: hashes()?, text: texts()? }),

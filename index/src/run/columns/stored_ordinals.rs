@@ -46,7 +46,8 @@ pub(super) fn worth_storing<'a>(
     }
     let limit = documents as usize / OCCURRENCES;
     let never = Interrupt::never();
-    Ordinals::of(documents, value, are_lists, limit, &never).expect("invariant: nothing interrupts it")
+    Ordinals::of(documents, value, are_lists, limit, &never)
+        .expect("invariant: nothing interrupts it, and no text is long")
 }
 
 /// Writes the ordinals as sections. Their names come from their kinds.
@@ -114,13 +115,12 @@ mod tests {
         std::fs::create_dir(folder).unwrap();
         let text = |text| TextRef { raw: RawText::Plain(text), folded: FoldedText::Plain(text) };
         let slots: Vec<u32> = (0..texts.len() as u32).collect();
-        let sums =
-            columns::write(RunFolder::to_end(folder), &slots, &[(1, Encoding::Text)], &|document, _| match texts
-                [document]
-            {
-                "" => ValueRef::Null,
-                some => ValueRef::Text(text(some)),
-            });
+        let value = |document: usize, _| match texts[document] {
+            "" => ValueRef::Null,
+            some => ValueRef::Text(text(some)),
+        };
+        let known = |_, _| None;
+        let sums = columns::write(RunFolder::to_end(folder), &slots, &[(1, Encoding::Text)], &value, &known);
         CheckedFile::open(folder, sums.unwrap(), &Arc::default()).unwrap()
     }
 

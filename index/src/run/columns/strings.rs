@@ -1,13 +1,13 @@
 //! A string for each document, read in place, and the two strings that make up a text. It knows no columns.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::format::PACKED;
-use crate::damage::FileDamage;
+use crate::packing::CompressionDictionary;
 use crate::run::checked::{CheckedBytes, CheckedFile};
 use crate::run::sections::array;
 use crate::text::with_lower_case;
-use crate::value::{FRAME, FoldedText, PackedText, RawText, TextRef};
+use crate::value::{FRAME, FoldedText, PackedFolded, PackedText, RawText, TextRef};
 
 /// The byte strings of all documents, one after another, and their offsets.
 pub(super) struct Strings {
@@ -70,6 +70,37 @@ pub(super) struct Texts {
     pub(super) raw: Strings,
     /// The folded text; or [`PACKED`] and the compressed one; empty if it is the raw text in lower-case ASCII letters.
     pub(super) folded: Strings,
+    /// The dictionary with which the folded texts are compressed, if there is one.
+    pub(super) dictionary: Option<StoredDictionary>,
+}
+
+/// A dictionary for compression that is read on first use.
+pub(super) struct StoredDictionary {
+    stored: CheckedBytes,
+    dictionary: OnceLock<Option<CompressionDictionary>>,
+}
+
+impl StoredDictionary {
+    pub(super) fn new(stored: CheckedBytes) -> StoredDictionary {
+        StoredDictionary { stored, dictionary: OnceLock::new() }
+    }
+
+    /// Returns it in its stored form; empty if it is damaged, which is reported.
+    pub(super) fn stored(&self) -> &[u8] {
+        self.stored.all()
+    }
+
+    /// Returns the dictionary; `None` if it is damaged, which is reported.
+    fn get(&self) -> Option<&CompressionDictionary> {
+        let read = || {
+            let dictionary = CompressionDictionary::read(self.stored());
+            if dictionary.is_none() {
+                self.stored.report("a dictionary for compression is invalid");
+            }
+            dictionary
+        };
+        self.dictionary.get_or_init(read).as_ref()
+    }
 }
 
 impl Texts {
@@ -77,7 +108,7 @@ impl Texts {
         let text = self.without_folded(document);
         let folded = match (self.folded.get(document), text.raw) {
             ([], RawText::Plain(raw)) => FoldedText::Capitals(raw),
-            ([PACKED, packed @ ..], _) => FoldedText::Packed(packed, self.damage()),
+            ([PACKED, packed @ ..], _) => FoldedText::Packed(self.packed(packed)),
             (plain, _) => FoldedText::Plain(self.folded.text(plain)),
         };
         TextRef { folded, ..text }
@@ -89,7 +120,7 @@ impl Texts {
             [PACKED, length, packed @ ..] => {
                 let (start, difference) = packed.split_at_checked(usize::from(*length)).unwrap_or_default();
                 let folded = self.folded.get(document).get(1..).unwrap_or_default();
-                RawText::Packed(PackedText { start: self.raw.text(start), difference, folded, file: self.damage() })
+                RawText::Packed(PackedText { start: self.raw.text(start), difference, folded: self.packed(folded) })
             }
             plain => RawText::Plain(self.raw.text(plain)),
         };
@@ -99,13 +130,15 @@ impl Texts {
     /// Passes the folded text as bytes to `read`.
     pub(super) fn with_folded<T>(&self, document: u32, read: impl FnOnce(&[u8]) -> T) -> T {
         match self.folded.get(document) {
-            [PACKED, packed @ ..] => FoldedText::Packed(packed, self.damage()).with(read),
+            [PACKED, packed @ ..] => FoldedText::Packed(self.packed(packed)).with(read),
             [] => with_lower_case(self.raw.get(document), read),
             plain => read(plain),
         }
     }
 
-    fn damage(&self) -> FileDamage<'_> {
-        self.raw.bytes.damage()
+    /// Returns a compressed folded text with what it takes to read it.
+    fn packed<'a>(&'a self, bytes: &'a [u8]) -> PackedFolded<'a> {
+        let dictionary = self.dictionary.as_ref().and_then(StoredDictionary::get);
+        PackedFolded { bytes, dictionary, file: self.raw.bytes.damage() }
     }
 }

@@ -6,7 +6,7 @@ use super::columnar::{self, Element};
 use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, SectionKind};
 use super::stored_ordinals;
 use crate::error::Error;
-use crate::packing::Packer;
+use crate::packing::{CompressionDictionary, Packer, for_texts, unpacked_length};
 use crate::run::sections::SectionWriter;
 use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
@@ -19,13 +19,15 @@ const PLAIN_BYTES: usize = 1024;
 const START: usize = 8;
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
-/// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column. The file is synced
-/// on return; the folder is not. Returns the file's checksums.
+/// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column, and `known` the stored
+/// dictionary with which long texts of a column were compressed before. The file is synced on return; the folder is not. Returns
+/// the file's checksums.
 pub(crate) fn write<'a>(
     folder: RunFolder<'_>,
     slots: &[u32],
     columns: &[(ColumnId, Encoding)],
     value: &dyn Fn(usize, ColumnId) -> ValueRef<'a>,
+    known: &dyn Fn(ColumnId, Encoding) -> Option<&'a [u8]>,
 ) -> Result<FileSums, Error> {
     let write = || {
         let mut file = SectionWriter::create(folder, FILE, "run::columns", MAGIC)?;
@@ -39,7 +41,7 @@ pub(crate) fn write<'a>(
                 value => value,
             };
             let values = Values { documents: slots.len(), value: &value };
-            write_column(&mut file, id, encoding, values)?;
+            write_column(&mut file, id, encoding, values, known(id, encoding))?;
             let of_document = |document| value(document as usize);
             if let Some(ordinals) = stored_ordinals::worth_storing(encoding, slots.len() as u32, of_document) {
                 stored_ordinals::write(&mut file, |kind| kind.of(id, encoding as u8), &ordinals)?;
@@ -76,11 +78,17 @@ impl<'v, 'a> Values<'v, 'a> {
     }
 }
 
-fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
+fn write_column(
+    file: &mut SectionWriter,
+    id: ColumnId,
+    encoding: Encoding,
+    values: Values<'_, '_>,
+    known: Option<&[u8]>,
+) -> io::Result<()> {
     write_bits(file, id, encoding, SectionKind::Presence, values.iter().map(|value| !matches!(value, ValueRef::Null)))?;
     let fixed = SectionKind::Fixed.of(id, encoding as u8);
     match encoding {
-        Encoding::Text => write_texts(file, id, encoding, values),
+        Encoding::Text => write_texts(file, id, encoding, values, known),
         Encoding::Markup => {
             file.section(fixed, |out| {
                 values.iter().try_for_each(|value| match value {
@@ -88,7 +96,7 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
                     _ => out.put(&[0; 16]),
                 })
             })?;
-            write_texts(file, id, encoding, values)
+            write_texts(file, id, encoding, values, known)
         }
         Encoding::Number => {
             let number = |value| if let ValueRef::Number(number) = value { Some(number) } else { None };
@@ -133,8 +141,17 @@ fn write_column(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, valu
     }
 }
 
-fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, values: Values<'_, '_>) -> io::Result<()> {
-    let mut packer = Packer::new()?;
+fn write_texts(
+    file: &mut SectionWriter,
+    id: ColumnId,
+    encoding: Encoding,
+    values: Values<'_, '_>,
+    known: Option<&[u8]>,
+) -> io::Result<()> {
+    let dictionary = dictionary_for(values, known);
+    let name = SectionKind::Dictionary.of(id, encoding as u8);
+    file.section(name, |out| dictionary.iter().try_for_each(|dictionary| out.put(dictionary)))?;
+    let mut packer = Packer::new(dictionary.as_deref())?;
     write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
         let (start, difference) = match (text.raw, text.folded) {
@@ -151,7 +168,12 @@ fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, value
     write_strings(file, id, encoding, [SectionKind::FoldedOffsets, SectionKind::Folded], values, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
         let packed = match (text.raw, text.folded) {
-            (_, FoldedText::Packed(packed, _)) => packed,
+            (_, FoldedText::Packed(packed)) => {
+                match packed.dictionary.map(CompressionDictionary::id) == packer.dictionary() {
+                    true => packed.bytes,
+                    false => &packer.pack(&text.folded.get())?[..],
+                }
+            }
             (RawText::Plain(raw), FoldedText::Plain(folded)) if raw.len() > PLAIN_BYTES => &packer.pack(folded)?[..],
             (RawText::Plain(raw), FoldedText::Plain(folded)) if is_lower_case(raw, folded) => return Ok(()),
             (_, FoldedText::Plain(folded)) => return out.put(folded.as_bytes()),
@@ -160,6 +182,22 @@ fn write_texts(file: &mut SectionWriter, id: ColumnId, encoding: Encoding, value
         out.put(&[PACKED])?;
         out.put(packed)
     })
+}
+
+/// Returns the dictionary with which the long texts of a column are compressed, if it has many.
+fn dictionary_for(values: Values<'_, '_>, known: Option<&[u8]>) -> Option<Vec<u8>> {
+    let lengths: Vec<usize> = values.iter().map(|value| packed_length(&value)).collect();
+    let text = |document| text_of(&(values.value)(document)).map(|text| text.folded.get().into_owned());
+    for_texts(&lengths, known, &|document| text(document).unwrap_or_default())
+}
+
+/// Returns the length of the folded text of a value if it is compressed; 0 for other values.
+fn packed_length(value: &ValueRef<'_>) -> usize {
+    match text_of(value).map(|text| (text.raw, text.folded)) {
+        Some((_, FoldedText::Packed(packed))) => unpacked_length(packed.bytes).unwrap_or(0),
+        Some((RawText::Plain(raw), FoldedText::Plain(folded))) if raw.len() > PLAIN_BYTES => folded.len(),
+        _ => 0,
+    }
 }
 
 /// Returns whether `folded` is the text in lower-case ASCII letters.

@@ -54,10 +54,11 @@ enum Part {
 impl DiskRun {
     /// Writes the documents, in their order, as a run into `folder`, and replaces its contents. Durable on return,
     /// except for the entry of the folder in its parent. Damage that is found later is reported to `damage`. `schema`
-    /// determines the columns of ranked search.
+    /// determines the columns of ranked search. Long texts are compressed like those of `neighbor`, a run of the same index.
     pub(crate) fn build(
         folder: &Path,
         documents: &[Arc<Document>],
+        neighbor: Option<&DiskRun>,
         schema: &Schema,
         collation: &Collation,
         damage: &Arc<Damage>,
@@ -75,7 +76,7 @@ impl DiskRun {
             let collected_here = parts.clone();
             let collecting = beside(scope, "index-terms", folder, move || source.collect(tasks, &collected_here))?;
             let values = beside(scope, "index-columns", folder, move || {
-                let files = [source.write_columns()?, source.write_orders(collation)?];
+                let files = [source.write_columns(neighbor)?, source.write_orders(collation)?];
                 source.collect(tasks, &parts);
                 Ok(files)
             })?;
@@ -93,9 +94,11 @@ impl Source<'_> {
         document_count(self.documents.len())
     }
 
-    fn write_columns(&self) -> Result<FileSums, Error> {
+    fn write_columns(&self, neighbor: Option<&DiskRun>) -> Result<FileSums, Error> {
         let slots: Vec<u32> = self.documents.iter().map(|document| document.slot).collect();
-        columns::write(self.folder, &slots, &self.columns, &|document, id| self.documents[document].value(id))
+        let value = |document: usize, id| self.documents[document].value(id);
+        let known = |id, encoding| neighbor?.columns.dictionary(id, encoding);
+        columns::write(self.folder, &slots, &self.columns, &value, &known)
     }
 
     fn write_orders(&self, collation: &Collation) -> Result<FileSums, Error> {

@@ -12,6 +12,7 @@ use crate::damage::Damage;
 use crate::error::Error;
 use crate::files::{create_empty_folder, sync_folder};
 use crate::interrupt::{Interrupt, StopSign};
+use crate::packing::most_used;
 use crate::run::checked::CheckedFile;
 use crate::run::columns::{self, ColumnFile, Encoding};
 use crate::run::orders::{self, KeyKind, OrderFile, OrderInput, OrderedColumn, RunOrder};
@@ -107,10 +108,16 @@ impl DiskRun {
 
         create_empty_folder(folder.path)?;
         let columns = Vec::from_iter(columns);
-        let columns_sums = columns::write(folder, &slots, &columns, &|index, id| {
-            let MergedDoc { input, doc } = merged[index];
-            inputs[input].run.value(doc, id)
-        })?;
+        let columns_sums = columns::write(
+            folder,
+            &slots,
+            &columns,
+            &|index, id| {
+                let MergedDoc { input, doc } = merged[index];
+                inputs[input].run.value(doc, id)
+            },
+            &|id, encoding| most_used(inputs.iter().filter_map(|input| input.run.columns.dictionary(id, encoding))),
+        )?;
         let dictionary_sums = merge_dictionaries(folder, inputs, &merged, &new_numbers)?;
         let count = document_count(slots.len());
         let orders_sums = orders::write(folder, count, OrderedColumn::all(&columns), collation, &mut |column| {

@@ -15,11 +15,12 @@ use crate::ids::{IdSet, text_of};
 use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::query::{Anchor, Bound, Predicate, Range};
+use crate::run::columns::{self, Encoding};
 use crate::run::memory::Document;
 use crate::run::orders::KeyKind;
 use crate::run::sums::{self, RunFolder};
 use crate::schema::{Column, ColumnId, Kind, Schema, Value, exact_hash};
-use crate::value::{RawText, TextRef, ValueRef};
+use crate::value::{FoldedText, RawText, TextRef, ValueRef};
 
 const KINDS: [Kind; 8] =
     [Kind::Text, Kind::Prose, Kind::Plain, Kind::Markup, Kind::Number, Kind::Bool, Kind::Instant, Kind::List];
@@ -117,9 +118,14 @@ fn predicate() -> impl Strategy<Value = Predicate> {
 }
 
 fn build(folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
+    build_beside(None, folder, documents)
+}
+
+fn build_beside(neighbor: Option<&DiskRun>, folder: &Path, documents: &[Arc<Document>]) -> DiskRun {
     DiskRun::build(
         folder,
         documents,
+        neighbor,
         &Schema { columns: columns().collect(), variants: Vec::new() },
         &Collation::of(None),
         &Arc::default(),
@@ -231,6 +237,72 @@ fn long_texts_are_compressed_and_short_ones_are_not() {
         other => panic!("{other:?}"),
     };
     assert_eq!([0, 1, 2, 3].map(is_packed), [false, false, false, true]);
+}
+
+#[test]
+fn many_long_texts_share_a_dictionary_which_neighbors_and_merged_runs_take_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let sentence = |number: usize| format!("The {} of Part {} is {}. ", number * 7919, number % 977, number * 31);
+    let text = |number: usize| (0..60).map(|index| sentence((number * 17 + index * index) % 3001)).collect::<String>();
+    let values = |numbers: std::ops::Range<usize>| {
+        let text = |number| Value::Text(text(number).as_str().into());
+        Vec::from_iter(numbers.map(|number| vec![(1, text(number))]))
+    };
+    let (many, others) = (documents(0, &values(0..4_000)), documents(10_000, &values(4_000..8_000)));
+    let few = documents(20_000, &values(8_000..8_100));
+    let large = build(&path("large"), &many);
+    let dictionary = |run: &DiskRun| run.columns.dictionary(1, Encoding::Text).map(<[u8]>::to_vec);
+    let made = dictionary(&large);
+    assert!(made.is_some());
+    assert_eq!(dictionary(&build_beside(Some(&large), &path("neighbor"), &others)), made);
+    let small = build_beside(Some(&large), &path("small"), &few);
+    assert_eq!(dictionary(&small), None, "few texts have none");
+    let stranger = build(&path("stranger"), &others);
+    assert!(dictionary(&stranger).is_some_and(|other| Some(other) != made));
+
+    let all = |run: DiskRun| MergeInput { live_docs: Arc::new((0..run.len()).collect()), run: Arc::new(run) };
+    let inputs = [large, small, stranger].map(all);
+    let merge = |name: &str, inputs: &[MergeInput]| {
+        DiskRun::merge(RunFolder::to_end(&path(name)), inputs, &Collation::of(None), &Arc::default()).unwrap()
+    };
+    let merged = merge("merged", &inputs);
+    let documents = [many, few, others].concat();
+    for run in [&merged, &reopen(&merged), &merge("again", &[all(reopen(&merged))])] {
+        assert!(dictionary(run).is_some());
+        run.verify().unwrap();
+        let same = (0..).zip(&documents).all(|(number, document)| run.value(number, 1).is_same(&document.value(1)));
+        assert!(same);
+    }
+    // Those of the small run are compressed with the dictionary now.
+    let packed = |run: &DiskRun, number| match run.value(number, 1) {
+        ValueRef::Text(TextRef { folded: FoldedText::Packed(packed), .. }) => packed.bytes.len(),
+        other => panic!("{other:?}"),
+    };
+    assert!(
+        (0..100).map(|number| packed(&inputs[1].run, number)).sum::<usize>()
+            > 2 * (4_000..4_100).map(|number| packed(&merged, number)).sum::<usize>()
+    );
+    let fewer = merge("fewer", &[all(reopen(&inputs[1].run))]);
+    assert_eq!(dictionary(&fewer), None);
+}
+
+#[test]
+fn a_damaged_dictionary_is_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    let value = |number: usize| vec![(1, Value::Text(format!("Number {number}. ").repeat(200).as_str().into()))];
+    let run = build(&folder.path().join("a"), &documents(0, &Vec::from_iter((0..3_000).map(value))));
+    let stored = run.columns.dictionary(1, Encoding::Text).unwrap().to_vec();
+    let file = folder.path().join("a").join(columns::FILE);
+    let mut bytes = fs::read(&file).unwrap();
+    let at = bytes.windows(stored.len()).position(|window| window == stored).unwrap();
+    // The first block of the file is checked when it is opened.
+    bytes[at + stored.len() - 100] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let damage = Arc::default();
+    let run = DiskRun::open(&run.folder, run.sums_crc(), &damage).unwrap();
+    assert!(matches!(run.value(0, 1), ValueRef::Text(text) if text.whole().is_empty() || damage.is_found()));
+    assert!(damage.is_found());
 }
 
 #[test]
