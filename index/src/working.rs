@@ -154,6 +154,8 @@ impl Version {
                 let current = |run: &NumberedRun| base.current.get(&run.number).cloned().unwrap_or_default();
                 copies.runs = live.runs_with(working, current);
                 copies.locations = base.shown.clone();
+                // All old ones are taken out first: after a run was written to disk, other documents have their numbers.
+                changed.iter().for_each(|slot| copies.relocate(*slot, Location::default()));
                 for slot in &changed {
                     let location = working.locations.get(*slot);
                     let shown = if location.is_copy() { location } else { live.locations.get(*slot) };

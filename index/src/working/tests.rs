@@ -1,11 +1,15 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use super::WorkingVersions;
-use crate::run::NumberedRun;
+use crate::collate::Collation;
+use crate::index::ReplacedRun;
+use crate::run::{DiskRun, NumberedRun, Run};
 use crate::version::CopySet;
 use crate::*;
 
@@ -91,6 +95,17 @@ fn queries(variant: u16) -> Vec<Query> {
     queries
 }
 
+/// Writes all runs in memory to disk. The disk run has the number of the run that it replaces, and other document numbers.
+fn write_to_disk(index: &Index, folder: &Path) {
+    for frozen in index.freeze().runs {
+        let (documents, schema) = (frozen.live_documents(), index.schema());
+        let (variant, number, path) = (frozen.variant, frozen.number, folder.join(frozen.number.to_string()));
+        let run = DiskRun::build(&path, &documents, None, &schema, &Collation::of(None), index.damage()).unwrap();
+        let on_disk = NumberedRun::new(number, Run::Disk(Arc::new(run)));
+        assert!(index.replace(variant, &[ReplacedRun { number, live_docs: frozen.live_docs }], Some(on_disk)));
+    }
+}
+
 /// Compares the tables of a snapshot with working copies with those of one that is made without an earlier one.
 fn assert_tables_are_those_of_a_new_version(snapshot: &Snapshot, variant: VariantNumber) {
     let made = snapshot.working(variant).version;
@@ -111,6 +126,7 @@ fn assert_tables_are_those_of_a_new_version(snapshot: &Snapshot, variant: Varian
 fn a_working_snapshot_is_like_an_index_with_the_working_copies_and_the_live_one_does_not_know_them() {
     for seed in 1..4 {
         let mut random = Random(seed);
+        let folder = tempfile::tempdir().unwrap();
         let index = Index::in_memory(schema(), Options { memory_run_entries: 7, ..Options::default() });
         let (mut model, mut live_only) = (BTreeMap::<u128, Resource>::new(), BTreeMap::<u128, Resource>::new());
         for step in 0..400 {
@@ -140,6 +156,9 @@ fn a_working_snapshot_is_like_an_index_with_the_working_copies_and_the_live_one_
                 }
             };
             index.apply(vec![op]);
+            if random.below(12) == 0 {
+                write_to_disk(&index, folder.path());
+            }
             if random.below(3) == 0 {
                 // Most are made of the one that was made before.
                 let variant = if random.below(4) == 0 { 2 } else { 1 };
