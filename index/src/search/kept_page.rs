@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
@@ -19,6 +20,8 @@ use crate::version::Version;
 /// The greatest number of changed slots that are tested. Each is tested in two versions, which takes some microseconds; a page
 /// that misses more writes than this is found again in about that time.
 const MAX_CHANGED: usize = 128;
+/// The longest time that a page is compared: it happens on a thread that serves many. To unpack long texts takes longer.
+const LONGEST: Duration = Duration::from_millis(1);
 
 /// The number of versions before the current one that are kept in use: a page that was asked for again within so many writes
 /// can be compared. Each holds what the next write replaced, some KiB.
@@ -118,7 +121,9 @@ impl Snapshot {
         let Some(version) = kept.version.upgrade().filter(|_| is_own) else { return Ok(false) };
         let changed = self.context.cache.changed(version.number, self.version.number);
         let Some(changed) = changed.filter(|changed| changed.len() <= MAX_CHANGED) else { return Ok(false) };
-        let interrupt = Interrupt::never();
+        let began = Instant::now();
+        let is_over = || began.elapsed() > LONGEST;
+        let interrupt = Interrupt::when(&is_over);
         let compared = |version, query| Compared::new(&self.context, version, query, kept.ends, &interrupt);
         let (Some(then), Some(now)) = (compared(&version, then), compared(&self.version, now)) else {
             return Ok(false);
