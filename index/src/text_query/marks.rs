@@ -113,7 +113,9 @@ impl<'a> MarkFinder<'a> {
             return vec![token.range.clone()];
         }
         if *has_compounds && let Some(range) = within_compound(token, &self.wanted.text) {
-            return vec![range];
+            // `ß` and `ss` have the same length, but one is a single character.
+            let is_in_text = text.is_char_boundary(range.start) && text.is_char_boundary(range.end);
+            return vec![if is_in_text { range } else { token.range.clone() }];
         }
         let raw = &text[token.range.clone()];
         let is_wanted = |row: &str| {
