@@ -22,6 +22,12 @@ pub enum Error {
         /// The problem with it.
         what: String,
     },
+    /// Long texts are counted that take too much memory.
+    #[error("the different long texts have more than {limit} bytes")]
+    TooMuchText {
+        /// The most bytes.
+        limit: usize,
+    },
     /// An [`Interrupt`](crate::Interrupt) ended the search.
     #[error("the search was stopped before its end")]
     Interrupted,

@@ -23,7 +23,7 @@ use postings::ReusedBlocks;
 pub(crate) use ranked::RunTokens;
 use ranked::{MAX_COUNT, TokenPostings, grouped};
 pub(crate) use sums::RunFolder;
-pub(crate) use tally::{CountedValue, Tally};
+pub(crate) use tally::{CountedValue, Tally, Unpacked};
 pub(crate) use token_match::FieldLengths;
 
 mod checked;

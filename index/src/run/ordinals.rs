@@ -5,10 +5,12 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::run::Unpacked;
 use crate::value::ValueRef;
 
 /// The ordinals of a column's texts in one run, in the order of their first appearance. Outdated documents are
@@ -30,6 +32,9 @@ enum Codes {
 
 impl Ordinals {
     /// Computes the ordinals of a run's texts or lists. Returns `None` if there are more than `limit`.
+    ///
+    /// # Errors
+    /// [`Error::Interrupted`], [`Error::TooMuchText`].
     pub(crate) fn of<'a>(
         documents: u32,
         value: impl Fn(u32) -> ValueRef<'a>,
@@ -40,23 +45,27 @@ impl Ordinals {
         let mut ordinals: HashMap<Cow<'a, str>, u32> = HashMap::new();
         let (mut codes, mut places) = (Vec::with_capacity(documents as usize), Vec::new());
         let mut starts = are_lists.then(|| Vec::with_capacity(documents as usize + 1));
-        let mut code_of = |text: Cow<'a, str>, place: (u32, u32)| {
-            *ordinals.entry(text).or_insert_with(|| {
+        let mut code_of = |text: Cow<'a, str>, place: (u32, u32), unpacked: &mut Unpacked| match ordinals.entry(text) {
+            Entry::Occupied(entry) => *entry.get(),
+            Entry::Vacant(entry) => {
+                unpacked.add(entry.key(), matches!(entry.key(), Cow::Owned(_)));
                 places.push(place);
-                places.len() as u32
-            })
+                *entry.insert(places.len() as u32)
+            }
         };
+        let mut unpacked = Unpacked::default();
         for document in 0..documents {
             interrupt.step()?;
+            unpacked.check()?;
             if let Some(starts) = &mut starts {
                 starts.push(codes.len() as u32);
             }
             match value(document) {
-                ValueRef::Text(text) => codes.push(code_of(text.whole(), (document, 0))),
+                ValueRef::Text(text) => codes.push(code_of(text.whole(), (document, 0), &mut unpacked)),
                 ValueRef::List(list) => {
                     let start = codes.len();
                     for (index, element) in (0..).zip(list.elements()) {
-                        codes.push(code_of(Cow::Borrowed(element), (document, index)));
+                        codes.push(code_of(Cow::Borrowed(element), (document, index), &mut unpacked));
                     }
                     let mut of_document = codes.split_off(start);
                     of_document.sort_unstable();
@@ -172,5 +181,39 @@ pub(crate) fn text_at(value: ValueRef<'_>, element: u32) -> Cow<'_, str> {
         ValueRef::Text(text) => text.whole(),
         ValueRef::List(list) => Cow::Borrowed(list.elements().nth(element as usize).unwrap_or_default()),
         _ => Cow::Borrowed(""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::path::Path;
+
+    use super::*;
+    use crate::damage::{Damage, FileDamage};
+    use crate::packing::Packer;
+    use crate::value::{FoldedText, PackedFolded, PackedText, RawText, TextRef};
+
+    #[test]
+    fn long_texts_are_counted_until_they_take_too_much_memory() {
+        let packed = |number: u32| {
+            let text = format!("{number} {}", "x".repeat(1 << 20));
+            let mut packer = Packer::new(None).unwrap();
+            (packer.pack(&text).unwrap(), packer.pack_behind(&text, &text).unwrap())
+        };
+        let texts: Vec<_> =
+            (0..80).map(|document| packed(if document < 70 { document % 60 } else { document })).collect();
+        let damage = Damage::default();
+        let value = |document: u32| {
+            let (folded, difference) = &texts[document as usize];
+            let file = FileDamage { path: Path::new("file"), damage: &damage };
+            let folded = PackedFolded { bytes: folded, dictionary: None, file };
+            let raw = RawText::Packed(PackedText { start: "", difference, folded });
+            ValueRef::Text(TextRef { raw, folded: FoldedText::Packed(folded) })
+        };
+        let of = |documents| Ordinals::of(documents, value, false, usize::MAX, &Interrupt::never());
+        assert_eq!(of(70).unwrap().unwrap().len(), 60);
+        assert!(matches!(of(80), Err(Error::TooMuchText { .. })));
     }
 }

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use hashbrown::HashMap;
+use hashbrown::hash_map::Entry;
 
+use crate::error::Error;
 use crate::period::{day_of_micros, parse_day};
 use crate::query::Period;
 use crate::value::ValueRef;
@@ -19,10 +21,34 @@ pub(crate) enum CountedValue<'a> {
     Period(i64),
 }
 
+/// The most bytes of different texts that are unpacked to be counted. Texts up to 1 KiB are not packed, so they take none.
+const MAX_UNPACKED: usize = 64 << 20;
+
+/// The memory of texts that were unpacked to be counted.
+#[derive(Debug, Default)]
+pub(crate) struct Unpacked(usize);
+
+impl Unpacked {
+    /// Adds a text that is kept, unless it is read in place.
+    pub(crate) fn add(&mut self, text: &str, is_unpacked: bool) {
+        if is_unpacked {
+            self.0 += text.len();
+        }
+    }
+
+    /// # Errors
+    /// [`Error::TooMuchText`].
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.0 > MAX_UNPACKED { Err(Error::TooMuchText { limit: MAX_UNPACKED }) } else { Ok(()) }
+    }
+}
+
 /// The number of times that each value occurs.
 #[derive(Debug, Default)]
 pub(crate) struct Tally<'a> {
     pub(crate) counts: HashMap<CountedValue<'a>, u64>,
+    /// The memory of the texts in `counts`.
+    pub(crate) unpacked: Unpacked,
     /// The number of documents that have a value.
     pub(crate) valued: u64,
 }
@@ -49,7 +75,15 @@ impl<'a> Tally<'a> {
 
     /// Counts a value `count` times.
     pub(crate) fn add(&mut self, value: CountedValue<'a>, count: u64) {
-        *self.counts.entry(value).or_default() += count;
+        match self.counts.entry(value) {
+            Entry::Occupied(mut entry) => *entry.get_mut() += count,
+            Entry::Vacant(entry) => {
+                if let CountedValue::Text(text) = entry.key() {
+                    self.unpacked.add(text, matches!(text, Cow::Owned(_)));
+                }
+                entry.insert(count);
+            }
+        }
     }
 
     fn add_elements(&mut self, elements: impl Iterator<Item = &'a str>, period: Option<Period>) {

@@ -163,6 +163,7 @@ fn tally_run<'a>(
     for document in documents.iter() {
         interrupt.step()?;
         tally.add_value(run.value_without_folded(document, column), period);
+        tally.unpacked.check()?;
     }
     Ok(())
 }

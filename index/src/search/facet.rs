@@ -20,7 +20,8 @@ struct FacetEntry<'a> {
     count: u64,
     /// The text form.
     text: Cow<'a, str>,
-    value: CountedValue<'a>,
+    /// The value, unless it is that text.
+    value: Option<FacetValue>,
 }
 
 /// Returns the facet of these counts. `total` is the number of resources.
@@ -38,10 +39,13 @@ pub(super) fn facet_of(
     let mut entries = Vec::with_capacity(tally.counts.len());
     for (value, count) in tally.counts {
         interrupt.step()?;
-        let text = match &value {
-            CountedValue::Text(text) => text.clone(),
-            CountedValue::Number(bits) => Cow::Owned(number_text(f64::from_bits(*bits))),
-            CountedValue::Bool(value) => Cow::Borrowed(bool_text(*value)),
+        let (text, value) = match value {
+            CountedValue::Text(text) => (text, None),
+            CountedValue::Number(bits) => {
+                let number = f64::from_bits(bits);
+                (Cow::Owned(number_text(number)), Some(FacetValue::Number(number)))
+            }
+            CountedValue::Bool(value) => (Cow::Borrowed(bool_text(value)), Some(FacetValue::Bool(value))),
             CountedValue::Period(_) => continue,
         };
         entries.push(FacetEntry { count, text, value });
@@ -52,14 +56,9 @@ pub(super) fn facet_of(
     }
     entries.truncate(limit);
     entries.sort_unstable_by(compare);
-    let shown = entries.into_iter().map(|FacetEntry { count, text, value }| {
-        let value = match value {
-            CountedValue::Number(bits) => FacetValue::Number(f64::from_bits(bits)),
-            CountedValue::Bool(value) => FacetValue::Bool(value),
-            CountedValue::Text(_) | CountedValue::Period(_) => FacetValue::Text(text.into_owned()),
-        };
-        (value, count)
-    });
+    let value_of =
+        |value: Option<FacetValue>, text: Cow<'_, str>| value.unwrap_or_else(|| FacetValue::Text(text.into_owned()));
+    let shown = entries.into_iter().map(|FacetEntry { count, text, value }| (value_of(value, text), count));
     Ok(Facet { values: shown.collect(), distinct, null })
 }
 

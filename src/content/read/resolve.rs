@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use bindery_access::Access;
 use bindery_index::{self as index, IdSet, Interrupt, MatchSet, Predicate};
-use bindery_model::error::Error;
+use bindery_model::error::{Code, Error};
 use bindery_query::projection::whole_column;
 use bindery_query::{Copies, Filter, Query, Relation};
 
@@ -229,6 +229,13 @@ impl<'a> Resolver<'a> {
 pub(super) fn stopped(collection: &Collection, error: index::Error) -> StopReason {
     match error {
         index::Error::Interrupted => StopReason::Interrupted,
+        index::Error::TooMuchText { limit } => {
+            let text = format!(
+                "the different values to count are texts of more than 1 KiB each and {limit} bytes together; \
+                 count by a field with shorter values, or filter first"
+            );
+            StopReason::Failed(Error::new(Code::InvalidParameter, text))
+        }
         error => StopReason::Failed(collection.search_failed(error)),
     }
 }

@@ -87,6 +87,7 @@ impl DiskRun {
             let text = text_at(self.value_without_folded(document, column), element);
             if let Some(counted) = CountedValue::of_text(text, period) {
                 tally.add(counted, u64::from(count));
+                tally.unpacked.check()?;
             }
         }
         Ok(())
