@@ -8,7 +8,10 @@
 //! | `-windows`, `-"page cache"` | none of these |
 //! | `日本語` | these characters one after the other |
 
+use std::borrow::Cow;
 use std::ops::Range;
+
+use icu_normalizer::ComposingNormalizerBorrowed;
 
 use super::expansion::Synonymous;
 use super::synonyms::row_of_words;
@@ -28,7 +31,7 @@ impl Words {
     /// Parses a query string into words that are wanted as they stand. `typos` determines whether typos are allowed. Every
     /// string is valid; a string without words has none.
     pub fn parse(query: &str, typos: bool) -> Words {
-        Parser::new(query, typos, None).parse()
+        Parser::new(&composed(query), typos, None).parse()
     }
 
     /// Returns the words of the query string that are not excluded, in their order and in the form in which words are compared.
@@ -46,8 +49,13 @@ impl Words {
     /// Parses a query string into words that are also found in other ways. Quoted and excluded words are wanted as they
     /// stand.
     pub fn parse_expanded(query: &str, typos: bool, expansion: &Expansion) -> Words {
-        Parser::new(query, typos, Some(expansion)).parse()
+        Parser::new(&composed(query), typos, Some(expansion)).parse()
     }
+}
+
+/// Returns a query in the normal form in which texts are cut into words: the marks of kana are part of a character then.
+fn composed(query: &str) -> Cow<'_, str> {
+    ComposingNormalizerBorrowed::new_nfc().normalize(query)
 }
 
 /// The last word of a query string that somebody may still be typing.

@@ -81,6 +81,15 @@ fn fewer_typos_are_closer_and_whole_words_closer_than_beginnings() {
 }
 
 #[test]
+fn a_query_is_cut_into_the_same_words_in_each_normal_form() {
+    for query in ["がくせい", "か\u{3099}くせい", "が", "Zoe\u{308} ガイド"] {
+        let composed: String = icu_normalizer::ComposingNormalizer::new_nfc().normalize(query).into_owned();
+        let decomposed = icu_normalizer::DecomposingNormalizer::new_nfd().normalize(query).into_owned();
+        assert_eq!(shown(&Words::parse(&decomposed, true)), shown(&Words::parse(&composed, true)), "{query}");
+    }
+}
+
+#[test]
 fn marks_show_what_was_found() {
     let marked = |query: &str, text: &str| {
         let marks = Words::parse(query, true).marks(text, &Interrupt::never()).unwrap();
