@@ -251,7 +251,8 @@ impl Sending {
         }
         let result = self.put_in_folder().await;
         let mut progress = self.progress.lock();
-        progress.is_sending = false;
+        // Until the caller has the outcome, it must not take the group for one that was never sent.
+        progress.is_sending = result.is_ok();
         match result {
             Ok(()) => ControlFlow::Break(Ok(self.position)),
             // Nothing came of this put; an earlier one may still arrive.
@@ -332,3 +333,26 @@ impl LogShared {
 
 /// More than everything but records takes in a group.
 const HEADER_ROOM: u64 = 1024;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::tests::memory_log;
+
+    #[test]
+    fn a_group_that_was_stored_counts_as_sent_until_the_caller_has_the_outcome() {
+        let (_store, log, start) = memory_log();
+        let group = log.shared.next_group(&start, &[b"one".to_vec()], 1).unwrap();
+        let (bytes, chain) = group.encode();
+        let (position, progress) = (group.position(chain), Arc::new(Mutex::new(Progress::default())));
+        let shared = Arc::clone(&log.shared);
+        let sending =
+            Sending { shared, after: start.seq, position, bytes: bytes.into(), progress: Arc::clone(&progress) };
+        let outcome = runtime().unwrap().block_on(sending.put());
+        assert!(matches!(outcome, ControlFlow::Break(Ok(appended)) if appended == position));
+        // A caller that gives up at this moment would decide the same commands again.
+        assert!(progress.lock().to_wait(Duration::ZERO).may_be_appended);
+    }
+}

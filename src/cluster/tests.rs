@@ -48,7 +48,7 @@ fn create(store: &Store) -> ClusterInfo {
 }
 
 /// A log in memory, and the position at which it begins.
-fn memory_log() -> (Store, Log, Position) {
+pub(crate) fn memory_log() -> (Store, Log, Position) {
     let store = memory_store();
     let info = create(&store);
     let log = store.log(&info.history, "a").unwrap();
