@@ -103,6 +103,16 @@ pub enum ClusterError {
         /// The sequence number of the group.
         seq: u64,
     },
+    /// Something that is not Bindery deleted groups of the log.
+    #[error(
+        "the cluster's log has lost group {seq}, although it has later ones: something else than Bindery deleted objects, such as a \
+         lifecycle rule of the bucket; end that; nodes that had passed this group have all content; restart this one with an empty folder \
+         once the leader has uploaded a base, which it does within an hour"
+    )]
+    Gap {
+        /// The sequence number of the group.
+        seq: u64,
+    },
     /// A base does not exist, perhaps because it was removed meanwhile.
     #[error("the base {name} does not exist any more")]
     NoBase {

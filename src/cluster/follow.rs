@@ -21,8 +21,10 @@ const POLL: Duration = Duration::from_millis(500);
 const PAUSE_AFTER_ERROR: Duration = Duration::from_millis(20);
 /// A hint about a group that cannot be read yet is followed up after this time.
 const HINT_POLL: Duration = Duration::from_millis(50);
-/// A hint that is not confirmed after so many looks was wrong.
+/// A hint that is not confirmed after so many looks was wrong, or the group in between is missing.
 const HINTED_LOOKS: u32 = 100;
+/// After so long behind a hint, the follower looks whether groups exist behind one that is missing.
+const GAP_AFTER: Duration = Duration::from_secs(5);
 /// Objects that are read at a time.
 const READ_AHEAD: usize = 8;
 /// Reading pauses while the groups that the caller has not taken have this many bytes.
@@ -64,6 +66,8 @@ struct FollowState {
     hint: u64,
     /// The looks for it that found nothing.
     hinted_looks: u32,
+    /// The time since which the position is before the hint and does not move.
+    hinted_since: Option<Instant>,
     poll: Duration,
     last_look: Option<Instant>,
     is_at_tail: bool,
@@ -85,6 +89,7 @@ impl Log {
             bytes: 0,
             hint: 0,
             hinted_looks: 0,
+            hinted_since: None,
             poll: POLL,
             last_look: None,
             is_at_tail: false,
@@ -151,6 +156,7 @@ impl Follower {
         self.shared.free(&mut state, left);
         if state.position.seq < to.seq {
             state.position = *to;
+            state.hinted_since = None;
         }
     }
 }
@@ -165,6 +171,8 @@ impl FollowShared {
             state.hint = seq;
             state.hinted_looks = 0;
         }
+        // Hints of a cluster that writes much are newer each time.
+        state.hinted_since.get_or_insert_with(Instant::now);
         self.changed.notify_one();
     }
 
@@ -211,7 +219,14 @@ impl Reading {
                 self.follow.changed.notified().await;
                 continue;
             };
-            let (end, largest) = self.round(from, window).await;
+            let (mut end, largest) = self.round(from, window).await;
+            if matches!(end, End::Tail(_)) && self.is_gap_suspected() {
+                match self.log.is_behind_gap(&from).await {
+                    Ok(None) => {}
+                    Ok(Some(seq)) => end = End::Error(ClusterError::Gap { seq }),
+                    Err(error) => end = End::Error(error),
+                }
+            }
             window = match end {
                 // Twice as many looks as before, as far as they fit into memory.
                 End::Full => (window * 2).min(READ_AHEAD).min((READ_AHEAD_BYTES / largest.max(1)).max(1)),
@@ -227,6 +242,16 @@ impl Reading {
     fn position_if_room(&self) -> Option<Position> {
         let state = self.follow.state.lock();
         (state.bytes < READ_AHEAD_BYTES).then_some(state.position)
+    }
+
+    /// Returns whether a hint has not come true for long. Asks for another while then.
+    fn is_gap_suspected(&self) -> bool {
+        let mut state = self.follow.state.lock();
+        let is_suspected = state.hinted_since.is_some_and(|since| since.elapsed() >= GAP_AFTER);
+        if is_suspected {
+            state.hinted_since = None;
+        }
+        is_suspected
     }
 
     /// Looks at `window` names behind a position, and keeps the groups that it finds. Returns the largest size, too.
@@ -272,6 +297,7 @@ impl Reading {
             state.is_at_tail = false;
             state.error = None;
             state.hinted_looks = 0;
+            state.hinted_since = None;
         }
         (self.wake.lock())();
         true

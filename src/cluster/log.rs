@@ -129,16 +129,7 @@ impl Log {
     /// # Errors
     /// If the storage cannot be read.
     pub fn is_behind_gap(&self, after: &Position) -> Result<Option<u64>, ClusterError> {
-        let next = after.seq.saturating_add(1);
-        block(async {
-            let later = self.shared.list_after(after.seq).await?;
-            if later.is_empty() || later.iter().any(|&(seq, _)| seq == next) {
-                return Ok(None);
-            }
-            // The names may have been created while they were listed, so the first one is looked at last.
-            let is_missing = self.shared.objects.size(&self.shared.name(next)).await?.is_none();
-            Ok(is_missing.then_some(next))
-        })
+        block(self.shared.is_behind_gap(after))
     }
 
     /// Returns the sequence numbers from `from` to `tail` whose objects do not exist: the first 100. Removed
@@ -191,6 +182,18 @@ impl LogShared {
         let mut listed: Vec<_> = objects.into_iter().filter_map(parse).filter(|&(found, _)| found > seq).collect();
         listed.sort_unstable_by_key(|&(seq, _)| seq);
         Ok(listed)
+    }
+
+    /// See [`Log::is_behind_gap`].
+    pub(crate) async fn is_behind_gap(&self, after: &Position) -> Result<Option<u64>, ClusterError> {
+        let next = after.seq.saturating_add(1);
+        let is_missing = async || Ok::<_, ClusterError>(self.objects.size(&self.name(next)).await?.is_none());
+        // Asked first, since a list of what is behind may be long.
+        if !is_missing().await? || self.list_after(next).await?.is_empty() {
+            return Ok(None);
+        }
+        // The names may have been created while they were listed, so the first one is looked at again.
+        Ok(is_missing().await?.then_some(next))
     }
 
     /// Reads an object as it is.
