@@ -2,6 +2,7 @@
 //!
 //! Owns what the store's answers say about time, and whether a request can have reached the store.
 
+use std::error::Error as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -94,7 +95,7 @@ impl HttpService for Observed {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let is_put = request.method().as_str() == "PUT";
         let response = self.inner.execute(request).await;
-        let was_sent = !matches!(&response, Err(error) if error.kind() == HttpErrorKind::Connect);
+        let was_sent = !response.as_ref().is_err_and(has_not_connected);
         if is_put && was_sent {
             let _ = SENT.try_with(Sent::set);
         }
@@ -103,6 +104,13 @@ impl HttpService for Observed {
         }
         response
     }
+}
+
+/// Returns whether a request failed before there was a connection. The crate calls a connection that takes too long a timeout.
+fn has_not_connected(error: &HttpError) -> bool {
+    let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
+    error.kind() == HttpErrorKind::Connect
+        || causes.any(|cause| cause.downcast_ref::<reqwest::Error>().is_some_and(reqwest::Error::is_connect))
 }
 
 impl Observed {
