@@ -22,12 +22,13 @@ use crate::error::ClusterError;
 use crate::http::DateCell;
 use crate::postgres::{Database, NO_DATABASE, SetBack};
 
-/// A read fails if nothing arrives for this long.
+/// A read fails if nothing arrives for this long, and a small request without an answer.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 /// The attempts of a read whose caller cannot repeat it soon, and the time after which there is no other one.
 const ATTEMPTS: u32 = 4;
 const REPEATED_WITHIN: Duration = Duration::from_secs(1);
 const PAUSE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(30);
+const NO_ANSWER: &str = "no answer arrived in time";
 /// Larger puts are not held to 30 seconds.
 const SMALL_PUT_BYTES: usize = 4 << 20;
 /// Bounds what is read of objects that hold JSON.
@@ -141,17 +142,21 @@ impl Objects {
         }
     }
 
-    /// Puts an object, whether or not one of this name exists.
+    /// Puts a small object, whether or not one of this name exists.
     pub(crate) async fn overwrite(&self, name: &str, bytes: Bytes) -> Result<(), ClusterError> {
         let path = self.path(name);
-        self.clients.bulk.put(&path, bytes.into()).await.map(drop).map_err(|error| self.error("write", name, &error))
+        match timeout(READ_TIMEOUT, self.clients.bulk.put(&path, bytes.into())).await {
+            Err(_) => Err(self.unreachable("write", name, NO_ANSWER)),
+            Ok(put) => put.map(drop).map_err(|error| self.error("write", name, &error)),
+        }
     }
 
     /// Removes an object. It is no error if it does not exist.
     pub(crate) async fn remove(&self, name: &str) -> Result<(), ClusterError> {
-        match self.clients.bulk.delete(&self.path(name)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
-            Err(error) => Err(self.error("remove", name, &error)),
+        match timeout(READ_TIMEOUT, self.clients.bulk.delete(&self.path(name))).await {
+            Err(_) => Err(self.unreachable("remove", name, NO_ANSWER)),
+            Ok(Ok(()) | Err(object_store::Error::NotFound { .. })) => Ok(()),
+            Ok(Err(error)) => Err(self.error("remove", name, &error)),
         }
     }
 
@@ -162,7 +167,7 @@ impl Objects {
     pub(crate) async fn get(&self, name: &str, limit: u64) -> Result<Option<Bytes>, ClusterError> {
         let path = self.path(name);
         let result = match timeout(READ_TIMEOUT, self.clients.patient.get(&path)).await {
-            Err(_) => return Err(self.unreachable("read", name, "no answer arrived in time")),
+            Err(_) => return Err(self.unreachable("read", name, NO_ANSWER)),
             Ok(Err(error)) => return self.none_if_missing("read", name, &error),
             Ok(Ok(result)) => result,
         };
@@ -195,7 +200,7 @@ impl Objects {
         let path = self.path(name);
         // A `GET`, because the answer to `HEAD` has no text that tells a missing bucket from a missing object.
         match timeout(READ_TIMEOUT, self.clients.quick.get(&path)).await {
-            Err(_) => Err(self.unreachable("read", name, "no answer arrived in time")),
+            Err(_) => Err(self.unreachable("read", name, NO_ANSWER)),
             Ok(Err(error)) => self.none_if_missing("read", name, &error),
             Ok(Ok(result)) => Ok(Some(result.meta.size)),
         }
@@ -204,11 +209,19 @@ impl Objects {
     /// Lists the objects of a folder, or those whose names are after `after`. In no particular order.
     pub(crate) async fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<ObjectMeta>, ClusterError> {
         let path = self.path(folder);
-        let objects = match after {
+        let mut objects = match after {
             Some(after) => self.clients.bulk.list_with_offset(Some(&path), &path.clone().join(after)),
             None => self.clients.bulk.list(Some(&path)),
         };
-        objects.try_collect().await.map_err(|error| self.error("list", folder, &error))
+        let mut listed = Vec::new();
+        loop {
+            match timeout(READ_TIMEOUT, objects.try_next()).await {
+                Err(_) => return Err(self.unreachable("list", folder, NO_ANSWER)),
+                Ok(Err(error)) => return Err(self.error("list", folder, &error)),
+                Ok(Ok(Some(object))) => listed.push(object),
+                Ok(Ok(None)) => return Ok(listed),
+            }
+        }
     }
 
     /// Returns the time by the store's clock, as far as it is known: the ages of objects are by that clock.

@@ -241,12 +241,16 @@ async fn listen_once(
         }
         Ok(())
     };
-    // The connection makes progress only while its messages are asked for. Without its client it would end.
-    let (ended, _client) = futures_util::join!(messages, async {
-        let _ = client.batch_execute("listen bindery_log").await;
-        client
-    });
-    ended
+    let listening = async {
+        client.batch_execute("listen bindery_log").await?;
+        // Without its client, the connection would end.
+        std::future::pending().await
+    };
+    // The connection makes progress only while its messages are asked for.
+    tokio::select! {
+        ended = messages => ended,
+        failed = listening => failed,
+    }
 }
 
 fn config(address: &str, setting: &dyn Fn(&str) -> Option<String>) -> Result<Config, String> {
