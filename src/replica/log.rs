@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bindery_cluster::{AppendError as SharedError, ClusterError, Follower, Found, Group, Position, Wait};
+use bindery_cluster::{AppendError as SharedError, ClusterError, Follower, Found, Group, Position, Standing, Wait};
 use bindery_log::{AppendError, CommitLog, FollowLog, Log, LogError, LogReader, Records};
 
 use crate::ends::Ends;
@@ -20,6 +20,9 @@ use crate::status::{Remedy, Status};
 
 /// The time after which an append is left to go on in the background, so that the caller can look after others.
 const PATIENCE: Duration = Duration::from_millis(50);
+
+/// The pause between two attempts to keep what others wrote, on a disk without room for it.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pause between two attempts to reach the storage of a node that began without it.
 const ATTACH_PAUSE: Duration = Duration::from_secs(1);
@@ -35,6 +38,8 @@ pub struct ReplicatedLog {
     follower: Option<Arc<Follower>>,
     /// Groups that were read and are not in the copy yet.
     ahead: VecDeque<(Group, Position)>,
+    /// The time at which the disk had no room for the first of them, and the error.
+    short_of_room: Option<(Instant, String)>,
     /// The position of the copy's end, once attached.
     position: Position,
     ends: Arc<Ends>,
@@ -60,6 +65,7 @@ impl ReplicatedLog {
             shared,
             follower: None,
             ahead: VecDeque::new(),
+            short_of_room: None,
             position,
             ends,
             is_pending: false,
@@ -101,6 +107,9 @@ impl ReplicatedLog {
             Err(error) if from != self.membership.position && may_be_other(&error) => self.compare_all(error),
             compared => compared,
         }?;
+        if let Some(seq) = self.shared.is_behind_gap(&position)? {
+            return Err(ClusterError::Gap { seq }.into());
+        }
         self.position = position;
         let wake = Arc::clone(&self.wake);
         let wake = move || {
@@ -127,6 +136,9 @@ impl ReplicatedLog {
     /// Compares what the copy has behind a position with the shared log. Returns the position of its end.
     fn compare_behind(&mut self, mut position: Position) -> Result<Position, ReplicaError> {
         let shared = Arc::clone(&self.shared);
+        if position.number >= self.copy.last() {
+            self.check_standing(&position)?;
+        }
         let mut groups = shared.read_ahead(position)?;
         while position.number < self.copy.last() {
             let seq = position.seq + 1;
@@ -145,6 +157,23 @@ impl ReplicatedLog {
             }
         }
         Ok(position)
+    }
+
+    /// Checks that the shared log has a position behind which there is nothing to compare, and what comes next.
+    fn check_standing(&self, position: &Position) -> Result<(), ReplicaError> {
+        let (number, seq) = (position.number, position.seq);
+        match self.shared.standing(position)? {
+            Standing::Same | Standing::Removed => {}
+            Standing::Other => return Err(ReplicaError::Diverged { number, seq }),
+            Standing::Missing => {
+                return Err(ReplicaError::Ahead { own: number, own_seq: seq, address: self.address.clone() });
+            }
+        }
+        match self.shared.read(position) {
+            Ok(Found::Removed) => Err(ReplicaError::TooFarBehind { seq: seq + 1 }),
+            Ok(_) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Compares the records of a group with those in the copy. A crash may have left only the first of them there: then
@@ -169,9 +198,12 @@ impl ReplicatedLog {
         Ok(())
     }
 
-    /// Moves what the follower has read to `ahead`.
+    /// Moves what the follower has read to `ahead`, unless that still has groups: what it reads meanwhile is bounded.
     fn look_ahead(&mut self) -> Result<(), LogError> {
         let Some(follower) = &self.follower else { return Ok(()) };
+        if !self.ahead.is_empty() {
+            return Ok(());
+        }
         // Asked first: what it finds afterwards is then missing from `ahead` at worst.
         let status = follower.status();
         for (group, end) in follower.take() {
@@ -192,7 +224,7 @@ impl ReplicatedLog {
         }
     }
 
-    /// Reads the next group at once, after it turned out that there is one. Returns the error of an append or a
+    /// Reads the next group at once, after it turned out that there is one of another node. Returns the error of an append or a
     /// confirmation that met it.
     fn read_next(&mut self) -> AppendError {
         let after = self.ahead.back().map_or(self.position, |(_, end)| *end);
@@ -205,10 +237,11 @@ impl ReplicatedLog {
             }
             Ok(_) => {}
             Err(error) => {
-                tracing::debug!(%error, "the next group could not be read");
-                if let Err(stopped) = self.stop_for(&error) {
-                    return AppendError::Closed(stopped);
-                }
+                return match self.stop_for(&error) {
+                    Err(stopped) => AppendError::Closed(stopped),
+                    // The group of this node is not in the log. What is there instead can be read later.
+                    Ok(()) => AppendError::Unreachable(error.to_string()),
+                };
             }
         }
         AppendError::Conflict
@@ -221,6 +254,7 @@ impl ReplicatedLog {
             ClusterError::Sealed { .. } => Remedy::NextHistory,
             ClusterError::Diverged { .. }
             | ClusterError::SetBack { .. }
+            | ClusterError::Gap { .. }
             | ClusterError::Damaged { .. }
             | ClusterError::NewerVersion { .. } => Remedy::None,
             _ => return Ok(()),
@@ -247,9 +281,39 @@ impl ReplicatedLog {
         })
     }
 
+    /// Returns whether others have appended. Refuses if the disk has no room for that: then nothing can be decided.
     fn is_outrun(&mut self, expected_last: u64) -> Result<bool, AppendError> {
         self.look_ahead().map_err(AppendError::Closed)?;
+        if let Some((_, error)) = &self.short_of_room {
+            return Err(AppendError::Refused(LogError::Shared(error.clone())));
+        }
         Ok(!self.ahead.is_empty() || self.copy.last() != expected_last)
+    }
+
+    /// Makes room for a group of another node, in the copy and for what applying it writes. Returns false while the disk has none. The
+    /// disk is asked once in a while only, since the copy fills what is left of it each time.
+    ///
+    /// # Errors
+    /// [`LogError`] if the copy accepts no more records.
+    fn has_room_for(&mut self, group: &Group) -> Result<bool, LogError> {
+        if self.short_of_room.as_ref().is_some_and(|(at, _)| at.elapsed() < ROOM_PAUSE) {
+            return Ok(false);
+        }
+        let bytes = group.records.iter().map(|record| record.len() as u64).sum();
+        let checked =
+            bindery_store::check_room(&self.folder, bytes).map_err(|error| LogError::Shared(error.to_string()));
+        let made = checked.map_err(AppendError::Refused).and_then(|()| self.copy.make_room_for(&group.records));
+        match made {
+            Ok(()) => self.short_of_room = None,
+            Err(AppendError::Closed(error) | AppendError::Stopped(error)) => return Err(error),
+            Err(error) => {
+                if self.short_of_room.is_none() {
+                    tracing::error!(%error, "the disk has no room for what other nodes wrote; this is tried again");
+                }
+                self.short_of_room = Some((Instant::now(), error.to_string()));
+            }
+        }
+        Ok(self.short_of_room.is_none())
     }
 }
 
@@ -313,7 +377,14 @@ impl CommitLog for ReplicatedLog {
                 self.stop_for(&error).map_err(AppendError::Closed)?;
                 Err(AppendError::Unreachable(error.to_string()))
             }
-            Err(SharedError::Unknown(text)) => Err(AppendError::Unknown(text)),
+            Err(SharedError::Unknown(text)) => {
+                // A database that was set back accepts nothing more, so the outcome will never be known.
+                let error = self.follower.as_ref().and_then(|follower| follower.status().error);
+                if let Some(error) = error.filter(|error| matches!(**error, ClusterError::SetBack { .. })) {
+                    self.stop_for(&error).map_err(AppendError::Stopped)?;
+                }
+                Err(AppendError::Unknown(text))
+            }
             Err(error @ SharedError::Removed { .. }) => {
                 self.status.fail(error.to_string(), Remedy::Rejoin);
                 Err(AppendError::Stopped(LogError::Shared(error.to_string())))
@@ -354,8 +425,7 @@ impl CommitLog for ReplicatedLog {
         self.look_ahead()?;
         let before = self.copy.last();
         while let Some((group, end)) = self.ahead.pop_front() {
-            if let Err(error) = self.copy.make_room_for(&group.records) {
-                tracing::warn!(%error, "the disk has no room for what others wrote; this is tried again");
+            if !self.has_room_for(&group)? {
                 self.ahead.push_front((group, end));
                 break;
             }

@@ -288,18 +288,49 @@ fn a_node_that_is_too_far_behind_begins_from_a_base() {
     drop(cluster.open(1).unwrap());
     append(&mut one, &[b"a".to_vec()]);
     drop(one);
+    let group = std::fs::read(cluster.object(1)).unwrap();
     // Removal leaves the name with an empty object.
     std::fs::write(cluster.object(1), b"").unwrap();
-    let mut copy = copy_in(&cluster.node(1));
-    copy.append(b"a").unwrap();
-    copy.sync().unwrap();
-    drop(copy);
     let folder = cluster.node(1);
     let node = Node::prepare(&folder, &cluster.address(), &|_, _| ()).unwrap();
     let error = node.attach(copy_in(&folder)).unwrap_err();
     assert!(matches!(error, ReplicaError::TooFarBehind { seq: 1 }), "{error}");
     let node = node.begin_anew(&|_, _| ()).unwrap();
+    // The only base is that of the beginning, and as a rule what follows a base is there.
+    std::fs::write(cluster.object(1), group).unwrap();
     assert_eq!(node.attach(copy_in(&folder)).unwrap().last(), 0);
+}
+
+#[test]
+fn a_copy_that_ends_where_its_base_does_is_compared_with_the_log() {
+    let cluster = Cluster::new();
+    let mut one = cluster.open(0).unwrap();
+    (1..=3).for_each(|number| append(&mut one, &[vec![number]]));
+    let last = one.last();
+    one.trim(last + 1).unwrap();
+    drop(one);
+    let [second, third] = [2, 3].map(|seq| std::fs::read(cluster.object(seq)).unwrap());
+    let put = |seq, bytes: Option<&[u8]>| match bytes {
+        Some(bytes) => std::fs::write(cluster.object(seq), bytes).unwrap(),
+        None => std::fs::remove_file(cluster.object(seq)).unwrap(),
+    };
+    let error = || cluster.open(0).unwrap_err();
+    put(3, None);
+    assert!(matches!(error(), ReplicaError::Ahead { own, own_seq: 3, .. } if own == last), "{}", error());
+    put(3, Some(&second));
+    assert!(matches!(error(), ReplicaError::Diverged { number, seq: 3 } if number == last), "{}", error());
+    put(3, Some(&third));
+    put(4, Some(b""));
+    assert!(matches!(error(), ReplicaError::TooFarBehind { seq: 4 }), "{}", error());
+    put(4, None);
+    put(6, Some(&second));
+    assert!(
+        error().to_string().starts_with("the cluster's log has lost group 4, although it has later ones"),
+        "{}",
+        error()
+    );
+    put(6, None);
+    assert_eq!(cluster.open(0).unwrap().last(), last);
 }
 
 #[test]

@@ -39,7 +39,7 @@ pub use counter::Counter;
 pub use error::StoreError;
 pub use key::{Key, KeyText, Prefix};
 pub use options::StoreOptions;
-pub use room::KEPT_FREE_BYTES;
+pub use room::{KEPT_FREE_BYTES, check_room};
 pub use scan::{Entries, Entry, Scan};
 pub use transaction::{Assembler, Transaction, encode_transaction};
 pub use tree::Store;
