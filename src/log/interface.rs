@@ -108,8 +108,8 @@ pub enum AppendError {
     /// expectation, until another outcome is known: it is appended at most once.
     #[error("it is not known whether the records were appended: {0}")]
     Unknown(String),
-    /// The log cannot be reached. Nothing was appended by this call, and nothing will be. After [`AppendError::Unknown`] this
-    /// says nothing about the earlier calls.
+    /// The log cannot be reached. Nothing was appended, and nothing will be: neither by this call nor by earlier ones for the same
+    /// group, whose outcome was [`AppendError::Unknown`].
     #[error("the log cannot be reached: {0}")]
     Unreachable(String),
     /// Nothing was appended, and a later append may succeed.

@@ -131,6 +131,10 @@ impl CommitLog for MemoryLog {
         let (random, shared) = (&mut self.random, Arc::clone(&self.shared));
         let mut stored = shared.stored.lock();
         let outage = *shared.outage.lock();
+        if outage == Some(Outage::Unreachable) && self.pending.is_some() {
+            drop(stored);
+            return Err(self.unknown());
+        }
         if outage == Some(Outage::Unreachable) || random.one_in(20) && self.pending.is_none() {
             self.mishaps.lock().unreachable += 1;
             return Err(AppendError::Unreachable("injected".to_owned()));

@@ -16,7 +16,7 @@ use bindery_store::{Assembler, StoreWrite, Transaction, encode_transaction};
 
 use super::overlay::DecidedTransaction;
 use crate::apply::{CommittedTransaction, PreparedResults, check_effects};
-use crate::queue::{IMPORT_COMMAND_BYTES, ImportRoom, stopped_writing};
+use crate::queue::{IMPORT_COMMAND_BYTES, ImportRoom, outcome_unknown, stopped_writing};
 
 /// The pause before an append is tried again that was refused or could not be sent, although its outcome must become known.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -187,12 +187,13 @@ impl Appender {
                 }
                 Err(AppendError::Unreachable(cause)) => {
                     tracing::debug!(%cause, "the log cannot be reached");
+                    waiting = Waiting::Unreachable;
                     std::thread::sleep(PAUSE);
                 }
                 // Callers may only be told that nothing was applied if no earlier try can have succeeded.
                 Err(AppendError::Refused(_)) if waiting == Waiting::Unknown => std::thread::sleep(PAUSE),
                 Err(AppendError::Closed(cause)) if waiting == Waiting::Unknown => {
-                    return Err(Failure::Stopped(Error::internal(cause)));
+                    return Err(stopped_with_unknown(&cause));
                 }
                 Err(error) => return Err(failure_of(error)),
             }
@@ -288,6 +289,12 @@ impl From<Vec<StoreWrite>> for DecidedTransaction {
     }
 }
 
+/// Returns the failure of a shared log that ended before it was known whether it has the last group.
+fn stopped_with_unknown(cause: &LogError) -> Failure {
+    tracing::error!(%cause, "the log accepts no more records; it is not known whether it has the last ones");
+    Failure::Stopped(outcome_unknown())
+}
+
 fn failure_of(error: AppendError) -> Failure {
     match error {
         AppendError::Conflict | AppendError::Unknown(_) | AppendError::Unreachable(_) => {
@@ -312,6 +319,7 @@ fn failure_of(error: AppendError) -> Failure {
             Failure::Stopped(stopped_writing())
         }
         AppendError::Stopped(cause @ LogError::Io { action: "sync", .. }) => Failure::Unsynced(Error::internal(cause)),
+        AppendError::Stopped(cause @ LogError::Shared(_)) => stopped_with_unknown(&cause),
         AppendError::Stopped(cause) => Failure::Stopped(Error::internal(cause)),
     }
 }
