@@ -252,9 +252,15 @@ impl Job {
         }
     }
 
-    /// Returns whether it is a write of resources. Other commands may change what the next one is decided against.
+    /// Returns whether it is a write of resources.
     fn is_write(&self) -> bool {
         matches!(self.command, Command::Write(_))
+    }
+
+    /// Returns whether it can be decided together with others. Commands that change blueprints, tokens or members may change what the
+    /// next one is decided against. Those who wait for the newest state change nothing, and one look at the log serves all of them.
+    fn shares_a_group(&self) -> bool {
+        self.is_write() || matches!(self.command, Command::Wait)
     }
 
     /// Answers the caller, unless it is answered already.
@@ -276,8 +282,12 @@ impl Job {
     }
 
     /// Returns whether the command is still to be carried out. Its caller must not have been answered, and of an import no
-    /// earlier piece must have failed: its client is told that the lines before that piece were applied, and no other.
+    /// earlier piece must have failed: its client is told that the lines before that piece were applied, and no other. A command
+    /// that changes nothing is not carried out for a caller who has left.
     pub(crate) fn is_wanted(&mut self) -> bool {
+        if matches!(self.command, Command::Wait) {
+            self.reply.take_if(|reply| reply.is_closed());
+        }
         if self.piece.as_ref().is_some_and(ImportPiece::follows_a_failure) {
             self.answer(Err(overloaded("an earlier part of the import failed")));
         }
@@ -432,12 +442,10 @@ impl Lanes {
         let max_bytes = if are_expected { room.bytes_beside_others } else { room.bytes };
         let mut group = if are_imports_due { self.take_imports(max_bytes) } else { Vec::new() };
         let has_imports = !group.is_empty();
-        // A command that changes blueprints, tokens or members is a group of its own: it may change what the next
-        // command is decided against.
-        if group.is_empty() && self.interactive.front().is_some_and(|job| !job.is_write()) {
+        if group.is_empty() && self.interactive.front().is_some_and(|job| !job.shares_a_group()) {
             group.extend(self.interactive.pop_front());
         } else {
-            while self.interactive.front().is_some_and(Job::is_write) {
+            while self.interactive.front().is_some_and(Job::shares_a_group) {
                 group.extend(self.interactive.pop_front());
             }
         }

@@ -37,8 +37,13 @@ fn save(queue: &Queue, name: &str) -> PendingOutcome {
     queue.submit(None, write(name), None, None).unwrap()
 }
 
-/// Submits a command that is no write.
+/// Submits a command that shares no group with others.
 fn ask(queue: &Queue) -> PendingOutcome {
+    queue.submit(None, Command::Checkpoint, None, None).unwrap()
+}
+
+/// Submits a command that waits for the newest state.
+fn wait(queue: &Queue) -> PendingOutcome {
     queue.submit(None, Command::Wait, None, None).unwrap()
 }
 
@@ -54,6 +59,7 @@ fn names(jobs: &[Job]) -> Vec<String> {
             [Item::Refused(error)] => error.message.clone(),
             _ => unreachable!(),
         },
+        Command::Wait => "wait".to_owned(),
         _ => "no write".to_owned(),
     };
     jobs.iter().map(name).collect()
@@ -116,6 +122,22 @@ async fn other_commands_have_their_turn_while_an_import_goes_on() {
     for expected in ["no write", "no write", "i2", "no write", "i3"] {
         assert_eq!(names(&next(&mut jobs)), [expected]);
     }
+}
+
+#[tokio::test]
+async fn those_who_wait_for_the_newest_state_share_one_look_and_are_forgotten_once_they_have_left() {
+    let (queue, mut jobs) = queue();
+    let mut pending = vec![wait(&queue), save(&queue, "s1"), wait(&queue), ask(&queue), wait(&queue), wait(&queue)];
+    assert_eq!(names(&next(&mut jobs)), ["wait", "s1", "wait"]);
+    assert_eq!(names(&next(&mut jobs)), ["no write"]);
+    pending.pop();
+    let mut group = next(&mut jobs);
+    assert_eq!(names(&group), ["wait", "wait"]);
+    group.retain_mut(Job::is_wanted);
+    assert_eq!(group.len(), 1, "the other caller has left");
+    let left = save(&queue, "s2");
+    drop(left);
+    assert!(next(&mut jobs)[0].is_wanted(), "a write is carried out anyway");
 }
 
 #[tokio::test]
