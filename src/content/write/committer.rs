@@ -115,8 +115,12 @@ impl Committer {
             if jobs.is_empty() {
                 return;
             }
+            if let Err(error) = self.check_writable() {
+                jobs.iter_mut().for_each(|job| job.answer(Err(error.clone())));
+                return;
+            }
             match self.attempt(&mut jobs) {
-                Ok(results) if results.is_empty() => {}
+                Ok(results) if results.is_empty() => self.expire(&mut jobs),
                 Ok(results) => {
                     self.queue.put_back(jobs.split_off(results.len()));
                     for (mut job, result) in jobs.into_iter().zip(results) {
@@ -141,10 +145,18 @@ impl Committer {
         }
     }
 
+    /// Answers the jobs that have waited too long, these and those in the queue: others may append first again and again.
+    fn expire(&mut self, jobs: &mut [Job]) {
+        let error = log_unreachable();
+        let is_closing = self.queue.expire(&error);
+        for job in jobs {
+            job.expire(&error, is_closing);
+        }
+    }
+
     /// Decides jobs and commits their transactions. Returns the results of the first jobs: all jobs, or as many as make
     /// a full group, or none if another process appended first. Answers jobs itself that waited too long.
     fn attempt(&mut self, jobs: &mut [Job]) -> Result<Vec<Result<Outcome>>> {
-        self.check_writable()?;
         self.catch_up()?;
         let now = self.now();
         self.release_due(now, jobs)?;
@@ -196,7 +208,7 @@ impl Committer {
 
     /// Applies transactions that other processes appended to the log.
     pub(super) fn catch_up(&mut self) -> Result<()> {
-        while let Some(transactions) = self.appender.read_others().map_err(|error| self.stop(error))? {
+        while let Some(transactions) = self.appender.read_others().map_err(|error| self.stopped_by(error))? {
             self.applier.apply(transactions).map_err(|error| self.cannot_apply(error))?;
         }
         Ok(())
@@ -330,7 +342,20 @@ impl Committer {
         if has_failed_write() && !self.is_broken() {
             return Err(self.stop(stopped_writing()));
         }
-        if self.is_broken() { Err(stopped_writing()) } else { Ok(()) }
+        if self.is_broken() { Err(self.not_following().unwrap_or_else(stopped_writing)) } else { Ok(()) }
+    }
+
+    /// Returns the `LOG_UNREACHABLE` of a node that has stopped following the log; `None` if it has not.
+    fn not_following(&self) -> Option<Error> {
+        let fault = self.node.as_ref()?.status().get().fault?;
+        let text = format!("this server has stopped following the log of its cluster: {fault}; nothing was applied");
+        Some(Error::new(Code::LogUnreachable, text))
+    }
+
+    /// Ends all writing because the log cannot be read. Returns the error for commands that were not decided yet.
+    fn stopped_by(&self, error: Error) -> Error {
+        let error = self.stop(error);
+        self.not_following().unwrap_or(error)
     }
 
     /// Ends all writing if an append failed for good.
