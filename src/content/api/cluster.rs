@@ -85,11 +85,22 @@ impl Content {
         let leader = self.state().leader.clone();
         let node = cluster.upkeep.node().to_owned();
         let (address, history) = (cluster.upkeep.address().to_owned(), cluster.upkeep.history());
-        let standing = cluster.upkeep.status().get();
+        let standing = self.standing(cluster);
         // A node that led before it was stopped may not know yet that another one leads now.
         let leads = standing.has_caught_up && leader.as_ref().is_some_and(|leader| leader.node == node);
         let (stuck_for, max_lag) = (self.shared.counters.stuck_for(), cluster.max_lag);
         Some(NodeStatus { node, address, history, standing, stuck_for, max_lag, leader, leads })
+    }
+
+    /// Returns the state of the node. Until it has had everything since it was started, it is as far behind as the newest transaction
+    /// that it has is old.
+    fn standing(&self, cluster: &ClusterNode) -> Standing {
+        let mut standing = cluster.upkeep.status().get();
+        if !standing.has_caught_up {
+            let age = self.clock_time().saturating_sub(self.state().released).max(0);
+            standing.lag = standing.lag.max(Duration::from_millis(age.cast_unsigned()));
+        }
+        standing
     }
 
     /// Returns the regular work of the node; `None` for a single server.
@@ -125,7 +136,7 @@ impl Content {
     /// `LOG_UNREACHABLE`.
     pub fn check_rights_are_known(&self, access: &Access) -> Result<()> {
         let Some(cluster) = self.shared.cluster.as_ref().filter(|_| !access.only_views()) else { return Ok(()) };
-        let lag = cluster.upkeep.status().get().lag;
+        let lag = self.standing(cluster).lag;
         if lag <= cluster.max_lag {
             return Ok(());
         }
@@ -184,7 +195,7 @@ impl Content {
 
     /// Returns how far the node is behind; `None` for a single server.
     pub fn node_lag(&self) -> Option<Duration> {
-        self.shared.cluster.as_ref().map(|cluster| cluster.upkeep.status().get().lag)
+        self.shared.cluster.as_ref().map(|cluster| self.standing(cluster).lag)
     }
 
     /// Returns the number of the last log record of the state that readers see.
