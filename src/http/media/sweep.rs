@@ -69,12 +69,15 @@ async fn unused(app: &App, files: &Files, least_age: Duration) -> Result<Vec<[u8
     Ok(unused)
 }
 
-/// Removes marked files, and then their marks.
+/// Removes marked files, and then their marks. If another server leads by now, it may have removed the mark of one of them, and somebody
+/// may have uploaded the file again: so the marks are read again once it is certain that none are newer.
 async fn remove(app: &App, media: &OpenedMedia, marked: Vec<[u8; 32]>, least_age: Duration) -> Result<(), Error> {
     if marked.is_empty() {
         return Ok(());
     }
-    for hash in &marked {
+    app.content.confirm().await?;
+    let still_marked = app.content.files_being_removed()?;
+    for hash in marked.iter().filter(|hash| still_marked.contains(hash)) {
         let hash = Hash::from(*hash);
         if media.files.remove_unchanged(&hash, least_age).await.map_err(|error| error_of(&error))? {
             media.renditions.forget(&hash);
