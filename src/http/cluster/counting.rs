@@ -107,11 +107,14 @@ pub(crate) async fn send_collected(app: &App) {
     let _ = tokio::time::timeout(SENDING, sending).await;
 }
 
-/// Ends to count, because this node stops.
+/// Ends to count, because this node stops. Takes some seconds at most: if the storage is away, the next leader goes on from what it has.
 pub(crate) async fn stop(app: &App) {
     let analytics = app.analytics.clone();
-    if let Err(error) = tokio::task::spawn_blocking(move || analytics.stop_counting()).await {
-        tracing::error!(%error, "the analytics of the cluster panicked");
+    let stopping = tokio::task::spawn_blocking(move || analytics.stop_counting());
+    match tokio::time::timeout(HANDING_OVER, stopping).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "the analytics of the cluster panicked"),
+        Err(_) => tracing::warn!("the last pageviews could not be written to the storage of the cluster in time"),
     }
 }
 

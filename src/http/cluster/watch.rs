@@ -57,6 +57,8 @@ struct Watch {
     hints: watch::Sender<Vec<u8>>,
     peers: BTreeMap<String, JoinHandle<()>>,
     listed: Option<Instant>,
+    /// The reading of the list of nodes, while it is under way: hints must not wait for the storage.
+    listing: Option<JoinHandle<Result<Vec<NodeRecord>, String>>>,
     /// The time since which the leader is suspected, with what it said last.
     suspected: Option<(Instant, u64)>,
     /// The time of the first look.
@@ -69,7 +71,8 @@ pub(crate) async fn run(app: App) {
     let began = Instant::now();
     let (hints, _) = watch::channel(Vec::new());
     let (others, peers) = (Vec::new(), BTreeMap::new());
-    let mut watch = Watch { app, upkeep, led: false, others, hints, peers, listed: None, suspected: None, began };
+    let mut watch =
+        Watch { app, upkeep, led: false, others, hints, peers, listed: None, listing: None, suspected: None, began };
     let mut hinted = 0;
     loop {
         let Some(node) = watch.app.content.node() else { return };
@@ -98,6 +101,9 @@ pub(crate) async fn run(app: App) {
                     seconds = node.stuck_for.as_secs(),
                     "a write does not end, so the other nodes write without this one"
                 );
+            }
+            (true, _) if !watch.app.content.is_writable() => {
+                tracing::debug!("this node cannot write, so the other nodes write without it");
             }
             // It was restarted at another address, where nobody would look for it.
             (true, Some(leader)) if leader.address != node.address => watch.take_over().await,
@@ -165,14 +171,15 @@ fn others(nodes: Vec<NodeRecord>, own: &str, now: Millis) -> impl Iterator<Item 
 }
 
 impl Watch {
-    /// Reads the list of nodes now and then.
+    /// Reads the list of nodes now and then, in the background.
     async fn list(&mut self) {
-        if self.listed.is_some_and(|at| at.elapsed() < LIST_EVERY) {
-            return;
+        if self.listing.is_none() && self.listed.is_none_or(|at| at.elapsed() >= LIST_EVERY) {
+            self.listed = Some(Instant::now());
+            let upkeep = self.upkeep.clone();
+            self.listing = Some(tokio::task::spawn_blocking(move || upkeep.nodes().map_err(|error| error.to_string())));
         }
-        self.listed = Some(Instant::now());
-        let upkeep = self.upkeep.clone();
-        match tokio::task::spawn_blocking(move || upkeep.nodes()).await {
+        let Some(read) = self.listing.take_if(|listing| listing.is_finished()) else { return };
+        match read.await {
             Ok(Ok(nodes)) => {
                 let own = self.upkeep.node();
                 self.others = others(nodes, own, self.app.content.clock_time()).map(|node| node.address).collect();
