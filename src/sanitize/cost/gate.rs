@@ -8,7 +8,9 @@ use html5ever::tokenizer::{Tag, TagKind, Token, TokenSink, TokenSinkResult};
 use html5ever::tree_builder::{TreeBuilder, TreeBuilderOpts, create_element};
 use html5ever::{LocalName, QualName, local_name, ns};
 
-use super::limits::{BYTES_PER_NODE, FREE_NODES, FREE_STEPS, MAX_DEPTH, MAX_NAMES, MAX_OPEN, Refusal, STEPS_PER_BYTE};
+use super::limits::{
+    BYTES_PER_NODE, FREE_NODES, FREE_STEPS, MAX_DEPTH, MAX_NAMES, MAX_OPEN, MAX_SCANNED, Refusal, STEPS_PER_BYTE,
+};
 use super::meter::{Meter, Node};
 
 /// The number of start tags after which the open elements are counted. They are counted earlier if there might be too
@@ -88,6 +90,7 @@ impl<'a> Gate<'a> {
     fn before_tag(&self, tag: &Tag) {
         let attributes = tag.attrs.len() as u64;
         self.builder.sink.charge(attributes * attributes / 16);
+        tag.attrs.iter().for_each(|attribute| self.builder.sink.charge_value(&attribute.value));
         let mut names = self.names.borrow_mut();
         for name in std::iter::once(&tag.name).chain(tag.attrs.iter().map(|attribute| &attribute.name.local)) {
             if !names.contains(name) {
@@ -116,6 +119,9 @@ impl<'a> Gate<'a> {
             }
         }
         let meter = &self.builder.sink;
+        if meter.scanned() > MAX_SCANNED {
+            self.refuse(Refusal::Escaped);
+        }
         if meter.nodes() > self.max_nodes {
             let copies = meter.elements().saturating_sub(self.start_tags.get());
             self.refuse(if copies > meter.nodes() / 3 { Refusal::Formatting } else { Refusal::Elements });

@@ -17,6 +17,10 @@ pub(super) const STEPS_PER_BYTE: u64 = 64;
 pub(super) const FREE_NODES: usize = 400_000;
 pub(super) const BYTES_PER_NODE: usize = 16;
 
+/// The bytes that the serializer may look at again because of characters that it escapes, which takes some tenths of a second. In a text of
+/// a megabyte without `<` and `>`, one in thirty may be such a character.
+pub(super) const MAX_SCANNED: u64 = 1 << 34;
+
 /// The reason why markup is rejected.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Refusal {
@@ -27,6 +31,8 @@ pub(super) enum Refusal {
     Formatting,
     Elements,
     Steps,
+    /// A long text has too many characters that are escaped.
+    Escaped,
 }
 
 impl Refusal {
@@ -38,6 +44,9 @@ impl Refusal {
             Refusal::Names => format!("must not use more than {MAX_NAMES} different names of tags and attributes"),
             Refusal::Formatting => "must close its formatting tags: too many are left open".to_owned(),
             Refusal::Elements => "must consist of fewer elements".to_owned(),
+            Refusal::Escaped => {
+                "must divide its long texts into paragraphs: one of them has too many `&`, no-break spaces or signs such as `§`".to_owned()
+            }
             Refusal::Steps => {
                 "must be nested less deeply and close its tags: parsing it takes too many steps for its size".to_owned()
             }

@@ -30,6 +30,8 @@ pub(super) struct Meter {
     element_count: Cell<usize>,
     node_count: Cell<usize>,
     steps: Cell<u64>,
+    /// The bytes that the serializer looks at again because of characters that it escapes.
+    scanned: Cell<u64>,
     /// The nodes that were traced, whose marks must be removed.
     traced: RefCell<Vec<Node>>,
 }
@@ -55,6 +57,30 @@ struct List {
     ends_with_text: bool,
     /// The node before which inserted text is joined to the text that is already there.
     text_before: Option<Node>,
+    /// The text at the end, and the one before that node.
+    at_end: Scan,
+    before_node: Scan,
+}
+
+/// The escaped characters of a text since its last `<` or `>`. For each of them, the serializer looks for the next one of these first, so
+/// it looks at the text in between once for each.
+#[derive(Default)]
+struct Scan(u64);
+
+impl Scan {
+    /// Returns the bytes that are looked at again because of more text.
+    fn add(&mut self, text: &str) -> u64 {
+        let escaped = |byte| {
+            match byte {
+                b'<' | b'>' => self.0 = 0,
+                // The second is the first byte of a no-break space, and of other characters.
+                b'&' | 0xC2 => self.0 += 1,
+                _ => {}
+            }
+            self.0
+        };
+        text.bytes().map(escaped).sum()
+    }
 }
 
 impl Meter {
@@ -64,6 +90,19 @@ impl Meter {
 
     pub(super) fn charge(&self, steps: u64) {
         self.steps.set(self.steps.get().saturating_add(steps));
+    }
+
+    pub(super) fn scanned(&self) -> u64 {
+        self.scanned.get()
+    }
+
+    /// Counts the cost of writing the value of an attribute.
+    pub(super) fn charge_value(&self, value: &str) {
+        self.note_scanned(Scan::default().add(value));
+    }
+
+    fn note_scanned(&self, bytes: u64) {
+        self.scanned.set(self.scanned.get().saturating_add(bytes));
     }
 
     /// Returns the numbers of nodes and of elements among them.
@@ -182,8 +221,13 @@ impl TreeSink for Meter {
                 self.elements.borrow_mut()[child].parent = Some(list);
                 false
             }
-            NodeOrText::AppendText(_) if self.lists.borrow()[list].ends_with_text => return,
-            NodeOrText::AppendText(_) => {
+            NodeOrText::AppendText(text) => {
+                let list = &mut self.lists.borrow_mut()[list];
+                if list.ends_with_text {
+                    return self.note_scanned(list.at_end.add(&text));
+                }
+                list.at_end = Scan::default();
+                self.note_scanned(list.at_end.add(&text));
                 self.count_node(0);
                 true
             }
@@ -202,8 +246,13 @@ impl TreeSink for Meter {
                 self.elements.borrow_mut()[child].parent = Some(list);
                 false
             }
-            NodeOrText::AppendText(_) if self.lists.borrow()[list].text_before == Some(*sibling) => return,
-            NodeOrText::AppendText(_) => {
+            NodeOrText::AppendText(text) => {
+                let list = &mut self.lists.borrow_mut()[list];
+                if list.text_before == Some(*sibling) {
+                    return self.note_scanned(list.before_node.add(&text));
+                }
+                list.before_node = Scan::default();
+                self.note_scanned(list.before_node.add(&text));
                 self.count_node(0);
                 true
             }

@@ -56,6 +56,26 @@ fn markup_behind_what_looks_like_a_comment_or_raw_text_is_counted() {
 }
 
 #[test]
+fn long_texts_with_many_escaped_characters_are_refused_before_they_are_written() {
+    let megabyte = 1 << 20;
+    for flood in ["&", "&x;", "&amp;", "\u{a0}", "\u{a7}"] {
+        let text = flood.repeat(megabyte / flood.len());
+        for html in [text.clone(), format!("<p>{text}"), format!("<table>{text}"), format!("<p title='{text}'>x")] {
+            refused(&html, &[Refusal::Escaped]);
+        }
+        let joined = format!("{}</x>", flood.repeat(64)).repeat(megabyte / (64 * flood.len() + 4));
+        refused(&joined, &[Refusal::Escaped]);
+        let paragraphs = format!("<p>{}</p>", flood.repeat(1_000)).repeat(megabyte / (1_000 * flood.len() + 7));
+        assert_eq!(checked(&paragraphs), Ok(()), "{flood}");
+    }
+    let sentence =
+        "Un texte \u{ab}\u{a0}entre guillemets\u{a0}\u{bb} & d'autres, sans fin ni balises ni retours. ".repeat(40);
+    let article = "a sentence without any. ".repeat(40) + &sentence;
+    assert_eq!(checked(&article.repeat(megabyte / article.len() / 2)), Ok(()));
+    assert_eq!(checked(&"if (a &lt; b &amp;&amp; c &gt; d) return &amp;a;\n".repeat(20_000)), Ok(()), "a program");
+}
+
+#[test]
 fn nothing_grows_faster_than_the_markup() {
     let distinct = |count| numbered(count, |n| format!("<b a={n}>"));
     let too_much = [Refusal::Formatting, Refusal::Elements, Refusal::Steps];
