@@ -131,6 +131,9 @@ fn a_body_may_be_compressed_and_is_bounded_as_it_is_unpacked() {
     let body = json!({ "attributes": { "title": "packed" } }).to_string();
     let created = send(path, kind, "gzip", &pack(&body)).expect(201).data();
     assert_eq!(created["attributes"]["title"], "packed");
+    let in_parts = [pack(&body[..10]), pack(&body[10..])].concat();
+    let created = send(path, kind, "gzip", &in_parts).expect(201).data();
+    assert_eq!(created["attributes"]["title"], "packed", "a file of several members");
     let large = json!({ "attributes": { "title": "x".repeat(200_000) } }).to_string();
     for (encoding, body, expected) in [
         ("gzip", body.as_bytes().to_vec(), "400 MALFORMED_JSON"),
@@ -145,6 +148,10 @@ fn a_body_may_be_compressed_and_is_bounded_as_it_is_unpacked() {
         (0..500).map(|n| json!({ "key": format!("{n}"), "attributes": { "title": "t" } }).to_string() + "\n").collect();
     let imported = send("/v2/resources/notes/import", "application/x-ndjson", "gzip", &pack(&lines)).expect(200);
     assert_eq!(imported.lines().iter().filter(|line| line["op"] == "created").count(), 500);
+    let (one, other) = lines.split_at(lines.len() / 2);
+    let in_parts = [pack(one), pack(other)].concat();
+    let imported = send("/v2/resources/notes/import", "application/x-ndjson", "gzip", &in_parts).expect(200);
+    assert_eq!(imported.lines().iter().filter(|line| line["op"] == "updated").count(), 500);
 }
 
 #[test]

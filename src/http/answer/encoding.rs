@@ -11,7 +11,7 @@ use axum::http::header::{ACCEPT_ENCODING, ACCEPT_RANGES, CONTENT_ENCODING, CONTE
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::Response;
 use flate2::Compression;
-use flate2::write::{GzDecoder, GzEncoder};
+use flate2::write::{GzEncoder, MultiGzDecoder};
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use tokio::sync::Semaphore;
@@ -294,7 +294,7 @@ impl Codec for Encoder {
     }
 }
 
-impl Codec for GzDecoder<Vec<u8>> {
+impl Codec for MultiGzDecoder<Vec<u8>> {
     const QUICK_BYTES: usize = UNPACKED_AT_ONCE;
 
     /// Unpacks until there is enough for a piece.
@@ -307,7 +307,7 @@ impl Codec for GzDecoder<Vec<u8>> {
     }
 
     fn finish(self) -> io::Result<Vec<u8>> {
-        GzDecoder::finish(self)
+        MultiGzDecoder::finish(self)
     }
 }
 
@@ -325,7 +325,7 @@ pub(crate) enum UnpackResult {
 /// # Errors
 /// If the body is not valid gzip.
 pub(crate) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io::Result<UnpackResult> {
-    let mut decoder = GzDecoder::new(Vec::new());
+    let mut decoder = MultiGzDecoder::new(Vec::new());
     for piece in packed.chunks(UNPACKED_AT_ONCE) {
         decoder.write_all(piece)?;
         if decoder.get_ref().len() > max_bytes {
@@ -347,7 +347,7 @@ pub(crate) fn unpack(packed: &[u8], max_bytes: usize, charge: &mut Charge) -> io
 pub(crate) fn unpacked(body: BodyDataStream, account: Option<Arc<Account>>) -> Body {
     let mut charge = Charge::to(account);
     charge.add(UNPACKING_BYTES);
-    Body::from_stream(RecodedBody::new(body, GzDecoder::new(Vec::new()), (charge, None)))
+    Body::from_stream(RecodedBody::new(body, MultiGzDecoder::new(Vec::new()), (charge, None)))
 }
 
 #[cfg(test)]
