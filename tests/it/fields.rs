@@ -244,6 +244,7 @@ fn addresses_and_pages_are_validated_and_completed() {
         rejected("html-page", json!({ "css": [] })),
         rejected("html-page", json!({ "blocks": {} })),
         rejected("html-page", json!({ "blocks": ["x"] })),
+        rejected("html-page", json!({ "blocks": [{ "price": [1e308] }] })),
         rejected("html-page", json!({ "js": "x" })),
         rejected("html-page", json!({ "html": "x".repeat((1 << 20) + 1) })),
         rejected("html-page", json!({ "css": "x".repeat((256 << 10) + 1) })),

@@ -89,12 +89,25 @@ fn blocks(value: Option<Value>) -> Result<Value, String> {
     if values > MAX_BLOCK_VALUES {
         return Err(format!("`blocks` must hold at most {MAX_BLOCK_VALUES} values in all, not {values}"));
     }
+    if has_number_beyond_doubles(&value) {
+        return Err("`blocks` must contain only numbers within the range of a double, up to 1e308".to_owned());
+    }
     match blocks.iter().position(|block| !block.is_object()) {
         Some(position) => {
             let found = describe(&blocks[position]);
             Err(format!("`blocks` must contain only objects; element {position} is {found}"))
         }
         None => Ok(value),
+    }
+}
+
+/// Returns whether a value has a number that a body had beyond the range of a double: see [`crate::json::parse`].
+fn has_number_beyond_doubles(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number.as_f64().is_some_and(|number| number.abs() >= 1e308),
+        Value::Array(elements) => elements.iter().any(has_number_beyond_doubles),
+        Value::Object(object) => object.values().any(has_number_beyond_doubles),
+        _ => false,
     }
 }
 
