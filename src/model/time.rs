@@ -25,6 +25,12 @@ const FIRST_DAY: i64 = -719_162;
 /// 9999-12-31, in days since 1970-01-01.
 const LAST_DAY: i64 = 2_932_896;
 
+/// Returns the time of a change of something that was changed at `before`: now, and after that. The last moment of the year 9999 has none
+/// after it that could be written.
+pub fn time_of_change(now: Millis, before: Millis) -> Millis {
+    now.max(before + 1).min((LAST_DAY + 1) * DAY_MILLIS - 1)
+}
+
 /// Returns the current time by the system's clock; 0 if the clock is before 1970.
 pub fn now_millis() -> Millis {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as Millis)

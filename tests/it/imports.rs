@@ -89,6 +89,20 @@ fn importing_the_same_lines_again_updates() {
 }
 
 #[test]
+fn the_last_date_stays_the_last_one_when_something_changes() {
+    let server = Server::start();
+    notes(&server);
+    let line = json!({ "key": "a", "attributes": { "t": "one" }, "updated_at": "9999-12-31T23:59:59.999Z" });
+    let id = import(&server, NOTES, &[line])[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/v2/resources/notes/{id}");
+    let changed = server.patch(&path, &json!({ "attributes": { "t": "two" } })).expect(200).data();
+    assert_eq!(changed["updated_at"], "9999-12-31T23:59:59.999+00:00");
+    let exported: Value =
+        serde_json::from_str(&server.get("/v2/resources/notes/export?format=ndjson").expect(200).text).unwrap();
+    assert_eq!(import(&server, NOTES, &[exported])[0]["op"], "updated");
+}
+
+#[test]
 fn invalid_lines_do_not_stop_an_import() {
     let server = Server::start();
     notes(&server);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, render};
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::time::time_of_change;
 use bindery_store::{Counter, Key};
 
 use super::decider::Context;
@@ -143,7 +144,7 @@ pub(super) fn finish_change(state: &State, overlay: &mut Overlay<'_>, id: Change
 
 fn bring_into_force(overlay: &mut Overlay<'_>, change: &BlueprintChange) -> Outcome {
     let mut next = Blueprint::clone(&change.next);
-    next.updated_at = overlay.now.max(change.current.updated_at + 1);
+    next.updated_at = time_of_change(overlay.now, change.current.updated_at);
     if change.retypes() {
         next.filled = overlay.number;
     }

@@ -9,7 +9,7 @@ use bindery_index::variant_of_working;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
-use bindery_model::time::Millis;
+use bindery_model::time::{Millis, time_of_change};
 use bindery_model::value;
 use bindery_query::{CopyKind, projection};
 use bindery_store::Key;
@@ -257,7 +257,7 @@ impl Decider<'_, '_> {
             && after.updated == before.updated
             && updated == UpdatedAtSource::Server
         {
-            after.updated = self.overlay.now.max(before.updated + 1);
+            after.updated = time_of_change(self.overlay.now, before.updated);
         }
         for key in removes {
             self.overlay.remove(key);

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bindery_index::SynonymEntry;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::sent::quote;
+use bindery_model::time::time_of_change;
 use bindery_store::Key;
 use serde_json::{Map, Value};
 
@@ -52,7 +53,7 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Steerin
                 return Ok(Outcome::Steering(before.to_json()));
             }
             check_synonym(state, &synonym)?;
-            let updated_at = overlay.now.max(before.updated_at + 1);
+            let updated_at = time_of_change(overlay.now, before.updated_at);
             Ok(put_synonym(overlay, &Synonym { updated_at, ..synonym }))
         }
         SteeringCommand::Change { kind: SteeringKind::Rule, id, body, is_whole } => {
@@ -67,7 +68,7 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Steerin
                 return Ok(Outcome::Steering(before.to_json()));
             }
             check_rule(state, &rule, overlay.now)?;
-            let updated_at = overlay.now.max(before.updated_at + 1);
+            let updated_at = time_of_change(overlay.now, before.updated_at);
             Ok(put_rule(overlay, &SearchRule { updated_at, ..rule }))
         }
         SteeringCommand::Delete(SteeringKind::Synonym, id) => {

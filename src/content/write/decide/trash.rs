@@ -9,6 +9,7 @@ use bindery_index::Filter;
 use bindery_model::blueprint::{Field, FieldType, OnDelete, TrashSettings};
 use bindery_model::error::{FieldErrors, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::time::time_of_change;
 use bindery_query::projection;
 use bindery_store::Key;
 use serde_json::Value;
@@ -132,7 +133,7 @@ impl Decider<'_, '_> {
     ) -> Result<Edit> {
         let blueprint = self.blueprint.number;
         let mut after = Meta { copies: Vec::new(), key: None, ..before.clone() };
-        after.updated = self.overlay.now.max(before.updated + 1);
+        after.updated = time_of_change(self.overlay.now, before.updated);
         if as_draft {
             after.published = None;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bindery_model::error::{Code, Error, Result};
+use bindery_model::time::time_of_change;
 use bindery_store::Key;
 
 use crate::command::Outcome;
@@ -46,7 +47,7 @@ pub(super) fn change(state: &State, overlay: &mut Overlay<'_>, id: &str, patch: 
         return Ok(Outcome::View(Arc::clone(before)));
     }
     check_shared(state, &view)?;
-    view.updated_at = overlay.now.max(before.updated_at + 1);
+    view.updated_at = time_of_change(overlay.now, before.updated_at);
     Ok(put(overlay, view))
 }
 

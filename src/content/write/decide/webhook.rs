@@ -2,6 +2,7 @@
 
 use base64::prelude::{BASE64_STANDARD, Engine};
 use bindery_model::error::{Code, Error, FieldErrors, Result};
+use bindery_model::time::time_of_change;
 use bindery_store::Key;
 
 use super::access::unknown_blueprints;
@@ -47,7 +48,7 @@ pub(super) fn change(state: &State, overlay: &mut Overlay<'_>, id: &str, patch: 
     if after == **before {
         return Ok(Outcome::Webhook(after));
     }
-    after.updated_at = overlay.now.max(before.updated_at + 1);
+    after.updated_at = time_of_change(overlay.now, before.updated_at);
     Ok(put(overlay, after))
 }
 
