@@ -29,13 +29,14 @@ impl Relations {
     }
 }
 
-/// Returns the names by which an item identifies its resource: key and id. Items that share a name describe the same
-/// resource.
+/// Returns the names by which an item identifies its resource: its key, its id, and the id that the key stands for. Items that share a
+/// name describe the same resource.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
     if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];
     }
-    item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()
+    let id = item.id.or(item.known).map(|id| id.to_string());
+    item.key.clone().into_iter().chain(id).collect()
 }
 
 /// Returns the ids and keys of resources of the same blueprint that an item references.

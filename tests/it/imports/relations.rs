@@ -245,3 +245,27 @@ fn long_chains_in_the_worst_order_are_fast() {
     }
     failures.assert_none();
 }
+
+#[test]
+fn the_later_of_two_lines_about_one_resource_wins_although_they_name_it_differently() {
+    let server = Server::start();
+    notes(&server);
+    let known = run(&server, None, &[line("kx", None, &[])]);
+    let id = known[0]["id"].as_str().unwrap();
+    let by_id = |title: &str, parent: &str| json!({ "id": id, "attributes": { "t": title, "parent": parent } });
+    let by_key =
+        |title: &str, parent: Option<&str>| json!({ "key": "kx", "attributes": { "t": title, "parent": parent } });
+    for (round, [first, second]) in [
+        [by_id("first", "later1"), by_key("second", None)],
+        [by_key("first", Some("later2")), json!({ "id": id, "attributes": { "t": "second" } })],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        // The first line waits for the third, which it relates to.
+        let answers = run(&server, None, &[first, second, line(&format!("later{}", round + 1), None, &[])]);
+        assert!(answers.iter().all(|answer| answer["errors"].is_null()), "{answers:?}");
+        let attributes = server.find(&format!("notes/{id}"))["attributes"].take();
+        assert_eq!((&attributes["t"], &attributes["parent"]), (&json!("second"), &Value::Null), "{round}");
+    }
+}
