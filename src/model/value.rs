@@ -19,7 +19,7 @@ mod url;
 pub use address::ADDRESS_PARTS;
 pub use attributes::{CheckedAttributes, FieldRemovals, check_attributes, in_field_order, required_errors};
 pub use relation::Relations;
-pub use rules::{Options, accepts, check, stored_value_errors};
+pub use rules::{Options, accepts, check, has_form, stored_value_errors};
 pub use text::is_email;
 pub use unique::unique_text;
 

@@ -325,3 +325,31 @@ fn two_writes_of_one_request_are_one_revision_and_leave_the_versions_before_it_r
     ];
     assert_eq!(told, expected);
 }
+
+/// A value that the field does not permit any more is what the revision had, and cannot be written again.
+#[test]
+fn a_narrowed_field_takes_nothing_from_revisions() {
+    let server = Server::start();
+    let define = |kinds: Value, money: Value, more: Option<&str>| {
+        let mut fields = vec![
+            json!({ "name": "kind", "slug": "kind", "type": "enum", "settings": { "values": kinds } }),
+            json!({ "name": "kinds", "slug": "kinds", "type": "multi-enum", "settings": { "values": kinds } }),
+            json!({ "name": "price", "slug": "price", "type": "money", "settings": { "currencies": money } }),
+        ];
+        fields.extend(more.map(|slug| field(slug, "text")));
+        json!({ "name": "Notes", "slug": "notes", "history": { "keep": 50, "days": 365 }, "fields": fields })
+    };
+    server.post("/v2/blueprints", &define(json!(["a", "b"]), json!(["EUR", "USD"]), None)).expect(201);
+    let before = json!({ "kind": "b", "kinds": ["b"], "price": { "amount": 1, "currency": "USD" } });
+    let after = json!({ "kind": "a", "kinds": ["a"], "price": { "amount": 2, "currency": "EUR" } });
+    let id = server.create("notes", before.clone());
+    change(&server, &id, after.clone());
+    for more in [None, Some("later"), None] {
+        server.put("/v2/blueprints/notes", &define(json!(["a"]), json!(["EUR"]), more)).expect(200);
+        let mut shown = revision(&server, &id, 1, "").expect(200).data()["attributes"].take();
+        shown.as_object_mut().unwrap().remove("later");
+        assert_eq!(shown, before, "{more:?}");
+        assert_eq!(restore(&server, &id, 1, &json!({})).expect(422).error_keys(), ["kind", "kinds", "price"]);
+    }
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"], after);
+}

@@ -220,8 +220,8 @@ impl RevisionRange {
     }
 }
 
-/// Reads superseded versions like live ones, for one history. A value that its field does not accept any more, because the field
-/// has another type since, is null.
+/// Reads superseded versions like live ones, for one history. A value whose field has another type since is null, unless it has the form
+/// of that type too. A value that the settings of its field do not permit any more is still what the revision had.
 pub(crate) struct FormerLookup<'a> {
     pub(crate) lookup: &'a dyn Lookup,
     pub(crate) of: HistoryOf,
@@ -240,7 +240,7 @@ impl FormerLookup<'_> {
         }
         let options = value::Options { sanitizer: self.sanitizer, relations: value::Relations::Ids };
         for (field, value) in self.blueprint.fields.iter().zip(&mut values) {
-            if value::check(field, value.clone(), options).is_err() {
+            if !value::has_form(field, value, options) {
                 *value = Value::Null;
             }
         }

@@ -68,6 +68,21 @@ pub(super) fn check_noting(
     checked.map_err(|error| vec![error])
 }
 
+/// Returns whether a stored value has the form of the field's type, also if the settings of the field do not permit it any more.
+pub fn has_form(field: &Field, value: &Value, options: Options<'_>) -> bool {
+    let field_type = match field.field_type.clone() {
+        FieldType::Enum { .. } => FieldType::Enum { values: None },
+        FieldType::MultiEnum { .. } => FieldType::MultiEnum { values: None },
+        FieldType::Duration { unit, display, .. } => FieldType::Duration { unit, display, min: None, max: None },
+        FieldType::Money { default_currency, .. } => {
+            let named = value.get("currency").and_then(Value::as_str).map(str::to_owned);
+            FieldType::Money { default_currency, currencies: named.into_iter().collect() }
+        }
+        other => other,
+    };
+    check(&Field { field_type, ..field.clone() }, value.clone(), options).is_ok()
+}
+
 /// Returns whether a field of this type, which is not HTML, accepts a value.
 pub fn accepts(field_type: FieldType, value: &Value) -> bool {
     static SANITIZER: LazyLock<Sanitizer> = LazyLock::new(Sanitizer::default);
