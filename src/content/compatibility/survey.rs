@@ -37,6 +37,8 @@ pub(crate) enum Scope {
 struct VariantValues {
     variant: u16,
     values: Vec<Value>,
+    /// True for those of a working copy, which may be lost, but need not be valid.
+    is_working: bool,
 }
 
 impl Survey {
@@ -72,7 +74,7 @@ impl Survey {
                 if conflicts(demands, state, store, copy)? {
                     survey.conflicting.insert(id);
                 }
-                if !demands.removed_variants.contains(&copy.variant) {
+                if !copy.is_working && !demands.removed_variants.contains(&copy.variant) {
                     survey.add_duplicates(demands, store, &mut holders, id, copy)?;
                 }
             }
@@ -118,14 +120,21 @@ impl Survey {
     }
 }
 
+/// Reads the live copies of a resource, and what its working copies change.
 fn load_copies(demands: &Demands<'_>, store: &Store, id: ResourceId, meta: &Meta) -> Result<Vec<VariantValues>> {
-    let versions = meta.known_copies(demands.current).into_iter();
-    versions
-        .map(|version| {
-            let values = store.values(demands.current, id, version)?;
-            Ok(VariantValues { variant: version.variant, values })
-        })
-        .collect()
+    let blueprint = demands.current;
+    let mut copies = Vec::new();
+    for version in meta.known_copies(blueprint) {
+        let values = store.values(blueprint, id, version)?;
+        copies.push(VariantValues { variant: version.variant, values, is_working: false });
+    }
+    for variant in meta.working_variants(blueprint) {
+        let Some(version) = meta.working_copy(variant) else { continue };
+        let mut values = vec![Value::Null; blueprint.fields.len()];
+        store.working(blueprint, id, version)?.apply_to(blueprint, &mut values);
+        copies.push(VariantValues { variant, values, is_working: true });
+    }
+    Ok(copies)
 }
 
 /// Returns whether a stored copy would be invalid under the changed blueprint, apart from unique values.
@@ -135,7 +144,7 @@ fn conflicts(demands: &Demands<'_>, state: &State, store: &Store, copy: &Variant
         // The other variants have the same system fields, so nothing of them is lost.
         return Ok(!demands.force && values.any(|(field, value)| !field.is_system && !value.is_null()));
     }
-    Ok(!demands.refused(state, store, &copy.values)?.is_empty())
+    Ok(!copy.is_working && !demands.refused(state, store, &copy.values)?.is_empty())
 }
 
 /// The first resource that was seen with each value of a field that becomes unique. Values are known by 16 bytes of

@@ -289,3 +289,25 @@ fn one_search_over_all_blueprints_finds_working_copies_where_there_are_any() {
     assert_eq!(server.as_token(&viewer).get("/v2/search?q=after&copy=working").outcome(), "403 FORBIDDEN");
     assert_eq!(server.get("/v2/search?q=after&copy=both").outcome(), "422 INVALID_PARAMETER");
 }
+
+#[test]
+fn what_only_working_copies_hold_is_not_removed_without_force() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one" }));
+    let in_german = format!("{}?copy=working&variant=de", path(&id));
+    server.patch(&in_german, &json!({ "attributes": { "title": "nur hier" } })).expect(200);
+    edit(&server, &id, json!({ "rank": 5 })).expect(200);
+    let mut one_language = notes();
+    one_language["variants"].as_array_mut().unwrap().pop();
+    let put = |body: &Value, query: &str| server.put(&format!("/v2/blueprints/notes{query}"), body);
+    assert_eq!(put(&one_language, "").expect(409).json()["errors"]["ids"], json!([id]));
+    let plan = put(&one_language, "?dry_run=true&force=true").expect(200).data();
+    assert_eq!(plan["loses"], json!({ "title": 1 }), "{plan}");
+    let mut without_rank = notes();
+    without_rank["fields"].as_array_mut().unwrap().retain(|field| field["slug"] != "rank");
+    let plan = put(&without_rank, "?dry_run=true").expect(200).data();
+    assert_eq!(plan["loses"], json!({ "rank": 1 }), "{plan}");
+    let found = server.get(&in_german).expect(200).data();
+    assert_eq!(found["attributes"]["title"], "nur hier");
+    put(&one_language, "?force=true").expect(200);
+}
