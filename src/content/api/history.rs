@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use bindery_access::Access;
 use bindery_model::ability::Ability;
+use bindery_model::blueprint::Field;
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::{json, value};
@@ -13,7 +14,6 @@ use serde_json::{Map, Value};
 use crate::api::resources::{ResourceWriter, only};
 use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update, WrittenResource};
 use crate::data::version::IfMatch;
-use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, kind_of};
 use crate::read::history::{OpenHistory, revision_number};
@@ -86,8 +86,11 @@ impl ResourceWriter {
                 let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
                 return Err(Error::of_field("fields", text));
             }
-            let is_asked = |slug: &String| asked.as_ref().is_none_or(|asked| asked.contains(slug));
-            let attributes = blueprint.fields.iter().zip(values).filter(|(field, _)| is_asked(&field.slug));
+            // What the server says of a file belongs together.
+            let is_of_file = |field: &Field| field.system().is_some_and(|system| !system.is_writable());
+            let asks_for_file = blueprint.fields.iter().any(|field| is_of_file(field) && is_named(&asked, field));
+            let is_asked = |field: &Field| is_named(&asked, field) || field.is_system && asks_for_file;
+            let attributes = blueprint.fields.iter().zip(values).filter(|(field, _)| is_asked(field));
             let attributes: Map<String, Value> = attributes.map(|(field, value)| (field.slug.clone(), value)).collect();
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
             let copy = body::copy_of(preparation, attributes, Extent::Partial, value::Relations::Ids);
@@ -119,12 +122,12 @@ impl ResourceWriter {
     /// Selects what a token is shown of a resource whose values it did not send: all of it if the token sees the resource, and
     /// no attributes otherwise.
     pub(super) fn shown_to_writer(&self, written: &WrittenResource) -> bindery_query::Selection {
-        let visibility = Visibility::of_writer(&self.access, &self.collection.blueprint, self.content.state().released);
-        match visibility.shows(written.meta.published) {
-            true => bindery_query::Selection::all(),
-            false => bindery_query::Selection::with_attributes(Default::default()),
-        }
+        self.shown(written, &Some(HashSet::new()))
     }
+}
+
+fn is_named(asked: &AskedFields, field: &Field) -> bool {
+    asked.as_ref().is_none_or(|asked| asked.contains(&field.slug))
 }
 
 /// Reads the body of a restoration: `{"fields": null}`, or the slugs of some fields. An empty body stands for all fields.

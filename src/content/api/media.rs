@@ -1,7 +1,6 @@
 //! Media resources (`API.md` 4.27): creates one with its file, replaces the file, and finds what is delivered at an address.
 //! Must not know where files are.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bindery_access::Access;
@@ -105,12 +104,12 @@ impl ResourceWriter {
     pub async fn replace_file(mut self, id: ResourceId, if_match: IfMatch, file: MediaFile) -> Result<ResourceAnswer> {
         self.copy.require_live("replace a file")?;
         self.require_media()?;
+        let sent = media::replaced_fields(&file).map(|field| field.slug().to_owned()).collect();
         let prepare = move |preparation: Preparation<'_>, _: Value| {
             vec![media::replacement(preparation.blueprint, id, if_match.clone(), &file)]
         };
         let (written, sanitized) = self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let sent: HashSet<String> = SystemField::ALL.into_iter().map(|field| field.slug().to_owned()).collect();
         let presentation = self.presentation(self.shown(&written, &Some(sent)));
         written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
     }

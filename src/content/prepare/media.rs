@@ -33,8 +33,8 @@ pub(crate) fn create(preparation: Preparation<'_>, file: &MediaFile, known_as: O
 
 /// Returns the item that replaces the file of a resource, and keeps its name.
 pub(crate) fn replacement(blueprint: &Blueprint, id: ResourceId, if_match: IfMatch, file: &MediaFile) -> Item {
-    let name = blueprint.position_of(SystemField::FileName);
-    let values = values_of(blueprint, file).filter(|written| Some(written.position) != name).collect();
+    let replaced: Vec<_> = replaced_fields(file).filter_map(|field| blueprint.position_of(field)).collect();
+    let values = values_of(blueprint, file).filter(|written| replaced.contains(&written.position)).collect();
     let copy = CopyDraft {
         variant: blueprint.default_variant(),
         extent: Extent::Partial,
@@ -45,6 +45,11 @@ pub(crate) fn replacement(blueprint: &Blueprint, id: ResourceId, if_match: IfMat
         system: SystemValues::SetAlone,
     };
     update(id, if_match, Some(copy))
+}
+
+/// Returns the fields that another file gives a resource: all that follow from a file but its name, which stays.
+pub(crate) fn replaced_fields(file: &MediaFile) -> impl Iterator<Item = SystemField> {
+    SystemField::ALL.into_iter().filter(|field| *field != SystemField::FileName && file.value_of(*field).is_some())
 }
 
 /// Returns the item that writes the system fields to the copies of a resource that lack them.

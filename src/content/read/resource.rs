@@ -85,7 +85,12 @@ pub(crate) fn written_answer(
     }
     renderer.write(&mut json, *id, stamps, |variant| meta.shown(variant, presentation.is_working))?;
     renderer.write_meta(&mut json, *id, || Ok(Some(meta.clone())))?;
-    Ok(ResourceAnswer { json, tag: version.tag(epoch), sanitized, not_ready: written.not_ready.clone() })
+    // Its messages may quote values.
+    let is_shown =
+        |slug: &str| blueprint.field(slug).is_none_or(|field| presentation.selection.has_attribute(field.number));
+    let not_ready = written.not_ready.iter().filter(|(slug, _)| presentation.selection.is_all() || is_shown(slug));
+    let not_ready = not_ready.map(|(slug, texts)| (slug.clone(), texts.clone())).collect();
+    Ok(ResourceAnswer { json, tag: version.tag(epoch), sanitized, not_ready })
 }
 
 /// Appends the resource of a hit to `out`.

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{definition, jpeg, png, send_form, start, text, upload};
+use super::{BOUNDARY, definition, fetch, form, jpeg, png, send_form, start, text, upload};
 use crate::support::{Failures, Server};
 
 const SYSTEM: [&str; 10] =
@@ -270,4 +270,45 @@ fn addresses_begin_with_the_public_url_if_there_is_one() {
     assert_eq!(text(&server.get("/v2/resources/media").expect(200).data()[0], "url"), url);
     assert!(server.get("/v2/resources/media/export?format=csv").expect(200).text.contains(url));
     server.put(&path, &resource).expect(200);
+}
+
+#[test]
+fn what_the_server_says_of_a_file_is_restored_together() {
+    let server = Server::start();
+    let mut body = definition();
+    body["history"] = json!({ "keep": 50, "days": 365 });
+    server.post("/v2/blueprints", &body).expect(201);
+    let first = upload(&server, "a.png", &png(30, 20));
+    let id = first["id"].as_str().unwrap();
+    let replace = |bytes: &[u8]| {
+        send_form(&server, "PUT", &format!("/v2/media/media/{id}/content"), &[("file", Some("b.jpg"), bytes)])
+            .expect(200)
+    };
+    let of_file = ["mime", "bytes", "width", "height", "hash"];
+    for asked in of_file {
+        replace(&jpeg(50, 40));
+        let restored =
+            server.post(&format!("/v2/resources/media/{id}/history/1/restore"), &json!({ "fields": [asked] }));
+        let restored = restored.expect(200).data();
+        for slug in of_file {
+            assert_eq!(restored["attributes"][slug], first["attributes"][slug], "{slug} with {asked}");
+        }
+        let delivered = fetch(&server, text(&restored, "url")).expect(200);
+        assert_eq!(delivered.header("content-type"), "image/png");
+    }
+}
+
+#[test]
+fn a_replacement_shows_a_token_that_sees_nothing_only_what_the_file_gives() {
+    let server = start();
+    let media = upload(&server, "secret-name.png", &png(30, 20));
+    let path = format!("/v2/resources/media/{}", media["id"].as_str().unwrap());
+    server.patch(&path, &json!({ "published_at": null, "attributes": { "focal_x": 0.3 } })).expect(200);
+    let token = server.token(&["update"]);
+    let body = form(&[("file", Some("b.png"), &png(40, 20))]);
+    let kind = format!("multipart/form-data; boundary={BOUNDARY}");
+    let content = format!("/v2/media/media/{}/content", media["id"].as_str().unwrap());
+    let reply = server.as_token(&token).raw("PUT", &content, &[("content-type", &kind)], &body).expect(200);
+    assert!(!reply.text.contains("secret-name") && !reply.text.contains("0.3"), "{}", reply.text);
+    assert_eq!(reply.data()["attributes"]["width"], 40);
 }

@@ -205,3 +205,48 @@ fn a_field_that_is_removed_does_not_come_back_from_a_working_copy() {
     assert_eq!(shown["attributes"]["rank"], Value::Null);
     assert_eq!(revisions(&server, &id)[0], json!([2, "edited", ["title"]]));
 }
+
+#[test]
+fn a_token_that_may_not_see_working_copies_learns_nothing_by_restoring_a_revision() {
+    let server = start();
+    let body = json!({ "attributes": { "title": "secret draft" } });
+    let id = server.post("/v2/resources/notes", &body).expect(201).data()["id"].as_str().unwrap().to_owned();
+    let published = json!({ "attributes": { "title": "public" }, "published_at": "2026-01-01T00:00:00Z" });
+    server.patch(&path(&id), &published).expect(200);
+    edit(&server, &id, json!({ "title": "secret edit", "rank": 7 })).expect(200);
+    let blind = server.token(&["view", "update"]);
+    let restore = |token: &str, body: Value| {
+        server.as_token(token).send("POST", &format!("{}/history/1/restore", path(&id)), Some(&body)).expect(200)
+    };
+    for fields in [Value::Null, json!(["rank"]), json!([])] {
+        let reply = restore(&blind, json!({ "fields": fields }));
+        assert_eq!(reply.data()["attributes"], json!({}), "{fields}");
+        assert!(!reply.text.contains("secret"), "{}", reply.text);
+    }
+    assert_eq!(working(&server, &id)["attributes"]["title"], "secret draft", "it was restored");
+    let seeing = server.token(&["view", "preview", "update"]);
+    assert_eq!(restore(&seeing, json!({ "fields": ["title"] })).data()["attributes"]["title"], "secret draft");
+}
+
+#[test]
+fn what_a_working_copy_lacks_is_told_only_to_those_who_see_its_values() {
+    let server = Server::start();
+    let with = |values: Value| {
+        json!({ "name": "Notes", "slug": "notes", "working_copy": true, "fields": [
+            { "name": "title", "slug": "title", "type": "text" },
+            { "name": "kind", "slug": "kind", "type": "enum", "settings": { "values": values } },
+        ] })
+    };
+    server.post("/v2/blueprints", &with(json!(["open", "SECRET"]))).expect(201);
+    let id = server.create("notes", json!({ "title": "one", "kind": "open" }));
+    edit(&server, &id, json!({ "kind": "SECRET" })).expect(200);
+    server.put("/v2/blueprints/notes", &with(json!(["open"]))).expect(200);
+    let body = json!({ "attributes": { "title": "two" } });
+    let write = |token: &str| {
+        server.as_token(token).send("PATCH", &format!("{}?copy=working", path(&id)), Some(&body)).expect(200)
+    };
+    let reply = write(&server.token(&["view", "update"]));
+    assert!(!reply.text.contains("SECRET"), "{}", reply.text);
+    let reply = write(&server.token(&["view", "preview", "update"]));
+    assert_eq!(reply.json()["meta"]["not_ready"]["kind"], "must be one of `open`, not `SECRET`");
+}
