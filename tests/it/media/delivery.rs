@@ -325,3 +325,13 @@ fn the_position_of_a_film_is_not_served() {
     let has = |part: &[u8]| served.windows(part.len()).any(|window| window == part);
     assert!(has(b"the pixels") && !has(b"+52.5200") && served.len() == film.len());
 }
+
+#[test]
+fn an_address_in_another_spelling_is_no_address() {
+    let server = start();
+    let media = upload(&server, "a.png", &png(30, 20));
+    let id = media["id"].as_str().unwrap();
+    fetch(&server, &format!("/media/{id}/other%20name.png")).expect(200);
+    let coded = format!("/media/%{:02X}{}/a.png", id.as_bytes()[0], &id[1..]);
+    assert_eq!(fetch(&server, &coded).status, 404, "{coded}");
+}

@@ -12,7 +12,7 @@ use axum::http::header::{
     ACCEPT_RANGES, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, IF_RANGE, RANGE, VARY,
 };
-use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::Response;
 use bindery_access::Access;
 use bindery_content::DeliveredMedia;
@@ -77,11 +77,16 @@ enum Part {
 pub(crate) async fn deliver(
     State(app): State<App>,
     Path((id, _name)): Path<(String, String)>,
+    uri: Uri,
     RawQuery(query): RawQuery,
     method: Method,
     extensions: Extensions,
     headers: HeaderMap,
 ) -> Answer {
+    // An address in another spelling would not be found where it is used.
+    if !uri.path().starts_with(&format!("/media/{id}/")) {
+        return Err(Error::new(Code::NotFound, "there is no such file").into());
+    }
     let media = app.content.delivered_media(&id, || reader(&app, &method, &extensions, &headers))?;
     let parameters = Parameters::parse(query.as_deref().unwrap_or_default(), &app.media.config().sizes)?;
     let hash: Hash = media.file.hash.parse().map_err(Error::internal)?;
