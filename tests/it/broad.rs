@@ -41,7 +41,12 @@ fn add_german(server: &Server, titles: &[&str]) {
 }
 
 fn ask(client: &Client<'_>, query: &str) -> Reply {
-    let encoded = query.replace(' ', "+").replace('"', "%22").replace('\u{fc}', "%C3%BC");
+    let encode = |byte: u8| match byte {
+        b' ' => "+".to_owned(),
+        b'"' | 0x80.. => format!("%{byte:02X}"),
+        other => char::from(other).to_string(),
+    };
+    let encoded: String = query.bytes().map(encode).collect();
     client.get(&format!("{LIST}?{encoded}")).expect(200)
 }
 
@@ -298,5 +303,31 @@ fn hostile_questions_are_cheap() {
             assert_eq!(reply.status, 200, "{}", reply.text);
         }
         assert!(started.elapsed() < Duration::from_secs(5), "{:?}: {:.40}", started.elapsed(), q);
+    }
+}
+
+#[test]
+fn a_word_in_a_compound_is_marked_as_a_whole_if_its_end_is_inside_a_character() {
+    let server = articles();
+    add_german(&server, &["Die Straßenbahn kommt", "Bahn und Strasse", "stras"]);
+    let all = server.as_token(server.secret());
+    for query in ["stras%20bahn", "bahn%20stras%20kommt"] {
+        let list = ask(&all, &format!("variant=de&q={query}&highlight=title")).expect(200).data();
+        let marked: Vec<&str> =
+            list.as_array().unwrap().iter().filter_map(|one| one["highlights"]["title"].as_str()).collect();
+        assert!(marked.iter().any(|text| text.contains("<mark>Straßenbahn</mark>")), "{query}: {marked:?}");
+    }
+}
+
+#[test]
+fn japanese_is_found_in_either_normal_form() {
+    let server = articles();
+    add(&server, &["がくせいの本"]);
+    let all = server.as_token(server.secret());
+    for query in ["がくせい", "か\u{3099}くせい"] {
+        for mode in ["", "&q_mode=exact", "&q_match=all"] {
+            let query = format!("q={query}{mode}");
+            assert_eq!(titles(&all, &query), "がくせいの本", "{query}");
+        }
     }
 }
