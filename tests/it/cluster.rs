@@ -28,6 +28,7 @@ use tempfile::TempDir;
 
 use node::{Client, Node};
 
+use crate::failures::SmallDisk;
 use crate::support::{ADMIN, Reply, Server, binary};
 
 const KEY: &str = "a-cluster-key-for-tests-of-32-characters";
@@ -514,4 +515,53 @@ fn a_start_that_would_lose_or_mix_content_is_refused_and_says_what_to_do() {
     let single = Server::start_in(&a, &[]);
     assert_eq!(titles(&single), ["one"]);
     create(&single, "two").expect(201);
+}
+
+/// The other nodes write without a leader whose disk is full. It refuses what it cannot decide, stops when it is told to, and has everything
+/// once there is room.
+#[test]
+fn a_leader_whose_disk_is_full_keeps_nobody_from_writing() {
+    let cluster = Cluster::create();
+    let folder = cluster.folder("small");
+    let Some(_disk) = SmallDisk::mount(&folder, 150) else {
+        eprintln!("skipped: this process may not mount a file system");
+        return;
+    };
+    let mut leader = cluster.start("small");
+    let mut former = cluster.start("a");
+    create_notes(&former);
+    assert!(former.terminate().success());
+    let other = cluster.start("b");
+    until("the node with the small disk leads", || {
+        let listed = leader.get("/v2/cluster").data();
+        let of_leader = |node: &&serde_json::Value| node["node"] == listed["leader"];
+        let address = listed["nodes"].as_array().unwrap().iter().find(of_leader).map(|node| node["address"].clone());
+        address.is_some_and(|address| leader.address().ends_with(address.as_str().unwrap()))
+    });
+    create(&other, "before").expect(201);
+    let filler = folder.join("filler");
+    let fill = |server: &Server| {
+        let metrics = server.get("/metrics").expect(200).text;
+        let free = metrics.lines().find_map(|line| line.strip_prefix("bindery_disk_free_bytes ")).unwrap();
+        std::fs::write(&filler, vec![1; free.parse::<usize>().unwrap() - (8 << 20)]).unwrap();
+    };
+    fill(&leader);
+    until("the other node writes", || create(&other, "first").status == 201);
+    for number in 0..20 {
+        create(&other, &format!("note {number}")).expect(201);
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    let began = Instant::now();
+    let refused = read(&leader, "/v2/resources/notes", "latest");
+    assert_eq!(refused.status, 503, "{}", refused.text);
+    assert_eq!(create(&leader, "refused").status, 503);
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    until("it is not ready", || leader.get("/readyz").status == 503);
+    std::fs::remove_file(&filler).unwrap();
+    until("it has everything", || titles_if_ready(&leader).is_some_and(|titles| titles.len() == 22));
+    fill(&leader);
+    until("the other node writes again", || create(&other, "last").status == 201);
+    let began = Instant::now();
+    assert!(leader.terminate().success());
+    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
 }

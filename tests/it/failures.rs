@@ -283,12 +283,12 @@ fn a_server_that_stops_gives_up_the_base_that_it_writes() {
     assert_eq!(total(&Server::start_in(&folder, &[])), 61);
 }
 
-/// A small file system for the log. Unmounted when dropped.
-struct SmallDisk(PathBuf);
+/// A small file system. Unmounted when dropped.
+pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// Mounts the file system. Returns `None` if this process may not mount.
-    fn mount(folder: &Path, megabytes: u32) -> Option<SmallDisk> {
+    pub(crate) fn mount(folder: &Path, megabytes: u32) -> Option<SmallDisk> {
         std::fs::create_dir_all(folder).unwrap();
         let size = format!("size={megabytes}m");
         let output = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output().ok()?;
