@@ -31,6 +31,9 @@ const VERSION: u32 = 1;
 const ENVELOPE_VERSION: u32 = 2;
 const ENVELOPE_BYTES: u64 = 20;
 const LEVEL: i32 = 3;
+/// The stream refers to what came up to 16 MiB before. Without that, bases of articles take a twentieth to an eighth more, and a sixth less
+/// time to compress.
+const WINDOW_LOG: u32 = 24;
 const HASH_BYTES: u64 = 32;
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -76,12 +79,19 @@ pub(super) struct Reader {
     end: Option<Header>,
 }
 
+fn encoder<W: Write>(out: W) -> io::Result<zstd::stream::Encoder<'static, W>> {
+    let mut encoder = zstd::stream::Encoder::new(out, LEVEL)?;
+    encoder.long_distance_matching(true)?;
+    encoder.window_log(WINDOW_LOG)?;
+    Ok(encoder)
+}
+
 impl Writer {
     pub(super) fn create(path: &Path) -> Result<Writer, BaseError> {
         let file = File::create(path).map_err(at("create", path))?;
         let mut hashed = HashingStream::new(BufWriter::with_capacity(BUFFER_BYTES, PacedFile::new(file)));
         let started = hashed.write_all(MAGIC).and_then(|()| hashed.write_all(&VERSION.to_le_bytes()));
-        let stream = started.and_then(|()| zstd::stream::Encoder::new(hashed, LEVEL)).map_err(at("write", path))?;
+        let stream = started.and_then(|()| encoder(hashed)).map_err(at("write", path))?;
         Ok(Writer { path: path.to_owned(), stream, entries: 0, records: 0 })
     }
 
