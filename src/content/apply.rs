@@ -271,6 +271,9 @@ impl Applier {
         if let Some(before) = &before {
             next.garbage.obsolete.extend(released_claims(before, &blueprint, change.as_deref()));
             self.wants_checkpoint |= before.blueprint.filled != blueprint.filled;
+            if before.blueprint.history != blueprint.history {
+                self.sweeper.look_for_revisions();
+            }
         }
         next.state.put(blueprint, index, change, versions);
         Ok(())

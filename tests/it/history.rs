@@ -353,3 +353,31 @@ fn a_narrowed_field_takes_nothing_from_revisions() {
     }
     assert_eq!(server.find(&format!("notes/{id}"))["attributes"], after);
 }
+
+#[test]
+fn a_history_that_is_switched_off_is_removed_and_does_not_come_back() {
+    let server = Server::start();
+    define(&server, 50);
+    let id = server.create("notes", json!({ "title": "0" }));
+    (1..8).for_each(|number| change(&server, &id, json!({ "title": number.to_string() })));
+    let put = |history: Value| {
+        let mut body = notes(50);
+        body["history"] = history;
+        server.put("/v2/blueprints/notes", &body).expect(200);
+        // The removal takes some milliseconds.
+        std::thread::sleep(std::time::Duration::from_secs(1));
+    };
+    put(json!({ "keep": 2, "days": 365 }));
+    put(json!({ "keep": 50, "days": 365 }));
+    let kept: Vec<u64> = revisions(&server, &id, "").into_iter().map(|(number, ..)| number).collect();
+    assert_eq!(kept, [8, 7]);
+    put(Value::Null);
+    put(json!({ "keep": 50, "days": 365 }));
+    change(&server, &id, json!({ "title": "new" }));
+    let kept = revisions(&server, &id, "");
+    assert!(
+        kept.iter().all(|(number, ..)| revision(&server, &id, *number, "").data()["attributes"]["title"] != "6"),
+        "{kept:?}"
+    );
+    assert!(kept.len() <= 2, "{kept:?}");
+}

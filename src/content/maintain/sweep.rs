@@ -177,6 +177,11 @@ impl Sweeper {
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
     }
 
+    /// Looks for revisions that are no longer kept at once: if a blueprint keeps fewer now, they must not come back when it keeps more again.
+    pub(crate) fn look_for_revisions(&mut self) {
+        (self.next_history, self.history) = (Instant::now(), None);
+    }
+
     /// Must be called after each attempt at a step, when its removals are committed: the next one has fewer keys if it took long.
     pub(crate) fn step_ended(&mut self) {
         let Some(took) = self.step_began.take().map(|began| began.elapsed()) else { return };
