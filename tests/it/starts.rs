@@ -452,7 +452,10 @@ fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
         return;
     };
     let data = disk.0.path().join("data");
-    let server = Server::start_in(&data, &["--demo"]);
+    let mut server = Server::start_in(&data, &["--demo"]);
+    // The store must have nothing left to write when the disk becomes full.
+    assert!(server.terminate().success());
+    server.restart();
     let filler = disk.0.path().join("filler");
     fill(&filler);
     // The disk has no free space, or space for a part of the backup.
