@@ -145,8 +145,8 @@ export async function choose(page: Page, words: string): Promise<void> {
   await page.keyboard.press('Enter');
 }
 
-/** Presses Tab until the focus is at what has this name, and fails if it never is. */
-export async function reach(page: Page, name: string | RegExp): Promise<void> {
+/** Presses Tab, or another key, until the focus is at what has this name, and fails if it never is. */
+export async function reach(page: Page, name: string | RegExp, key = 'Tab'): Promise<void> {
   const wanted = typeof name === 'string' ? `^${name}$` : name.source;
   for (let step = 0; step < 400; step += 1) {
     const found = await page.evaluate((pattern) => {
@@ -154,7 +154,7 @@ export async function reach(page: Page, name: string | RegExp): Promise<void> {
       return new RegExp(pattern).test((element.getAttribute('aria-label') ?? element.textContent ?? '').trim());
     }, wanted);
     if (found) return;
-    await page.keyboard.press('Tab');
+    await page.keyboard.press(key);
   }
   throw new Error(`${wanted} is not reached`);
 }

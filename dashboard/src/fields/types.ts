@@ -5,6 +5,8 @@ export interface InputProps {
   field: Field;
   value: Json;
   change: (value: Json) => void;
+  /** Says whether the input holds something that is no value, such as a date without its year. */
+  incomplete?: (is: boolean) => void;
   id: string;
   labelId: string;
   invalid: boolean;

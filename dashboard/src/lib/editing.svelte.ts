@@ -1,6 +1,7 @@
 // One copy of a resource being edited: the values of the server, the values of the form, and how the second become the first.
 // Only what was changed is sent, under the version that the work began from. What is published is edited as a working copy where
 // the blueprint has them (API.md 4.21). It must not know how a field is drawn.
+import { SvelteSet } from 'svelte/reactivity';
 import { ApiError, send, type Answer } from './api';
 import { forget, refresh } from './pages';
 import { faultText } from './faults';
@@ -69,6 +70,8 @@ export class Editing {
   base = $state.raw<Attributes>({});
   values = $state.raw<Attributes>({});
   errors = $state.raw<Record<string, string[]>>({});
+  /** The fields whose inputs hold something that is no value. Nothing is saved until they are completed or emptied. */
+  readonly incomplete = new SvelteSet<string>();
   fault = $state('');
   /** Why the last save waits: it is tried again until the server answers. */
   waits = $state<'' | 'offline' | 'busy'>('');
@@ -99,6 +102,8 @@ export class Editing {
   private madeSlug: string | null = null;
   /** Where the work on an entry without an id is kept. */
   private readonly draft: string;
+  /** What the work on a deleted entry began from, should somebody restore the entry. */
+  private before: Attributes = {};
   /** The place of a deleted entry, whose work becomes a new one. */
   private replaced: UnsavedPlace | null = null;
   private attempt = { body: '', key: '' };
@@ -220,7 +225,8 @@ export class Editing {
   /** The entry does not exist any more. What was typed into it does. */
   private restoreGone(work: Unsaved | null): void {
     if (!work) return void (this.missing = true);
-    this.lose({ ...this.empty(), ...work.base, ...work.changes });
+    this.base = { ...this.empty(), ...work.base };
+    this.lose({ ...this.base, ...work.changes });
     this.restoredAt = work.at;
   }
 
@@ -236,13 +242,32 @@ export class Editing {
     this.fault = '';
     this.resource = null;
     this.etag = null;
+    this.before = this.base;
     this.base = this.empty();
     this.values = values;
     this.newer = this.conflict = null;
   }
 
-  /** Makes a new entry of what was typed into a deleted one. */
+  /** Looks whether somebody restored the entry, whose changes are then what was typed. True if nothing has to be decided first. */
+  async findAgain(): Promise<boolean> {
+    const found = await this.read().catch(() => null);
+    if (found && this.gone) {
+      handOver();
+      const changes = Object.fromEntries(Object.entries(this.values).filter(([slug, value]) => !same(value, this.before[slug] ?? null)));
+      this.gone = false;
+      this.accept(found.body, found.etag);
+      this.values = this.base;
+      this.restore({ changes, base: this.before, etag: found.etag, title: this.title, at: Date.now() });
+      this.restoredAt = null;
+      this.keep();
+    }
+    return !this.gone && this.conflict === null;
+  }
+
+  /** Makes a new entry of what was typed into a deleted one, unless that exists again. */
   async recreate(): Promise<boolean> {
+    if (!this.gone) return false;
+    if (await this.findAgain()) return this.save();
     if (!this.gone) return false;
     handOver();
     this.replaced ??= this.place;
@@ -293,16 +318,33 @@ export class Editing {
 
   set(slug: string, value: Json): void {
     this.values = { ...this.values, [slug]: value, ...this.slugFor(slug, value) };
-    if (this.errors[slug]) {
-      const { [slug]: _, ...rest } = this.errors;
-      this.errors = rest;
-    }
+    this.setIncomplete(slug, false);
+    this.clearErrors(slug);
     if (this.notReady[slug]) {
       const { [slug]: _, ...rest } = this.notReady;
       this.notReady = rest;
     }
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.keep(), 250);
+  }
+
+  private clearErrors(slug: string): void {
+    if (!this.errors[slug]) return;
+    const { [slug]: _, ...rest } = this.errors;
+    this.errors = rest;
+  }
+
+  setIncomplete(slug: string, is: boolean): void {
+    if (is) this.incomplete.add(slug);
+    else if (this.incomplete.delete(slug)) this.clearErrors(slug);
+  }
+
+  /** Puts other values into fields. Answers what was there. */
+  replace(values: Attributes): Attributes {
+    handOver();
+    const before = Object.fromEntries(Object.keys(values).map((slug) => [slug, this.values[slug] ?? null]));
+    for (const [slug, value] of Object.entries(values)) this.set(slug, value);
+    return before;
   }
 
   /** While the address of an entry is not stored yet and nobody typed one, it follows the title. */
@@ -348,7 +390,7 @@ export class Editing {
 
   /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
   async save(options: SaveOptions = {}): Promise<boolean> {
-    if (this.loading || this.gone) return false;
+    if (this.loading || (this.gone && !(await this.findAgain()))) return false;
     if (!this.running) {
       this.running = this.saveNow(options).finally(() => (this.running = null));
       return this.running;
@@ -365,6 +407,10 @@ export class Editing {
       return false;
     }
     handOver();
+    if (this.incomplete.size > 0) {
+      this.errors = Object.fromEntries([...this.incomplete].map((slug) => [slug, [t('fault.date.incomplete')]]));
+      return false;
+    }
     this.fault = '';
     this.overwriting = null;
     this.joined = '';
@@ -541,7 +587,8 @@ export class Editing {
 
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */
   async look(): Promise<void> {
-    if (!this.id || this.loading || this.saving || this.conflict || this.missing || this.gone || session.status !== 'in') return;
+    if (!this.id || this.loading || this.saving || this.conflict || this.missing || session.status !== 'in') return;
+    if (this.gone) return void (await this.findAgain());
     handOver();
     try {
       const found = await this.fetchTheirs(null);

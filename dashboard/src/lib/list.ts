@@ -124,6 +124,9 @@ export function formatList(state: ListState): string {
   return text ? `?${text}` : '';
 }
 
+/** The order that is asked for: without a choice, what changed last comes first, and what a search finds is ranked. */
+export const sortOf = ({ sort, search }: ListState): string[] => (sort.length > 0 || search.trimStart() ? sort : [DEFAULT_SORT]);
+
 /** What is asked for, without the page: also what an export and a bulk operation over everything need. */
 export function matching(state: ListState): URLSearchParams {
   const parameters = new URLSearchParams();
@@ -131,8 +134,8 @@ export function matching(state: ListState): URLSearchParams {
   const words = state.search.trimStart();
   if (words) parameters.set('q', words);
   addFilters(parameters, state.groups.map((group) => group.filter(isComplete)));
-  if (state.sort.length > 0) parameters.set('sort', state.sort.join(','));
-  else if (!words) parameters.set('sort', DEFAULT_SORT);
+  const sort = sortOf(state);
+  if (sort.length > 0) parameters.set('sort', sort.join(','));
   if (state.variant) parameters.set('variant', state.variant);
   if (state.working) parameters.set('copy', 'working');
   return parameters;
@@ -175,10 +178,11 @@ export function usualColumns(blueprint: Blueprint, title: string | undefined): s
   return [...(title ? [title] : []), ...useful.slice(0, 2).map((field) => field.slug), 'updated_at'];
 }
 
-/** The next sort after a click on a column: ascending, descending, none. */
-export function nextSort(sort: string[], column: string, add: boolean): string[] {
+/** The choice of a sort after a click on a column: ascending, descending, none. Without a choice it is `usual`: that is turned around. */
+export function nextSort(sort: string[], column: string, add: boolean, usual: string[] = []): string[] {
   const current = sort.find((key) => key.replace(/^-/, '') === column);
   const next = current === undefined ? column : current === column ? `-${column}` : null;
+  if (next === null && sort.length === 1 && usual.includes(`-${column}`)) return [column];
   if (!add) return next ? [next] : [];
   const others = sort.map((key) => (key.replace(/^-/, '') === column ? next : key)).filter((key): key is string => key !== null);
   return current === undefined ? [...others, column].slice(0, 8) : others;

@@ -3,7 +3,7 @@
 import { aborted } from './api';
 import { fieldOf, hasCopies, titleField } from './blueprints.svelte';
 import { forget, page as fetchPage, peek, prefetch } from './pages';
-import { filtersEdited, formatList, parseList, requestOf, SYSTEM_COLUMNS, usualColumns, withoutEdited, type ListState } from './list';
+import { filtersEdited, formatList, nextSort, parseList, requestOf, sortOf, SYSTEM_COLUMNS, usualColumns, withoutEdited, type ListState } from './list';
 import { route } from './router.svelte';
 import { explain } from './toasts.svelte';
 import { askTitles, remember, rememberIncluded } from './titles.svelte';
@@ -53,7 +53,12 @@ export class Listing {
   }
 
   get sort(): string[] {
-    return this.state.sort.length > 0 ? this.state.sort : ['-updated_at'];
+    return sortOf(this.state);
+  }
+
+  /** A click on a column. */
+  sortBy(column: string, add: boolean): void {
+    this.change({ sort: nextSort(this.sort, column, add, sortOf({ ...this.state, sort: [] })) });
   }
 
   /** Changes what is shown. Anything but the page itself goes back to the first page. */

@@ -48,11 +48,16 @@ class Toasts {
     for (const one of this.list.filter(outdated)) this.close(one.id);
   }
 
-  /** Shows what is being done until it is done. */
+  /** Shows what is being done until it is done. The browser asks before the page is left, which would stop it halfway. */
   async during<T>(text: string, work: Promise<T>): Promise<T> {
+    const leave = (event: Event): void => event.preventDefault();
+    addEventListener('beforeunload', leave);
     const toast: Toast = { id: next++, text, tone: 'plain' };
     this.list = [...this.list.slice(-3), toast];
-    return work.finally(() => this.close(toast.id));
+    return work.finally(() => {
+      removeEventListener('beforeunload', leave);
+      this.close(toast.id);
+    });
   }
 
   /** A message that somebody points at, or whose button has the focus, stays. */

@@ -6,6 +6,7 @@ import { locale, t } from './i18n.svelte';
 import { listFormat } from './intl';
 import { session } from './session.svelte';
 import { explain } from './toasts.svelte';
+import type { Blueprint } from './types';
 
 export interface Waiting {
   blueprint: string;
@@ -30,6 +31,13 @@ export async function restoreAll(items: Waiting[], asDraft = false): Promise<Map
 
 /** Removes resources for good. Returns the errors by `keyOf`. */
 export const removeAll = (items: Waiting[]): Promise<Map<string, unknown>> => withEach(items, keyOf, (one) => remove(url(one)));
+
+/** What becomes of one entry that is deleted, or of several. */
+export function afterDeletion({ trash, variants }: Blueprint, one: boolean): string {
+  const key = one ? 'editor.delete' : 'bulk.ask.delete';
+  const languages = variants.length > 1 ? '' : '.single';
+  return trash ? t(`${key}.trash${languages}`, { count: trash.days }) : t(`${key}.text${languages}`);
+}
 
 /** Why a resource stays in the trash, with the names of its fields. */
 export function whyItStays(one: Waiting, error: unknown): string {

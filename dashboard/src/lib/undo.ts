@@ -1,11 +1,12 @@
 // Says what was done, with a button that takes it back. It must not know any component.
 import { publishAgain, runBulk, setValues, takeBackPlans, type PlanReport } from './bulk';
+import type { Editing } from './editing.svelte';
 import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
 import { href, route } from './router.svelte';
 import { showError, toasts, type About } from './toasts.svelte';
 import { keyOf, restoreAll, whyItStays, type Waiting } from './trash';
-import type { Blueprint, Json } from './types';
+import type { Attributes, Blueprint, Json } from './types';
 
 /** More are found in the trash: bringing them back one by one would take minutes. */
 const MOST_RESTORED = 1000;
@@ -110,4 +111,11 @@ async function moveBack(blueprint: string, field: string, before: Map<string, Js
   } catch (error) {
     showError(error);
   }
+}
+
+/** Values of the form were replaced, which may not be saved anywhere. Undo puts them back, and can be undone as well: somebody may have typed since. */
+export function sayReplaced(editing: Editing, before: Attributes, said: string): void {
+  const run = (): void => sayReplaced(editing, editing.replace(before), t('field.back'));
+  // Without the entry, so that a message about another field does not replace it.
+  toasts.show(said, 'plain', { label: t('undo'), run }, { entries: [], form: editing });
 }

@@ -19,6 +19,7 @@ const key = new PluginKey<DecorationSet>('uploading');
 interface Change {
   add?: { upload: Upload; position: number };
   remove?: number;
+  clear?: true;
 }
 
 const shownPlaces = new WeakMap<globalThis.Node, Record<string, unknown>>();
@@ -44,7 +45,8 @@ export const uploadPlaces = new Plugin<DecorationSet>({
     init: () => DecorationSet.empty,
     apply(transaction, places) {
       const moved = places.map(transaction.mapping, transaction.doc);
-      const { add, remove } = (transaction.getMeta(key) as Change | undefined) ?? {};
+      const { add, remove, clear } = (transaction.getMeta(key) as Change | undefined) ?? {};
+      if (clear) return DecorationSet.empty;
       if (add) return moved.add(transaction.doc, [place(add.upload, add.position)]);
       return remove === undefined ? moved : moved.remove(moved.find().filter((one) => uploadAt(one).id === remove));
     },
@@ -53,6 +55,9 @@ export const uploadPlaces = new Plugin<DecorationSet>({
   view: (view) => ({ destroy: () => key.getState(view.state)?.find().forEach((one) => (uploadAt(one).awaited = false)) }),
   props: { decorations: (state) => key.getState(state) },
 });
+
+/** The state of a text that is shown again later. */
+export const withoutPlaces = (state: EditorState): EditorState => state.apply(state.tr.setMeta(key, { clear: true } satisfies Change));
 
 const placeOf = (state: EditorState, id: number): number | undefined => key.getState(state)?.find().find((one) => uploadAt(one).id === id)?.from;
 

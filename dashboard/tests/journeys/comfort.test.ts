@@ -1,7 +1,7 @@
 // Small things that editors meet every day: the focus, long lists, long words, writing from right to left, faults at their inputs.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { api, closeBrowser, create, field, makeBlueprint, open, PASSWORD, read, settled, signedIn, toast, URL_BASE } from '../browser';
 
 after(closeBrowser);
@@ -273,4 +273,76 @@ test('on a narrow screen the menu lies above a message', async () => {
   }), true, 'the message covers the menu');
   assert.deepEqual(troubles, []);
   await context.close();
+});
+
+test('a key that an input method takes does nothing else', async () => {
+  await makeBlueprint('composed-notes', { record_title: 'text' }, [['Text', 'text'], ['Tags', 'multi-enum', { values: null }], ['One', 'reference', { blueprint: 'composed-notes' }]]);
+  const id = await create('composed-notes', { text: 'Composed' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, `/content/composed-notes/${id}`);
+  /** Safari reports the key after the composition, by its number only. */
+  const confirm = (how: { isComposing: true } | { keyCode: 229 }) => page.evaluate((how) => void document.activeElement!.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true, ...how })), how);
+  for (const how of [{ isComposing: true }, { keyCode: 229 }] as const) {
+    const tags = field(page, 'tags').getByRole('combobox');
+    await tags.fill('かんじ');
+    await confirm(how);
+    assert.equal(await field(page, 'tags').locator('.chip').count(), 0);
+    await tags.fill('');
+    await field(page, 'one').getByRole('combobox').fill('Comp');
+    await field(page, 'one').getByRole('option', { name: 'Composed' }).waitFor();
+    await confirm(how);
+    await settled(page);
+    assert.equal(await field(page, 'one').getByRole('link').count(), 0);
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Control+k');
+    const search = page.getByRole('dialog', { name: 'Search everything' });
+    await search.waitFor();
+    await confirm(how);
+    assert.equal(await search.isVisible(), true);
+    await page.keyboard.press('Escape');
+  }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a list that is pasted into tags becomes several of them', async () => {
+  await makeBlueprint('pasted-tags', { record_title: 'text' }, [['Text', 'text'], ['Tags', 'multi-enum', { values: null }]]);
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/pasted-tags/new');
+  const paste = (text: string) => field(page, 'tags').getByRole('combobox').evaluate((input, text) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/plain', text);
+    return input.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, text);
+  await paste('alpha, beta,alpha\ngamma');
+  assert.deepEqual(await field(page, 'tags').locator('.chip').allInnerTexts(), ['alpha', 'beta', 'gamma']);
+  assert.equal(await paste('one value'), true, 'is pasted as usual');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a relation is found by the beginning of its title before other texts with the words', async () => {
+  await makeBlueprint('picked-notes', { record_title: 'text' }, [['Text', 'text'], ['Body', 'text'], ['One', 'reference', { blueprint: 'picked-notes' }]]);
+  await api('POST', '/v2/resources/picked-notes/bulk', { resources: Array.from({ length: 30 }, (_, index) => ({ attributes: { text: `A harbour ${index}`, body: 'harbour harbour harbour' } })) });
+  await create('picked-notes', { text: 'Harbour lights, and much more of a long title', body: 'Nothing' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/picked-notes/new');
+  await field(page, 'one').getByPlaceholder('Search titles and texts…').fill('harbour');
+  await field(page, 'one').getByRole('option').first().filter({ hasText: 'Harbour lights' }).waitFor();
+  await field(page, 'one').getByRole('option').nth(20).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the pager of a narrow screen is one line', async () => {
+  await makeBlueprint('paged-notes', { record_title: 'text' }, [['Text', 'text']]);
+  await api('POST', '/v2/resources/paged-notes/bulk', { resources: Array.from({ length: 30 }, (_, index) => ({ attributes: { text: `Note ${index}` } })) });
+  for (const locale of ['en-GB', 'de-DE']) {
+    const { page, context } = await signedIn('Ada', 'editor', { width: 390, locale });
+    await open(page, '/content/paged-notes');
+    const middle = async (one: Locator): Promise<number> => one.boundingBox().then((box) => box!.y + box!.height / 2);
+    const arrows = page.locator('.pager button');
+    assert.ok(Math.abs((await middle(arrows.first())) - (await middle(arrows.last()))) < 2, locale);
+    await context.close();
+  }
 });

@@ -90,6 +90,43 @@ test('the search over everything finds titles in every language, and offers what
   await context.close();
 });
 
+test('a click on a column sorts, also where its order is the usual one, and a search says that it is ranked', async () => {
+  await makeBlueprint('sorted-notes', { record_title: 'text' }, [['Text', 'text'], ['Body', 'text']]);
+  await create('sorted-notes', { text: 'Apple', body: 'Pear' });
+  await create('sorted-notes', { text: 'Pear pear pear', body: 'Pear' });
+  await create('sorted-notes', { text: 'Quince', body: 'Something with a pear in it' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/sorted-notes');
+  const head = page.locator('th', { hasText: 'Updated' });
+  const rows = async (...expected: string[]): Promise<void> => {
+    await settled(page);
+    assert.deepEqual(await page.locator('tbody a.title').allInnerTexts(), expected);
+  };
+  await rows('Quince', 'Pear pear pear', 'Apple');
+  assert.equal(await head.getAttribute('aria-sort'), 'descending');
+  await head.getByRole('button').click();
+  await rows('Apple', 'Pear pear pear', 'Quince');
+  assert.equal(await head.getAttribute('aria-sort'), 'ascending');
+  await head.getByRole('button').click();
+  await rows('Quince', 'Pear pear pear', 'Apple');
+  await head.getByRole('button').click();
+  await rows('Apple', 'Pear pear pear', 'Quince');
+
+  await open(page, '/content/sorted-notes?search=pear');
+  await settled(page);
+  assert.equal((await page.locator('tbody a.title').allInnerTexts())[0], 'Pear pear pear');
+  assert.equal(await page.locator('th[aria-sort]').count(), 0, 'the best matches come first');
+  await head.getByRole('button').click();
+  await rows('Apple', 'Pear pear pear', 'Quince');
+  await head.getByRole('button').click();
+  await rows('Quince', 'Pear pear pear', 'Apple');
+  await head.getByRole('button').click();
+  await settled(page);
+  assert.equal(await page.locator('th[aria-sort]').count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 // Its blueprint comes early in the alphabet: the home screen asks for the first twenty.
 test('the home screen has the drafts of the member, what is scheduled, and translations that are outdated', async () => {
   await makeBlueprint('a-home', { record_title: 'text', variants: LANGUAGES, scheduled: true }, [['Text', 'text']]);
@@ -170,9 +207,9 @@ test('a screen needs few requests', async () => {
   const { page, context } = await signedIn('Ada', 'editor');
   const blueprints = (await api<{ data: unknown[] }>('GET', '/v2/blueprints')).body.data.length;
   // The session and the blueprints come first; then one request for each of 20 blueprints, of which others may be made
-  // meanwhile, and four for what these leave out.
+  // meanwhile, and eight for what these leave out.
   const most: [string, string, number][] = [
-    ['home', '/', 2 + Math.min(24, blueprints + 8)],
+    ['home', '/', 2 + Math.min(28, blueprints + 8)],
     ['table, what is edited, the next page, no titles of relations', '/content/articles?columns=title,author', 5],
     ['table with counts', '/content/articles?filter[kind][eq]=article', 7],
     ['editor: entry, languages on the site and edited, uses, neighbors, titles, picture, history', `/content/articles/${article}`, 2 + 8],

@@ -177,6 +177,39 @@ test('what was typed into an entry that somebody deletes can be saved as a new o
   }
 });
 
+test('an entry that was deleted while it was open is saved once it is back, or restored from the form', async () => {
+  await makeBlueprint('restored-notes', { record_title: 'text', trash: { days: 30 } }, [['Text', 'text'], ['Other', 'text']]);
+  for (const how of ['save', 'new', 'look', 'button'] as const) {
+    const id = await create('restored-notes', { text: 'Before', other: 'Untouched' });
+    const { page, context, troubles } = await signedIn('Ada', 'editor');
+    await open(page, `/content/restored-notes/${id}`);
+    await textOf(page).fill('Typed');
+    await api('DELETE', `/v2/resources/restored-notes/${id}`);
+    await page.keyboard.press('Control+s');
+    await page.getByText('This entry was deleted').waitFor();
+    if (how !== 'button') {
+      await api('POST', `/v2/trash/${id}/restore?blueprint=restored-notes`, {});
+      // Somebody else goes on with it.
+      await api('PATCH', `/v2/resources/restored-notes/${id}`, { attributes: { other: 'Changed since' } });
+    }
+    if (how === 'save') await page.keyboard.press('Control+s');
+    if (how === 'new') await page.getByRole('button', { name: 'Save it as a new entry' }).click();
+    if (how === 'look') await page.evaluate(() => dispatchEvent(new Event('focus')));
+    if (how === 'button') {
+      await page.getByRole('button', { name: 'Restore it from the trash' }).click();
+      await toast(page, 'It is back.');
+    }
+    await page.getByText('This entry was deleted').waitFor({ state: 'detached' });
+    assert.equal(await textOf(page).inputValue(), 'Typed');
+    if (how === 'look' || how === 'button') await page.keyboard.press('Control+s');
+    await toast(page, 'Saved');
+    assert.equal(page.url().split('/').pop(), id);
+    assert.deepEqual((await read('restored-notes', id)).attributes, { text: 'Typed', other: how === 'button' ? 'Untouched' : 'Changed since' }, how);
+    assert.deepEqual(troubles, []);
+    await context.close();
+  }
+});
+
 test('an entry that somebody deletes is not kept by one who only reads it', async () => {
   await makeBlueprint('read-notes', { record_title: 'text' }, [['Text', 'text']]);
   const id = await create('read-notes', { text: 'Only read' });

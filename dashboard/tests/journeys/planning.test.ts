@@ -152,7 +152,12 @@ test('a draft is compared with the site, field by field, and single values go ba
   await press(page, 'Summary: use the site’s value');
   await dialog(page).getByRole('heading', { name: 'Summary' }).waitFor({ state: 'detached' });
   await press(page, 'Close');
-  assert.deepEqual([await input(page, 'text').inputValue(), await input(page, 'summary').inputValue()], ['The blue house', 'Short']);
+  const values = async (): Promise<string[]> => [await input(page, 'text').inputValue(), await input(page, 'summary').inputValue()];
+  assert.deepEqual(await values(), ['The blue house', 'Short']);
+  await toast(page, 'What your site shows is in the form, and not saved yet.');
+  await choose(page, 'Undo');
+  assert.deepEqual(await values(), ['The blue house', 'Shorter']);
+  await page.getByRole('button', { name: 'Undo the change of Summary' }).click();
   // The badge opens it, too, with the keyboard or the mouse, and has the focus afterwards.
   await press(page, 'Published · edited');
   await dialog(page).locator('ins', { hasText: 'blue' }).waitFor();
@@ -277,6 +282,18 @@ test('what was typed and discarded comes back with Undo', async () => {
   await page.getByRole('link', { name: 'Home' }).first().press('Enter');
   await settled(page);
   assert.equal(await page.locator('.toast').count(), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the home screen has what is edited and not published, however long ago it was changed', async () => {
+  await makeCopied('a-edited');
+  const id = await create('a-edited', { text: 'Ten' }, DATE);
+  await edit('a-edited', id, { text: 'Twelve' });
+  for (let part = 0; part < 2; part += 1) await api('POST', '/v2/resources/a-edited/bulk', { resources: Array.from({ length: 60 }, (_, index) => ({ attributes: { text: `Later ${part}-${index}` }, published_at: DATE })) });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/');
+  await page.locator('section', { has: page.getByRole('heading', { name: 'Edited, not published' }) }).getByRole('link', { name: 'Twelve' }).waitFor();
   assert.deepEqual(troubles, []);
   await context.close();
 });

@@ -49,6 +49,30 @@ test('the second of two editors sees what the first changed, and loses nothing',
   await second.context.close();
 });
 
+test('pictures in a comparison leave room for the words that changed', async () => {
+  await makeBlueprint('pictured-notes', {}, NOTE);
+  const picture = '<figure><img src="/admin/icon.svg" alt="" width="2000" height="2000"><figcaption>A picture</figcaption></figure>';
+  const id = await create('pictured-notes', { text: 'Pictures', body: `<p>Before</p>${picture}<p>The end</p>` });
+  const { page, context } = await signedIn('Ada', 'editor');
+  await open(page, `/content/pictured-notes/${id}`);
+  const body = field(page, 'body').locator('.prose');
+  await body.getByText('The end').click();
+  await page.keyboard.press('End');
+  await page.keyboard.type(', mine');
+  await api('PATCH', `/v2/resources/pictured-notes/${id}`, { attributes: { body: `<p>Before</p>${picture}<p>The end, theirs</p>` } });
+  await page.keyboard.press('Control+s');
+  const frame = page.getByRole('dialog').locator('iframe').first();
+  await frame.waitFor();
+  await settled(page);
+  const { image, bottom, seen } = await frame.evaluate((one: HTMLIFrameElement) => {
+    const inner = one.contentDocument!;
+    return { image: inner.querySelector('img')!.getBoundingClientRect().height, bottom: inner.querySelector('ins')!.getBoundingClientRect().bottom, seen: one.clientHeight };
+  });
+  assert.ok(image > 0 && image <= 48, `the picture is ${image} high`);
+  assert.ok(bottom <= seen, 'the change is seen without scrolling');
+  await context.close();
+});
+
 test('changes to different languages do not stand in each other’s way', async () => {
   const id = await create('articles', { title: 'Two languages', slug: `two-${Date.now()}` });
   const { page, context } = await signedIn('Ada', 'editor');
@@ -318,6 +342,16 @@ test('counts of values stand in the filters, and a click filters', async () => {
   assert.equal(await red.getAttribute('aria-pressed'), 'true');
   await red.click();
   await page.getByText('3 entries').waitFor();
+
+  // Those that are left out are shown by a button.
+  await makeBlueprint('counted-many', {}, [['Text', 'text'], ['Kind', 'enum', { values: null }]]);
+  for (let kind = 1; kind <= 9; kind += 1) await create('counted-many', { text: 'A note', kind: `kind ${kind}` });
+  await open(page, '/content/counted-many');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  const kinds = page.getByRole('group', { name: 'Kind' }).getByRole('button');
+  await kinds.filter({ hasText: 'and 3 more' }).click();
+  await kinds.filter({ hasText: 'kind 9' }).waitFor();
+  assert.equal(await kinds.count(), 9);
   await context.close();
 });
 

@@ -56,7 +56,7 @@ test('what was deleted or unpublished comes back with Undo', async () => {
   await page.keyboard.press('x');
   await page.getByText('1 selected').waitFor();
   await press(page, 'Delete');
-  await page.getByRole('dialog', { name: 'Delete “Come back, please”?' }).getByText('It goes to the trash in every language. You can bring it back for 30 days.').waitFor();
+  await page.getByRole('dialog', { name: 'Delete “Come back, please”?' }).getByText('It goes to the trash. You can bring it back for 30 days.').waitFor();
   await press(page, 'Delete');
   await page.getByTestId('total').getByText('0 entries').waitFor();
   // One that was deleted from the table is named, too.
@@ -96,7 +96,8 @@ test('Undo after bulk operations gives each entry its own date, and says what di
   await press(page, 'Unpublish');
   await page.getByRole('dialog').waitFor();
   await press(page, 'Unpublish');
-  await toast(page, '3 entries unpublished.');
+  await toast(page, '2 entries unpublished.');
+  await toast(page, '1 entry was a draft already.');
   await choose(page, 'Undo');
   await toast(page, '2 entries published.');
   for (const [index, id] of ids.entries()) assert.equal((await read('undo-many', id)).published_at, dates[index]);
@@ -144,6 +145,73 @@ test('the buttons for selected rows are near with the keyboard', async () => {
   await page.getByText('1 selected').waitFor();
   await page.keyboard.press('b');
   assert.equal(await inBar(), true);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('what was typed into a field comes back after it was emptied, or its change undone', async () => {
+  await makeBlueprint('emptied-notes', {}, [...NOTE, ['Link', 'link']]);
+  const id = await create('emptied-notes', { text: 'Stored', body: '<p>Stored</p>', count: 1, link: '/path' });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/emptied-notes/${id}`);
+  const [text, body, link] = [field(page, 'text').getByRole('textbox'), field(page, 'body').locator('.prose'), field(page, 'link').getByRole('textbox')];
+  const undo = (said: string) => page.locator('.toast', { hasText: said }).getByRole('button', { name: 'Undo', exact: true });
+  await text.fill('Typed for an hour');
+  await body.click();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type(' and typed');
+
+  await page.getByRole('button', { name: 'Empty Text' }).click();
+  assert.equal(await text.inputValue(), '');
+  assert.equal(await text.evaluate((one) => one === document.activeElement), true, 'the input has the focus');
+  // A message about another field does not take the place of the first one.
+  await page.getByRole('button', { name: 'Undo the change of Body' }).click();
+  assert.equal(await body.innerText(), 'Stored');
+  assert.equal(await body.evaluate((one) => one === document.activeElement), true, 'the text has the focus');
+  await undo('Text is empty now.').click();
+  assert.equal(await text.inputValue(), 'Typed for an hour');
+  await undo('The change of Body is undone.').click();
+  assert.equal(await body.innerText(), 'Stored and typed');
+
+  // What was typed since is not lost either.
+  await page.getByRole('button', { name: 'Empty Link' }).click();
+  await link.fill('/since');
+  await undo('Link is empty now.').click();
+  assert.equal(await link.inputValue(), '/path');
+  await undo('What was there before is back.').last().click();
+  assert.equal(await link.inputValue(), '/since');
+
+  // In the text itself, its own Undo does it.
+  await page.getByRole('button', { name: 'Empty Body' }).click();
+  await page.keyboard.press('Control+z');
+  assert.equal(await body.innerText(), 'Stored and typed');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.deepEqual((await read('emptied-notes', id)).attributes, { text: 'Typed for an hour', body: '<p>Stored and typed</p>', count: 1, link: '/since' });
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('the browser asks before a page is left that is still bringing entries back', async () => {
+  await makeBlueprint('slow-notes', KEPT, NOTE);
+  for (const text of ['One', 'Two']) await create('slow-notes', { text });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/content/slow-notes');
+  await page.getByRole('checkbox', { name: 'Select all rows of this page' }).check();
+  await press(page, 'Delete');
+  await page.getByRole('dialog').getByText('They go to the trash. You can bring them back for 30 days.').waitFor();
+  await press(page, 'Delete');
+  await toast(page, '2 entries moved to the trash.');
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route('**/v2/trash/**', (route) => held.then(() => route.continue()));
+  const asks = () => page.evaluate(() => !dispatchEvent(new Event('beforeunload', { cancelable: true })));
+  await choose(page, 'Undo');
+  await toast(page, 'Bringing back 2 entries…');
+  assert.equal(await asks(), true);
+  release();
+  await toast(page, '2 entries are back.');
+  assert.equal(await asks(), false);
   assert.deepEqual(troubles, []);
   await context.close();
 });

@@ -1,7 +1,7 @@
 // An editor who has never seen the dashboard; the fields; work that is not saved; a lost connection.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { api, closeBrowser, create, EVERY_TYPE, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, signedIn, toast, URL_BASE } from '../browser';
+import { api, closeBrowser, create, EVERY_TYPE, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, settled, signedIn, toast, URL_BASE } from '../browser';
 
 after(closeBrowser);
 
@@ -438,6 +438,49 @@ test('what is changed while an entry is being saved is saved by the next key', a
     assert.ok(tries < 100, 'the second change is not saved');
     await page.waitForTimeout(100);
   }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a date without one of its parts, or one that does not exist, is said at its field and not saved', async () => {
+  await makeBlueprint('half-dated-notes', {}, [['Text', 'text'], ['Day', 'date'], ['Moment', 'datetime']]);
+  const id = await create('half-dated-notes', { text: 'Stored', day: '2026-12-05', moment: '2026-12-05T10:00:00Z' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor', { locale: 'en-US' });
+  await open(page, `/content/half-dated-notes/${id}`);
+  const [day, moment] = [page.locator('#field-day'), page.locator('#field-moment')];
+  const isWrong = (slug: string) => field(page, slug).getByText('This date is not complete, or does not exist.').waitFor();
+  await field(page, 'text').getByRole('textbox').fill('Typed');
+  await day.focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Delete');
+  // Saved with the key, while the input still has the focus.
+  await page.keyboard.press('Control+s');
+  await isWrong('day');
+  assert.equal(await day.evaluate((one) => one === document.activeElement), true);
+  await moment.focus();
+  await page.keyboard.press('Delete');
+  await field(page, 'text').getByRole('textbox').focus();
+  await isWrong('moment');
+  assert.equal(await moment.getAttribute('aria-invalid'), 'true');
+  await page.getByRole('button', { name: 'Save' }).first().click();
+  await page.getByText('2 fields need your attention').waitFor();
+  await settled(page);
+  assert.deepEqual((await read('half-dated-notes', id)).attributes, { text: 'Stored', day: '2026-12-05', moment: '2026-12-05T10:00:00Z' });
+
+  await day.focus();
+  await page.keyboard.type('02312026');
+  await page.keyboard.press('Tab');
+  await isWrong('day');
+  await day.focus();
+  await page.keyboard.type('02282026');
+  assert.equal(await field(page, 'day').locator('.fault').count(), 0);
+  // A date is emptied by its button, though a part of it is left in the input.
+  await page.getByRole('button', { name: 'Empty Moment' }).click();
+  assert.equal(await field(page, 'moment').locator('.fault').count(), 0);
+  assert.equal(await moment.evaluate((one: HTMLInputElement) => one.validity.badInput), false);
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.deepEqual((await read('half-dated-notes', id)).attributes, { text: 'Typed', day: '2026-02-28', moment: null });
   assert.deepEqual(troubles, []);
   await context.close();
 });

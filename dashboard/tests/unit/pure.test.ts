@@ -92,6 +92,10 @@ test('a click on a column sorts up, down, then not', () => {
   assert.deepEqual(nextSort(['-a'], 'a', false), []);
   assert.deepEqual(nextSort(['-a'], 'b', true), ['-a', 'b']);
   assert.deepEqual(nextSort(['-a', 'b'], 'a', true), ['b']);
+  // Without a choice the order is this one already: it is turned around.
+  assert.deepEqual(nextSort(['-a'], 'a', false, ['-a']), ['a']);
+  assert.deepEqual(nextSort(['-a'], 'b', false, ['-a']), ['b']);
+  assert.deepEqual(nextSort(['-a', 'b'], 'a', true, ['-a']), ['b']);
 });
 
 test('every type has operators', () => {
