@@ -257,10 +257,15 @@ impl Job {
         matches!(self.command, Command::Write(_))
     }
 
+    /// Returns whether it only waits for the newest state.
+    pub(crate) fn only_waits(&self) -> bool {
+        matches!(self.command, Command::Wait)
+    }
+
     /// Returns whether it can be decided together with others. Commands that change blueprints, tokens or members may change what the
     /// next one is decided against. Those who wait for the newest state change nothing, and one look at the log serves all of them.
     fn shares_a_group(&self) -> bool {
-        self.is_write() || matches!(self.command, Command::Wait)
+        self.is_write() || self.only_waits()
     }
 
     /// Answers the caller, unless it is answered already.
@@ -285,7 +290,7 @@ impl Job {
     /// earlier piece must have failed: its client is told that the lines before that piece were applied, and no other. A command
     /// that changes nothing is not carried out for a caller who has left.
     pub(crate) fn is_wanted(&mut self) -> bool {
-        if matches!(self.command, Command::Wait) {
+        if self.only_waits() {
             self.reply.take_if(|reply| reply.is_closed());
         }
         if self.piece.as_ref().is_some_and(ImportPiece::follows_a_failure) {

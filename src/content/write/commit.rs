@@ -86,8 +86,9 @@ fn keep_waiting(queue: &mut Jobs, waiters: &mut Waiters<'_>, waiting: Waiting) -
         (Waiters::Decided(jobs) | Waiters::Undecided(jobs), _) => (jobs, log_unreachable()),
     };
     let n_jobs = jobs.len();
-    let n_waiting =
-        jobs.iter_mut().map(|job| job.expire(&error, is_closing)).filter(|is_answered| !is_answered).count();
+    let unreachable = log_unreachable();
+    let expire = |job: &mut Job| job.expire(if job.only_waits() { &unreachable } else { &error }, is_closing);
+    let n_waiting = jobs.iter_mut().map(expire).filter(|is_answered| !is_answered).count();
     let gives_up = match waiting {
         Waiting::Unreachable => n_waiting < n_jobs || n_jobs == 0,
         Waiting::Unknown => n_waiting == 0 && is_closing,

@@ -137,8 +137,16 @@ impl Committer {
                     return;
                 }
                 Err(error) if error.code == Code::LogUnreachable => {}
+                // Those who only wait for the newest state have nothing to do with what failed.
                 Err(error) => {
-                    jobs.iter_mut().for_each(|job| job.answer(Err(error.clone())));
+                    let (mut waiting, mut failed): (Vec<_>, Vec<_>) = jobs.into_iter().partition(Job::only_waits);
+                    if failed.is_empty() {
+                        std::mem::swap(&mut waiting, &mut failed);
+                    }
+                    failed.iter_mut().for_each(|job| job.answer(Err(error.clone())));
+                    if !waiting.is_empty() {
+                        self.run_group(waiting);
+                    }
                     return;
                 }
             }
