@@ -171,8 +171,9 @@ impl ReplicatedLog {
         }
         match self.shared.read(position) {
             Ok(Found::Removed) => Err(ReplicaError::TooFarBehind { seq: seq + 1 }),
-            Ok(_) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error @ ClusterError::Unreachable { .. }) => Err(error.into()),
+            // What else is wrong with it, such as a seal, keeps the node from following it, and not from serving what it has.
+            Ok(_) | Err(_) => Ok(()),
         }
     }
 

@@ -28,6 +28,8 @@ pub(crate) fn open(
     let fail = |error: ReplicaError| StartError::folder(&options.folder, &error);
     let report = |_, _| ();
     let mut node = Node::prepare(&options.folder, &cluster.log, &report).map_err(fail)?;
+    // The group that was missed before the node began anew.
+    let mut missed = None;
     loop {
         let (log, store, recovered) = options.recover(progress)?;
         let position = log.last();
@@ -39,8 +41,10 @@ pub(crate) fn open(
                 let cluster = Some(ClusterNode { upkeep, max_lag });
                 return Ok(Parts { log: Box::new(log), position, store, recovered, cluster });
             }
-            Err(error @ ReplicaError::TooFarBehind { .. }) => {
-                tracing::warn!(%error);
+            // If it is missed again, the log has no base behind it.
+            Err(ReplicaError::TooFarBehind { seq }) if missed != Some(seq) => {
+                tracing::warn!(error = %ReplicaError::TooFarBehind { seq });
+                missed = Some(seq);
                 drop(store);
                 node = node.begin_anew(&report).map_err(fail)?;
             }
