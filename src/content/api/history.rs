@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 use crate::api::resources::{ResourceWriter, only};
 use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update, WrittenResource};
 use crate::data::version::IfMatch;
+use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, kind_of};
 use crate::read::history::{OpenHistory, revision_number};
@@ -115,14 +116,20 @@ impl ResourceWriter {
     fn written_revision(&self, written: &WrittenResource) -> Result<ResourceAnswer> {
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
         let is_working = written.copy_kind == CopyKind::Working;
-        let presentation = Presentation { is_working, ..self.presentation(self.shown_to_writer(written)) };
+        // It did not send the values.
+        let shown = self.shown(written, &Some(HashSet::new()));
+        let presentation = Presentation { is_working, ..self.presentation(shown) };
         written_answer(store, blueprint, self.state.epoch, written, &presentation, Default::default())
     }
 
-    /// Selects what a token is shown of a resource whose values it did not send: all of it if the token sees the resource, and
-    /// no attributes otherwise.
+    /// Selects what a token is shown of a resource that it has published or brought back: all of it if the token sees it now, and no
+    /// attributes otherwise.
     pub(super) fn shown_to_writer(&self, written: &WrittenResource) -> bindery_query::Selection {
-        self.shown(written, &Some(HashSet::new()))
+        let visibility = Visibility::of_writer(&self.access, &self.collection.blueprint, self.content.state().released);
+        match visibility.shows(written.meta.published) {
+            true => bindery_query::Selection::all(),
+            false => bindery_query::Selection::with_attributes(Default::default()),
+        }
     }
 }
 
