@@ -205,7 +205,12 @@ impl Snapshot {
             }
             interrupt.check()?;
         };
-        let Some(ordinals) = disk.ordinals(column, interrupt)?.map(Arc::new) else { return Ok(None) };
+        let ordinals = match disk.ordinals(column, interrupt) {
+            // The run has too many long texts. Those that are counted may be fewer.
+            Err(Error::TooMuchText { .. }) | Ok(None) => return Ok(None),
+            Ok(Some(ordinals)) => Arc::new(ordinals),
+            Err(error) => return Err(error),
+        };
         cache.put_of_run(&key, &ordinals);
         Ok(Some(ordinals))
     }
