@@ -126,9 +126,10 @@ impl Sweeper {
         self.replaced.push_back(ReplacedState { state: Arc::downgrade(state), garbage });
     }
 
-    /// Returns whether there is known to be something to remove.
+    /// Returns whether there is known to be something to remove, or to be looked for at once.
     pub(crate) fn is_busy(&self) -> bool {
-        !self.obsolete.is_empty() || self.has_more_trash || self.history.is_some()
+        let is_history_due = self.history.is_some() || self.next_history <= Instant::now();
+        !self.obsolete.is_empty() || self.has_more_trash || is_history_due
     }
 
     /// Returns the superseded keys that no reader's state references any more. The caller removes them only from the

@@ -72,7 +72,8 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
-            let tick = match (self.applier.rebuilds.is_busy(), self.applier.sweeper.is_busy() && self.does_jobs()) {
+            let sweeps = self.applier.sweeper.is_busy() && self.does_jobs() && !self.is_broken();
+            let tick = match (self.applier.rebuilds.is_busy(), sweeps) {
                 (true, _) => REBUILD_PAUSE,
                 (false, true) => STEP_PAUSE,
                 (false, false) => IDLE_TICK,
