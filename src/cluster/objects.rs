@@ -28,7 +28,6 @@ const READ_TIMEOUT: Duration = Duration::from_secs(30);
 const ATTEMPTS: u32 = 4;
 const REPEATED_WITHIN: Duration = Duration::from_secs(1);
 const PAUSE_BETWEEN_ATTEMPTS: Duration = Duration::from_millis(30);
-const NO_ANSWER: &str = "no answer arrived in time";
 /// Larger puts are not held to 30 seconds.
 const SMALL_PUT_BYTES: usize = 4 << 20;
 /// Bounds what is read of objects that hold JSON.
@@ -145,18 +144,15 @@ impl Objects {
     /// Puts a small object, whether or not one of this name exists.
     pub(crate) async fn overwrite(&self, name: &str, bytes: Bytes) -> Result<(), ClusterError> {
         let path = self.path(name);
-        match timeout(READ_TIMEOUT, self.clients.bulk.put(&path, bytes.into())).await {
-            Err(_) => Err(self.unreachable("write", name, NO_ANSWER)),
-            Ok(put) => put.map(drop).map_err(|error| self.error("write", name, &error)),
-        }
+        let put = self.answer("write", name, self.clients.bulk.put(&path, bytes.into())).await?;
+        put.map(drop).map_err(|error| self.error("write", name, &error))
     }
 
     /// Removes an object. It is no error if it does not exist.
     pub(crate) async fn remove(&self, name: &str) -> Result<(), ClusterError> {
-        match timeout(READ_TIMEOUT, self.clients.bulk.delete(&self.path(name))).await {
-            Err(_) => Err(self.unreachable("remove", name, NO_ANSWER)),
-            Ok(Ok(()) | Err(object_store::Error::NotFound { .. })) => Ok(()),
-            Ok(Err(error)) => Err(self.error("remove", name, &error)),
+        match self.answer("remove", name, self.clients.bulk.delete(&self.path(name))).await? {
+            Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
+            Err(error) => Err(self.error("remove", name, &error)),
         }
     }
 
@@ -166,10 +162,9 @@ impl Objects {
     /// [`ClusterError::Damaged`] if it is larger than `limit` bytes.
     pub(crate) async fn get(&self, name: &str, limit: u64) -> Result<Option<Bytes>, ClusterError> {
         let path = self.path(name);
-        let result = match timeout(READ_TIMEOUT, self.clients.patient.get(&path)).await {
-            Err(_) => return Err(self.unreachable("read", name, NO_ANSWER)),
-            Ok(Err(error)) => return self.none_if_missing("read", name, &error),
-            Ok(Ok(result)) => result,
+        let result = match self.answer("read", name, self.clients.patient.get(&path)).await? {
+            Err(error) => return self.none_if_missing("read", name, &error),
+            Ok(result) => result,
         };
         let bytes = result.meta.size;
         if bytes > limit {
@@ -199,10 +194,9 @@ impl Objects {
     pub(crate) async fn size(&self, name: &str) -> Result<Option<u64>, ClusterError> {
         let path = self.path(name);
         // A `GET`, because the answer to `HEAD` has no text that tells a missing bucket from a missing object.
-        match timeout(READ_TIMEOUT, self.clients.quick.get(&path)).await {
-            Err(_) => Err(self.unreachable("read", name, NO_ANSWER)),
-            Ok(Err(error)) => self.none_if_missing("read", name, &error),
-            Ok(Ok(result)) => Ok(Some(result.meta.size)),
+        match self.answer("read", name, self.clients.quick.get(&path)).await? {
+            Err(error) => self.none_if_missing("read", name, &error),
+            Ok(result) => Ok(Some(result.meta.size)),
         }
     }
 
@@ -215,11 +209,10 @@ impl Objects {
         };
         let mut listed = Vec::new();
         loop {
-            match timeout(READ_TIMEOUT, objects.try_next()).await {
-                Err(_) => return Err(self.unreachable("list", folder, NO_ANSWER)),
-                Ok(Err(error)) => return Err(self.error("list", folder, &error)),
-                Ok(Ok(Some(object))) => listed.push(object),
-                Ok(Ok(None)) => return Ok(listed),
+            match self.answer("list", folder, objects.try_next()).await? {
+                Err(error) => return Err(self.error("list", folder, &error)),
+                Ok(Some(object)) => listed.push(object),
+                Ok(None) => return Ok(listed),
             }
         }
     }
@@ -250,6 +243,11 @@ impl Objects {
                 reason: format!("{} cannot be found: {error}", file.display()),
             }),
         }
+    }
+
+    /// Waits for an answer of the store. Fails if none arrives in time.
+    async fn answer<T>(&self, action: &str, name: &str, request: impl Future<Output = T>) -> Result<T, ClusterError> {
+        timeout(READ_TIMEOUT, request).await.map_err(|_| self.unreachable(action, name, "no answer arrived in time"))
     }
 
     fn none_if_missing<T>(
