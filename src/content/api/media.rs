@@ -19,7 +19,7 @@ use crate::api::resources::{CreatedResource, ParsedBody, ResourceWriter, created
 use crate::command::{Command, Effect, MissingTargets, Outcome, Write, WrittenResource};
 use crate::data::files;
 use crate::data::lookup::{Lookup, resources};
-use crate::data::records::{CopyVersion, Meta, decode_id};
+use crate::data::records::{CopyVersion, Meta};
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
 use crate::data::visibility::{Visibility, is_public};
@@ -68,8 +68,7 @@ impl ResourceWriter {
     pub fn known_under(&self, key: &str) -> Result<Option<CreatedResource>> {
         self.access.require(&[Ability::Manage])?;
         let (store, blueprint) = (&self.content.shared.store, self.collection.blueprint.number);
-        let found = store.get(&Key::ImportKey { blueprint, key: key.into() }).map_err(Error::internal)?;
-        let Some(id) = found.map(|bytes| decode_id(&bytes)).transpose()? else { return Ok(None) };
+        let Some(id) = store.known_under(blueprint, key)? else { return Ok(None) };
         let Some(meta) = store.meta(blueprint, id)? else { return Ok(None) };
         let written = WrittenResource::live(id, Effect::Updated, meta, None);
         let presentation = self.presentation(Selection::all());

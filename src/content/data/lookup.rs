@@ -7,7 +7,7 @@ use bindery_model::value::unique_text;
 use bindery_store::{Key, Prefix, Store};
 use serde_json::Value;
 
-use crate::data::records::{Copy, CopyVersion, Meta};
+use crate::data::records::{Copy, CopyVersion, Meta, decode_id};
 use crate::data::working::WorkingCopy;
 
 /// Something that stored values can be read from. Every error is `INTERNAL`: the store failed or is damaged.
@@ -19,6 +19,11 @@ pub(crate) trait Lookup {
     fn meta(&self, blueprint: u32, id: ResourceId) -> Result<Option<Meta>> {
         let bytes = self.get(&Key::Resource { blueprint, id })?;
         bytes.map(|bytes| Meta::decode(&bytes).map_err(Error::internal)).transpose()
+    }
+
+    /// Returns the id of the resource that imports know under a key.
+    fn known_under(&self, blueprint: u32, key: &str) -> Result<Option<ResourceId>> {
+        self.get(&Key::ImportKey { blueprint, key: key.into() })?.map(|bytes| decode_id(&bytes)).transpose()
     }
 
     /// Returns one version of a copy. It must be the current one, or one that a snapshot still needs.

@@ -10,8 +10,6 @@ use std::sync::Arc;
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
-use bindery_model::id::ResourceId;
-use bindery_store::{Key, Store};
 use tokio::task::JoinHandle;
 
 use super::Import;
@@ -19,7 +17,7 @@ use super::answer::{ImportLine, answer_of};
 use super::line::RawLine;
 use crate::admission::MemoryPermit;
 use crate::command::{Command, ImportItem, Item, ItemOutcome, MissingTargets, Outcome, Write};
-use crate::data::records::decode_id;
+use crate::data::lookup::Lookup;
 use crate::prepare::body::Preparation;
 use crate::prepare::import_order::given_names;
 use crate::queue::PendingOutcome;
@@ -72,7 +70,9 @@ impl Import {
             let mut items: Vec<Item> = lines.iter().map(|line| line.prepare(preparation)).collect();
             for item in &mut items {
                 if let Item::Import(item) = item {
-                    item.known = known_under(&shared.store, &blueprint, item);
+                    // An error will meet the committer, too.
+                    let key = item.key.as_ref().filter(|_| item.id.is_none());
+                    item.known = key.and_then(|key| shared.store.known_under(blueprint.number, key).ok().flatten());
                 }
             }
             PreparedLines { blueprint, lines, items }
@@ -231,14 +231,6 @@ impl Import {
             self.answers.push(ImportLine { index, result: Err(error) });
         }
     }
-}
-
-/// Returns the id of the resource that imports know under the key of an item without an id.
-fn known_under(store: &Store, blueprint: &Blueprint, item: &ImportItem) -> Option<ResourceId> {
-    let key = item.key.as_deref().filter(|_| item.id.is_none())?;
-    // An error will meet the committer, too.
-    let found = store.get(&Key::ImportKey { blueprint: blueprint.number, key: key.into() }).ok().flatten()?;
-    decode_id(&found).ok()
 }
 
 /// Returns the names of the resources of those items that may come back to wait for later ones: items with relations, and

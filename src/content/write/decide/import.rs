@@ -176,10 +176,8 @@ impl Decider<'_, '_> {
     fn find_imported(&self, item: &ImportItem) -> Result<Option<(ResourceId, Meta)>> {
         let blueprint = self.blueprint.number;
         let mut named = item.id;
-        if let Some(key) = &item.key
-            && let Some(bytes) = self.overlay.get(&Key::ImportKey { blueprint, key: key.as_str().into() })?
-        {
-            named = Some(decode_id(&bytes)?);
+        if let Some(key) = &item.key {
+            named = self.overlay.known_under(blueprint, key)?.or(named);
         }
         if self.blueprint.kind == BlueprintKind::Singular {
             named = Some(self.singular_id()?);

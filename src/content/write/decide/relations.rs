@@ -18,7 +18,6 @@ use super::decider::{Decider, Edit, HeldNames, Relations};
 use crate::command::{CopyDraft, MissingTargets};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
-use crate::data::records::decode_id;
 use crate::data::visibility::may_relate_to;
 
 /// The resource that a target of a relation names.
@@ -136,10 +135,7 @@ impl Decider<'_, '_> {
         if let Some(id) = promise {
             return Ok(Target::Id(id));
         }
-        match self.overlay.get(&Key::ImportKey { blueprint, key: text.into() })? {
-            Some(bytes) => Ok(Target::Id(decode_id(&bytes)?)),
-            None => Ok(Target::Missing),
-        }
+        Ok(self.overlay.known_under(blueprint, text)?.map_or(Target::Missing, Target::Id))
     }
 
     /// Returns the targets that this field of this resource does not hold already, in any variant.
