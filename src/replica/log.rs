@@ -172,7 +172,7 @@ impl ReplicatedLog {
         match self.shared.read(position) {
             Ok(Found::Removed) => Err(ReplicaError::TooFarBehind { seq: seq + 1 }),
             Err(error @ ClusterError::Unreachable { .. }) => Err(error.into()),
-            // What else is wrong with it, such as a seal, keeps the node from following it, and not from serving what it has.
+            // Any other fault, such as a seal, keeps the node from following the log, and not from serving its content.
             Ok(_) | Err(_) => Ok(()),
         }
     }

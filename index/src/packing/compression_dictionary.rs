@@ -1,5 +1,5 @@
-//! What many texts have in common, kept once beside them, so that each of them takes less although it is compressed on its own.
-//! It has nothing to do with the dictionary of strings. It does not know where it is stored:
+//! Dictionaries for compression: each holds once, beside many texts, parts that they share, so that a text takes less although it is
+//! compressed on its own. It has nothing to do with the dictionary of strings. It does not know where it is stored:
 //!
 //! ```text
 //! the bytes of the texts for which it was made (8, little-endian)   the dictionary of zstd

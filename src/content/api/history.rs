@@ -87,7 +87,7 @@ impl ResourceWriter {
                 let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
                 return Err(Error::of_field("fields", text));
             }
-            // What the server says of a file belongs together.
+            // The fields that the server sets describe one file.
             let is_of_file = |field: &Field| field.system().is_some_and(|system| !system.is_writable());
             let asks_for_file = blueprint.fields.iter().any(|field| is_of_file(field) && is_named(&asked, field));
             let is_asked = |field: &Field| is_named(&asked, field) || field.is_system && asks_for_file;

@@ -41,7 +41,7 @@ pub(super) enum SectionKind {
     OrdinalStarts = 7,
     OrdinalCodes = 8,
     OrdinalPlaces = 9,
-    /// What the compressed folded texts have in common; see [`CompressionDictionary`](crate::packing::CompressionDictionary).
+    /// Shared parts of the compressed folded texts; see [`CompressionDictionary`](crate::packing::CompressionDictionary).
     Dictionary = 10,
 }
 
