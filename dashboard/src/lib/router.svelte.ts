@@ -11,6 +11,8 @@ interface Hold {
 class Route {
   path = $state('');
   query = $state('');
+  /** The path of the screen that was shown before this one. */
+  before = '';
 
   /** Ask about what is at an address that is not to be left without a question. The last one asks first. */
   private holds: Hold[] = [];
@@ -71,7 +73,9 @@ class Route {
   }
 
   private read(): void {
-    this.path = location.pathname.slice(BASE.length);
+    const path = location.pathname.slice(BASE.length);
+    if (path !== this.path) this.before = this.path;
+    this.path = path;
     this.query = location.search;
     this.double = (history.state as { double?: boolean } | null)?.double ?? false;
   }

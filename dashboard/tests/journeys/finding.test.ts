@@ -55,6 +55,30 @@ test('the entries before and after one are a click away, in the order of the tab
   await context.close();
 });
 
+test('one comes back from an entry to its row', async () => {
+  await makeBlueprint('long-notes', { record_title: 'text' }, [['Text', 'text']]);
+  for (let number = 10; number < 70; number++) await create('long-notes', { text: `Note ${number}` });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  const isBackAt = async (name: string) => {
+    const link = page.getByRole('row').getByRole('link', { name });
+    await link.and(page.locator(':focus')).waitFor();
+    const [row, table] = [await link.boundingBox(), await page.locator('.wrap').boundingBox()];
+    assert.ok(row!.y > table!.y && row!.y + row!.height < table!.y + table!.height, `${name} is in sight`);
+  };
+  await open(page, '/content/long-notes?sort=text&page=2');
+  await page.getByRole('link', { name: 'Note 58' }).click();
+  await page.getByText('49 of 60').waitFor();
+  await page.goBack();
+  await isBackAt('Note 58');
+  await page.keyboard.press('Enter');
+  await page.getByRole('link', { name: 'Previous: Note 57' }).click();
+  await page.getByText('48 of 60').waitFor();
+  await page.getByRole('link', { name: 'Back to long-notes' }).click();
+  await isBackAt('Note 57');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 const LANGUAGES = [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }];
 
 test('the search over everything finds titles in every language, and offers what can be done with the open entry', async () => {
