@@ -2,10 +2,11 @@
 import { get } from './api';
 import { blueprints, fieldOf } from './blueprints.svelte';
 import { isMedia } from './media';
+import { session } from './session.svelte';
 import type { Blueprint, Referrers } from './types';
 
 export const referrersOf = async (blueprint: string, id: string): Promise<Referrers[]> =>
-  (await get<{ data: Referrers[] }>(`/v2/resources/${blueprint}/${id}/referrers`)).data;
+  (await get<{ data: Referrers[] }>(`/v2/resources/${blueprint}/${id}/referrers${session.can('preview') ? '?copy=working' : ''}`)).data;
 
 /** Counts places: an entry that names something in two fields counts twice. */
 export const countUses = (all: Referrers[]): number => all.reduce((sum, one) => sum + one.total, 0);

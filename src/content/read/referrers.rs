@@ -10,6 +10,7 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_query::CopyKind;
 use bindery_store::{Key, Prefix, Store};
 
 use crate::data::media_users::NotedCopy;
@@ -39,22 +40,33 @@ pub struct FieldReferrers {
 
 impl Content {
     /// Returns the resources that refer to a resource, limited to those that the token sees. Blueprints are in the
-    /// order of their slugs, fields in the order of their blueprint.
+    /// order of their slugs, fields in the order of their blueprint. With [`CopyKind::Working`], resources also count by
+    /// what their working copies hold.
     ///
     /// # Errors
-    /// `FORBIDDEN` without `view`, `NOT_FOUND`, `OVERLOADED` if it takes too long or an index is being rebuilt.
-    pub async fn referrers(&self, access: &Arc<Access>, slug: &str, id: &str) -> Result<Vec<FieldReferrers>> {
+    /// `FORBIDDEN` without `view`, or for working copies without `preview`, `NOT_FOUND`, `OVERLOADED` if it takes too long or an index is being rebuilt.
+    pub async fn referrers(
+        &self,
+        access: &Arc<Access>,
+        slug: &str,
+        id: &str,
+        copies: CopyKind,
+    ) -> Result<Vec<FieldReferrers>> {
         let view = self.view(access, slug)?;
+        let in_working = copies == CopyKind::Working;
+        if in_working {
+            access.require(&[Ability::Preview])?;
+        }
         let id = view.locate(id)?.id();
         let state = view.state;
         let visibilities = referring_to(&state, slug)
             .map(|referring| Visibility::of(access, &referring.collection.blueprint, state.released));
         let (visibilities, slug): (Vec<Visibility>, _) = (visibilities.collect(), slug.to_owned());
-        let users = AddressUsers { store: self.shared.store.clone(), access: Arc::clone(access), media: id };
+        let users =
+            AddressUsers { store: self.shared.store.clone(), access: Arc::clone(access), media: id, in_working };
         let search = move |interrupt: &Interrupt<'_>| {
             let kind = state.blueprints.get(&slug).map(|collection| collection.blueprint.kind);
             let is_media = kind == Some(BlueprintKind::Media);
-            let in_working = is_media && users.access.may(Ability::Preview);
             match referrers(&state, &visibilities, in_working, &slug, id, interrupt).transpose()? {
                 Ok(found) if is_media => users.add_to(found, &state, interrupt).transpose(),
                 found => Some(found),
@@ -69,6 +81,7 @@ struct AddressUsers {
     store: Store,
     access: Arc<Access>,
     media: ResourceId,
+    in_working: bool,
 }
 
 impl AddressUsers {
@@ -115,7 +128,7 @@ impl AddressUsers {
         let visibility = Visibility::of(&self.access, blueprint, state.released);
         let is_seen = match variant_of_working(copy.variant) {
             None => visibility.shows(hit.stamps.published),
-            Some(_) => visibility == Visibility::Drafts && self.access.may(Ability::Preview),
+            Some(_) => self.in_working && visibility == Visibility::Drafts,
         };
         match collection.snapshot.copy(hit.slot, copy.variant).filter(|_| is_seen) {
             None => Ok(Vec::new()),

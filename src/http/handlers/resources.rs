@@ -14,7 +14,7 @@ use bindery_content::{
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
-use bindery_query::RawParams;
+use bindery_query::{CopyKind, RawParams, strict};
 use serde_json::{Map, Value, json};
 
 use super::tracking::{AnsweredSearch, Visitor, not_kept, with_search_id};
@@ -202,9 +202,11 @@ pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
 }
 
 pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
-    call.takes_no_parameters()?;
+    let params = RawParams::parse(&call.query);
+    strict::check(&params, &["copy"])?;
     let (blueprint, id) = &call.path;
-    let found = call.app.content.referrers(&call.access, blueprint, id).await?;
+    let copies = CopyKind::parse_for_all(&params)?;
+    let found = call.app.content.referrers(&call.access, blueprint, id, copies).await?;
     let shown = found.into_iter().map(|FieldReferrers { blueprint, field, total, ids }| {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         json!({ "blueprint": blueprint, "field": field, "total": total, "ids": ids })

@@ -123,7 +123,7 @@ static OPERATIONS: [Operation; 93] = [
         "Where a resource is used.",
         "view",
     )
-    .with(&["blueprint", "id"])
+    .with(&["blueprint", "id", "copy"])
     .answers(&[(200, Body::DataList("Referrers"))]),
     operation(
         "get",
