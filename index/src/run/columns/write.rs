@@ -7,7 +7,7 @@ use super::format::{Encoding, FILE, MAGIC, NO_COLUMN, PACKED, SectionKind};
 use super::stored_ordinals;
 use crate::error::Error;
 use crate::packing::{CompressionDictionary, Packer, for_texts, unpacked_length};
-use crate::run::sections::SectionWriter;
+use crate::run::sections::{SectionName, SectionWriter};
 use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
 use crate::text::{first_chars, with_lower_case};
@@ -17,6 +17,9 @@ use crate::value::{FoldedText, RawText, TextRef, ValueRef};
 const PLAIN_BYTES: usize = 1024;
 /// The number of code points at the beginning of a compressed text that are also stored as they are.
 const START: usize = 8;
+/// The sections of exact values, and those of folded ones.
+const RAW: [SectionKind; 2] = [SectionKind::RawOffsets, SectionKind::Raw];
+const FOLDED: [SectionKind; 2] = [SectionKind::FoldedOffsets, SectionKind::Folded];
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
 /// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column, and `known` the stored
@@ -40,11 +43,11 @@ pub(crate) fn write<'a>(
                 other if Encoding::of(&other) != Some(encoding) => ValueRef::Null,
                 value => value,
             };
-            let values = Values { documents: slots.len(), value: &value };
-            write_column(&mut file, id, encoding, values, known(id, encoding))?;
+            let column = Column { id, encoding, documents: slots.len(), value: &value, known: known(id, encoding) };
+            write_column(&mut file, column)?;
             let of_document = |document| value(document as usize);
             if let Some(ordinals) = stored_ordinals::worth_storing(encoding, slots.len() as u32, of_document) {
-                stored_ordinals::write(&mut file, |kind| kind.of(id, encoding as u8), &ordinals)?;
+                stored_ordinals::write(&mut file, |kind| column.section(kind), &ordinals)?;
             }
         }
         file.finish(slots.len() as u32)
@@ -52,14 +55,23 @@ pub(crate) fn write<'a>(
     write().map_err(Error::io(&folder.path.join(FILE)))
 }
 
-/// The values of one column.
+/// The values of a column in one encoding.
 #[derive(Clone, Copy)]
-struct Values<'v, 'a> {
+struct Column<'v, 'a> {
+    id: ColumnId,
+    encoding: Encoding,
     documents: usize,
     value: &'v dyn Fn(usize) -> ValueRef<'a>,
+    /// The stored dictionary with which its long texts were compressed before.
+    known: Option<&'a [u8]>,
 }
 
-impl<'v, 'a> Values<'v, 'a> {
+impl<'v, 'a> Column<'v, 'a> {
+    /// Returns the name of one of its sections.
+    fn section(self, kind: SectionKind) -> SectionName {
+        kind.of(self.id, self.encoding as u8)
+    }
+
     fn iter(self) -> impl Iterator<Item = ValueRef<'a>> + 'v
     where
         'a: 'v,
@@ -78,81 +90,53 @@ impl<'v, 'a> Values<'v, 'a> {
     }
 }
 
-fn write_column(
-    file: &mut SectionWriter,
-    id: ColumnId,
-    encoding: Encoding,
-    values: Values<'_, '_>,
-    known: Option<&[u8]>,
-) -> io::Result<()> {
-    write_bits(file, id, encoding, SectionKind::Presence, values.iter().map(|value| !matches!(value, ValueRef::Null)))?;
-    let fixed = SectionKind::Fixed.of(id, encoding as u8);
-    match encoding {
-        Encoding::Text => write_texts(file, id, encoding, values, known),
+fn write_column(file: &mut SectionWriter, column: Column<'_, '_>) -> io::Result<()> {
+    write_bits(file, column, SectionKind::Presence, |value| !matches!(value, ValueRef::Null))?;
+    let fixed = column.section(SectionKind::Fixed);
+    match column.encoding {
+        Encoding::Text => write_texts(file, column),
         Encoding::Markup => {
             file.section(fixed, |out| {
-                values.iter().try_for_each(|value| match value {
+                column.iter().try_for_each(|value| match value {
                     ValueRef::Markup { exact, .. } => out.put(&exact),
                     _ => out.put(&[0; 16]),
                 })
             })?;
-            write_texts(file, id, encoding, values, known)
+            write_texts(file, column)
         }
         Encoding::Number => {
             let number = |value| if let ValueRef::Number(number) = value { Some(number) } else { None };
-            columnar::write(file, fixed, &values.numbers(number))
+            columnar::write(file, fixed, &column.numbers(number))
         }
-        Encoding::Bool => write_bits(
-            file,
-            id,
-            encoding,
-            SectionKind::Fixed,
-            values.iter().map(|value| matches!(value, ValueRef::Bool(true))),
-        ),
+        Encoding::Bool => write_bits(file, column, SectionKind::Fixed, |value| matches!(value, ValueRef::Bool(true))),
         Encoding::Instant => {
             let micros = |value| if let ValueRef::Instant { micros, .. } = value { Some(micros) } else { None };
-            columnar::write(file, fixed, &values.numbers(micros))?;
-            write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
-                match value {
-                    ValueRef::Instant { text, .. } => out.put(text.as_bytes()),
-                    _ => Ok(()),
-                }
+            columnar::write(file, fixed, &column.numbers(micros))?;
+            write_strings(file, column, RAW, |value, out| match value {
+                ValueRef::Instant { text, .. } => out.put(text.as_bytes()),
+                _ => Ok(()),
             })
         }
         Encoding::List => {
-            write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
-                match value {
-                    ValueRef::List(list) => out.put(list.raw),
-                    _ => Ok(()),
-                }
+            write_strings(file, column, RAW, |value, out| match value {
+                ValueRef::List(list) => out.put(list.raw),
+                _ => Ok(()),
             })?;
-            write_strings(
-                file,
-                id,
-                encoding,
-                [SectionKind::FoldedOffsets, SectionKind::Folded],
-                values,
-                |value, out| match value {
-                    ValueRef::List(list) if list.folded != list.raw => out.put(list.folded),
-                    _ => Ok(()),
-                },
-            )
+            write_strings(file, column, FOLDED, |value, out| match value {
+                ValueRef::List(list) if list.folded != list.raw => out.put(list.folded),
+                _ => Ok(()),
+            })
         }
     }
 }
 
-fn write_texts(
-    file: &mut SectionWriter,
-    id: ColumnId,
-    encoding: Encoding,
-    values: Values<'_, '_>,
-    known: Option<&[u8]>,
-) -> io::Result<()> {
-    let dictionary = dictionary_for(values, known);
-    let name = SectionKind::Dictionary.of(id, encoding as u8);
-    file.section(name, |out| dictionary.iter().try_for_each(|dictionary| out.put(dictionary)))?;
+fn write_texts(file: &mut SectionWriter, column: Column<'_, '_>) -> io::Result<()> {
+    let dictionary = dictionary_for(column);
+    file.section(column.section(SectionKind::Dictionary), |out| {
+        dictionary.iter().try_for_each(|dictionary| out.put(dictionary))
+    })?;
     let mut packer = Packer::new(dictionary.as_deref())?;
-    write_strings(file, id, encoding, [SectionKind::RawOffsets, SectionKind::Raw], values, |value, out| {
+    write_strings(file, column, RAW, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
         let (start, difference) = match (text.raw, text.folded) {
             (RawText::Packed(packed), _) => (packed.start, packed.difference),
@@ -165,7 +149,7 @@ fn write_texts(
         out.put(start.as_bytes())?;
         out.put(difference)
     })?;
-    write_strings(file, id, encoding, [SectionKind::FoldedOffsets, SectionKind::Folded], values, |value, out| {
+    write_strings(file, column, FOLDED, |value, out| {
         let Some(text) = text_of(&value) else { return Ok(()) };
         let packed = match (text.raw, text.folded) {
             (_, FoldedText::Packed(packed)) => {
@@ -185,10 +169,10 @@ fn write_texts(
 }
 
 /// Returns the dictionary with which the long texts of a column are compressed, if it has many.
-fn dictionary_for(values: Values<'_, '_>, known: Option<&[u8]>) -> Option<Vec<u8>> {
-    let lengths: Vec<usize> = values.iter().map(|value| packed_length(&value)).collect();
-    let text = |document| text_of(&(values.value)(document)).map(|text| text.folded.get().into_owned());
-    for_texts(&lengths, known, &|document| text(document).unwrap_or_default())
+fn dictionary_for(column: Column<'_, '_>) -> Option<Vec<u8>> {
+    let lengths: Vec<usize> = column.iter().map(|value| packed_length(&value)).collect();
+    let text = |document| text_of(&(column.value)(document)).map(|text| text.folded.get().into_owned());
+    for_texts(&lengths, column.known, &|document| text(document).unwrap_or_default())
 }
 
 /// Returns the length of the folded text of a value if it is compressed; 0 for other values.
@@ -213,36 +197,30 @@ fn text_of<'a>(value: &ValueRef<'a>) -> Option<TextRef<'a>> {
 }
 
 /// Writes a section with a bit for each document.
-fn write_bits(
+fn write_bits<'a>(
     file: &mut SectionWriter,
-    id: ColumnId,
-    encoding: Encoding,
+    column: Column<'_, 'a>,
     kind: SectionKind,
-    bits: impl Iterator<Item = bool>,
+    bit: impl Fn(ValueRef<'a>) -> bool,
 ) -> io::Result<()> {
-    let mut words: Vec<u64> = Vec::new();
-    for (number, bit) in bits.enumerate() {
-        if number % 64 == 0 {
-            words.push(0);
-        }
-        words[number / 64] |= u64::from(bit) << (number % 64);
+    let mut words = vec![0_u64; column.documents.div_ceil(64)];
+    for (document, value) in column.iter().enumerate() {
+        words[document / 64] |= u64::from(bit(value)) << (document % 64);
     }
-    file.section(kind.of(id, encoding as u8), |out| words.iter().try_for_each(|word| out.put(&word.to_le_bytes())))
+    file.section(column.section(kind), |out| words.iter().try_for_each(|word| out.put(&word.to_le_bytes())))
 }
 
 /// Writes a section of strings and one of their offsets; neither if every string is empty.
 fn write_strings<'a>(
     file: &mut SectionWriter,
-    id: ColumnId,
-    encoding: Encoding,
+    column: Column<'_, 'a>,
     [offsets_kind, bytes_kind]: [SectionKind; 2],
-    values: Values<'_, 'a>,
     mut put: impl FnMut(ValueRef<'a>, &mut SectionWriter) -> io::Result<()>,
 ) -> io::Result<()> {
     let start = file.position();
-    let mut offsets = Vec::with_capacity(values.documents + 1);
-    file.section(bytes_kind.of(id, encoding as u8), |out| {
-        for value in values.iter() {
+    let mut offsets = Vec::with_capacity(column.documents + 1);
+    file.section(column.section(bytes_kind), |out| {
+        for value in column.iter() {
             offsets.push(out.position() - start);
             put(value, out)?;
         }
@@ -253,7 +231,7 @@ fn write_strings<'a>(
     if length == 0 {
         return Ok(());
     }
-    file.section(offsets_kind.of(id, encoding as u8), |out| {
+    file.section(column.section(offsets_kind), |out| {
         offsets.iter().try_for_each(|&offset| match u32::try_from(length) {
             Ok(_) => out.put(&(offset as u32).to_le_bytes()),
             Err(_) => out.put(&offset.to_le_bytes()),
