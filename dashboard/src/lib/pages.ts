@@ -10,12 +10,14 @@ interface Kept {
   at: number;
   answer: Promise<ListAnswer>;
   ready: ListAnswer | null;
+  signal: AbortSignal | undefined;
 }
 
 const kept = new Map<string, Kept>();
 
-function keep(url: string, answer: Promise<ListAnswer>): Kept {
-  const entry: Kept = { at: Date.now(), answer, ready: null };
+function keep(url: string, signal?: AbortSignal): Kept {
+  const answer = get<ListAnswer>(url, signal);
+  const entry: Kept = { at: Date.now(), answer, ready: null, signal };
   kept.set(url, entry);
   answer.then(
     (ready) => (entry.ready = ready),
@@ -25,18 +27,19 @@ function keep(url: string, answer: Promise<ListAnswer>): Kept {
   return entry;
 }
 
+/** A request that was given up is not answered any more. */
+const serves = (entry: Kept | undefined): entry is Kept => entry !== undefined && Date.now() - entry.at < FRESH_MS && (entry.ready !== null || !entry.signal?.aborted);
+
 /** A page that is there already, however old. */
 export const peek = (url: string): ListAnswer | null => kept.get(url)?.ready ?? null;
 
 export async function page(url: string, signal: AbortSignal): Promise<ListAnswer> {
   const entry = kept.get(url);
-  if (entry && Date.now() - entry.at < FRESH_MS) return entry.answer;
-  return keep(url, get<ListAnswer>(url, signal)).answer;
+  return (serves(entry) ? entry : keep(url, signal)).answer;
 }
 
 export function prefetch(url: string): void {
-  const entry = kept.get(url);
-  if (!entry || Date.now() - entry.at > FRESH_MS) keep(url, get<ListAnswer>(url)).answer.catch(() => {});
+  if (!serves(kept.get(url))) keep(url).answer.catch(() => {});
 }
 
 export const forget = (): void => kept.clear();
