@@ -334,6 +334,25 @@ test('a relation is found by the beginning of its title before other texts with 
   await context.close();
 });
 
+test('Enter chooses what the typed text finds, also if that comes later', async () => {
+  await makeBlueprint('quick-notes', { record_title: 'text' }, [['Text', 'text'], ['One', 'reference', { blueprint: 'quick-notes' }]]);
+  for (const text of ['Alder', 'Beech']) await create('quick-notes', { text });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, '/content/quick-notes/new');
+  const search = field(page, 'one').getByPlaceholder('Search titles and texts…');
+  await search.fill('Alder');
+  await field(page, 'one').getByRole('option', { name: 'Alder' }).waitFor();
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route(/Beech/, async (route) => (await held, route.continue()));
+  await search.fill('Beech');
+  await search.press('Enter');
+  release();
+  await field(page, 'one').getByRole('link', { name: 'Beech' }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('the pager of a narrow screen is one line', async () => {
   await makeBlueprint('paged-notes', { record_title: 'text' }, [['Text', 'text']]);
   await api('POST', '/v2/resources/paged-notes/bulk', { resources: Array.from({ length: 30 }, (_, index) => ({ attributes: { text: `Note ${index}` } })) });
