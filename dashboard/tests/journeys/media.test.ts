@@ -233,6 +233,31 @@ test('fields take files of the library, an upload, or an address as before', asy
   await context.close();
 });
 
+test('a picker that was cancelled chooses nothing, also when its upload arrives later', async () => {
+  const { page, context, troubles } = await signedIn('Mia', 'editor');
+  const id = await create('media-notes', { text: 'A note' });
+  await open(page, `/content/media-notes/${id}`);
+  let release = (): void => {};
+  const held = new Promise<void>((resolve) => (release = resolve));
+  await page.route(`**/v2/media/${LIBRARY}`, async (route) => (await held, route.continue()));
+  await field(page, 'image').getByRole('button', { name: 'Choose from library' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Choose a picture' });
+  const asked = page.waitForRequest(`**/v2/media/${LIBRARY}`);
+  await dialog.locator('input[type=file]').setInputFiles([png('not-chosen.png', 40, 30, [9, 90, 120])]);
+  await asked;
+  await dialog.getByRole('button', { name: 'Close' }).click();
+  await dialog.waitFor({ state: 'detached' });
+  release();
+  for (let tries = 0; (await named('not-chosen.png')).length === 0; tries += 1) {
+    assert.ok(tries < 100, 'the file is not uploaded');
+    await page.waitForTimeout(100);
+  }
+  await settled(page);
+  assert.equal(await page.locator('#field-image').inputValue(), '');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('a table and the text beside a translation show the file that an address names', async () => {
   const stored = await uploaded(png('named in a table.png', 60, 40, [90, 120, 10]));
   const id = await create('media-notes', { text: 'Named', image: stored.attributes.url, file: 'https://example.org/paper.pdf' });
