@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { api, closeBrowser, create, open, press, signedIn, toast } from '../browser';
+import { api, closeBrowser, create, open, press, settled, signedIn, toast } from '../browser';
 import { DATE, input, isSound, makeCopied, siteOf, status, working } from '../copies';
 
 after(closeBrowser);
@@ -80,6 +80,21 @@ test('what is typed and published at once is one line of the history, and versio
   await page.reload();
   await page.locator('.revision').nth(3).waitFor();
   assert.deepEqual(await words(), ['Published: Text, Summary', 'Edited: Summary', 'Edited: Text', 'Published: Text']);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('earlier versions are listed once, also if somebody asks for them twice', async () => {
+  await makeCopied('many-versions', KEPT);
+  const id = await create('many-versions', { text: 'First' });
+  for (let round = 0; round < 8; round += 1) await api('PATCH', `/v2/resources/many-versions/${id}`, { published_at: round % 2 === 0 ? DATE : null });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/many-versions/${id}`);
+  await page.route(/cursor=/, (route) => setTimeout(() => void route.continue(), 500));
+  await page.getByRole('button', { name: 'Show earlier ones' }).dblclick();
+  await page.locator('.revision', { hasText: 'Created' }).waitFor();
+  await settled(page);
+  assert.deepEqual((await rows(page)).map((text) => text.replace(' Now', '')), [...Array.from({ length: 8 }, (_, index) => (index % 2 === 0 ? 'Unpublished' : 'Published')), 'Created']);
   assert.deepEqual(troubles, []);
   await context.close();
 });
