@@ -51,6 +51,7 @@ let csrf = '';
 /** The newest number that a node of a cluster has answered, which later reads must include; 0 before, and on a single server. */
 let newest = 0;
 let onUnauthenticated: () => Promise<boolean> = () => Promise.resolve(false);
+let onForbidden: () => Promise<unknown> = () => Promise.resolve();
 
 /** Whether the server has said that it is a node of a cluster. */
 export const isNode = (): boolean => newest > 0;
@@ -64,11 +65,26 @@ export function whenUnauthenticated(callback: () => Promise<boolean>): void {
   onUnauthenticated = callback;
 }
 
+/** Called when a write is answered 403: another tab may have begun a new session. It is sent again if there is another token then. */
+export function whenForbidden(callback: () => Promise<unknown>): void {
+  onForbidden = callback;
+}
+
+/** `sent` is the token that the request was sent with. */
+async function mayRepeat(method: string, path: string, status: number, sent: string): Promise<boolean> {
+  if (status === 401) return path !== '/v2/session' && onUnauthenticated();
+  const signsIn = method === 'POST' && path === '/v2/session';
+  if (status !== 403 || method === 'GET' || signsIn || !sent) return false;
+  if (csrf === sent) await onForbidden();
+  return csrf !== sent;
+}
+
 const isAbort = (error: unknown): boolean => error instanceof DOMException && error.name === 'AbortError';
 
 export async function send<T>(method: string, path: string, options: RequestOptions = {}): Promise<Answer<T>> {
   const headers: Record<string, string> = { accept: 'application/json', ...options.headers };
-  if (method !== 'GET' && csrf) headers['x-csrf-token'] = csrf;
+  const sent = csrf;
+  if (method !== 'GET' && sent) headers['x-csrf-token'] = sent;
   const isAfter = method === 'GET' && newest > 0;
   if (isAfter) headers['bindery-after'] = String(newest);
   const init: RequestInit = { method, headers, credentials: 'same-origin' };
@@ -96,7 +112,7 @@ export async function send<T>(method: string, path: string, options: RequestOpti
     newest = 0;
     return send(method, path, options);
   }
-  if (response.status === 401 && path !== '/v2/session' && (await onUnauthenticated())) return send(method, path, options);
+  if (await mayRepeat(method, path, response.status, sent)) return send(method, path, options);
   throw failureOf(response, text);
 }
 
@@ -109,11 +125,12 @@ interface FormOptions {
 
 /** Sends a form with a file. It goes by XMLHttpRequest, because `fetch` reports no progress. */
 export async function sendForm<T>(method: string, path: string, form: FormData, options: FormOptions = {}): Promise<Answer<T>> {
+  const sent = csrf;
   const response = await formAnswer(method, path, form, options);
   const text = await response.text();
   newest = Math.max(newest, Number(response.headers.get('bindery-number')));
   if (response.ok) return { status: response.status, body: parsed(text) as T, etag: response.headers.get('etag') };
-  if (response.status === 401 && (await onUnauthenticated())) return sendForm(method, path, form, options);
+  if (await mayRepeat(method, path, response.status, sent)) return sendForm(method, path, form, options);
   throw failureOf(response, text);
 }
 

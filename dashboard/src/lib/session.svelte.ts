@@ -1,6 +1,6 @@
 // Who is signed in, and what they may do. Screens stay open when a session ends: the sign-in form is laid over them, so that
 // nothing that was typed is lost.
-import { ApiError, get, post, put, remove, useCsrf, whenUnauthenticated } from './api';
+import { ApiError, get, post, put, remove, useCsrf, whenForbidden, whenUnauthenticated } from './api';
 import type { Ability, Session } from './types';
 
 type Status = 'loading' | 'out' | 'in' | 'expired' | 'unreachable';
@@ -67,6 +67,14 @@ class SessionState {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
+  /** All tabs have the session that began last. One of another member is not gone on with. */
+  async renew(): Promise<void> {
+    const found = await get<{ data: Session }>('/v2/session').catch(() => null);
+    if (!found) return;
+    if (found.data.member.id === this.member?.id) this.enter(found.data);
+    else await this.expire();
+  }
+
   async signOut(): Promise<void> {
     await remove('/v2/session');
     location.assign('/admin/');
@@ -76,3 +84,4 @@ class SessionState {
 export const session = new SessionState();
 
 whenUnauthenticated(() => session.expire());
+whenForbidden(() => session.renew());

@@ -413,6 +413,13 @@ test('a session that ends asks to sign in again, over the work', async () => {
   await page.locator('dialog').waitFor({ state: 'detached' });
   await toast(page, 'Saved');
   assert.ok(page.url().startsWith(URL_BASE));
+
+  // Another tab begins a session of its own, whose cookie this one has from then on.
+  assert.ok((await context.request.post(`${URL_BASE}/v2/session`, { data: { email, password: PASSWORD } })).ok());
+  await field(page, 'name').getByRole('textbox').fill('Still here, again');
+  const saved = page.waitForResponse((answer) => answer.request().method() === 'PATCH' && answer.ok());
+  await page.keyboard.press('Control+s');
+  await saved;
   await context.close();
 });
 
