@@ -37,6 +37,15 @@ export const OFFSETS = [
   '+09:00', '+09:30', '+10:00', '+10:30', '+11:00', '+12:00', '+12:45', '+13:00', '+14:00',
 ];
 
+/** The end of what an input of type datetime-local takes: more digits of a year are typed by mistake. */
+export const LATEST = '9999-12-31T23:59';
+
+/** The moment of such an input, in this browser's zone; null if it has none. */
+export function momentOf(local: string): string | null {
+  const date = new Date(local);
+  return Number.isNaN(date.getTime()) ? null : date.toISOString();
+}
+
 /** A moment as an input of type datetime-local shows it, in this browser's zone. */
 export function localTime(date: Date): string {
   const shifted = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);

@@ -16,7 +16,7 @@ import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
 import { belowOf } from '../../src/lib/reasons';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
-import { formatTime, parseTime } from '../../src/lib/time';
+import { formatTime, momentOf, parseTime } from '../../src/lib/time';
 import { FIELD_TYPES, type Blueprint, type Field, type Ranking, type Resource } from '../../src/lib/types';
 import { allUnsaved, dropUnsaved, keepUnsaved, readUnsaved, unsavedOf } from '../../src/lib/unsaved';
 import { chunks, isEmpty, same } from '../../src/lib/values';
@@ -127,6 +127,11 @@ test('a time keeps its parts', () => {
   assert.deepEqual(parseTime('2026-01-02t03:04z'), { local: '2026-01-02T03:04', offset: 'Z' });
   assert.deepEqual(parseTime('2026-01-02T03:04+02'), { local: '2026-01-02T03:04', offset: '+02:00' });
   assert.equal(parseTime('tomorrow').local, '');
+});
+
+test('an input that holds no moment, or a year with a digit too many, gives none', () => {
+  for (const typed of ['', '2026-02-30x', '202666-01-01T00:00', 'T23:59:59']) assert.equal(momentOf(typed), null, typed);
+  assert.equal(momentOf('2026-03-04T05:06'), new Date(2026, 2, 4, 5, 6).toISOString());
 });
 
 test('slugs are made as the server makes them', () => {
