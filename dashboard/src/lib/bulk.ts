@@ -10,6 +10,8 @@ export interface BulkReport {
   failed: { id: string; error: ErrorBody }[];
   /** Had nothing to publish: the site shows the same. */
   unchanged: string[];
+  /** The error that ended it. What came before is done. */
+  stoppedBy?: unknown;
 }
 
 interface BulkAnswer {
@@ -32,23 +34,39 @@ interface Publication {
   at?: string | null;
 }
 
+/** Handles parts of what is to be done until one fails, which is part of the report. */
+async function runParts<T>(items: T[], report: BulkReport, progress: (done: number) => void, run: (part: T[]) => Promise<void>, stop?: AbortSignal): Promise<BulkReport> {
+  let handled = 0;
+  try {
+    for (const part of chunks(items, 100)) {
+      if (stop?.aborted) break;
+      await run(part);
+      progress((handled += part.length));
+    }
+  } catch (error) {
+    report.stoppedBy = error;
+  }
+  return report;
+}
+
+/** For what is told by its number only: how many were not changed. Throws what ended it. */
+export function failedOf({ failed, unchanged, stoppedBy }: BulkReport): number {
+  if (stoppedBy) throw stoppedBy;
+  return failed.length + unchanged.length;
+}
+
 /** With `working`, publishing is about working copies; the other operations know none. Once stopped, it leaves out the rest of the ids. */
 export async function runBulk(blueprint: string, operation: BulkOperation, ids: string[], progress: (done: number) => void, publication: Publication = {}, working = false, stop?: AbortSignal): Promise<BulkReport> {
   const [method, name] = REQUESTS[operation];
   const path = working && operation === 'publish' ? `${name}?copy=working` : name;
   const report: BulkReport = { done: 0, failed: [], unchanged: [] };
-  let handled = 0;
-  for (const part of chunks(ids, 100)) {
-    if (stop?.aborted) break;
+  return runParts(ids, report, progress, async (part) => {
     const { body } = await send<BulkAnswer>(method, `/v2/resources/${blueprint}/${path}`, { body: { ids: part, ...publication } });
     const failed = (body.data.failed ?? []).map((one) => ({ id: part[one.index]!, error: one.errors }));
     report.failed.push(...failed.filter(({ error }) => !hasNothingToPublish(error)));
     report.unchanged.push(...failed.filter(({ error }) => hasNothingToPublish(error)).map(({ id }) => id));
     report.done += part.length - failed.length;
-    handled += part.length;
-    progress(handled);
-  }
-  return report;
+  }, stop);
 }
 
 /** The ids that an operation came to before it was stopped. */
@@ -73,15 +91,15 @@ export async function planBulk(blueprint: string, ids: string[], at: string, wai
     return all.filter((id) => !rest.has(id));
   };
   const planned = without([...failed.map(({ id }) => id), ...unchanged], triedOf(ids, result));
-  const dated = without(rest.failed.map(({ id }) => id), drafts);
-  return { done: planned.length + dated.length, failed: [...failed, ...rest.failed], unchanged: without(drafts, unchanged), planned, dated };
+  const dated = without(rest.failed.map(({ id }) => id), triedOf(drafts, rest));
+  return { done: planned.length + dated.length, failed: [...failed, ...rest.failed], unchanged: without(drafts, unchanged), planned, dated, stoppedBy: result.stoppedBy ?? rest.stoppedBy };
 }
 
 /** Returns how many stay planned. */
 export async function takeBackPlans(blueprint: string, { planned, dated }: PlanReport): Promise<number> {
   const stay = await runBulk(blueprint, 'publish', planned, () => {}, { at: null }, true);
   const rest = await runBulk(blueprint, 'unpublish', dated, () => {});
-  return stay.failed.length + stay.unchanged.length + rest.failed.length;
+  return failedOf(stay) + failedOf(rest);
 }
 
 /** When each of the published resources among these was published. */
@@ -104,20 +122,17 @@ interface Update {
 /** Gives each resource values of its own. With `working`, they go into working copies. */
 async function runUpdates(blueprint: string, updates: Update[], progress: (done: number) => void = () => {}, working = false): Promise<BulkReport> {
   const report: BulkReport = { done: 0, failed: [], unchanged: [] };
-  let handled = 0;
-  for (const part of chunks(updates, 100)) {
+  return runParts(updates, report, progress, async (part) => {
     const { body } = await send<BulkAnswer>('PATCH', `/v2/resources/${blueprint}/bulk${working ? '?copy=working' : ''}`, { body: { updates: part } });
     const failed = body.data.failed ?? [];
     report.failed.push(...failed.map((one) => ({ id: part[one.index]!.id, error: one.errors })));
     report.done += part.length - failed.length;
-    progress((handled += part.length));
-  }
-  return report;
+  });
 }
 
 /** Gives each resource a date of its own. Returns how many failed. */
 export const publishAgain = async (blueprint: string, dates: Map<string, string>): Promise<number> =>
-  (await runUpdates(blueprint, [...dates].map(([id, date]) => ({ id, published_at: date })))).failed.length;
+  failedOf(await runUpdates(blueprint, [...dates].map(([id, date]) => ({ id, published_at: date }))));
 
 /** The values that one field has in these resources, in their main language. */
 export async function valuesOf(blueprint: string, field: string, ids: string[], working: boolean): Promise<Map<string, Json>> {

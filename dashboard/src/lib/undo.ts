@@ -1,5 +1,5 @@
 // Says what was done, with a button that takes it back. It must not know any component.
-import { publishAgain, runBulk, setValues, takeBackPlans, type PlanReport } from './bulk';
+import { failedOf, publishAgain, runBulk, setValues, takeBackPlans, type PlanReport } from './bulk';
 import type { Editing } from './editing.svelte';
 import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
@@ -74,7 +74,7 @@ async function unpublish(blueprint: string, ids: string[], before: Map<string, s
     const changed = new Set(ids);
     const dates = new Map([...before].filter(([id]) => changed.has(id)));
     const drafts = ids.filter((id) => !dates.has(id));
-    const all = publishAgain(blueprint, dates).then(async (failed) => failed + (await runBulk(blueprint, 'unpublish', drafts, () => {})).failed.length);
+    const all = publishAgain(blueprint, dates).then(async (failed) => failed + failedOf(await runBulk(blueprint, 'unpublish', drafts, () => {})));
     const failed = await takingBack(ids.length, all);
     refresh();
     if (failed > 0) toasts.show(t('undo.unpublish.partly', { done: ids.length - failed, failed }), 'bad');
@@ -104,7 +104,7 @@ export function sayMoved(blueprint: string, field: string, before: Map<string, J
 
 async function moveBack(blueprint: string, field: string, before: Map<string, Json>, working: boolean, about: About): Promise<void> {
   try {
-    const { failed: { length: failed } } = await takingBack(before.size, setValues(blueprint, field, before, working));
+    const failed = failedOf(await takingBack(before.size, setValues(blueprint, field, before, working)));
     refresh();
     if (failed > 0) toasts.show(t('undo.unpublish.partly', { done: before.size - failed, failed }), 'bad');
     else toasts.show(t('media.moved.back', { count: before.size }), 'good', undefined, about);

@@ -244,6 +244,19 @@ test('a bulk operation is stopped: what was done stays and comes back with Undo,
   await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
   await toast(page, '200 entries are as they were before.');
   assert.equal(await published(), 0);
+
+  // A failure in the middle is told like that, with what went wrong.
+  await page.unroute('**/bulk-publish');
+  await page.getByRole('button', { name: 'Clear the selection' }).click();
+  await page.getByLabel(/^Select Note/).first().check();
+  await page.getByRole('button', { name: 'Select all 300' }).click();
+  requests = 0;
+  await page.route('**/bulk-publish', (route) => ((requests += 1) === 2 ? route.abort() : route.continue()));
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await page.locator('dialog').getByRole('button', { name: 'Publish' }).click();
+  await toast(page, '100 entries published');
+  await toast(page, 'The server cannot be reached.');
+  await page.getByText('200 selected').waitFor();
   await context.close();
 });
 
