@@ -17,7 +17,7 @@ import { remember } from './titles.svelte';
 import { explain, type About } from './toasts.svelte';
 import type { Attributes, Blueprint, Field, Json, Resource, ResourceAnswer, Sanitized } from './types';
 import { uploads } from './uploads.svelte';
-import { dropUnsaved, keepUnsaved, readUnsaved, unsavedOf, type Offered, type Unsaved, type UnsavedPlace } from './unsaved';
+import { dropUnsaved, giveId, keepUnsaved, readUnsaved, unsavedOf, type Offered, type Unsaved, type UnsavedPlace } from './unsaved';
 import { display, same } from './values';
 
 export interface Conflict {
@@ -388,6 +388,11 @@ export class Editing {
     };
   }
 
+  /** Settled when what is being saved is answered. */
+  async saved(): Promise<void> {
+    await this.running;
+  }
+
   /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
   async save(options: SaveOptions = {}): Promise<boolean> {
     if (this.loading || (this.gone && !(await this.findAgain()))) return false;
@@ -426,9 +431,9 @@ export class Editing {
 
   private async request(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
     const answer = this.usesCopy ? await this.requestCopy(options) : await this.requestLive(options);
-    // Work on a new entry is kept under a place of its own, which cannot be found any more once the entry has an id.
-    if (!this.id) dropUnsaved(this.place);
+    const place = this.id ? null : this.place;
     this.id = answer.body.data.id;
+    if (place) giveId(place, this.place);
     if (this.isEdited(answer.body.data)) return answer;
     const found = await this.read();
     return { ...found, body: { ...found.body, meta: answer.body.meta } };
@@ -493,12 +498,17 @@ export class Editing {
     return variant && this.edited ? { variants: [variant] } : {};
   }
 
-  private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
+  /** What the form had then is in `values`. */
+  private typedSince(values: Attributes): Attributes {
     handOver();
+    return Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(this.values[slug], values[slug])).map(({ slug }) => [slug, this.values[slug] ?? null]));
+  }
+
+  private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
+    const typedMeanwhile = this.typedSince(sent);
     dropUnsaved(this.place);
     if (this.replaced) dropUnsaved(this.replaced);
     this.replaced = null;
-    const typedMeanwhile = Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(this.values[slug], sent[slug])).map(({ slug }) => [slug, this.values[slug] ?? null]));
     this.accept(answer, etag);
     this.id = answer.data.id;
     this.values = { ...this.base, ...typedMeanwhile };
@@ -567,6 +577,7 @@ export class Editing {
 
   private async fetchTheirs(then: SaveOptions | null): Promise<Conflict | null> {
     const { body, etag } = await this.read();
+    handOver();
     const differences = compare(this.blueprint.fields, this.base, this.values, body.data.attributes);
     return { differences, theirs: body.data.attributes, resource: body.data, etag, then };
   }
@@ -585,14 +596,22 @@ export class Editing {
     return conflict.then;
   }
 
+  /** Compares with the newer version that was found. What was typed since is part of it. */
+  compareNewer(): void {
+    if (!this.newer) return;
+    handOver();
+    this.conflict = { ...this.newer, differences: compare(this.blueprint.fields, this.base, this.values, this.newer.theirs) };
+  }
+
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */
   async look(): Promise<void> {
     if (!this.id || this.loading || this.saving || this.conflict || this.missing || session.status !== 'in') return;
     if (this.gone) return void (await this.findAgain());
-    handOver();
+    const { etag } = this;
     try {
       const found = await this.fetchTheirs(null);
-      if (!found || found.etag === this.etag || this.saving) return;
+      // A save that ended meanwhile is newer than what was found.
+      if (!found || found.etag === etag || this.saving || this.etag !== etag) return;
       if (this.dirty) {
         if (found.differences.some((one) => one.by !== 'me')) this.newer = found;
         else [this.etag, this.resource] = [found.etag, found.resource];
@@ -615,10 +634,12 @@ export class Editing {
   /** Brings the values back that these fields had in an earlier version. What was typed into others stays. */
   async restoreRevision(number: number, fields: string[]): Promise<void> {
     handOver();
+    const before = this.values;
     const { body, etag } = await send<ResourceAnswer>('POST', this.url(`/${this.id}/history/${number}/restore`), { body: { fields }, headers: this.ifUnchanged });
-    const typed = Object.fromEntries(this.changed.filter(({ slug }) => !fields.includes(slug)).map(({ slug }) => [slug, this.values[slug] ?? null]));
+    const late = this.typedSince(before);
+    const typed = Object.fromEntries(Object.entries(this.changes).filter(([slug]) => !fields.includes(slug)));
     this.accept(body, etag);
-    this.values = { ...this.base, ...typed };
+    this.values = { ...this.base, ...typed, ...late };
     this.errors = {};
     this.newer = null;
     this.keep();
@@ -632,12 +653,13 @@ export class Editing {
     refresh();
   }
 
-  /** Writes into the working copy without what was typed since, which stays in the form. */
-  async writeCopy(attributes: Attributes, typed: Attributes = this.changes): Promise<void> {
-    handOver();
+  /** Writes into the working copy without what is typed, which stays in the form. `typed` comes back into it. */
+  async writeCopy(attributes: Attributes, typed: Attributes = {}): Promise<void> {
     const { body, etag } = await send<ResourceAnswer>('PATCH', this.url(`/${this.id}`, 'working'), { body: { attributes }, headers: this.ifUnchanged });
+    handOver();
+    const late = this.changes;
     this.accept(body, etag);
-    this.values = { ...this.base, ...typed };
+    this.values = { ...this.base, ...typed, ...late };
     this.keep();
     refresh();
   }
@@ -645,16 +667,19 @@ export class Editing {
   /** The form shows what the site shows. Answers what takes this back, unless the entry is a draft, which has no working copy then. */
   async discardCopy(): Promise<(() => Promise<void>) | null> {
     handOver();
-    const [before, typed] = [this.base, this.changes];
+    const [before, typed, shown] = [this.base, this.changes, this.values];
     await send('DELETE', this.url(`/${this.id}`, 'working'), { headers: this.ifUnchanged });
-    await this.fetch();
+    const { body, etag } = await this.read();
+    const late = this.typedSince(shown);
+    this.accept(body, etag);
+    this.values = { ...this.base, ...late };
     this.errors = {};
     this.newer = null;
     this.restoredAt = null;
     this.keep();
     refresh();
     const discarded = Object.fromEntries(Object.entries(before).filter(([slug, value]) => !same(value, this.base[slug] ?? null)));
-    return this.usesCopy ? () => this.writeCopy(discarded, { ...typed, ...this.changes }) : null;
+    return this.usesCopy ? () => this.writeCopy(discarded, typed) : null;
   }
 
   /** The working copy is not published at its time, and can be changed again. */

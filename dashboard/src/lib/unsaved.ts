@@ -55,6 +55,14 @@ export function dropUnsaved(place: UnsavedPlace): void {
   localStorage.removeItem(keyOf(place));
 }
 
+/** The first save of a new entry: its place cannot be found any more, so what was written in other languages goes to that of its id. */
+export function giveId(place: UnsavedPlace, { id, tab }: UnsavedPlace): void {
+  dropUnsaved(place);
+  for (const one of allUnsaved(place.member).filter(({ blueprint, id }) => blueprint === place.blueprint && id === place.id)) {
+    if (keepUnsaved({ ...one, id, tab }, one)) dropUnsaved(one);
+  }
+}
+
 export function readUnsaved(place: UnsavedPlace): Unsaved | null {
   return parse(localStorage.getItem(keyOf(place)));
 }

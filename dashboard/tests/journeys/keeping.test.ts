@@ -324,6 +324,52 @@ test('a new entry in a second tab is empty, and both are kept', async () => {
   await context.close();
 });
 
+/** Begins to save a new entry, whose answer is held back until what is returned is called. */
+async function saveHeld(page: Page, blueprint: string, text: string): Promise<() => void> {
+  const held: (() => void)[] = [];
+  await page.route(new RegExp(`/v2/resources/${blueprint}(\\?.*)?$`), async (route) => {
+    if (route.request().method() === 'POST') await new Promise<void>((resolve) => held.push(resolve));
+    await route.continue();
+  });
+  await open(page, `/content/${blueprint}`);
+  await page.getByRole('link', { name: 'New entry' }).first().click();
+  await textOf(page).fill(text);
+  await page.keyboard.press('Control+s');
+  while (held.length === 0) await page.waitForTimeout(20);
+  return held[0]!;
+}
+
+test('a new entry whose language is changed before its first save is answered stays one entry', async () => {
+  await makeBlueprint('late-notes', { record_title: 'text', variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, [['Text', 'text']]);
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  const answer = await saveHeld(page, 'late-notes', 'English');
+  await page.locator('.top select').selectOption('de');
+  answer();
+  await page.waitForURL(/late-notes\/[0-9a-f-]{36}\?variant=de$/);
+  await page.waitForFunction(() => document.querySelector<HTMLSelectElement>('.top select')?.value === 'de');
+  await textOf(page).fill('Deutsch');
+  const saved = page.waitForResponse((one) => one.request().method() === 'PATCH' && one.ok());
+  await page.keyboard.press('Control+s');
+  await saved;
+  const entries = async (variant: string) => (await api<{ data: { attributes: { text: string } }[] }>('GET', `/v2/resources/late-notes?variant=${variant}`)).body.data.map((one) => one.attributes.text);
+  assert.deepEqual([await entries('en'), await entries('de')], [['English'], ['Deutsch']]);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a save that is answered after its screen was left takes the address of no other screen', async () => {
+  await makeBlueprint('left-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  const answer = await saveHeld(page, 'left-notes', 'Left behind');
+  await page.getByRole('link', { name: 'Back to left-notes' }).click();
+  await page.getByRole('heading', { name: 'left-notes', exact: true }).waitFor();
+  answer();
+  await toast(page, 'Saved');
+  assert.equal(new URL(page.url()).pathname, '/admin/content/left-notes');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('two tabs that change one entry keep their text apart, and each can show that of the other', async () => {
   await makeBlueprint('parallel-notes', { record_title: 'text' }, [['Text', 'text'], ['Number', 'number']]);
   const id = await create('parallel-notes', { text: 'Stored' });
