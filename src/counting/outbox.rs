@@ -86,7 +86,8 @@ impl Outbox {
     pub(crate) fn next_after(&self, counted: u64, now: Millis) -> Option<(u64, Bytes)> {
         let (number, items) = {
             let mut contents = self.contents.lock();
-            if contents.last <= counted {
+            // Batches that were confirmed are forgotten, also if whoever asks does not know yet that they are.
+            if contents.complete.back().is_none_or(|(number, _)| *number <= counted) {
                 contents.complete_batch();
             }
             contents.complete.iter().find(|(number, _)| *number > counted).cloned()?
@@ -170,6 +171,8 @@ mod tests {
         outbox.confirm(2);
         assert!(outbox.next_after(0, 0).is_none() && outbox.question(0).is_none());
         assert_eq!(outbox.contents.lock().bytes, 0);
+        assert!(outbox.push(4_000, &hit("https://a.example/3")));
+        assert_eq!(sent(outbox.next_after(0, 0).unwrap()).0, 3, "a new leader knows nothing of what was confirmed");
     }
 
     #[test]
