@@ -1,6 +1,6 @@
 //! Lines of access logs in the combined format: parses them, and selects the pageviews.
 
-use bindery_model::time::{Millis, parse_instant};
+use bindery_model::time::{Millis, parse_system_date};
 
 /// One request of an access log.
 #[derive(Debug, PartialEq)]
@@ -81,7 +81,7 @@ fn quoted(text: &str) -> Option<(String, &str)> {
     None
 }
 
-/// Parses a time such as `17/May/2015:10:05:03 +0000`.
+/// Parses a time such as `17/May/2015:10:05:03 +0000`. `None` also if it is outside the years 0001 to 9999 in UTC.
 fn parse_time(text: &str) -> Option<Millis> {
     const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (date, time) = text.split_once(':')?;
@@ -89,8 +89,7 @@ fn parse_time(text: &str) -> Option<Millis> {
     let (day, month, year) = (date.next()?, date.next()?, date.next()?);
     let month = MONTHS.iter().position(|name| *name == month)? + 1;
     let (time, offset) = time.split_once(' ')?;
-    let instant = parse_instant(&format!("{year}-{month:02}-{day}T{time}{offset}"))?;
-    Some(instant.micros.div_euclid(1_000))
+    parse_system_date(&format!("{year}-{month:02}-{day}T{time}{offset}"))
 }
 
 #[cfg(test)]
