@@ -100,7 +100,10 @@ impl ImportList {
 
     /// Removes a site's file that begins with `head` from the list, and returns it.
     pub(super) fn take(&mut self, site: &str, head: &[u8]) -> Option<ImportedFile> {
-        let index = self.files.iter().position(|file| file.site == site && file.begins_with(head))?;
+        let of_site = self.files.iter().enumerate().filter(|(_, file)| file.site == site);
+        let (index, _) = of_site
+            .filter_map(|(index, file)| Some((index, file.known_beginning(head)?)))
+            .max_by_key(|(_, known)| *known)?;
         Some(self.files.remove(index))
     }
 
@@ -140,10 +143,12 @@ impl ImportedFile {
         ImportedFile { import, site: site.to_owned(), heads, bytes, pageviews, days: BTreeSet::new() }
     }
 
-    /// Returns whether a file with this beginning is this file, whether unchanged, grown or shortened.
-    fn begins_with(&self, head: &[u8]) -> bool {
-        let known = self.heads.iter().rev().find(|known| known.bytes <= head.len());
-        known.is_some_and(|known| *known == HeadHash::of(&head[..known.bytes]))
+    /// Returns how much of this beginning is that of this file, in bytes; `None` for another file. The file may have grown
+    /// or be shorter than it was. If it had less than a line, only the same bytes are the same file.
+    fn known_beginning(&self, head: &[u8]) -> Option<usize> {
+        let known = self.heads.iter().rev().find(|known| known.bytes <= head.len())?;
+        let identifies = known.bytes >= MIN_HEAD_BYTES || known.bytes == head.len();
+        (identifies && *known == HeadHash::of(&head[..known.bytes])).then_some(known.bytes)
     }
 }
 

@@ -51,7 +51,7 @@ fn line(view: &Seen, referrer: &str, random: &mut Random) -> String {
 }
 
 /// Returns lines that are not pageviews, with the class of each.
-fn noise() -> [(String, &'static str); 10] {
+fn noise() -> [(String, &'static str); 11] {
     let of = |request: &str, status: u16, agent: &str| {
         format!("192.0.2.9 - - [25/Feb/2026:10:00:00 +0000] \"{request}\" {status} 1 \"-\" \"{agent}\"")
     };
@@ -67,6 +67,7 @@ fn noise() -> [(String, &'static str); 10] {
         (of("GET / HTTP/1.1", 200, "-"), "robot"),
         ("nonsense".to_owned(), "bad"),
         ("192.0.2.9 - - [31/Feb/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"x\"".to_owned(), "bad"),
+        ("192.0.2.9 - - [31/Dec/9999:23:59:00 -0200] \"GET / HTTP/1.1\" 200 1 \"-\" \"x\"".to_owned(), "bad"),
     ]
 }
 
@@ -94,8 +95,8 @@ fn figures_of_imports_match_the_definitions() {
         let now = seen.iter().map(|seen| seen.at).max().unwrap() + DAY;
         let mut counter = Counter::open(folder.path(), now);
         let outcome = import(&counter, &(lines.join("\r\n") + "\r\n\r\n"), &mut random);
-        assert_eq!((outcome.lines, outcome.pageviews, outcome.added), (310, 300, 300));
-        assert_eq!((outcome.others, outcome.robots, outcome.bad), (6, 2, 2));
+        assert_eq!((outcome.lines, outcome.pageviews, outcome.added), (311, 300, 300));
+        assert_eq!((outcome.others, outcome.robots, outcome.bad), (6, 2, 3));
         assert_eq!(outcome.first_bad[0], BadLine { number: 57, text: "nonsense".to_owned() });
         check(&counter, &seen, now, &mut random, 8);
         // A second file of the same days: its visitors are different ones.
@@ -130,6 +131,7 @@ fn a_file_imported_again_adds_only_what_it_has_grown_by() {
             text.push_str(&lines[count][..40]);
         }
         assert_eq!(import(&counter, &text, &mut random).added, added, "{count}");
+        assert_eq!(import(&counter, "", &mut random).added, 0, "an empty file is none of the others");
         let most = count.max(if added == 0 { 400 } else { 0 });
         if added > 0 {
             check(&counter, &seen[..most], now, &mut random, 2);
