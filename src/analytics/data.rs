@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use bindery_disk::sync;
-use bindery_model::time::Millis;
+use bindery_model::time::{Millis, day_number};
 use parking_lot::{Mutex, RwLock};
 
 use super::asked_before::AskedBeforeCache;
@@ -16,7 +16,7 @@ use super::day_file::DayFile;
 use super::day_files::DayFiles;
 use super::names::Names;
 use super::options::Clock;
-use super::period::Period;
+use super::period::{Day, Period};
 use super::search_id::SearchIds;
 use super::sharing::CountedBatches;
 use super::state::State;
@@ -33,6 +33,7 @@ pub(super) struct AnalyticsData {
     pub(super) counts: RwLock<Counts>,
     pub(super) countries: Countries,
     pub(super) clock: Clock,
+    pub(super) retention_days: Option<u32>,
     /// The lock that is held while an import is put in use, figures are deleted, or a backup is written.
     pub(super) import_lock: Mutex<()>,
     pub(super) state: Mutex<State>,
@@ -63,6 +64,12 @@ pub(super) struct Counts {
 }
 
 impl AnalyticsData {
+    /// Returns the last day whose figures are not kept any more. `None` if all are.
+    pub(super) fn last_expired(&self) -> Option<Day> {
+        let days = self.retention_days?;
+        Some(day_number((self.clock)()) - i64::from(days))
+    }
+
     /// Returns the folder of the day files.
     pub(super) fn days_folder(&self) -> PathBuf {
         self.folder.join(DAYS_FOLDER)

@@ -202,11 +202,15 @@ impl Import {
         let mut imports = ImportList::read(&data.folder)?;
         let former = imports.take(&self.site, &self.head);
         self.outcome.pageviews = self.found.len() as u64;
+        // Days that are not kept any more do not come back.
+        let last_expired = data.last_expired();
+        self.found.retain(|found| last_expired.is_none_or(|day| day_number(found.at) > day));
+        let kept = self.found.len() as u64;
         if former.as_ref().is_some_and(|former| self.bytes <= former.bytes) {
             return Ok(self.outcome);
         }
         let counted = former.as_ref().map_or(0, |former| former.pageviews);
-        self.outcome.added = self.outcome.pageviews.saturating_sub(counted);
+        self.outcome.added = self.outcome.pageviews.saturating_sub(counted).min(kept);
         let import = imports.next;
         if former.is_none() && imports.files.is_empty() {
             // Written before the first import, so that a list that is missing later is recognized as lost.

@@ -87,6 +87,7 @@ pub(super) fn open(options: &AnalyticsOptions) -> Result<WorkerHandle, OpenError
         counts: RwLock::new(found.counts),
         countries,
         clock: Arc::clone(&options.clock),
+        retention_days: options.retention_days,
         import_lock: Mutex::new(()),
         state: Mutex::new(found.state),
         state_file: Mutex::new(()),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use bindery_disk::failure;
 use bindery_log::Log;
-use bindery_model::time::{Millis, day_number};
+use bindery_model::time::{Millis, day_number, format_millis};
 
 use super::agent::Agents;
 use super::bounds::Bounds;
@@ -29,6 +29,7 @@ use super::pending_searches::PendingSearches;
 use super::period::Day;
 use super::salts::Salts;
 use super::search::{Click, QueuedSearch, Search};
+use super::session::SESSION_GAP;
 use super::sharing::{Batch, LastBatch, REMEMBERED, Shared, SharedFiles, SharedUpTo};
 use super::storage_error::StorageError;
 
@@ -62,7 +63,6 @@ pub(super) struct Worker {
     salts: Salts,
     agents: Agents,
     sites: HashSet<String>,
-    retention_days: Option<u32>,
     /// The day that is being counted.
     day: Day,
     /// The time of the last pageview or midnight. It never goes back.
@@ -75,6 +75,7 @@ pub(super) struct Worker {
     saving: Option<JoinHandle<()>>,
     /// The number of dropped pageviews that were logged so far.
     logged_drops: u64,
+    is_clock_behind: bool,
     /// True if a batch was counted that no record names yet.
     has_new_batches: bool,
 }
@@ -95,7 +96,6 @@ impl Worker {
             salts,
             agents: Agents::new(),
             sites: options.sites.iter().cloned().collect(),
-            retention_days: options.retention_days,
             day,
             last,
             bounds,
@@ -103,6 +103,7 @@ impl Worker {
             state_saved_at: Instant::now(),
             saving: None,
             logged_drops: 0,
+            is_clock_behind: false,
             has_new_batches: false,
         })
     }
@@ -194,7 +195,9 @@ impl Worker {
 
     /// Does the work that is due by the clock.
     fn tick(&mut self) {
-        let now = (self.data.clock)().max(self.last);
+        let clock = (self.data.clock)();
+        self.notice_clock(clock);
+        let now = clock.max(self.last);
         let mut views = Vec::new();
         self.count_rested(now, &mut views);
         self.count(&mut views);
@@ -211,6 +214,20 @@ impl Worker {
             tracing::warn!(pageviews = dropped - self.logged_drops, "pageviews were dropped");
             self.logged_drops = dropped;
         }
+    }
+
+    /// Logs once that the clock was set back by more than sessions bear.
+    fn notice_clock(&mut self, clock: Millis) {
+        let is_behind = clock.saturating_add(SESSION_GAP) < self.last;
+        if is_behind && !self.is_clock_behind {
+            let (clock, last) = (format_millis(clock), format_millis(self.last));
+            tracing::error!(
+                clock,
+                last,
+                "the clock was set back; until it reaches `last`, everything counts at that moment"
+            );
+        }
+        self.is_clock_behind = is_behind;
     }
 
     /// Advances to a time and returns it, or the last time if that is later. Counts `views`, the pageviews so far,
@@ -464,13 +481,12 @@ impl Worker {
     }
 
     fn remove_old_days(&self) {
-        let Some(days) = self.retention_days else { return };
-        let today = day_number((self.data.clock)());
-        let is_old = |day: Day| day <= today - i64::from(days);
+        let Some(last) = self.data.last_expired() else { return };
+        let is_old = |day: Day| day <= last;
         let old = self.data.counts.write().day_files.take(|key| is_old(key.day));
         let noted = self.data.save_state(|state| {
             state.incomplete.retain(|day, _| !is_old(*day));
-            state.removed_through = state.removed_through.max(Some(today - i64::from(days)));
+            state.removed_through = state.removed_through.max(Some(last));
         });
         let removed = noted.and_then(|()| old.iter().try_for_each(|path| remove_if_there(path)));
         if let Err(error) = removed {

@@ -272,5 +272,14 @@ fn days_older_than_the_retention_are_removed() {
         ..AnalyticsOptions::in_folder(folder.path())
     };
     let analytics = Analytics::open(&options).unwrap();
-    assert_eq!(Report::Pageviews.answer(&analytics, query).unwrap()["pageviews"], 3);
+    let pageviews = || Report::Pageviews.answer(&analytics, query).unwrap()["pageviews"].clone();
+    assert_eq!(pageviews(), 3);
+    let mut import = analytics.import("a.example").unwrap();
+    for day in ["10/Oct", "11/Oct", "12/Oct"] {
+        let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+        let line = format!("192.0.2.7 - - [{day}/2024:10:00:00 +0000] \"GET / HTTP/1.1\" 200 1 \"-\" \"{agent}\"\n");
+        import.push(line.as_bytes());
+    }
+    let outcome = import.finish().unwrap();
+    assert_eq!((outcome.pageviews, outcome.added, pageviews()), (3, 2, 5.into()));
 }
