@@ -117,13 +117,25 @@ fn events_with_names_of_their_own_are_counted_with_their_properties() {
     for (name, plan) in [("Sign up/now", json!("large")), ("Sign up/now", json!(1.5)), ("Video", json!(true))] {
         post(&json!({ "name": name, "url": url, "properties": { "plan": plan } }), AGENTS[0].0).expect(202);
     }
+    for number in ["18446744073709551616", "18446744073709551617", "1.10", "1e400"] {
+        let body = format!(r#"{{"name": "Order", "url": "{url}", "properties": {{ "number": {number} }}}}"#);
+        let headers = [("content-type", "text/plain"), ("user-agent", AGENTS[0].0)];
+        server.as_token("").raw("POST", EVENTS, &headers, body.as_bytes()).expect(202);
+    }
+    let orders = server.get("/v2/analytics/custom-events/Order").expect(200).json();
+    let mut numbers: Vec<&str> = Vec::new();
+    for value in orders["properties"][0]["values"].as_array().unwrap() {
+        numbers.push(value["value"].as_str().unwrap());
+    }
+    assert_eq!(numbers, ["1.10", "18446744073709551616", "18446744073709551617", "1e400"], "as they are written");
     post(&json!({ "name": "Video", "url": url, "properties": {} }), AGENTS[1].0).expect(202);
     // The events come from a robot, and for a site that is not counted.
     post(&json!({ "name": "Video", "url": url, "properties": {} }), "curl/8.5.0").expect(202);
     post(&json!({ "name": "Video", "url": "https://other.example/", "properties": {} }), AGENTS[0].0).expect(202);
     let rows = server.get("/v2/analytics/custom-events").expect(200).json();
     let row = |name: &str, visitors: u64, rate: u64| json!({ "name": name, "count": 2, "visitors": visitors, "conversion_rate": rate });
-    assert_eq!(rows, json!([row("Sign up/now", 1, 100), row("Video", 2, 200)]));
+    let orders = json!({ "name": "Order", "count": 4, "visitors": 1, "conversion_rate": 100 });
+    assert_eq!(rows, json!([orders, row("Sign up/now", 1, 100), row("Video", 2, 200)]));
     let value = |value: &str| json!({ "value": value, "count": 1, "visitors": 1, "percentage": 50 });
     for path in ["Sign%20up%2Fnow", "Sign%20up/now"] {
         let one = server.get(&format!("/v2/analytics/custom-events/{path}")).expect(200).json();

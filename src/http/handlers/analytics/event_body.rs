@@ -1,10 +1,13 @@
 //! The body of an event: `{"name": "pageview", "url", "referrer", "screen_width"}`, or one with a name of its own and
 //! `properties` (`API.md` 4.8.1, 4.8.10).
 
+use std::collections::HashMap;
+
 use bindery_analytics::{Event, NamedEvent, PageUrl};
 use bindery_model::error::{Code, Error, FieldErrors, Result};
 use bindery_model::json;
 use bindery_model::sent::quote;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 const FIELDS: [&str; 5] = ["name", "url", "referrer", "screen_width", "properties"];
@@ -27,7 +30,7 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
     };
     let mut errors = FieldErrors::new();
     let mut report = |field: &str, message: String| errors.push((field.to_owned(), vec![message]));
-    let custom = match parse_custom(&object) {
+    let custom = match parse_custom(&object, body) {
         Ok(custom) => custom,
         Err((field, message)) => {
             report(field, message);
@@ -66,7 +69,7 @@ pub fn parse_event(body: &[u8]) -> Result<Event> {
 
 /// Parses an event that is not a pageview; `None` for a pageview. The error is the invalid field and the reason. Only
 /// an event with `properties` may have its own name, so a misspelled `pageview` is noticed.
-fn parse_custom(object: &Map<String, Value>) -> Result<Option<NamedEvent>, (&'static str, String)> {
+fn parse_custom(object: &Map<String, Value>, body: &[u8]) -> Result<Option<NamedEvent>, (&'static str, String)> {
     let name = object.get("name");
     match (name.and_then(Value::as_str), object.get("properties").filter(|properties| !properties.is_null())) {
         (Some("pageview"), None) => Ok(None),
@@ -78,7 +81,8 @@ fn parse_custom(object: &Map<String, Value>) -> Result<Option<NamedEvent>, (&'st
                 let problem = format!("it is {}; expected 1 to {MAX_NAME_BYTES} bytes", quote(text));
                 return Err(("name", format!("{problem} without control characters")));
             }
-            let properties = parse_properties(properties).map_err(|message| ("properties", message))?;
+            let properties =
+                parse_properties(properties, &written_properties(body)).map_err(|message| ("properties", message))?;
             Ok(Some(NamedEvent { name: text.to_owned(), properties }))
         }
         _ => {
@@ -91,7 +95,17 @@ fn parse_custom(object: &Map<String, Value>) -> Result<Option<NamedEvent>, (&'st
     }
 }
 
-fn parse_properties(value: &Value) -> Result<Vec<(String, String)>, String> {
+/// The properties of an event as they are written in its body.
+type Written<'a> = HashMap<String, &'a RawValue>;
+
+fn written_properties(body: &[u8]) -> Written<'_> {
+    let fields: Written<'_> = serde_json::from_slice(body).unwrap_or_default();
+    let properties = fields.get("properties").and_then(|properties| serde_json::from_str(properties.get()).ok());
+    properties.unwrap_or_default()
+}
+
+/// Numbers are names of what is counted here, such as those of orders, so they count as they are written.
+fn parse_properties(value: &Value, written: &Written<'_>) -> Result<Vec<(String, String)>, String> {
     let Value::Object(object) = value else {
         return Err(format!("it is {}; expected an object such as `{{\"plan\": \"large\"}}`", shown(Some(value))));
     };
@@ -106,7 +120,8 @@ fn parse_properties(value: &Value) -> Result<Vec<(String, String)>, String> {
         }
         let text = match value {
             Value::String(text) => text.clone(),
-            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            Value::Bool(_) => value.to_string(),
+            Value::Number(_) => written.get(name).map_or_else(|| value.to_string(), |written| written.get().to_owned()),
             _ => {
                 let shown = shown(Some(value));
                 return Err(format!(
