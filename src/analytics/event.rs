@@ -185,12 +185,7 @@ impl Event {
 pub fn page_path(encoded: &str) -> String {
     let decoded = percent_decode_str(encoded).decode_utf8();
     let decoded = decoded.unwrap_or_else(|_| encoded.into());
-    let path = if decoded.starts_with('/') { decoded.into_owned() } else { format!("/{decoded}") };
-    let path = match path.strip_suffix('/') {
-        Some(shorter) if !shorter.is_empty() => shorter.to_owned(),
-        _ => path,
-    };
-    cut(path, MAX_NAME_BYTES)
+    cut(format!("/{}", decoded.trim_matches('/')), MAX_NAME_BYTES)
 }
 
 /// Returns the host of a referrer without `www.`; `direct` if it is the site itself or not the URL of a page.
@@ -208,4 +203,18 @@ pub(super) fn cut(mut text: String, most: usize) -> String {
         text.shrink_to_fit();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::page_path;
+
+    #[test]
+    fn a_path_has_one_slash_at_its_beginning_and_none_at_its_end() {
+        let table =
+            [("", "/"), ("/", "/"), ("///", "/"), ("a", "/a"), ("//a//", "/a"), ("/a%2F/", "/a"), ("/a//b/", "/a//b")];
+        for (encoded, path) in table {
+            assert_eq!(page_path(encoded), path, "{encoded}");
+        }
+    }
 }
