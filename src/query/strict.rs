@@ -25,6 +25,15 @@ pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
     if !params.flag("strict")? {
         return Ok(false);
     }
+    check_names(params, known)?;
+    Ok(true)
+}
+
+/// Like [`check`], for a request that is always strict.
+///
+/// # Errors
+/// `INVALID_PARAMETER` for a parameter that is neither in `known` nor `strict`.
+pub fn check_names(params: &RawParams, known: &[&str]) -> Result<(), Error> {
     for name in params.names() {
         let is_filter = known.contains(&FILTERS) && (name == "filter" || name.starts_with("filter["));
         let is_selection = known.contains(&FIELDS_OF) && name.starts_with("fields[") && name.ends_with(']');
@@ -37,7 +46,7 @@ pub fn check(params: &RawParams, known: &[&str]) -> Result<bool, Error> {
         let known = quoted_list(known);
         return Err(Error::new(Code::InvalidParameter, format!("{problem} Its parameters: {known}")));
     }
-    Ok(true)
+    Ok(())
 }
 
 /// Returns the error for a parameter that has no effect.

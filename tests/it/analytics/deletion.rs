@@ -304,6 +304,7 @@ fn deleting_needs_manage_and_a_site() {
         ("site=a.example&start=x", "`start`"),
         ("site=a.example&end=2026-02-30", "`end`"),
         ("site=a.example&start=2026-01-02&end=2026-01-01", "`start`"),
+        ("site=a.example&form=2026-01-01", "`form` is not a parameter"),
     ] {
         let refused = server.delete(&url(query)).expect(422);
         assert_eq!(refused.code(), "INVALID_PARAMETER", "{query}");

@@ -8,7 +8,7 @@ use axum::response::IntoResponse;
 use bindery_analytics::{Analytics, Hit};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
-use bindery_query::RawParams;
+use bindery_query::{RawParams, strict};
 use serde_json::{Value, json};
 
 use super::event_body::parse_event;
@@ -74,6 +74,8 @@ pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQu
 /// `INVALID_PARAMETER`, and those of [`Analytics::delete`].
 pub fn delete_figures(analytics: &Analytics, raw_query: &str) -> Result<Value> {
     let params = RawParams::parse(raw_query);
+    // A bound that is misspelt would let everything go.
+    strict::check_names(&params, &["site", "start", "end"])?;
     let site = params::required_site(&params)?;
     let period = params::open_period(&params)?;
     Ok(json!({ "deleted": analytics.delete(&site, period)? }))
