@@ -29,6 +29,7 @@ use tempfile::TempDir;
 use node::{Client, Node};
 
 use crate::failures::SmallDisk;
+use crate::sessions;
 use crate::support::{ADMIN, Reply, Server, binary};
 
 const KEY: &str = "a-cluster-key-for-tests-of-32-characters";
@@ -280,6 +281,32 @@ fn every_node_lists_the_deliveries_of_webhooks_which_the_leader_makes() {
     for node in &nodes {
         let listed = || node.get(&path);
         until("the delivery is listed", || listed().status == 200 && listed().data()[0]["op"] == "created");
+    }
+}
+
+#[test]
+fn a_session_that_begins_at_a_follower_behind_a_proxy_with_tls_holds_at_every_node() {
+    let cluster = Cluster::create();
+    let start = |name| cluster.start_with(name, &["--cluster-key", KEY, "--analytics-trusted-proxies", "127.0.0.1"]);
+    let nodes = ["a", "b"].map(start);
+    create_notes(&nodes[1]);
+    until("both nodes are listed", || nodes[1].get("/v2/cluster").data()["nodes"].as_array().unwrap().len() == 2);
+    let secret = sessions::invite(&nodes[1], nodes[1].member("ada", Some("editor")));
+    let kind = ("content-type", "application/json");
+    let (client, tls) = (("x-forwarded-for", "203.0.113.9"), ("x-forwarded-proto", "https"));
+    let body = json!({ "token": secret, "password": sessions::PASSWORD }).to_string();
+    let signed_in = nodes[1].as_token("").raw("POST", "/v2/invitation", &[kind, client, tls], body.as_bytes());
+    let signed_in = signed_in.expect(200);
+    let cookie = signed_in.header("set-cookie").unwrap();
+    assert!(cookie.starts_with("__Host-bindery_session=") && cookie.contains("; Secure"), "{cookie}");
+    let (cookie, data) = (("cookie", cookie.split(';').next().unwrap()), signed_in.data());
+    let csrf = ("x-csrf-token", data["csrf"].as_str().unwrap());
+    for (number, node) in nodes.iter().enumerate() {
+        let after = ("bindery-after", "latest");
+        node.as_token("").raw("GET", "/v2/session", &[client, tls, cookie, after], b"").expect(200);
+        let note = json!({ "attributes": { "title": format!("by ada {number}") } }).to_string();
+        let headers = [kind, client, tls, cookie, csrf];
+        node.as_token("").raw("POST", "/v2/resources/notes", &headers, note.as_bytes()).expect(201);
     }
 }
 

@@ -1,5 +1,6 @@
 //! Forwards writes to the leader, as they came, and requests for figures. If the leader cannot be reached, the node writes by itself.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -44,9 +45,26 @@ pub(crate) const BETWEEN_NODES: &str = "/v2/cluster/";
 /// Headers that concern one connection only.
 const OF_CONNECTION: [HeaderName; 4] = [CONNECTION, TRANSFER_ENCODING, UPGRADE, HeaderName::from_static("keep-alive")];
 
-/// The address of the client whose request another node forwarded.
-#[derive(Debug, Clone)]
-pub(crate) struct ForwardedFor(pub(crate) std::net::IpAddr);
+/// The client whose request another node forwarded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ForwardedFor {
+    pub(crate) address: IpAddr,
+    pub(crate) has_tls: bool,
+}
+
+/// The beginning of the text of a client that uses TLS.
+const TLS: &str = "tls:";
+
+impl ForwardedFor {
+    fn parse(text: &str) -> Option<ForwardedFor> {
+        let with_tls = text.strip_prefix(TLS);
+        Some(ForwardedFor { address: with_tls.unwrap_or(text).parse().ok()?, has_tls: with_tls.is_some() })
+    }
+
+    fn to_text(self) -> String {
+        format!("{}{}", if self.has_tls { TLS } else { "" }, self.address)
+    }
+}
 
 /// What becomes of a request.
 pub(crate) enum Forwarding {
@@ -76,8 +94,9 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
         app.heard.forget();
         return Forwarding::Here(request);
     };
-    let client = Client::of(request.extensions(), request.headers(), &app.config.analytics).address;
-    let Some(proof) = key.prove(request.method(), request.uri(), &client.to_string()) else {
+    let Client { address, has_tls, .. } = Client::of(request.extensions(), request.headers(), &app.config.analytics);
+    let client = ForwardedFor { address, has_tls }.to_text();
+    let Some(proof) = key.prove(request.method(), request.uri(), &client) else {
         return Forwarding::Here(request);
     };
     OF_CONNECTION.iter().for_each(|name| drop(request.headers_mut().remove(name)));
@@ -175,8 +194,8 @@ fn accept_forwarded(app: &App, node: &NodeStatus, mut request: Request) -> Forwa
         return Forwarding::Answered(response);
     };
     request.headers_mut().remove(BINDERY_NODE);
-    if let Ok(address) = client.parse() {
-        request.extensions_mut().insert(ForwardedFor(address));
+    if let Some(client) = ForwardedFor::parse(&client) {
+        request.extensions_mut().insert(client);
     }
     Forwarding::Here(request)
 }

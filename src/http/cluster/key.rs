@@ -12,8 +12,7 @@ use bindery_model::time::Millis;
 use crate::app::App;
 use crate::error::Failure;
 
-/// The proof that a request comes from a node: the time in seconds, the address of the client, and a code over both and the
-/// request line.
+/// The proof that a request comes from a node: the time in seconds, the client, and a code over both and the request line.
 pub(crate) const BINDERY_NODE: HeaderName = HeaderName::from_static("bindery-node");
 
 /// The age from which a proof is not accepted. Clocks of nodes may differ by less.
@@ -57,14 +56,14 @@ impl ClusterKey {
         ClusterKey { key, clock: Arc::new(clock) }
     }
 
-    /// Returns the header that proves a request. `client` is the address of the client that it is forwarded for.
+    /// Returns the header that proves a request. `client` is the client that it is forwarded for, without spaces.
     pub(crate) fn prove(&self, method: &Method, uri: &Uri, client: &str) -> Option<HeaderValue> {
         let now = self.seconds();
         let code = self.code(now, client, method, uri);
         HeaderValue::from_str(&format!("{now} {client} {}", code.to_hex())).ok()
     }
 
-    /// Returns the address of the client of a request that a node sent.
+    /// Returns the client of a request that a node sent.
     pub(crate) fn check(&self, headers: &HeaderMap, method: &Method, uri: &Uri) -> Result<String, Unproven> {
         let (at, client) = self.check_code(headers, method, uri).ok_or(Unproven::Forged)?;
         if at.abs_diff(self.seconds()) > MAX_AGE.as_secs() {
@@ -73,7 +72,7 @@ impl ClusterKey {
         Ok(client)
     }
 
-    /// Returns the time of a proof, and the address of the client; `None` if it is missing or wrong.
+    /// Returns the time of a proof, and the client; `None` if it is missing or wrong.
     fn check_code(&self, headers: &HeaderMap, method: &Method, uri: &Uri) -> Option<(u64, String)> {
         let proof = headers.get(BINDERY_NODE)?.to_str().ok()?;
         let mut parts = proof.split(' ');

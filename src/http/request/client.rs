@@ -21,8 +21,12 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Returns the client of a request. Its headers count only if it arrived from a trusted proxy.
+    /// Returns the client of a request. Its headers count only if it arrived from a trusted proxy, at this node or at the one
+    /// that forwarded it.
     pub(crate) fn of(extensions: &Extensions, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
+        if let Some(&ForwardedFor { address, has_tls }) = extensions.get() {
+            return Client { address, has_tls, country: None };
+        }
         Client::behind(peer(extensions), headers, settings)
     }
 
@@ -57,9 +61,6 @@ impl Client {
 
 /// Returns the other end of the connection; unspecified without a connection, as in tests.
 fn peer(extensions: &Extensions) -> IpAddr {
-    if let Some(ForwardedFor(address)) = extensions.get() {
-        return *address;
-    }
     let connection = extensions.get::<Arc<Connection>>();
     connection.map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |connection| connection.peer.ip())
 }
