@@ -23,6 +23,14 @@ pub(super) struct Failure {
 pub(super) type Answer = Result<Response, Failure>;
 
 impl Failure {
+    pub(super) fn code(&self) -> Code {
+        self.error.code
+    }
+
+    pub(super) fn into_error(self) -> Error {
+        self.error
+    }
+
     /// Sets `Retry-After`, which only `RATE_LIMITED` and `OVERLOADED` have.
     pub(super) fn retry_after(self, seconds: u64) -> Failure {
         Failure { retry_after_seconds: seconds, ..self }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::clients::attack::{Raw, head};
-use crate::support::{Failures, Reply, Server};
+use crate::support::{ADMIN, Failures, Reply, Server};
 
 fn import(server: &Server, path: &str, lines: &[Value]) -> Vec<Value> {
     let body: Vec<String> = lines.iter().map(Value::to_string).collect();
@@ -380,6 +380,35 @@ fn a_client_may_send_everything_before_it_reads() {
     }
 }
 
+/// Reads until this many lines are answered as created.
+fn read_created(reader: &mut impl BufRead, answer: &mut String, count: usize) {
+    let mut found = 0;
+    while found < count {
+        let before = answer.len();
+        assert!(reader.read_line(answer).unwrap() > 0, "{answer}");
+        found += usize::from(answer[before..].contains("\"op\":\"created\""));
+    }
+}
+
+#[test]
+fn an_import_ends_when_its_token_is_revoked() {
+    let server = Server::start();
+    notes(&server);
+    let token = server.post("/v2/tokens", &json!({ "name": "import", "abilities": ["manage"] })).expect(201).data();
+    let line = "{\"attributes\":{\"t\":\"some text\"}}\n";
+    let mut raw = Raw::connect(server.address());
+    raw.send(import_head(line.len() * 2).replace(ADMIN, token["secret"].as_str().unwrap()));
+    raw.send(line);
+    let mut reader = BufReader::new(raw.0.try_clone().unwrap());
+    let mut answer = String::new();
+    read_created(&mut reader, &mut answer, 1);
+    server.delete(&format!("/v2/tokens/{}", token["id"].as_str().unwrap())).expect(204);
+    raw.send(line);
+    reader.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("UNAUTHENTICATED"), "{answer}");
+    assert_eq!(server.ids("notes").len(), 1, "{answer}");
+}
+
 #[test]
 fn a_client_that_pauses_is_answered_before_the_end_of_its_body() {
     let server = Server::start();
@@ -390,9 +419,8 @@ fn a_client_that_pauses_is_answered_before_the_end_of_its_body() {
     raw.send(line.repeat(1999));
     let mut reader = BufReader::new(raw.0.try_clone().unwrap());
     let mut answer = String::new();
-    while !answer.contains("\"op\":\"created\"") {
-        assert!(reader.read_line(&mut answer).unwrap() > 0, "{answer}");
-    }
+    // The last of these lines are too few for a command.
+    read_created(&mut reader, &mut answer, 1999);
     raw.send(line);
     reader.read_to_string(&mut answer).unwrap();
     assert_eq!(answer.matches("\"op\":\"created\"").count(), 2000);

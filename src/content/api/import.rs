@@ -46,10 +46,15 @@ const TOGETHER_BYTES: usize = 512 << 20;
 /// The maximum number of commands in preparation: enough to keep the cores busy, and few enough to limit the memory.
 const COMMANDS_IN_PREPARATION: usize = 3;
 
+/// Looks up the access that the sender of an import has now.
+type LookAgain = Box<dyn Fn() -> Result<Arc<Access>> + Send + Sync>;
+
 /// An import that is under way.
 pub struct Import {
     content: Content,
     access: Access,
+    /// `None` if the access cannot change.
+    look_again: Option<LookAgain>,
     slug: String,
     raw_query: String,
     blueprint: Arc<Blueprint>,
@@ -86,6 +91,7 @@ impl Content {
         Ok(Import {
             content: self.clone(),
             access: access.clone(),
+            look_again: None,
             slug: slug.to_owned(),
             raw_query: raw_query.to_owned(),
             blueprint,
@@ -106,6 +112,12 @@ impl Content {
 }
 
 impl Import {
+    /// Makes the import end with the error of `look_again` if that fails before a command: the sender may lose its access
+    /// while lines arrive.
+    pub fn looking_again(self, look_again: impl Fn() -> Result<Arc<Access>> + Send + Sync + 'static) -> Import {
+        Import { look_again: Some(Box::new(look_again)), ..self }
+    }
+
     /// Adds the next line. Skips blank lines. Returns the answers that are ready so far.
     ///
     /// # Errors
@@ -156,6 +168,16 @@ impl Import {
         Ok(std::mem::take(&mut self.answers))
     }
 
+    /// Writes the lines that wait for more, for a client that pauses. Returns the answers that are ready so far.
+    ///
+    /// # Errors
+    /// The errors of [`Import::push`].
+    pub async fn flush(&mut self) -> Result<Vec<ImportLine>> {
+        let submitted = self.submit_all().await;
+        self.or_settle(submitted).await?;
+        Ok(std::mem::take(&mut self.answers))
+    }
+
     /// Ends the import. Writes everything that is left, including the lines that waited for others.
     ///
     /// # Errors
@@ -196,6 +218,14 @@ impl Import {
             error.message = error.message.replace("nothing was applied", &applied);
         }
         Err(error)
+    }
+
+    async fn submit_all(&mut self) -> Result<()> {
+        self.begin_lines().await?;
+        while !self.preparing.is_empty() {
+            self.submit_next().await?;
+        }
+        Ok(())
     }
 
     /// Makes the next step towards the end of the import. Returns false if there is none.
@@ -284,6 +314,7 @@ impl Import {
         loop {
             let PreparedLines { blueprint, items, .. } = self.prepare(lines.clone()).await.map_err(Error::internal)?;
             let (items, missing_targets) = (Arc::new(items), MissingTargets::Refuse);
+            self.renew_access()?;
             let (access, kept) = (self.access.clone(), Arc::clone(&items));
             let command = Command::Write(Write { blueprint, items: Arc::clone(&items), missing_targets, access });
             let keep = idempotent.keep(move |outcome: &Outcome, _: &dyn Lookup| lines_of(outcome, &kept));
@@ -295,6 +326,16 @@ impl Import {
                 outcome => return Ok(IdempotentAnswer::Fresh(lines_of(&outcome, &items)?)),
             }
         }
+    }
+
+    /// Switches to the access that the sender has now.
+    fn renew_access(&mut self) -> Result<()> {
+        let Some(look_again) = &self.look_again else { return Ok(()) };
+        let access = look_again()?;
+        access.require(&[Ability::Manage])?;
+        self.content.state().visible(&access, &self.slug)?;
+        self.access = Access::clone(&access);
+        Ok(())
     }
 
     /// Switches to the blueprint that is in force now.

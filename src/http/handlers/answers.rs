@@ -6,7 +6,6 @@
 //! if it continues to send.
 
 use std::io;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -55,16 +54,13 @@ impl Answers {
         }
     }
 
-    /// Waits for more of the body. If that takes longer than [`PAUSE`], the response begins.
-    pub(crate) async fn unless_silent<T>(&mut self, next: impl Future<Output = T>) -> T {
-        let mut next = pin!(next);
-        if self.begin.is_some() {
-            match tokio::time::timeout(PAUSE, next.as_mut()).await {
-                Ok(arrived) => return arrived,
-                Err(_) => self.begin(),
-            }
+    /// Waits for more of the body. If that takes longer than [`PAUSE`], the response begins, and the answer is `None`.
+    pub(crate) async fn unless_silent<T>(&mut self, next: impl Future<Output = T>) -> Option<T> {
+        let arrived = tokio::time::timeout(PAUSE, next).await.ok();
+        if arrived.is_none() {
+            self.begin();
         }
-        next.await
+        arrived
     }
 
     /// Adds lines. Waits until there is room for them; if the client no longer reads, they are dropped.

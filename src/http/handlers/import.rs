@@ -11,9 +11,9 @@ use bindery_model::value::FieldRemovals;
 use bindery_query::RawParams;
 use serde_json::json;
 
-use crate::error::{Answer, error_object};
+use crate::error::{Answer, Failure, error_object};
 use crate::handlers::answers::{Answers, answers};
-use crate::request::head::Call;
+use crate::request::head::{Call, Credentials};
 use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 use crate::transport::lines::{Line, Lines};
@@ -51,17 +51,19 @@ struct Report {
     sanitized: FieldRemovals,
 }
 
-async fn begin(call: &Call<String>) -> Result<Import, Error> {
-    let content = &call.app.content;
-    content.checked(|| content.import(&call.access, &call.path, &call.query)).await
+async fn begin(call: &Call<String>, credentials: Credentials) -> Result<Import, Error> {
+    let (app, content) = (call.app.clone(), &call.app.content);
+    let import = content.checked(|| content.import(&call.access, &call.path, &call.query)).await?;
+    Ok(import.looking_again(move || credentials.access(&app).map_err(Failure::into_error)))
 }
 
 /// Handles an import. With an `Idempotency-Key` the body is read completely, since the key stands for all of it.
 /// Without one it is streamed.
-pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
+pub(crate) async fn import(call: Call<String>, credentials: Credentials, request: Post) -> Answer {
+    // An invalid `answers` is reported only after the errors of `begin`.
     let wanted = LineSelection::parse(&call.query);
     if !request.has_key() {
-        let import = begin(&call).await?;
+        let import = begin(&call, credentials).await?;
         return stream(import, Report::new(wanted?), request.into_body(), call.max_body_bytes()).await;
     }
     let for_render = *wanted.as_ref().unwrap_or(&LineSelection::All);
@@ -71,7 +73,7 @@ pub(crate) async fn import(call: Call<String>, request: Post) -> Answer {
         RenderedResponse::new(StatusCode::OK, lines).with(header::CONTENT_TYPE, LINE_TYPES[0])
     };
     let import = async |body: JsonBody, idempotent: Option<_>| {
-        let import = begin(&call).await?;
+        let import = begin(&call, credentials).await?;
         wanted?;
         let body = body.read_as(call.max_body_bytes(), &LINE_TYPES).await?;
         let idempotent = idempotent.ok_or_else(|| Error::internal("a body was read, but not fingerprinted"))?;
@@ -106,12 +108,13 @@ async fn import_lines(import: &mut Import, mut lines: Lines, report: &mut Report
     loop {
         let results = tokio::select! {
             biased;
-            line = answers.unless_silent(lines.next()) => match line? {
-                None => break,
-                Some(Line::Whole(line)) => import.push(&line).await?,
-                Some(Line::TooLong(error)) => import.refuse(error).await?,
+            line = answers.unless_silent(lines.next()) => match line.transpose()? {
+                // A client may wait for answers before it sends more.
+                None => import.flush().await?,
+                Some(None) => break,
+                Some(Some(Line::Whole(line))) => import.push(&line).await?,
+                Some(Some(Line::TooLong(error))) => import.refuse(error).await?,
             },
-            // A client may wait for answers before it sends more.
             () = import.answered() => import.take_ready().await?,
         };
         answers.push(report.lines(&results)).await;

@@ -12,7 +12,6 @@ use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
 use bindery_model::json;
-use bindery_model::media::MediaFile;
 use serde_json::Value;
 
 use self::form::{Form, ReceivedForm};
@@ -20,7 +19,7 @@ use super::resources::{if_match, quoted, written_body};
 use crate::answer::respond::json as json_response;
 use crate::error::Answer;
 use crate::media::fetch::FileRequest;
-use crate::request::head::{BaseUrl, Call};
+use crate::request::head::{BaseUrl, Call, Credentials};
 use crate::request::idempotency::{KeyedRequest, RenderedResponse};
 use crate::transport::body::JsonBody;
 use crate::transport::slots::{Owner, RequestSlot};
@@ -31,10 +30,15 @@ pub(crate) use self::delivery::deliver;
 type Resource = (String, String);
 
 /// Creates a resource with the file of a form.
-pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: Request) -> Answer {
+pub(crate) async fn create(
+    mut call: Call<String>,
+    credentials: Credentials,
+    BaseUrl(base): BaseUrl,
+    request: Request,
+) -> Answer {
     let keyed = KeyedRequest::of(&request);
     let key = keyed.key(&call, Ability::Create)?;
-    let writing = writer(&call).await?;
+    writer(&call).await?;
     let _slot = slot(&call)?;
     let form = Form::begin(&call.app, request, true).await?;
     let ReceivedForm { upload, name, attributes, published_at } = form.receive().await?;
@@ -46,6 +50,8 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
     }
     body.push('}');
     let file = call.app.media.store(&call.app.content, upload, &name).await?;
+    call.access = credentials.access(&call.app)?;
+    let writing = writer(&call).await?;
     let (hash, name) = (file.hash.clone(), file.name.clone());
     let parts = [hash.as_bytes(), name.as_bytes(), body.as_bytes()];
     let render = created(base, call.path.clone());
@@ -54,7 +60,12 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
 }
 
 /// Creates a resource with a file from the web.
-pub(crate) async fn fetch(call: Call<String>, BaseUrl(base): BaseUrl, request: Request) -> Answer {
+pub(crate) async fn fetch(
+    mut call: Call<String>,
+    credentials: Credentials,
+    BaseUrl(base): BaseUrl,
+    request: Request,
+) -> Answer {
     let keyed = KeyedRequest::of(&request);
     let key = keyed.key(&call, Ability::Create)?;
     let writing = writer(&call).await?;
@@ -72,31 +83,41 @@ pub(crate) async fn fetch(call: Call<String>, BaseUrl(base): BaseUrl, request: R
         return Ok(([(header::ETAG, tag)], json_response(StatusCode::OK, written_body(&known.answer))).into_response());
     }
     let file = call.app.media.fetch(&call.app.content, &url, call.app.config.webhook_private_addresses).await?;
+    call.access = credentials.access(&call.app)?;
+    let writing = writer(&call).await?;
     let render = created(base, call.path.clone());
     let create = async |idempotent| Ok(writing.create_media(file, known_as, body.as_bytes(), idempotent).await?);
     keyed.answer(&call, key, &[&sent], render, create).await
 }
 
 /// Replaces the file of a resource.
-pub(crate) async fn replace(call: Call<Resource>, headers: HeaderMap, request: Request) -> Answer {
-    let (blueprint, id) = &call.path;
+pub(crate) async fn replace(
+    mut call: Call<Resource>,
+    credentials: Credentials,
+    headers: HeaderMap,
+    request: Request,
+) -> Answer {
     let if_match = if_match(&headers);
-    let begin = || {
-        let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
-        let id = writing.target(id)?;
-        writing.check_replaceable(id, &if_match)?;
-        Ok((writing, id))
-    };
-    let (writing, id) = call.app.content.checked(begin).await?;
+    target(&call, &if_match).await?;
     let _slot = slot(&call)?;
     let form = Form::begin(&call.app, request, false).await?.receive().await?;
     let file = call.app.media.store(&call.app.content, form.upload, &form.name).await?;
-    replaced(writing, id, if_match.clone(), file).await
-}
-
-async fn replaced(writing: ResourceWriter, id: ResourceId, if_match: IfMatch, file: MediaFile) -> Answer {
+    call.access = credentials.access(&call.app)?;
+    let (writing, id) = target(&call, &if_match).await?;
     let resource = writing.replace_file(id, if_match, file).await?;
     Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, written_body(&resource))).into_response())
+}
+
+/// Returns a write to the resource that the path names, and its id.
+async fn target(call: &Call<Resource>, if_match: &IfMatch) -> Result<(ResourceWriter, ResourceId), Error> {
+    let (blueprint, id) = &call.path;
+    let begin = || {
+        let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
+        let id = writing.target(id)?;
+        writing.check_replaceable(id, if_match)?;
+        Ok((writing, id))
+    };
+    call.app.content.checked(begin).await
 }
 
 /// Returns a write to the media blueprint that the path names.

@@ -124,6 +124,32 @@ pub(crate) fn access_of_sender(
     Ok(app.content.authenticate(secret(headers))?)
 }
 
+/// The head of a request that lasts long: its sender may lose its access meanwhile.
+pub(crate) struct Credentials {
+    method: Method,
+    extensions: Extensions,
+    headers: HeaderMap,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Credentials {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Credentials, Infallible> {
+        let Parts { method, extensions, headers, .. } = parts;
+        Ok(Credentials { method: method.clone(), extensions: extensions.clone(), headers: headers.clone() })
+    }
+}
+
+impl Credentials {
+    /// Returns the access that the sender has now.
+    ///
+    /// # Errors
+    /// As [`access_of_sender`].
+    pub(crate) fn access(&self, app: &App) -> Result<Arc<Access>, Failure> {
+        access_of_sender(app, &self.method, &self.extensions, &self.headers)
+    }
+}
+
 /// Returns whether a request has a session and no token. If it has a token, valid or not, the session is ignored.
 pub(crate) fn is_by_session(headers: &HeaderMap) -> bool {
     !headers.contains_key(AUTHORIZATION) && has_session_cookie(headers)

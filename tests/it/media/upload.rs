@@ -9,7 +9,8 @@ use serde_json::json;
 use super::{
     BOUNDARY, Part, Web, definition, fetch, form, jpeg, png, send_form, send_form_with, start, start_with, text, upload,
 };
-use crate::support::{Failures, Server};
+use crate::clients::attack::{Raw, head};
+use crate::support::{ADMIN, Failures, Server};
 
 #[test]
 fn an_upload_answers_with_the_resource_and_what_is_known_of_the_file() {
@@ -315,4 +316,26 @@ fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
     for url in [&*web, "http://localhost:1/", "http://169.254.169.254/latest", "http://[::1]/", "http://0x7f.1/"] {
         assert_eq!(fetch_from(&closed, url).expect(422).error_keys(), ["url"], "{url}");
     }
+}
+
+#[test]
+fn an_upload_whose_token_is_revoked_meanwhile_is_refused() {
+    let server = start();
+    let resource = upload(&server, "a.png", &png(10, 10));
+    let path = format!("/v2/media/media/{}/content", resource["id"].as_str().unwrap());
+    let bytes = form(&[("file", Some("b.png"), &png(20, 20))]);
+    for (method, path) in [("POST", "/v2/media/media"), ("PUT", &*path)] {
+        let token = server.post("/v2/tokens", &json!({ "name": "upload", "abilities": ["create", "update"] }));
+        let token = token.expect(201).data();
+        let length = bytes.len();
+        let headers = format!("content-type: multipart/form-data; boundary={BOUNDARY}\r\ncontent-length: {length}\r\n");
+        let mut raw = Raw::connect(server.address());
+        raw.send(head(method, path, &format!("{headers}\r\n")).replace(ADMIN, token["secret"].as_str().unwrap()));
+        raw.send(&bytes[..length / 2]);
+        std::thread::sleep(Duration::from_millis(500));
+        server.delete(&format!("/v2/tokens/{}", token["id"].as_str().unwrap())).expect(204);
+        raw.send(&bytes[length / 2..]);
+        assert_eq!(raw.answer().unwrap().status, 401, "{method}");
+    }
+    assert_eq!(server.find("media"), json!([resource]));
 }

@@ -134,9 +134,10 @@ impl Import {
             MissingTargets::Refuse => HashSet::new(),
         };
         let items = Arc::new(items);
+        let piece = self.pieces.next(lines.iter().map(|line| line.bytes()).sum()).await?;
+        self.renew_access()?;
         let access = self.access.clone();
         let write = Write { blueprint: Arc::clone(&blueprint), items: Arc::clone(&items), missing_targets, access };
-        let piece = self.pieces.next(lines.iter().map(|line| line.bytes()).sum()).await?;
         let (actor, queue) = (self.access.actor.clone(), &self.content.shared.queue);
         let pending = queue.submit(Some(actor), Command::Write(write), None, Some(piece))?;
         let submitted = SubmittedLines { blueprint, lines, items, missing_targets, unsettled, pending, memory };
