@@ -27,7 +27,7 @@ const LONGEST_PAUSE: Millis = 3 * 3_600_000;
 /// The time after the first failure for which a change is sent again.
 const GIVE_UP_AFTER: Millis = 24 * 3_600_000;
 
-/// The time without a success after which a failing webhook is switched off.
+/// The time without a success after which a webhook is switched off with the next change that is given up.
 const SWITCH_OFF_AFTER: Millis = 5 * 24 * 3_600_000;
 
 /// The progress of a webhook.
@@ -154,6 +154,11 @@ impl WebhookProgress {
         });
     }
 
+    /// Removes a waiting change that is no longer to be sent.
+    pub(super) fn forget(&mut self, number: u64) {
+        self.waiting.retain(|waiting| waiting.number != number);
+    }
+
     /// Returns the first change that may be sent now. It must have no earlier waiting change of the same resource.
     pub(super) fn next_due(&self, now: Millis) -> Option<WaitingChange> {
         self.sendable().find(|waiting| waiting.due <= now).cloned()
@@ -191,7 +196,8 @@ impl WebhookProgress {
         waiting.attempts += 1;
         let first_failure = *waiting.first_failure.get_or_insert(now);
         waiting.due = now + pause(waiting.attempts);
-        if waiting.due - first_failure > GIVE_UP_AFTER {
+        let is_given_up = waiting.due - first_failure > GIVE_UP_AFTER;
+        if is_given_up {
             delivery.state = DeliveryState::GivenUp;
             self.waiting.remove(position);
         } else {
@@ -199,7 +205,8 @@ impl WebhookProgress {
             delivery.next_attempt = Some(waiting.due);
         }
         self.remember(delivery);
-        now - failing_since >= SWITCH_OFF_AFTER
+        // Long after the last change, one failure tells nothing yet.
+        is_given_up && now - failing_since >= SWITCH_OFF_AFTER
     }
 
     fn remember(&mut self, delivery: Delivery) {
@@ -332,13 +339,23 @@ mod tests {
         assert!(pauses.is_sorted() && *attempts.last().unwrap() > DAY - LONGEST_PAUSE, "{attempts:?}");
         assert!(*attempts.last().unwrap() <= DAY);
         assert_eq!(progress.deliveries()[0].state, DeliveryState::GivenUp);
-        for (number, now, expected) in [(2, 2 * DAY, false), (3, 5 * DAY - 1, false), (4, 5 * DAY, true)] {
-            progress.push(change(number, 1));
-            assert_eq!(attempt(&mut progress, number, false, now), expected, "{number}");
+        for (number, from, expected) in [(2, 2 * DAY, false), (3, 4 * DAY, false), (4, 6 * DAY, true)] {
+            assert_eq!(fail(&mut progress, number, from), expected, "{number}");
         }
         progress.push(change(5, 9));
-        attempt(&mut progress, 5, true, 6 * DAY);
-        progress.push(change(6, 9));
-        assert!(!attempt(&mut progress, 6, false, 7 * DAY), "a success begins the days anew");
+        attempt(&mut progress, 5, true, 8 * DAY);
+        assert!(!fail(&mut progress, 6, 9 * DAY), "a success begins the days anew");
+    }
+
+    /// Lets a change fail until it is given up. Returns whether the webhook is switched off then, which it must not be earlier.
+    fn fail(progress: &mut WebhookProgress, number: u64, from: Millis) -> bool {
+        progress.push(change(number, 1));
+        let mut now = from;
+        loop {
+            let is_switched_off = attempt(progress, number, false, now);
+            let Some(due) = progress.due() else { return is_switched_off };
+            assert!(!is_switched_off, "{number} at {now}");
+            now = due;
+        }
     }
 }

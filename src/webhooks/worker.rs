@@ -134,6 +134,11 @@ impl Worker {
             let is_read = self.read(&webhook).await;
             let due = self.run.progress.lock().next_due(now_millis());
             match due {
+                // The definition was changed while the change waited.
+                Some(change) if !webhook.wants(&change.op, &change.blueprint) => {
+                    self.run.progress.lock().forget(change.number);
+                    self.run.save_within(SAVE_SELDOM);
+                }
                 Some(change) => self.deliver(&webhook, &change).await,
                 None if !is_read => sleep(ERROR_PAUSE).await,
                 None => self.wait(&mut end).await,
@@ -171,7 +176,7 @@ impl Worker {
             }
         };
         let mut progress = self.run.progress.lock();
-        let wanted = changes.found.into_iter().filter(|change| webhook.wants(change.op, &change.blueprint));
+        let wanted = changes.found.into_iter().filter(|change| webhook.wants(change.op.as_str(), &change.blueprint));
         wanted.for_each(|change| progress.push(change));
         // Comes last: after a panic before it, the changes are read again.
         progress.through = changes.through;

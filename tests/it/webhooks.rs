@@ -285,6 +285,18 @@ fn what_fails_is_sent_again_before_what_came_later_and_nobody_else_waits() {
 }
 
 #[test]
+fn a_narrowed_webhook_does_not_send_what_waits_and_is_no_longer_wanted() {
+    let server = start();
+    let receiving = Receiving::start(|_| "500 Internal Server Error\r\n".to_owned());
+    let hook = webhook(&server, &receiving.url, &["created", "deleted"]);
+    let id = server.create("notes", json!({}));
+    assert_eq!(receiving.next().change(), ("created".to_owned(), id.clone()));
+    server.patch(&path(&hook), &json!({ "events": ["deleted"] })).expect(200);
+    server.delete(&format!("/v2/resources/notes/{id}")).expect(204);
+    assert_eq!(receiving.next().change(), ("deleted".to_owned(), id));
+}
+
+#[test]
 fn after_a_kill_each_change_was_sent_at_least_once_and_in_order() {
     let mut server = start();
     let receiving = Receiving::accepting();

@@ -64,8 +64,8 @@ pub(crate) struct WebhookPatch {
 
 impl Webhook {
     /// Returns whether a change is sent.
-    pub fn wants(&self, op: ChangeOp, blueprint: &str) -> bool {
-        self.events.iter().any(|event| event == op.as_str())
+    pub fn wants(&self, op: &str, blueprint: &str) -> bool {
+        self.events.iter().any(|event| event == op)
             && self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
     }
 
