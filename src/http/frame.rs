@@ -13,8 +13,8 @@ use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER,
-    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MATCH,
+    IF_NONE_MATCH, LOCATION, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
@@ -33,6 +33,7 @@ use crate::app::{App, Services};
 use crate::cluster::forward::{Forwarding, forward};
 use crate::cluster::numbers::{self, BINDERY_AFTER, BINDERY_LAG, BINDERY_NUMBER};
 use crate::error::Failure;
+use crate::handlers::changes::{LAST_EVENT_ID, X_LAST_CHANGE};
 use crate::handlers::welcome;
 use crate::request::head::is_by_session;
 use crate::request::idempotency::IDEMPOTENCY_KEY;
@@ -81,10 +82,10 @@ impl HttpService {
         let entry = access_log.begin(&mut request, exchange.id(), config);
         let encoding = Encoding::accepted(request.headers());
         let is_read = answered_as(request.method()) == Method::GET;
-        let is_private = is_by_session(request.headers()) && request.uri().path().starts_with(API);
+        let is_of_api = request.uri().path().starts_with(API);
+        let is_private = is_by_session(request.headers()) && is_of_api;
         let connection = connection_of(&request).cloned();
         let is_get = request.method() == Method::GET;
-        let is_of_api = request.uri().path().starts_with(API);
         let answering = noting_number(self.0.answer(request, exchange.route_name())).instrument(exchange.span());
         let (mut response, number) = answering.await;
         if is_of_api {
@@ -221,7 +222,7 @@ pub(super) async fn no_method(method: Method, uri: Uri) -> Failure {
     Failure::from(Error::new(Code::MethodNotAllowed, message))
 }
 
-/// Returns the method whose handler answers: `GET` for `HEAD`, which gets the same headers, `Content-Length` included.
+/// Returns the method whose handler answers: `GET` for `HEAD`, which gets the same headers.
 fn answered_as(method: &Method) -> &Method {
     if method == Method::HEAD { &Method::GET } else { method }
 }
@@ -244,12 +245,29 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
         AllowOrigin::list(values)
     };
     let methods = [Method::GET, Method::HEAD, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
-    let headers =
-        [ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH, IDEMPOTENCY_KEY, X_REQUEST_ID, BINDERY_AFTER];
-    let layer = CorsLayer::new().allow_origin(allowed).allow_methods(methods).allow_headers(headers);
-    Some(
-        layer
-            .expose_headers([X_REQUEST_ID, ETAG, LOCATION, ALLOW, RETRY_AFTER, BINDERY_NUMBER, BINDERY_LAG])
-            .max_age(PREFLIGHT_AGE),
-    )
+    let sent = [
+        ACCEPT,
+        AUTHORIZATION,
+        CONTENT_ENCODING,
+        CONTENT_TYPE,
+        IF_MATCH,
+        IF_NONE_MATCH,
+        LAST_EVENT_ID,
+        IDEMPOTENCY_KEY,
+        X_REQUEST_ID,
+        BINDERY_AFTER,
+    ];
+    let read = [
+        X_REQUEST_ID,
+        ETAG,
+        LOCATION,
+        ALLOW,
+        RETRY_AFTER,
+        CONTENT_DISPOSITION,
+        X_LAST_CHANGE,
+        BINDERY_NUMBER,
+        BINDERY_LAG,
+    ];
+    let layer = CorsLayer::new().allow_origin(allowed).allow_methods(methods).allow_headers(sent);
+    Some(layer.expose_headers(read).max_age(PREFLIGHT_AGE))
 }

@@ -338,8 +338,8 @@ async fn only_configured_origins_get_cors_headers() {
         let answered = headers.get("access-control-allow-origin").map(|value| value.to_str().unwrap());
         assert_eq!(answered, allowed, "{origins:?}");
         if allowed.is_some() {
-            let exposed = "x-request-id,etag,location,allow,retry-after,bindery-number,bindery-lag";
-            assert_eq!(headers["access-control-expose-headers"], exposed);
+            let exposed = "x-request-id,etag,location,allow,retry-after,content-disposition,x-last-change";
+            assert_eq!(headers["access-control-expose-headers"], format!("{exposed},bindery-number,bindery-lag"));
         }
     }
     let mut preflight = request(Method::OPTIONS, "/items/a");

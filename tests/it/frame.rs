@@ -196,13 +196,17 @@ fn cors_headers_follow_the_configuration() {
         ("access-control-allow-headers", "authorization"),
         ("access-control-allow-headers", "idempotency-key"),
         ("access-control-allow-headers", "if-match"),
+        ("access-control-allow-headers", "last-event-id"),
+        ("access-control-allow-headers", "content-encoding"),
     ] {
         let sent = reply.header(header).unwrap_or_default().to_lowercase();
         assert!(sent.contains(&part.to_lowercase()), "{header}: {sent}");
     }
     let exposed = with.raw("GET", "/v2/resources/x", &[("origin", "https://a.example")], b"");
     let exposed = exposed.header("access-control-expose-headers").unwrap_or_default().to_lowercase();
-    assert!(exposed.contains("etag") && exposed.contains("x-request-id"), "{exposed}");
+    for part in ["etag", "x-request-id", "x-last-change", "content-disposition"] {
+        assert!(exposed.contains(part), "{part}: {exposed}");
+    }
     // A page can also read errors that are returned before any handler runs.
     assert!(
         with.as_token("")

@@ -25,7 +25,8 @@ use crate::transport::stream::{PieceSender, streamed};
 
 /// The header with the number from which a client continues.
 pub(crate) const X_LAST_CHANGE: HeaderName = HeaderName::from_static("x-last-change");
-const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// The header with which a browser continues a stream of changes.
+pub(crate) const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 const EVENT_STREAM: &str = "text/event-stream";
 
 /// The time after a check of a waiting client in which it is not checked again. So a thousand clients cost little while
