@@ -384,12 +384,19 @@ fn seconds(name: &str, number: u64) -> Result<Duration, ConfigError> {
 
 fn admin_token(sent: String) -> Result<Secret, ConfigError> {
     let count = sent.chars().count();
-    if count >= MIN_ADMIN_TOKEN_CHARS {
-        return Ok(Secret::from(sent));
+    if count < MIN_ADMIN_TOKEN_CHARS {
+        let message =
+            format!("`BINDERY_ADMIN_TOKEN` has {count} characters; it must have at least {MIN_ADMIN_TOKEN_CHARS}");
+        return Err(ConfigError(message));
     }
-    let message =
-        format!("`BINDERY_ADMIN_TOKEN` has {count} characters; it must have at least {MIN_ADMIN_TOKEN_CHARS}");
-    Err(ConfigError(message))
+    // Clients cannot send others in a header.
+    let is_sendable = sent.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) && sent.trim() == sent;
+    if !is_sendable {
+        let message = "`BINDERY_ADMIN_TOKEN` must be ASCII letters, digits and signs, without a line break or spaces \
+                       around it";
+        return Err(ConfigError(message.to_owned()));
+    }
+    Ok(Secret::from(sent))
 }
 
 fn metrics_token(sent: Secret) -> Result<Secret, ConfigError> {

@@ -181,6 +181,11 @@ fn the_admin_token_comes_only_from_the_environment() {
     assert!(Cli::try_parse_from(["bindery", "serve", "--admin-token", &long]).is_err());
     let error = resolve(&[], &[("BINDERY_ADMIN_TOKEN", "é")], "").unwrap_err();
     assert_eq!(error.to_string(), "`BINDERY_ADMIN_TOKEN` has 1 characters; it must have at least 32");
+    for unsendable in [format!("{long}\n"), format!(" {long}"), format!("{long}é"), format!("{long}\t{long}")] {
+        let error = resolve(&[], &[("BINDERY_ADMIN_TOKEN", &unsendable)], "").unwrap_err();
+        assert!(error.to_string().contains("without a line break"), "{error}");
+    }
+    assert!(resolve(&[], &[("BINDERY_ADMIN_TOKEN", &format!("{long} {long}"))], "").is_ok());
 }
 
 #[test]
