@@ -64,6 +64,23 @@ fn answers_say_the_same_in_every_encoding() {
 }
 
 #[test]
+fn head_states_only_a_length_that_get_has() {
+    let server = with_notes(&[]);
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    for (path, accepted, has_length, varies) in [
+        ("/v2/openapi.json", "identity", true, true),
+        ("/v2/openapi.json", "gzip", false, true),
+        ("/healthz", "gzip", true, false),
+    ] {
+        let request =
+            agent.head(format!("{}{path}", server.address())).header("authorization", format!("Bearer {ADMIN}"));
+        let answer = request.header("accept-encoding", accepted).call().unwrap();
+        let vary = answer.headers().get_all("vary").iter().any(|vary| vary == "Accept-Encoding");
+        assert_eq!((answer.headers().contains_key("content-length"), vary), (has_length, varies), "{path} {accepted}");
+    }
+}
+
+#[test]
 fn each_client_gets_its_own_answer_in_every_encoding() {
     let server = with_notes(&[]);
     let id = server.create("notes", json!({ "title": "word ".repeat(400) }));

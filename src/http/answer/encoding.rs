@@ -206,6 +206,11 @@ impl EncodedAnswers {
         // Appended as a header line of its own, because the response may have a `Vary` already.
         parts.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
         let Some(encoding) = encoding else { return Response::from_parts(parts, body) };
+        if body.size_hint().exact() == Some(0) {
+            // The answer to `HEAD`: the length of what `GET` answers is not known.
+            parts.headers.remove(CONTENT_LENGTH);
+            return Response::from_parts(parts, body);
+        }
         let Some(length) = body.size_hint().exact().and_then(|length| usize::try_from(length).ok()) else {
             let Some((encoder, held)) = begin_stream(encoding, account) else {
                 return Response::from_parts(parts, body);
@@ -267,7 +272,15 @@ fn is_compressible(response: &Response) -> bool {
         && !headers.contains_key(CONTENT_ENCODING)
         // A part of a file has its place in the file as it is.
         && !headers.contains_key(ACCEPT_RANGES)
-        && response.body().size_hint().exact().is_none_or(|length| length >= LEAST_BYTES)
+        && length_of(response).is_none_or(|length| length >= LEAST_BYTES)
+}
+
+/// Returns the length of an answer, also of one to `HEAD`, which has no body any more. `None` for a stream.
+fn length_of(response: &Response) -> Option<u64> {
+    match response.body().size_hint().exact()? {
+        0 => response.headers().get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok(),
+        length => Some(length),
+    }
 }
 
 /// Returns the compressor of a stream; `None` if too many streams are compressed already, or there is no memory for it.
