@@ -51,7 +51,7 @@ pub(crate) enum Command {
         /// The change.
         change: ChangeId,
         /// The data of each resource.
-        resources: Vec<Backfill>,
+        resources: Arc<Vec<Backfill>>,
     },
     /// Brings the change of a blueprint into force.
     FinishChange(ChangeId),

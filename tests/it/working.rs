@@ -144,6 +144,7 @@ fn lists_of_working_copies_are_over_exactly_their_values() {
         ("sort=title", vec![0, 1, 2, 3]),
         ("copy=live&sort=title", vec![0, 1, 2, 3]),
         ("copy=working&sort=title", vec![1, 2, 3, 0]),
+        ("c%6Fpy=working&sort=title", vec![1, 2, 3, 0]),
         ("copy=working&sort=-rank", vec![0, 3, 1, 2]),
         ("copy=working&sort=rank&filter[rank][gte]=2", vec![1, 3, 0]),
         ("copy=working&filter[rank][null]=true", vec![2]),
@@ -353,6 +354,8 @@ fn blueprints_without_working_copies_have_neither_the_setting_nor_its_columns_in
     let url = format!("/v2/resources/plain/{id}");
     server.patch(&format!("{url}?copy=working"), &json!({ "attributes": { "title": "y" } })).expect(200);
     definition["working_copy"] = json!(false);
+    let plan = server.put("/v2/blueprints/plain?dry_run=true", &definition).expect(200).data();
+    assert_eq!(plan["conflicts"], json!({ "count": 1, "ids": [] }));
     let refused = server.put("/v2/blueprints/plain", &definition);
     assert_eq!((refused.outcome().as_str(), &refused.json()["errors"]["count"]), ("409 CONFLICT", &json!(1)));
     server.delete(&format!("{url}?copy=working")).expect(204);

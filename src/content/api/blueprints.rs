@@ -25,15 +25,9 @@ pub struct Replacement {
     content: Content,
     access: Access,
     slug: String,
-    mode: Mode,
+    /// True if the replacement is only planned.
+    is_dry_run: bool,
     force: bool,
-}
-
-/// The mode of a replacement: carried out, or only planned.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Mode {
-    Apply,
-    DryRun,
 }
 
 /// The outcome of a replacement.
@@ -52,7 +46,8 @@ pub struct BlueprintPlan {
     pub differences: Vec<Difference>,
     /// The number of resources that lose a value, by field.
     pub losses: BTreeMap<String, u64>,
-    /// The resources that would become invalid.
+    /// The resources that would become invalid, and the working copies that forbid to switch them off, which are only
+    /// counted.
     pub conflicts: Conflict,
 }
 
@@ -62,13 +57,13 @@ impl Replacement {
     /// # Errors
     /// `MALFORMED_JSON`, `CONFLICT`, `VALIDATION_FAILED`.
     pub async fn run(self, body: &[u8]) -> Result<ReplacementOutcome> {
-        let Replacement { content, access, slug, mode, force } = self;
+        let Replacement { content, access, slug, is_dry_run, force } = self;
         let (body, admitted) = content.read_body(body, json::parse).await?;
-        content.checked(|| content.check_changeable(&slug, &body, mode)).await?;
+        content.checked(|| content.check_changeable(&slug, &body, is_dry_run)).await?;
         let kind = content.state().collection(&slug)?.blueprint.kind;
         let definition = Definition::parse_for(&slug, kind, body)?;
         drop(admitted);
-        if mode == Mode::DryRun {
+        if is_dry_run {
             let plan = tokio::task::spawn_blocking(move || content.plan_blueprint(&slug, definition, force));
             return plan.await.map_err(Error::internal)?.map(ReplacementOutcome::Planned);
         }
@@ -125,10 +120,9 @@ impl Content {
     pub fn replace_blueprint(&self, access: &Access, slug: &str, raw_query: &str) -> Result<Replacement> {
         self.check_managed(access, slug)?;
         let params = RawParams::parse(raw_query);
-        let mode = if params.flag("dry_run")? { Mode::DryRun } else { Mode::Apply };
-        let force = params.flag("force")?;
+        let (is_dry_run, force) = (params.flag("dry_run")?, params.flag("force")?);
         let (content, access, slug) = (self.clone(), access.clone(), slug.to_owned());
-        Ok(Replacement { content, access, slug, mode, force })
+        Ok(Replacement { content, access, slug, is_dry_run, force })
     }
 
     /// Deletes a blueprint.
@@ -148,26 +142,25 @@ impl Content {
     }
 
     /// Answers conflicts that come before errors of the body (`API.md` 1.7). The committer checks again.
-    fn check_changeable(&self, slug: &str, body: &Value, mode: Mode) -> Result<()> {
+    fn check_changeable(&self, slug: &str, body: &Value, is_dry_run: bool) -> Result<()> {
         let state = self.state();
         let collection = state.collection(slug)?;
         let kind = body.get("kind").and_then(Value::as_str).and_then(BlueprintKind::parse);
         check_kind(&collection.blueprint, kind)?;
-        match mode {
-            Mode::DryRun => Ok(()),
-            Mode::Apply => collection.check_unchanging(),
-        }
+        if is_dry_run { Ok(()) } else { collection.check_unchanging() }
     }
 
     /// Plans a replacement. Reads all stored resources of the blueprint, unless the change does not depend on them.
     fn plan_blueprint(&self, slug: &str, definition: Definition, force: bool) -> Result<BlueprintPlan> {
         let state = self.state();
-        let current = &state.collection(slug)?.blueprint;
+        let collection = state.collection(slug)?;
+        let current = &collection.blueprint;
         let Revision { next, differences } = revise(&state, current, definition, self.now())?;
         let change = BlueprintChange { current: Arc::clone(current), next: Arc::new(next), force, number: 0 };
         let demands = Demands::new(&self.shared.sanitizer, &change);
         let survey = Survey::run(&demands, &state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;
-        let conflicts = survey.conflicts();
+        let mut conflicts = survey.conflicts();
+        conflicts.count += collection.forbidding_working_copies(&change.next);
         Ok(BlueprintPlan { differences, losses: survey.losses, conflicts })
     }
 }

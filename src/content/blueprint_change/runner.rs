@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use bindery_model::error::{Conflict, Error, Result};
+use bindery_model::error::{Code, Conflict, Error, Result};
 use bindery_sanitize::Sanitizer;
 use bindery_store::Store;
 use parking_lot::Mutex;
@@ -26,6 +26,8 @@ const PIECE_RESOURCES: usize = 256;
 const PIECE_BYTES: usize = 1 << 20;
 /// The approximate number of bytes of a claim.
 const CLAIM_BYTES: usize = 100;
+/// The pause before a step is submitted again that the disk had no room for.
+const ROOM_PAUSE: Duration = Duration::from_secs(1);
 
 /// Runs one thread for each blueprint change that is under way.
 pub(crate) struct ChangeRunner {
@@ -33,14 +35,22 @@ pub(crate) struct ChangeRunner {
     store: Store,
     cell: Arc<StateCell>,
     sanitizer: Arc<Sanitizer>,
+    /// True if a failure of the disk has ended all writing.
+    broken: Arc<AtomicBool>,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 impl ChangeRunner {
-    pub(crate) fn new(queue: Queue, store: Store, cell: Arc<StateCell>, sanitizer: Arc<Sanitizer>) -> ChangeRunner {
+    pub(crate) fn new(
+        queue: Queue,
+        store: Store,
+        cell: Arc<StateCell>,
+        sanitizer: Arc<Sanitizer>,
+        broken: Arc<AtomicBool>,
+    ) -> ChangeRunner {
         let (is_stopping, threads) = (AtomicBool::new(false), Mutex::default());
-        ChangeRunner { queue, store, cell, sanitizer, is_stopping, threads }
+        ChangeRunner { queue, store, cell, sanitizer, broken, is_stopping, threads }
     }
 
     /// Starts a thread for a change that has begun. It answers the caller, if there is one, when the change is in force
@@ -88,32 +98,28 @@ impl ChangeRunner {
         let slug = change.current.slug.as_str();
         let started = Instant::now();
         tracing::info!(blueprint = slug, "blueprint change begins");
-        let carry_out = || {
-            self.compare(change).and_then(|conflicts| match conflicts.count {
-                0 => self.backfill(change).map(|()| None),
-                _ => Ok(Some(conflicts)),
-            })
-        };
-        let verdict = catch_unwind(AssertUnwindSafe(carry_out))
-            .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
         let id = change.id();
-        match verdict {
-            Ok(None) => {
-                let outcome = self.submit(Command::FinishChange(id))?;
+        let carry_out = || {
+            let conflicts = self.compare(change)?;
+            if conflicts.count > 0 {
+                return Err(change_conflict(conflicts));
+            }
+            self.backfill(change)?;
+            self.submit(|| Command::FinishChange(id))
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(carry_out))
+            .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
+        match &outcome {
+            Ok(_) => {
                 tracing::info!(blueprint = slug, elapsed = ?started.elapsed(), "the changed blueprint is in force");
-                Ok(outcome)
             }
-            Ok(Some(conflicts)) => {
-                self.submit(Command::DropChange(id))?;
-                Err(change_conflict(conflicts))
+            // The next start would only find the same conflict.
+            Err(error) if error.code == Code::Conflict || !self.is_stopping.load(Ordering::SeqCst) => {
+                self.submit(|| Command::DropChange(id))?;
             }
-            Err(error) => {
-                if !self.is_stopping.load(Ordering::SeqCst) {
-                    self.submit(Command::DropChange(id))?;
-                }
-                Err(error)
-            }
+            Err(_) => {}
         }
+        outcome
     }
 
     /// Compares all stored resources with the changed blueprint.
@@ -157,14 +163,28 @@ impl ChangeRunner {
         if let Some(collection) = self.cell.load().numbered(change.current.number) {
             collection.index.wait_for_room();
         }
-        self.submit(Command::Backfill { change: change.id(), resources }).map(|_| ())
+        let resources = Arc::new(resources);
+        self.submit(|| Command::Backfill { change: change.id(), resources: Arc::clone(&resources) }).map(|_| ())
     }
 
-    fn submit(&self, command: Command) -> Result<Outcome> {
-        if !self.queue.is_open() {
-            return Err(stopping());
+    /// Submits a step of a change. Waits while the disk has no room for it: a change that is neither finished nor
+    /// dropped keeps its blueprint from every other change until the next start.
+    fn submit(&self, command: impl Fn() -> Command) -> Result<Outcome> {
+        loop {
+            if !self.queue.is_open() {
+                return Err(stopping());
+            }
+            match self.queue.submit_blocking(command()) {
+                Err(error) if error.code == Code::Overloaded && !self.has_ended() => std::thread::sleep(ROOM_PAUSE),
+                outcome => return outcome,
+            }
         }
-        self.queue.submit_blocking(command)
+    }
+
+    /// Returns whether no step can succeed before a restart.
+    fn has_ended(&self) -> bool {
+        let is_closing = self.is_stopping.load(Ordering::SeqCst) || !self.queue.is_open();
+        is_closing || self.broken.load(Ordering::SeqCst)
     }
 }
 

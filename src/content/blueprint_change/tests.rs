@@ -5,12 +5,18 @@ use std::time::{Duration, Instant};
 
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
-use bindery_model::error::{Code, Result};
+use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::time::{format_millis, now_millis};
 use serde_json::{Value, json};
+use tokio::sync::oneshot;
 
+use crate::blueprint_change::ChangeRunner;
+use crate::command::{Command, Outcome};
+use crate::data::blueprint_change::BlueprintChange;
 use crate::data::lookup::resources;
 use crate::fixture::{access, copy_folder, open};
+use crate::queue::{ImportRoom, Queue};
 use crate::{Content, IfMatch, ReplacementOutcome};
 
 fn field(slug: &str, kind: &str) -> Value {
@@ -46,7 +52,11 @@ async fn write(content: &Content, id: &str, is_put: bool, attributes: Value) -> 
 }
 
 async fn put(content: &Content, fields: &[Value]) -> Result<Arc<Blueprint>> {
-    match content.replace_blueprint(&access(), "notes", "").unwrap().run(&body(fields)).await? {
+    replace(content, &body(fields)).await
+}
+
+async fn replace(content: &Content, body: &[u8]) -> Result<Arc<Blueprint>> {
+    match content.replace_blueprint(&access(), "notes", "").unwrap().run(body).await? {
         ReplacementOutcome::Applied(blueprint) => Ok(blueprint),
         ReplacementOutcome::Planned(plan) => panic!("the change was planned but not applied: {plan:?}"),
     }
@@ -80,8 +90,12 @@ async fn wait_for_change(content: &Content) -> Arc<Blueprint> {
 
 /// Begins a change that is not carried through until the content is reopened.
 async fn begin(content: &Content, fields: &[Value]) {
+    begin_with(content, &body(fields)).await;
+}
+
+async fn begin_with(content: &Content, body: &[u8]) {
     content.shared.changes.stop();
-    assert_eq!(put(content, fields).await.err().unwrap().code, Code::Overloaded);
+    assert_eq!(replace(content, body).await.err().unwrap().code, Code::Overloaded);
     assert!(content.state().collection("notes").unwrap().change.is_some());
 }
 
@@ -290,5 +304,151 @@ async fn an_import_continues_while_its_blueprint_is_changed() {
     assert_eq!(total(&content, ""), 1999);
     assert_eq!(total(&content, "filter[to][null]=false"), 19);
     assert_eq!(total(&content, "filter[n][starts_with]=n1"), 1111);
+    content.close();
+}
+
+/// Creates a resource from a whole body.
+async fn create_in(content: &Content, slug: &str, body: &Value) -> ResourceId {
+    let writing = content.write(&access(), Ability::Create, slug, "").unwrap();
+    match writing.create(body.to_string().as_bytes(), None).await.unwrap() {
+        crate::IdempotentAnswer::Fresh(created) => created.id,
+        crate::IdempotentAnswer::Kept(_) => unreachable!("an answer is kept only with a key"),
+    }
+}
+
+#[tokio::test]
+async fn what_a_change_will_restrict_or_nullify_cannot_be_deleted_meanwhile() {
+    for on_delete in ["restrict", "nullify"] {
+        let temp = tempfile::tempdir().unwrap();
+        let content = open(temp.path());
+        let other = json!({ "name": "Other", "slug": "other", "fields": [] }).to_string();
+        content.create_blueprint(&access(), other.as_bytes(), None).await.unwrap();
+        let other = create_in(&content, "other", &json!({ "attributes": {} })).await;
+        content.create_blueprint(&access(), &body(&[field("to", "text")]), None).await.unwrap();
+        create(&content, json!({ "to": other.to_string() })).await.unwrap();
+        let settings = json!({ "blueprint": "other", "on_delete": on_delete });
+        begin(&content, &[with(field("to", "reference"), "settings", settings)]).await;
+        let writing = content.write(&access(), Ability::Delete, "other", "").unwrap();
+        let refused = writing.delete(other, IfMatch::Any).await.unwrap_err();
+        assert_eq!(refused.code, Code::Conflict, "{on_delete}: {refused}");
+        assert!(refused.message.contains("is being changed"), "{on_delete}: {refused}");
+        content.close();
+    }
+}
+
+/// Returns the body of notes in these languages, with working copies or without.
+fn notes(has_working_copies: bool, languages: &[&str], fields: &[Value]) -> Vec<u8> {
+    let variants: Vec<Value> = languages
+        .iter()
+        .map(|language| json!({ "name": language, "slug": language, "default": *language == "en" }))
+        .collect();
+    let mut body = json!({ "name": "Notes", "slug": "notes", "variants": variants, "fields": fields });
+    body["working_copy"] = json!(has_working_copies);
+    body.to_string().into_bytes()
+}
+
+/// Creates a published resource with the same value in some fields.
+async fn create_published(content: &Content, fields: &[&str]) -> ResourceId {
+    let attributes: Value = fields.iter().map(|slug| ((*slug).to_owned(), json!("old"))).collect();
+    create_in(content, "notes", &json!({ "published_at": "2026-01-01T00:00:00Z", "attributes": attributes })).await
+}
+
+/// Changes the working copy of a variant.
+async fn edit(content: &Content, id: ResourceId, variant: &str, attributes: Value) -> Result<()> {
+    let query = format!("copy=working&variant={variant}");
+    let writing = content.write(&access(), Ability::Update, "notes", &query).unwrap();
+    let body = json!({ "attributes": attributes }).to_string();
+    writing.change(id, IfMatch::Any, body.as_bytes()).await.map(drop)
+}
+
+async fn publish(content: &Content, id: ResourceId, body: Value) -> Result<()> {
+    let writing = content.write(&access(), Ability::Publish, "notes", "").unwrap();
+    writing.publish(id, IfMatch::Any, body.to_string().as_bytes()).await.map(drop)
+}
+
+#[tokio::test]
+async fn during_a_change_a_working_copy_takes_only_what_the_changed_blueprint_keeps() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let before = [field("t", "text"), field("gone", "text"), field("n", "text")];
+    content.create_blueprint(&access(), &notes(true, &["en", "de"], &before), None).await.unwrap();
+    let id = create_published(&content, &["t", "gone", "n"]).await;
+    edit(&content, id, "de", json!({ "t": "zwei" })).await.unwrap();
+    begin_with(&content, &notes(true, &["en"], &[field("t", "text"), field("n", "slug")])).await;
+
+    let refused = edit(&content, id, "en", json!({ "t": "new", "gone": "new", "n": "new" })).await;
+    assert_eq!(conflicting_fields(refused), ["gone", "n"]);
+    edit(&content, id, "en", json!({ "t": "new", "n": "old" })).await.unwrap();
+    assert_eq!(edit(&content, id, "de", json!({ "t": "drei" })).await.err().unwrap().code, Code::Conflict);
+    let plan = |variant: &str| json!({ "variants": [variant], "at": "2126-01-01T00:00:00Z" });
+    assert_eq!(publish(&content, id, plan("de")).await.err().unwrap().code, Code::Conflict);
+    publish(&content, id, plan("en")).await.unwrap();
+    content.close();
+}
+
+#[tokio::test]
+async fn no_working_copy_begins_while_they_are_being_switched_off() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let before = [field("t", "text"), field("n", "text")];
+    content.create_blueprint(&access(), &notes(true, &["en"], &before), None).await.unwrap();
+    let id = create_published(&content, &["t", "n"]).await;
+    begin_with(&content, &notes(false, &["en"], &[field("t", "text"), field("n", "slug")])).await;
+    assert_eq!(edit(&content, id, "en", json!({ "t": "new" })).await.err().unwrap().code, Code::Conflict);
+    content.close();
+    drop(content);
+    let content = open(temp.path());
+    content.resume_changes();
+    assert!(!wait_for_change(&content).await.working_copy);
+    content.close();
+}
+
+#[tokio::test]
+async fn a_planned_publication_waits_for_the_end_of_a_change() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let before = [field("t", "text"), field("gone", "text"), field("n", "text")];
+    content.create_blueprint(&access(), &notes(true, &["en"], &before), None).await.unwrap();
+    let id = create_published(&content, &["t", "gone", "n"]).await;
+    edit(&content, id, "en", json!({ "t": "new", "gone": "new" })).await.unwrap();
+    publish(&content, id, json!({ "at": format_millis(now_millis() + 3_000) })).await.unwrap();
+    begin_with(&content, &notes(true, &["en"], &[field("t", "text"), field("n", "slug")])).await;
+    tokio::time::sleep(Duration::from_millis(3_500)).await;
+    assert_eq!(total(&content, "filter[t]=new"), 0);
+    content.close();
+    drop(content);
+
+    let content = open(temp.path());
+    content.resume_changes();
+    wait_for_change(&content).await;
+    let started = Instant::now();
+    while total(&content, "filter[t]=new") == 0 {
+        assert!(started.elapsed() < Duration::from_secs(20), "it was not published");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    content.close();
+}
+
+#[tokio::test]
+async fn a_step_that_has_no_room_on_the_disk_is_tried_again() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    content.create_blueprint(&access(), &body(&[field("t", "text")]), None).await.unwrap();
+    let shared = &content.shared;
+    let (queue, mut jobs) = Queue::new(Arc::default(), Duration::from_secs(30));
+    let (store, cell, sanitizer) = (shared.store.clone(), Arc::clone(&shared.cell), Arc::clone(&shared.sanitizer));
+    let runner = Arc::new(ChangeRunner::new(queue, store, cell, sanitizer, Arc::default()));
+    let current = content.find_blueprint(&access(), "notes").unwrap();
+    let change = BlueprintChange { current: Arc::clone(&current), next: current, force: false, number: 1 };
+    let (reply, outcome) = oneshot::channel();
+    runner.start(Arc::new(change), Some(reply));
+    for answer in [Err(Error::new(Code::Overloaded, "the disk is full")), Ok(Outcome::Done)] {
+        let room = ImportRoom { is_open: true, bytes: 0, bytes_beside_others: 0, pause: Duration::ZERO };
+        let mut group = jobs.next_group(Duration::from_secs(20), || room).unwrap();
+        assert!(matches!(group[0].command, Command::FinishChange(_)));
+        group[0].answer(answer);
+    }
+    assert!(outcome.await.unwrap().is_ok());
+    runner.stop();
     content.close();
 }

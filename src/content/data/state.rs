@@ -238,6 +238,12 @@ impl Collection {
         ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision, working }
     }
 
+    /// Returns the number of working copies that forbid to change the blueprint to `next`, which has none.
+    pub(crate) fn forbidding_working_copies(&self, next: &Blueprint) -> u64 {
+        let switches_off = self.blueprint.working_copy && !next.working_copy;
+        if switches_off { self.snapshot.working_copies() } else { 0 }
+    }
+
     /// # Errors
     /// `CONFLICT` while a change of the blueprint is under way.
     pub(crate) fn check_unchanging(&self) -> Result<()> {

@@ -8,10 +8,11 @@
 //! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and
 //! later groups must not build on it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bindery_disk::failure;
 use bindery_disk::sync;
@@ -20,7 +21,7 @@ use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_replica::Upkeep;
 use bindery_sanitize::Sanitizer;
-use bindery_store::{StoreWrite, has_failed_write};
+use bindery_store::{Key, StoreWrite, has_failed_write};
 
 use super::append::{Appended, Appender, Failure, Group};
 use super::commit::Waiters;
@@ -65,6 +66,8 @@ pub(crate) struct Committer {
     pub(crate) time: Arc<ContentClock>,
     /// The last id that was assigned, even if its transaction was not committed.
     pub(crate) last_id: Option<ResourceId>,
+    /// The planned publications that could not be decided, with the end of the time in which they are passed over.
+    pub(crate) passed_over: HashMap<Key, Instant>,
 }
 
 impl Committer {

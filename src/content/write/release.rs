@@ -6,7 +6,7 @@
 //! who applies the log sees the same.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bindery_access::Access;
 use bindery_index::{Bound, DateColumn, Filter, Query, Range};
@@ -33,6 +33,9 @@ const GROUP_RELEASES: usize = 10_000;
 
 /// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
+
+/// The time in which a planned publication is passed over that could not be decided.
+const PASSED_OVER_FOR: Duration = Duration::from_secs(60);
 
 /// The name under which planned publications are decided. Errors may name every resource, since only readers with `preview`
 /// see them.
@@ -69,7 +72,7 @@ impl Committer {
         let store = &self.applier.store;
         let moments =
             scheduled(&state).filter_map(|collection| first_after(collection, store, after).unwrap_or_default());
-        let planned = self.applier.due.first().map(moment_of);
+        let planned = self.next_planned(&state).map(moment_of);
         let Some(next) = moments.chain(planned).min() else { return Duration::MAX };
         // The time is at least a millisecond, so that there is a pause between attempts while the disk is full.
         Duration::from_millis((next - self.now()).max(1).cast_unsigned())
@@ -104,20 +107,37 @@ impl Committer {
 }
 
 impl Committer {
+    /// Returns the key of the planned publication that comes next. Those of a blueprint that is being changed wait until
+    /// that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided wait too.
+    fn next_planned(&self, state: &State) -> Option<&Key> {
+        let changing = state.blueprints.values().filter(|collection| collection.change.is_some());
+        let changing: Vec<u32> = changing.map(|collection| collection.blueprint.number).collect();
+        let waits = |due: &&Key| matches!(due, Key::WorkingDue { blueprint, .. } if changing.contains(blueprint));
+        let is_passed_over = |due: &&Key| self.passed_over.get(*due).is_some_and(|until| *until > Instant::now());
+        self.applier.due.iter().find(|due| !waits(due) && !is_passed_over(due))
+    }
+
     /// Publishes the working copies whose moment has come, each resource by a transaction of its own. Runs after the due
     /// publications were recorded, which end with the time of the last transaction.
     fn publish_planned(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
-        while let Some(due) = self.applier.due.first().filter(|due| moment_of(due) <= now).cloned() {
+        loop {
             let state = self.applier.cell.load();
+            let next = self.next_planned(&state).filter(|due| moment_of(due) <= now).cloned();
+            let Some(due) = next else { return Ok(()) };
             let store = self.applier.store.clone();
             let (last_id, changes) = (self.last_id.max(self.applier.clock.last_id), self.applier.changes.numbers);
             let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
-            decide_planned(&Context { state: &state, sanitizer: &self.sanitizer }, &mut overlay, &due)?;
+            let context = Context { state: &state, sanitizer: &self.sanitizer };
+            // One damaged record must not keep everybody from writing.
+            if let Err(error) = decide_planned(&context, &mut overlay, &due) {
+                tracing::error!(%error, ?due, "a planned publication could not be decided; it is tried again later");
+                self.passed_over.insert(due, Instant::now() + PASSED_OVER_FOR);
+                continue;
+            }
             overlay.remove(due);
             drop(state);
             self.commit_overlay(overlay, jobs)?;
         }
-        Ok(())
     }
 
     /// Commits and applies the transaction of a publication. If another process has written meanwhile, nothing is committed: it

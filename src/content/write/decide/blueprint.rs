@@ -76,12 +76,7 @@ pub(super) fn replace(
     // Numbers that the change gives out are used up, even if it does not come into force.
     let mut bumped = Blueprint::clone(current);
     (bumped.next_field, bumped.next_variant) = (next.next_field, next.next_variant);
-    if current.working_copy && !next.working_copy {
-        match collection.snapshot.working_copies() {
-            0 => {}
-            count => return Err(still_has_working_copies(slug, count)),
-        }
-    }
+    check_working_copies(collection, &next)?;
     let change = BlueprintChange { current: Arc::new(bumped), next, force, number: overlay.number };
     if !Demands::new(context.sanitizer, &change).concern_copies() {
         return Ok(bring_into_force(overlay, &change));
@@ -89,6 +84,15 @@ pub(super) fn replace(
     overlay.put(Key::Blueprint(current.number), render::encode(&change.current));
     overlay.put(Key::BlueprintChange(current.number), change.encode());
     Ok(Outcome::ChangeBegun(Arc::new(change)))
+}
+
+/// # Errors
+/// `CONFLICT` if working copies are switched off while there are some.
+fn check_working_copies(collection: &Collection, next: &Blueprint) -> Result<()> {
+    match collection.forbidding_working_copies(next) {
+        0 => Ok(()),
+        count => Err(still_has_working_copies(&collection.blueprint.slug, count)),
+    }
 }
 
 /// # Errors
@@ -138,6 +142,9 @@ pub(super) fn backfill(
 
 pub(super) fn finish_change(state: &State, overlay: &mut Overlay<'_>, id: ChangeId) -> Result<Outcome> {
     let change = change_of(state, id)?;
+    if let Some(collection) = state.numbered(id.blueprint) {
+        check_working_copies(collection, &change.next)?;
+    }
     overlay.remove(Key::BlueprintChange(id.blueprint));
     Ok(bring_into_force(overlay, &change))
 }

@@ -20,7 +20,10 @@ use crate::data::blueprint_change::BlueprintChange;
 use crate::data::claims::ClaimedField;
 use crate::data::index_mapping::{Columns, IndexMapping};
 use crate::data::lookup::Lookup;
-use crate::data::refusals::variant_leaving;
+use crate::data::refusals::{change_under_way, refused_by_change, variant_leaving};
+
+/// The error of a written field that the changed blueprint does not have.
+const IS_BEING_REMOVED: &str = "the field is being removed";
 
 impl Decider<'_, '_> {
     /// Returns the errors that a written copy would have under the changed blueprint. Its values that become unique are
@@ -43,7 +46,7 @@ impl Decider<'_, '_> {
         for written in &draft.values {
             let slug = &self.blueprint.fields[written.position].slug;
             if !fields.contains_key(slug.as_str()) {
-                errors.push((slug.clone(), vec!["the field is being removed".to_owned()]));
+                errors.push((slug.clone(), vec![IS_BEING_REMOVED.to_owned()]));
             }
         }
         let demands = Demands::new(self.context.sanitizer, change);
@@ -60,6 +63,43 @@ impl Decider<'_, '_> {
             }
         }
         Ok(errors)
+    }
+
+    /// Checks that the changed blueprint keeps what a write of a working copy changes. `fields` are the slugs of the
+    /// fields that it changes.
+    ///
+    /// # Errors
+    /// `CONFLICT` if it does not.
+    pub(super) fn hold_working_copy_to_change(&self, draft: &CopyDraft, fields: &[String]) -> Result<()> {
+        let Some(change) = self.change else { return Ok(()) };
+        self.hold_working_variant_to_change(draft.variant)?;
+        let next = change.next.fields_by_slug();
+        let mut errors = FieldErrors::new();
+        let positions = self.blueprint.fields.iter().enumerate();
+        for (position, field) in positions.filter(|(_, field)| fields.contains(&field.slug)) {
+            let text = match next.get(field.slug.as_str()) {
+                Some(after) if after.number != field.number => {
+                    "gets another type, and loses its values in working copies"
+                }
+                // A `PUT` may leave it out.
+                None if draft.values.iter().any(|written| written.position == position) => IS_BEING_REMOVED,
+                _ => continue,
+            };
+            errors.push((field.slug.clone(), vec![text.to_owned()]));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(refused_by_change(self.blueprint, errors)) }
+    }
+
+    /// Checks that the changed blueprint, too, has working copies of a variant.
+    ///
+    /// # Errors
+    /// `CONFLICT` if it has not.
+    pub(super) fn hold_working_variant_to_change(&self, variant: u16) -> Result<()> {
+        match self.change.map(|change| &*change.next) {
+            Some(next) if !next.working_copy => Err(change_under_way(&self.blueprint.slug)),
+            Some(next) if !next.variant_numbers().contains(&variant) => Err(variant_leaving(self.blueprint, variant)),
+            _ => Ok(()),
+        }
     }
 
     /// Returns the index columns that only the changed blueprint has.

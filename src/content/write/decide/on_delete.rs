@@ -6,7 +6,7 @@
 //! overlay.
 
 use bindery_index::{Filter, ResultSet};
-use bindery_model::blueprint::{Blueprint, BlueprintKind, OnDelete};
+use bindery_model::blueprint::{Blueprint, BlueprintKind, Field, OnDelete};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use serde_json::Value;
@@ -20,7 +20,8 @@ use crate::data::lookup::Lookup;
 use crate::data::records::{Meta, render_attributes};
 use crate::data::referrers::{Referrer, referring_to};
 use crate::data::refusals::{
-    CONFLICT_IDS, media_in_use, only_drafts, still_referred_to, too_many_in_request, too_many_to_nullify,
+    CONFLICT_IDS, change_under_way, media_in_use, only_drafts, still_referred_to, too_many_in_request,
+    too_many_to_nullify,
 };
 use crate::data::state::{Collection, State};
 use crate::data::visibility::Visibility;
@@ -66,6 +67,7 @@ impl<'a> Decider<'a, '_> {
     /// # Errors
     /// `CONFLICT` if a relation forbids the deletion, or too many values would be removed.
     pub(super) fn release_referrers(&mut self, id: ResourceId) -> Result<Releases<'a>> {
+        self.check_coming_relations()?;
         self.check_restricted(id)?;
         let mut found = Vec::new();
         let mut count = 0;
@@ -150,6 +152,29 @@ impl<'a> Decider<'a, '_> {
             true => Err(only_drafts("a published resource refers to this one")),
             false => Ok(()),
         }
+    }
+
+    /// # Errors
+    /// `CONFLICT` while a blueprint is being changed so that present values will relate to resources of this one, with
+    /// an effect on deletions. The index does not know those relations yet.
+    fn check_coming_relations(&self) -> Result<()> {
+        let effect_of = |field: &Field| {
+            let relation = field.field_type.relation().filter(|relation| relation.blueprint == self.blueprint.slug)?;
+            let is_kept = relation.on_delete == OnDelete::Keep && self.blueprint.kind != BlueprintKind::Media;
+            (!is_kept).then_some(relation.on_delete)
+        };
+        for collection in self.context.state.blueprints.values() {
+            let Some(change) = &collection.change else { continue };
+            let next = change.next.fields_by_slug();
+            let is_coming = |field: &Field| {
+                let effect = next.get(field.slug.as_str()).copied().and_then(effect_of);
+                effect.is_some() && effect != effect_of(field)
+            };
+            if collection.blueprint.fields.iter().any(is_coming) {
+                return Err(change_under_way(&collection.blueprint.slug));
+            }
+        }
+        Ok(())
     }
 
     fn check_restricted(&mut self, id: ResourceId) -> Result<()> {

@@ -34,7 +34,8 @@ use crate::data::working::{FailedSchedule, Schedule, WorkingCopy, not_ready_to_j
 impl Decider<'_, '_> {
     /// Returns the entity tag of a resource for a reader of working copies.
     pub(super) fn working_tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
-        meta.working_version(id, self.blueprint).tag(self.context.state.epoch)
+        let state = &self.context.state;
+        meta.working_version(id, self.blueprint).tag(state.epoch, state.public_url.as_deref())
     }
 
     /// Returns whether a write of the working copy of a variant goes into one. A draft is written in place, unless it has a
@@ -48,7 +49,7 @@ impl Decider<'_, '_> {
     /// changed any more; a working copy without changed fields goes.
     ///
     /// # Errors
-    /// `VALIDATION_FAILED`, `CONFLICT` while its publication is planned.
+    /// `VALIDATION_FAILED`, `CONFLICT` while its publication is planned, or if a change of the blueprint would lose it.
     pub(super) fn write_working_copy(
         &mut self,
         update: &Update,
@@ -91,6 +92,8 @@ impl Decider<'_, '_> {
         };
         let mut after = before.clone();
         if is_change {
+            let fields = working.differences(existing.as_ref(), self.blueprint, &live);
+            self.hold_working_copy_to_change(draft, &fields)?;
             let earliest = existing.as_ref().map_or(Millis::MIN, |existing| existing.updated.saturating_add(1));
             working.touch(self.overlay.now.max(earliest), self.overlay.actor.as_ref());
             working.failed = None;
@@ -100,7 +103,7 @@ impl Decider<'_, '_> {
                 op: if update.restores { RevisionOp::Restored } else { RevisionOp::Edited },
                 may_join: existing.is_some() && !update.restores,
                 working: &working,
-                fields: working.differences(existing.as_ref(), self.blueprint, &live),
+                fields,
             })?;
             self.put_working_copy(id, &mut after, variant, Some(working).filter(|working| !working.is_empty()))?;
             self.put_meta(id, &after, ChangeOp::Edited);
@@ -270,6 +273,9 @@ impl Decider<'_, '_> {
         let chosen = self.chosen(publication, &before)?;
         if chosen.is_empty() {
             return Err(no_working_copy(id));
+        }
+        if schedule.is_some() {
+            chosen.iter().try_for_each(|(variant, _)| self.hold_working_variant_to_change(*variant))?;
         }
         let planned = self.planned_moments(id, &before)?;
         let mut after = before.clone();
