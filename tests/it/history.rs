@@ -389,3 +389,33 @@ fn a_history_that_is_switched_off_is_removed_and_does_not_come_back() {
     });
     assert!(titles.clone().all(|title| title == "new" || title == "7"), "{:?}", titles.collect::<Vec<_>>());
 }
+
+/// Imports a resource under an id.
+fn import(server: &Server, id: &str, attributes: Value) {
+    let headers = [("content-type", "application/x-ndjson")];
+    let line = json!({ "id": id, "attributes": attributes }).to_string();
+    server.raw("POST", "/v2/resources/notes/import", &headers, line.as_bytes()).expect(200);
+}
+
+#[test]
+fn a_resource_that_is_imported_again_has_a_history_of_its_own_which_stays_when_the_trash_is_emptied() {
+    let server = Server::start();
+    let mut body = notes(50);
+    body["trash"] = json!({ "days": 30 });
+    server.post("/v2/blueprints", &body).expect(201);
+    // The former resource is a draft without values, like the one that is imported.
+    let created = server.post("/v2/resources/notes", &json!({ "attributes": {} })).expect(201).data();
+    let id = created["id"].as_str().unwrap();
+    for date in [json!("2026-01-01T00:00:00Z"), Value::Null] {
+        server.patch(&path(id), &json!({ "published_at": date })).expect(200);
+    }
+    server.delete(&path(id)).expect(204);
+    import(&server, id, json!({}));
+    let ops = || revisions(&server, id, "").into_iter().map(|(_, op, _)| op).collect::<Vec<String>>();
+    assert_eq!(ops(), ["created"]);
+    change(&server, id, json!({ "title": "one" }));
+    change(&server, id, json!({ "title": "two" }));
+    assert_eq!(ops(), ["updated", "updated", "created"]);
+    server.delete(&format!("/v2/trash/{id}")).expect(204);
+    assert_eq!(ops(), ["updated", "updated", "created"]);
+}

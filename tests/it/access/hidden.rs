@@ -180,6 +180,19 @@ fn a_relation_to_what_the_token_must_not_know_of_is_answered_like_one_to_nothing
             }
         }
     }
+    // The key of an import may look like an id, and is a name only for imports.
+    let key = "7487f04f-8fae-486d-a506-564a075a1ef1";
+    let line = json!({ "key": key, "attributes": {} }).to_string();
+    let headers = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/secrets/import", &headers, line.as_bytes()).expect(200);
+    for token in [token(&["create", "view"]), within(&everything)] {
+        let create = |target: &str| {
+            let body = json!({ "attributes": { "secret": target } });
+            server.as_token(&token).send("POST", "/v2/resources/notes", Some(&body))
+        };
+        let (found, missing) = (create(key), create(MISSING));
+        failures.check_eq("a key", without(&found, key), without(&missing, MISSING));
+    }
     // The values of a field can be sent back, whatever they refer to.
     let holder = server.create("notes", json!({ "see": [d], "secret": hidden }));
     let update = within(&["view", "update"]);

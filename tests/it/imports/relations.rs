@@ -269,3 +269,19 @@ fn the_later_of_two_lines_about_one_resource_wins_although_they_name_it_differen
         assert_eq!((&attributes["t"], &attributes["parent"]), (&json!("second"), &Value::Null), "{round}");
     }
 }
+
+#[test]
+fn an_earlier_line_that_failed_is_not_written_over_a_later_one_about_the_same_resource() {
+    let server = Server::start();
+    notes(&server);
+    run(&server, None, &[line("holder", Some("x"), &[])]);
+    let titled =
+        |key: &str, title: &str, unique: Value| json!({ "key": key, "attributes": { "t": title, "u": unique } });
+    // The second line sets the value free that the first one needs.
+    let lines =
+        [titled("a", "first", json!("x")), titled("holder", "free", Value::Null), titled("a", "last", Value::Null)];
+    let answers = run(&server, Some("once"), &lines);
+    assert_eq!(outcomes(&lines, &answers), ["a: u", "holder", "a"]);
+    let attributes = server.find(&format!("notes/{}", answers[2]["id"].as_str().unwrap()))["attributes"].take();
+    assert_eq!((&attributes["t"], &attributes["u"]), (&json!("last"), &Value::Null));
+}

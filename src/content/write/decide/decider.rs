@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use bindery_access::Access;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::id::ResourceId;
+use bindery_model::value;
 use bindery_sanitize::Sanitizer;
 use bindery_store::Key;
 
@@ -77,6 +78,8 @@ pub(super) struct Edit {
     /// Keys that come with the item.
     pub(super) puts: Vec<(Key, Vec<u8>)>,
     pub(super) missing_targets: MissingTargets,
+    /// The names by which it may relate to resources.
+    pub(super) relations: value::Relations,
     /// The names in its fields before the item, once they were needed.
     pub(super) held: Option<HeldNames>,
     /// The source of the date of the last change.
@@ -166,6 +169,7 @@ impl Edit {
             removes,
             puts,
             missing_targets,
+            relations: value::Relations::Ids,
             held: None,
             updated,
             restored: None,

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::value;
 use bindery_store::Key;
 
 use super::decider::{Decider, Edit, Promise, Relations, RequiredFieldRule, UpdatedAtSource};
-use crate::command::{ImportItem, Item, ItemOutcome, MissingTargets};
+use crate::command::{ImportItem, Item, ItemOutcome, MissingTargets, WrittenResource};
 use crate::data::lookup::Lookup;
 use crate::data::records::{Meta, decode_id, encode_id};
 use crate::data::refusals::needs_upload;
@@ -46,8 +47,32 @@ impl Decider<'_, '_> {
                 outcomes.extend(failed.into_iter().map(|(position, error)| (position, ItemOutcome::Failed(error))));
                 return outcomes.into_values().collect();
             }
+            self.fail_for_good(items, &mut failed, &mut outcomes);
             open.retain(|position| failed.contains_key(position));
         }
+    }
+
+    /// Moves the failed items to the outcomes that must not be tried again: a later item about the same resource has
+    /// passed, and the later one wins.
+    fn fail_for_good(
+        &self,
+        items: &[Item],
+        failed: &mut HashMap<usize, Error>,
+        outcomes: &mut BTreeMap<usize, ItemOutcome>,
+    ) {
+        let mut last_passed: HashMap<String, usize> = HashMap::new();
+        for (position, outcome) in &*outcomes {
+            let (Item::Import(item), ItemOutcome::Written(written)) = (&items[*position], outcome) else { continue };
+            let names = given_names(self.blueprint, item).into_iter().chain([written.id.to_string()]);
+            last_passed.extend(names.map(|name| (name, *position)));
+        }
+        let is_overtaken = |position: &usize, _: &mut Error| {
+            let Item::Import(item) = &items[*position] else { return false };
+            let names = given_names(self.blueprint, item);
+            names.iter().any(|name| last_passed.get(name).is_some_and(|last| last > position))
+        };
+        let overtaken = failed.extract_if(is_overtaken);
+        outcomes.extend(overtaken.map(|(position, error)| (position, ItemOutcome::Failed(error))));
     }
 
     /// Decides the open items in order, with nothing promised. Returns those that pass.
@@ -206,7 +231,7 @@ impl Decider<'_, '_> {
             }
             Ok((edit, _)) => {
                 let before = self.overlay.savepoint();
-                match self.apply_edit(edit) {
+                match self.apply_imported(item, edit) {
                     Ok(written) => ItemOutcome::Written(Box::new(written)),
                     Err(error) => {
                         self.overlay.roll_back_to(&before);
@@ -216,6 +241,14 @@ impl Decider<'_, '_> {
             }
             Err(error) => ItemOutcome::Failed(error),
         }
+    }
+
+    fn apply_imported(&mut self, item: &ImportItem, edit: Edit) -> Result<WrittenResource> {
+        // An earlier resource may have had the id that the item gives, and may be in the trash.
+        if item.id.is_some() && edit.before.is_none() {
+            self.forget_history(edit.id, &edit.after, 0)?;
+        }
+        self.apply_edit(edit)
     }
 
     fn edit_for_import(&mut self, item: &ImportItem) -> Result<(Edit, Relations)> {
@@ -235,6 +268,7 @@ impl Decider<'_, '_> {
         }
         let mut edit = Edit::new(id, before, after);
         edit.missing_targets = self.missing_targets;
+        edit.relations = value::Relations::IdsOrKeys;
         if item.updated.is_some() {
             edit.updated = UpdatedAtSource::Given;
         }

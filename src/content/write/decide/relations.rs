@@ -18,6 +18,7 @@ use super::decider::{Decider, Edit, HeldNames, Relations};
 use crate::command::{CopyDraft, MissingTargets};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
+use crate::data::state::Collection;
 use crate::data::visibility::may_relate_to;
 
 /// The resource that a target of a relation names.
@@ -60,7 +61,7 @@ impl Decider<'_, '_> {
                 continue;
             }
             let Some(slug) = field.related_blueprint() else { continue };
-            let ResolvedRelation { resolved, missing } = self.look_up(slug, value)?;
+            let ResolvedRelation { resolved, missing } = self.look_up(slug, value, edit.relations)?;
             if let Some(resolved) = resolved {
                 // Checked again: a key and an id may name the same resource, which then is named twice.
                 let options =
@@ -86,14 +87,14 @@ impl Decider<'_, '_> {
         Ok(relations)
     }
 
-    fn look_up(&self, slug: &str, value: &Value) -> Result<ResolvedRelation> {
+    fn look_up(&self, slug: &str, value: &Value, named_by: value::Relations) -> Result<ResolvedRelation> {
         let targets = value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice);
         let mut found = Vec::with_capacity(targets.len());
         let mut missing = Vec::new();
         let mut has_keys = false;
         for target in targets {
             let text = target.as_str().unwrap_or_default();
-            found.push(match self.find_target(slug, text)? {
+            found.push(match self.find_target(slug, text, named_by)? {
                 Target::Id(id) => {
                     has_keys |= ResourceId::parse(text) != Some(id);
                     Some(id)
@@ -114,28 +115,40 @@ impl Decider<'_, '_> {
         Ok(ResolvedRelation { resolved, missing })
     }
 
-    fn find_target(&self, slug: &str, text: &str) -> Result<Target> {
+    fn find_target(&self, slug: &str, text: &str, named_by: value::Relations) -> Result<Target> {
         let Some(collection) = self.context.state.blueprints.get(slug) else { return Ok(Target::Missing) };
-        let related = &*collection.blueprint;
-        let blueprint = related.number;
+        let blueprint = collection.blueprint.number;
         let promise = self.promised.get(text).filter(|_| blueprint == self.blueprint.number).map(|promise| promise.id);
         // A name of the form of an id is one if it exists, and a key otherwise: other systems have keys of that form.
-        if let Some(id) = ResourceId::parse(text).filter(|&id| promise != Some(id)) {
-            // The snapshot is the one before the group. It is in memory, unlike the store, which matters because a body
-            // may name very many resources.
-            let published = match self.overlay.writes_of(&Key::Resource { blueprint, id }) {
-                Some(_) => self.overlay.meta(blueprint, id)?.map(|target| target.published),
-                None => collection.snapshot.get(id.as_u128()).map(|hit| hit.stamps.published),
-            };
-            if let Some(published) = published {
-                let is_open = may_relate_to(self.access, related, published, self.overlay.now);
-                return Ok(if is_open { Target::Id(id) } else { Target::Missing });
-            }
+        if let Some(id) = ResourceId::parse(text).filter(|&id| promise != Some(id))
+            && let Some(target) = self.stored_target(collection, id)?
+        {
+            return Ok(target);
         }
         if let Some(id) = promise {
             return Ok(Target::Id(id));
         }
-        Ok(self.overlay.known_under(blueprint, text)?.map_or(Target::Missing, Target::Id))
+        let known = match named_by {
+            value::Relations::Ids => None,
+            value::Relations::IdsOrKeys => self.overlay.known_under(blueprint, text)?,
+        };
+        let Some(id) = known else { return Ok(Target::Missing) };
+        Ok(self.stored_target(collection, id)?.unwrap_or(Target::Missing))
+    }
+
+    /// Returns the target of an id as the writer may know it; `None` if no resource has it.
+    fn stored_target(&self, collection: &Collection, id: ResourceId) -> Result<Option<Target>> {
+        let related = &*collection.blueprint;
+        let blueprint = related.number;
+        // The snapshot is the one before the group. It is in memory, unlike the store, which matters because a body
+        // may name very many resources.
+        let published = match self.overlay.writes_of(&Key::Resource { blueprint, id }) {
+            Some(_) => self.overlay.meta(blueprint, id)?.map(|target| target.published),
+            None => collection.snapshot.get(id.as_u128()).map(|hit| hit.stamps.published),
+        };
+        let Some(published) = published else { return Ok(None) };
+        let is_open = may_relate_to(self.access, related, published, self.overlay.now);
+        Ok(Some(if is_open { Target::Id(id) } else { Target::Missing }))
     }
 
     /// Returns the targets that this field of this resource does not hold already, in any variant.

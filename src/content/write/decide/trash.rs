@@ -90,7 +90,10 @@ impl Decider<'_, '_> {
             trashed(&*self.overlay, self.blueprint.number, id)?.ok_or_else(|| not_in_trash(&id.to_string()))?;
         self.check_is_draft(&resource.meta)?;
         self.remove_from_trash(id, &resource)?;
-        self.forget_history(id, &resource.meta, 0)?;
+        // The history is that of a resource which an import has created again with the id, if there is one.
+        if self.overlay.meta(self.blueprint.number, id)?.is_none() {
+            self.forget_history(id, &resource.meta, 0)?;
+        }
         Ok(WrittenResource::live(id, Effect::Deleted, resource.meta, None))
     }
 
