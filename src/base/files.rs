@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use bindery_disk::{PacedFile, failure, sync};
+use bindery_disk::{KEPT_FREE_BYTES, PacedFile, failure, require_room, sync};
 use bindery_log::FollowLog;
 use bindery_store::{Assembler, Prefix, Store};
 
@@ -14,6 +15,8 @@ use super::format::{Header, Item, Part, Reader, Writer};
 /// The folder of the bases, within the data folder.
 const FOLDER: &str = "base";
 const SUFFIX: &str = ".base";
+/// The number of bytes of entries and records after which the room on the disk is checked again.
+const CHECKED_BYTES: usize = 8 << 20;
 
 /// Writes a base to a temporary file, syncs it, and renames it to `path`. Other threads may apply transactions
 /// meanwhile, but records applied after this call began must not be removed from the log before it returns.
@@ -91,6 +94,9 @@ pub fn write_next(
     fs::create_dir_all(&folder).map_err(at("create", &folder))?;
     sync_folder_of(&folder)?;
     let written = folder.join("next");
+    // It is about as large as the base before, or larger.
+    let expected = newest(data_folder)?.map_or(0, |(_, bytes)| bytes);
+    require_room(&folder, KEPT_FREE_BYTES + expected).map_err(at("write a base in", &folder))?;
     let header = write_while(store, log, &written, is_wanted)?;
     failure::point("base::verify").map_err(at("verify", &written))?;
     if let Err(error) = verify_while(&written, is_wanted) {
@@ -178,25 +184,62 @@ fn write_unfinished(
     is_wanted: &dyn Fn() -> bool,
 ) -> Result<Header, BaseError> {
     let started = store.applied();
+    let mut room = Room::of(store, path);
+    room.take(0)?;
     let mut writer = Writer::create(path)?;
     for entry in store.entries(Prefix::All, None) {
         require(is_wanted)?;
         failure::point("base::write").map_err(at("write", path))?;
-        writer.entry(&entry?)?;
+        let entry = entry?;
+        room.take(entry.value.len())?;
+        writer.entry(&entry)?;
     }
     // The walk may have seen a part of a transaction: the records must include the whole of it.
     let number = log.end_of_group(store.applied_in_full());
     for record in log.read(started + 1, number)? {
         let (number, payload) = record?;
+        room.take(payload.len())?;
         writer.record(number, &payload)?;
     }
     writer.finish(number)
 }
 
-pub(super) fn sync_folder_of(path: &Path) -> Result<(), BaseError> {
-    let folder = match path.parent() {
+/// The room for a file that may be on the disk of the store. Writes are refused with less than what is kept free, so
+/// the file is given up when twice as much is left.
+struct Room<'a> {
+    path: &'a Path,
+    /// The folder of the store; `None` if the file is on another disk.
+    folder: Option<&'a Path>,
+    unchecked: usize,
+}
+
+impl<'a> Room<'a> {
+    fn of(store: &'a Store, path: &'a Path) -> Room<'a> {
+        let disk = |path: &Path| fs::metadata(path).ok().map(|found| found.dev());
+        let is_same = disk(folder_of(path)) == disk(store.folder());
+        // The first bytes are checked at once.
+        Room { path, folder: is_same.then(|| store.folder()), unchecked: CHECKED_BYTES }
+    }
+
+    /// Fails if too little is left for these and further bytes.
+    fn take(&mut self, bytes: usize) -> Result<(), BaseError> {
+        self.unchecked += bytes;
+        if self.unchecked < CHECKED_BYTES {
+            return Ok(());
+        }
+        self.unchecked = 0;
+        self.folder.map_or(Ok(()), |folder| require_room(folder, KEPT_FREE_BYTES)).map_err(at("write", self.path))
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
-    };
+    }
+}
+
+pub(super) fn sync_folder_of(path: &Path) -> Result<(), BaseError> {
+    let folder = folder_of(path);
     File::open(folder).and_then(|folder| sync::all(&folder)).map_err(at("sync", folder))
 }

@@ -13,6 +13,10 @@ pub mod sync;
 pub use hashing_stream::HashingStream;
 pub use paced_file::PacedFile;
 
+/// The number of bytes of its disk that a server leaves free: the store rewrites pages and makes new segments of 2 MiB,
+/// and checkpoints write new files.
+pub const KEPT_FREE_BYTES: u64 = 32 << 20;
+
 /// Returns the space that this process may still use on the disk of a folder, in bytes. Takes some microseconds.
 ///
 /// # Errors
@@ -20,4 +24,15 @@ pub use paced_file::PacedFile;
 pub fn free_bytes(folder: &Path) -> io::Result<u64> {
     let disk = rustix::fs::statvfs(folder)?;
     Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
+}
+
+/// Checks that so many more bytes leave [`KEPT_FREE_BYTES`] of the disk of a folder free.
+///
+/// # Errors
+/// `ENOSPC` if they do not; the errors of [`free_bytes`].
+pub fn require_room(folder: &Path, bytes: u64) -> io::Result<()> {
+    match free_bytes(folder)? < KEPT_FREE_BYTES.saturating_add(bytes) {
+        true => Err(rustix::io::Errno::NOSPC.into()),
+        false => Ok(()),
+    }
 }

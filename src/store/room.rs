@@ -3,12 +3,11 @@
 
 use std::path::Path;
 
+pub use bindery_disk::KEPT_FREE_BYTES;
+
 use super::error::{StoreError, at};
 use super::tree::Store;
 
-/// The number of bytes that must stay free: sled rewrites pages and makes new segments of 2 MiB, and checkpoints and
-/// merges write new files.
-pub const KEPT_FREE_BYTES: u64 = 32 << 20;
 /// The number of bytes that sled may write for each byte of a group.
 const WRITTEN_PER_BYTE: u64 = 4;
 

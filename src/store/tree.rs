@@ -113,7 +113,8 @@ impl Store {
         Ok(())
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    /// Returns its folder.
+    pub fn folder(&self) -> &Path {
         &self.0.folder
     }
 

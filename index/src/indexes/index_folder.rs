@@ -1,6 +1,7 @@
 //! One index and its folder: loading it, writing its frozen runs, merging its disk runs. It knows no other index.
 
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -90,6 +91,9 @@ pub(super) enum MergeOutcome {
 /// Runs of up to this size are in the same tier.
 const SMALLEST_TIER_BYTES: u64 = 64 << 10;
 
+/// A run takes at most about this many bytes for each byte in memory.
+const WRITTEN_PER_BYTE: u64 = 2;
+
 /// The name of a run's folder is this and the run's number.
 const RUN_PREFIX: &str = "run-";
 
@@ -157,7 +161,7 @@ impl IndexFolder {
     }
 
     /// Writes those frozen runs that are not on disk yet, and replaces them. A disk run has the number of the frozen
-    /// run that it replaces.
+    /// run that it replaces. Without room, nothing is written of a run: the store needs the last bytes of the disk.
     pub(super) fn write_frozen(&self, frozen: &[FrozenRun]) -> Result<(), Error> {
         for frozen in frozen {
             let number = frozen.number;
@@ -168,8 +172,10 @@ impl IndexFolder {
             failure::point("index::run").map_err(Error::io(&self.path))?;
             let (path, collation) = (run_path(&self.path, number), self.collation(frozen.variant));
             let (schema, neighbor) = (self.index.schema(), self.largest_run(frozen.variant));
+            self.require_room(frozen.memory.bytes() as u64 * WRITTEN_PER_BYTE)?;
             let documents = frozen.live_documents();
-            let run = DiskRun::build(&path, &documents, neighbor.as_deref(), &schema, &collation, self.index.damage())?;
+            let run = DiskRun::build(&path, &documents, neighbor.as_deref(), &schema, &collation, self.index.damage());
+            let run = run.inspect_err(|_| remove_unfinished(&path))?;
             written.insert(number, run.sums_crc());
             let replaced = ReplacedRun { number, live_docs: Arc::clone(&frozen.live_docs) };
             // If the variant was removed, this replaces nothing, and only an earlier checkpoint needs the disk run.
@@ -193,6 +199,10 @@ impl IndexFolder {
         if replaced.iter().all(|replaced| replaced.live_docs.count() == 0) {
             return Ok(merge_outcome(self.index.replace(variant, &replaced, None)));
         }
+        // It is planned again after the next run was written.
+        if self.require_room(inputs.iter().map(|input| input.run.bytes()).sum()).is_err() {
+            return Ok(MergeOutcome::NothingToDo);
+        }
         let number = self.index.take_run_number();
         self.merging.lock().insert(number);
         let input = |(planned, replaced): (PlannedRun, &ReplacedRun)| MergeInput {
@@ -212,8 +222,10 @@ impl IndexFolder {
         };
         let merge = || {
             failure::point("index::merge").map_err(Error::io(&self.path))?;
-            let folder = RunFolder { path: &run_path(&self.path, number), stop: Some(stop) };
-            DiskRun::merge(folder, &inputs, &self.collation(variant), self.index.damage())
+            let path = run_path(&self.path, number);
+            let folder = RunFolder { path: &path, stop: Some(stop) };
+            let run = DiskRun::merge(folder, &inputs, &self.collation(variant), self.index.damage());
+            run.inspect_err(|_| remove_unfinished(&path))
         };
         let is_replaced = merge().map(replace);
         self.merging.lock().remove(&number);
@@ -243,6 +255,12 @@ impl IndexFolder {
     /// Records that a run's folder was removed.
     pub(super) fn forget_run(&self, run: RunNumber) {
         self.written.lock().remove(&run);
+    }
+
+    /// Checks that the disk has room for this many bytes. The folder of the index may not exist yet.
+    fn require_room(&self, bytes: u64) -> Result<(), Error> {
+        let folder = self.path.parent().unwrap_or(&self.path);
+        bindery_disk::require_room(folder, bytes).map_err(Error::io(&self.path))
     }
 
     /// Returns the collation of a variant, by which its new runs are sorted.
@@ -314,6 +332,11 @@ pub(super) fn index_path(dir: &Path, name: u32, generation: u64) -> PathBuf {
 /// Returns the number of the run whose folder has this name.
 pub(super) fn run_number(folder_name: &str) -> Option<RunNumber> {
     folder_name.strip_prefix(RUN_PREFIX)?.parse().ok()
+}
+
+/// Removes what is left of a run that could not be written: it would keep a full disk full.
+fn remove_unfinished(run: &Path) {
+    let _ = fs::remove_dir_all(run);
 }
 
 fn run_path(index_path: &Path, run: RunNumber) -> PathBuf {

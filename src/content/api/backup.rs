@@ -5,6 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 
 use bindery_base::Header;
+use bindery_disk::{KEPT_FREE_BYTES, require_room};
 use bindery_model::error::{Error, Result};
 
 use crate::handle::Content;
@@ -47,6 +48,8 @@ impl Content {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(Error::internal)?;
         let path = folder.join(format!("{:016x}", u64::from_le_bytes(random)));
+        // A file of many gigabytes would take what writes need.
+        require_room(&folder, KEPT_FREE_BYTES).map_err(|error| Error::writing(&folder, &error))?;
         let opened = write(&path).and_then(|()| File::open(&path).map_err(Error::internal));
         // This also removes what a write to a full disk left unfinished, which would keep the disk full.
         match fs::remove_file(&path) {
