@@ -1,24 +1,30 @@
-//! The mark of a data folder that is being restored: the file `RESTORING`. It exists from before the base is placed
-//! until the content begins its own epoch. Without the mark, a server that is started on a half restored folder would
-//! be an empty server. The file also holds the options of the restore, since a start may have to finish it.
+//! The marks of a data folder that is being restored.
+//!
+//! The file `RESTORING` exists from before the base is placed until the content begins its own epoch. It also holds the
+//! options of the restore. The file `INCOMPLETE` exists until analytics and media are restored too. Without the marks,
+//! a server that is started on a half restored folder would be an empty server, or one without its files.
 
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::Path;
 
-use bindery_disk::sync;
+use bindery_disk::{failure, sync};
 
 use super::error::{BaseError, at};
 use super::files::{list, sync_folder_of};
 
-/// The name of the file.
+/// The name of the mark of the content.
 pub const RESTORING: &str = "RESTORING";
+/// The name of the mark of the whole restore.
+pub const INCOMPLETE: &str = "INCOMPLETE";
 
 /// The contents of the file if webhooks stay as they are.
 const KEEP_WEBHOOKS: &[u8] = b"keep webhooks\n";
 
-/// Marks a folder. `keeps_webhooks` says whether the webhooks of the folder stay switched on.
+/// Makes both marks. `keeps_webhooks` says whether the webhooks of the folder stay switched on.
 pub fn begin(data_folder: &Path, keeps_webhooks: bool) -> Result<(), BaseError> {
+    let incomplete = data_folder.join(INCOMPLETE);
+    File::create(&incomplete).map_err(at("create", &incomplete))?;
     let mark = data_folder.join(RESTORING);
     let create = || {
         let mut file = File::create(&mark)?;
@@ -40,14 +46,29 @@ pub fn is_restoring(data_folder: &Path) -> bool {
     data_folder.join(RESTORING).exists()
 }
 
-/// Removes the mark.
+/// Returns whether a restore of content, analytics and media into the folder did not finish.
+pub fn is_incomplete(data_folder: &Path) -> bool {
+    data_folder.join(INCOMPLETE).exists()
+}
+
+/// Removes the mark of the content; durable on return.
 pub fn end(data_folder: &Path) -> Result<(), BaseError> {
-    let mark = data_folder.join(RESTORING);
-    match fs::remove_file(&mark) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("remove", &mark)(error)),
+    remove(&data_folder.join(RESTORING))
+}
+
+/// Removes the mark of the whole restore; durable on return.
+pub fn finish(data_folder: &Path) -> Result<(), BaseError> {
+    let mark = data_folder.join(INCOMPLETE);
+    failure::point("restoring::finish").map_err(at("remove", &mark))?;
+    remove(&mark)
+}
+
+fn remove(mark: &Path) -> Result<(), BaseError> {
+    match fs::remove_file(mark) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("remove", mark)(error)),
         _ => {}
     }
-    sync_folder_of(&mark)
+    sync_folder_of(mark)
 }
 
 /// # Errors

@@ -93,6 +93,20 @@ fn a_backup_of_a_running_server_restores_to_the_same_content() {
 }
 
 #[test]
+fn a_data_folder_may_be_the_root_of_a_volume() {
+    let server = filled();
+    let temp = tempfile::tempdir().unwrap();
+    let file = temp.path().join("all.backup");
+    succeed(&["backup", text(&file), "--url", server.address(), "--token", ADMIN]);
+    let volume = temp.path().join("volume");
+    std::fs::create_dir_all(volume.join("lost+found")).unwrap();
+    succeed(&["restore", text(&file), "--data", text(&volume)]);
+    let verified = succeed(&["verify", "--data", text(&volume)]);
+    assert!(verified.contains("no problems found"), "{verified}");
+    Server::start_in(&volume, &[]);
+}
+
+#[test]
 fn a_backup_taken_during_writes_is_consistent() {
     let server = Server::start();
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));

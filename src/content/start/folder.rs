@@ -13,6 +13,8 @@ use crate::start::findings::Findings;
 /// Names within the data folder.
 const INDEX: &str = "index";
 const LOCK: &str = "LOCK";
+/// A folder of the file system itself, at the root of a volume.
+const LOST_AND_FOUND: &str = "lost+found";
 
 /// The known files of a data folder, by subfolder. The files of index and analytics are listed in their own crates.
 const KNOWN: [(&str, &[&str]); 7] = [
@@ -20,6 +22,7 @@ const KNOWN: [(&str, &[&str]); 7] = [
         "",
         &[
             LOCK,
+            LOST_AND_FOUND,
             INDEX,
             bindery_base::LOG,
             bindery_base::STORE,
@@ -29,6 +32,7 @@ const KNOWN: [(&str, &[&str]); 7] = [
             "media",
             "media-cache",
             restoring::RESTORING,
+            restoring::INCOMPLETE,
             NODE_FILE,
             "node.json.new",
             "joining.base",
@@ -98,8 +102,30 @@ pub fn rest_of_backup(file: &Path) -> Result<Option<u64>, StartError> {
     bindery_base::rest_of(file).map_err(|error| StartError::backup(file, &error))
 }
 
+/// Checks that no restore into the folder was interrupted: a start could finish the content, but not analytics and
+/// media.
+///
+/// # Errors
+/// [`StartError`] if one was.
+pub(crate) fn require_restored(folder: &Path) -> Result<(), StartError> {
+    match restoring::is_incomplete(folder) {
+        true => Err(StartError::folder(folder, &BaseError::NotRestored)),
+        false => Ok(()),
+    }
+}
+
+/// Ends a restore whose analytics and media are restored too; durable on return. Servers start on the folder from then
+/// on.
+///
+/// # Errors
+/// [`StartError`] if the mark of the restore cannot be removed.
+pub fn finish_restore(folder: &Path) -> Result<(), StartError> {
+    restoring::finish(folder).map_err(|error| StartError::folder(folder, &error))
+}
+
 /// Fills an empty data folder from a backup. Changes nothing if the folder holds anything, or the backup is incomplete.
-/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off.
+/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off. No
+/// server starts on the folder before [`finish_restore`].
 ///
 /// # Errors
 /// [`StartError`].
@@ -115,10 +141,7 @@ pub(crate) fn restore_backup(
         require_empty(folder)?;
     }
     let _lock = lock(folder)?;
-    // A start may finish restoring the content, but not the analytics, which are restored after it.
-    if restoring::is_restoring(folder) {
-        return Err(StartError::folder(folder, &BaseError::NotRestored));
-    }
+    require_restored(folder)?;
     require_empty(folder)?;
     let fail = |error: BaseError| StartError::folder(folder, &error);
     restoring::begin(folder, keeps_webhooks)
@@ -209,14 +232,14 @@ fn is_named(name: &str, known: &str) -> bool {
     }
 }
 
-/// Returns the first entry of a data folder except its lock.
+/// Returns the first entry of a data folder except its lock and what the file system makes.
 ///
 /// # Errors
 /// The folder cannot be read.
 pub fn first_entry(folder: &Path) -> std::io::Result<Option<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        if entry.file_name() != LOCK {
+        if entry.file_name() != LOCK && entry.file_name() != LOST_AND_FOUND {
             return Ok(Some(entry.path()));
         }
     }

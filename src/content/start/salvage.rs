@@ -94,6 +94,7 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
             named.len()
         ));
     }
+    folder::finish_restore(new)?;
     drop(new_lock);
     Ok(SalvageReport { notes, blueprints, losses })
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use bindery_base::restoring;
+use bindery_base::{BaseError, restoring};
 use bindery_index::{FolderCheck, FolderProblem, Indexes};
 use bindery_log::{AppendError, CommitLog, FollowLog, Inspection, LogError, LogReader};
 use bindery_model::blueprint::Blueprint;
@@ -37,7 +37,9 @@ pub(crate) fn verify_folder(
     let _lock = folder::lock_existing(folder)?;
     let mut findings = Findings::default();
     folder::name_unknown_files(folder, &mut findings).map_err(|error| StartError::folder(folder, &error))?;
-    if restoring::is_restoring(folder) {
+    if restoring::is_incomplete(folder) {
+        findings.report(BaseError::NotRestored.to_string());
+    } else if restoring::is_restoring(folder) {
         findings.report("a restore into this folder did not finish; the next start finishes it if it can");
     }
     let log = verify_log(folder, &mut findings)?;

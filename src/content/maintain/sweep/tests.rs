@@ -199,6 +199,7 @@ async fn a_kill_after_a_checkpoint_leaves_no_superseded_versions() {
 
     let restored = tempfile::tempdir().unwrap();
     crate::restore_backup(&backup, &options(restored.path()), false).unwrap();
+    crate::finish_restore(restored.path()).unwrap();
     for folder in [killed.path(), restored.path(), temp.path()] {
         let content = open(folder);
         assert_eq!(content.shared.store.scan(Prefix::Copies(1)).count(), 300, "{folder:?}");
