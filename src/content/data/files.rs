@@ -3,9 +3,11 @@
 //! Each write that gives a resource another file notes it under [`Key::FileOwner`]. A note stays when the resource gets another
 //! file or goes, so a reader of notes looks into the resource, the trash and the history.
 
+use bindery_model::blueprint::{Blueprint, SystemField};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_store::{Key, Prefix, Store};
+use serde_json::Value;
 
 use crate::data::history::HistoryOf;
 use crate::data::lookup::Lookup;
@@ -21,6 +23,12 @@ pub(crate) fn parse_hash(text: &str) -> Option<FileHash> {
         return None;
     }
     blake3::Hash::from_hex(text).ok().map(|hash| *hash.as_bytes())
+}
+
+/// Returns the note that a resource with these values of a copy needs, if they name a file.
+pub(crate) fn owner_key(blueprint: &Blueprint, id: ResourceId, values: &[Value]) -> Option<Key> {
+    let hash = parse_hash(values[blueprint.position_of(SystemField::Hash)?].as_str()?)?;
+    Some(Key::FileOwner { hash, blueprint: blueprint.number, id })
 }
 
 /// Returns the notes of resources that named a file.

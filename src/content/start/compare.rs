@@ -8,6 +8,7 @@ use bindery_store::{Key, Prefix, Store};
 use serde_json::Value;
 
 use crate::data::claims::ClaimedField;
+use crate::data::files::owner_key;
 use crate::data::history::HistoryOf;
 use crate::data::index_mapping::IndexMapping;
 use crate::data::lookup::Lookup;
@@ -192,7 +193,8 @@ impl Comparison<'_> {
         issues
     }
 
-    /// Reads a copy and checks that its unique values are claimed. Returns its values, or the issue as text.
+    /// Reads a copy and checks that its unique values are claimed and its file is noted. Returns its values, or the issue
+    /// as text.
     fn check_copy(&self, collection: &Collection, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>, String> {
         let (blueprint, store) = (&collection.blueprint, self.store);
         let values = store.values(blueprint, id, version).map_err(|error| error.to_string())?;
@@ -202,6 +204,11 @@ impl Comparison<'_> {
                 let slug = &blueprint.fields[field.position].slug;
                 return Err(format!("the value of the unique field `{slug}` is not claimed"));
             }
+        }
+        if let Some(owner) = owner_key(blueprint, id, &values)
+            && Lookup::get(store, &owner).map_err(|error| error.to_string())?.is_none()
+        {
+            return Err(format!("variant {} names a file that is not noted as used", version.variant));
         }
         Ok(values)
     }

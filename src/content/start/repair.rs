@@ -1,5 +1,6 @@
 //! Repairs a store that lost data, so that the rest is consistent: resources without their meta record or without a
-//! copy, claims and import keys without their resource, histories with gaps, counters that are too low.
+//! copy, claims and import keys without their resource, files without their note, histories with gaps, counters that
+//! are too low.
 //!
 //! It drops unusable data and never invents a value.
 
@@ -12,8 +13,10 @@ use bindery_model::blueprint::{Blueprint, BlueprintKind, render};
 use bindery_model::id::ResourceId;
 use bindery_model::time::now_millis;
 use bindery_store::{Counter, Key, Prefix, Store, StoreWrite, decode_writes};
+use serde_json::Value;
 
 use crate::data::claims::ClaimedField;
+use crate::data::files::owner_key;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::trash::{TrashedResource, set_trash_total, trashed};
@@ -216,6 +219,7 @@ impl Repair<'_> {
                 continue;
             };
             total += 1;
+            self.note_files(blueprint, id, &repaired.meta)?;
             self.write(StoreWrite::put(repaired.order_key(blueprint.number, id), Vec::new()))?;
             if Some(&repaired) != resource.as_ref() {
                 self.write(StoreWrite::put(key, repaired.encode()))?;
@@ -253,8 +257,8 @@ impl Repair<'_> {
         (!meta.copies.iter().any(is_live) || repaired.copies.iter().any(is_live)).then_some(repaired)
     }
 
-    /// Writes the claims and the import key of a resource, and its meta record if it was changed. Claims and keys that
-    /// another resource already holds stay with it.
+    /// Writes the claims, the import key and the files of a resource, and its meta record if it was changed. Claims and
+    /// keys that another resource already holds stay with it.
     fn keep(
         &mut self,
         blueprint: &Blueprint,
@@ -263,6 +267,7 @@ impl Repair<'_> {
         is_complete: bool,
     ) -> Result<(), StartError> {
         let mut is_changed = !is_complete;
+        self.note_files(blueprint, id, &meta)?;
         for field in ClaimedField::of(blueprint) {
             for version in meta.known_copies(blueprint) {
                 let values = self.store.values(blueprint, id, version).map_err(StartError::content)?;
@@ -290,6 +295,27 @@ impl Repair<'_> {
             self.write(StoreWrite::put(Key::Resource { blueprint: blueprint.number, id }, meta.encode()))?;
         }
         Ok(())
+    }
+
+    /// Notes the files that the copies of a media resource name: the server removes files without a note.
+    fn note_files(&mut self, blueprint: &Blueprint, id: ResourceId, meta: &Meta) -> Result<(), StartError> {
+        if blueprint.kind != BlueprintKind::Media {
+            return Ok(());
+        }
+        for version in &meta.copies {
+            let values = self.store.values(blueprint, id, *version).map_err(StartError::content)?;
+            self.note_file(blueprint, id, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the file that a copy with these values names, and that it is not to be removed.
+    fn note_file(&mut self, blueprint: &Blueprint, id: ResourceId, values: &[Value]) -> Result<(), StartError> {
+        let Some(owner) = owner_key(blueprint, id, values) else { return Ok(()) };
+        if let Key::FileOwner { hash, .. } = owner {
+            self.write(StoreWrite::delete(Key::FileRemoval(hash)))?;
+        }
+        self.write(StoreWrite::put(owner, Vec::new()))
     }
 
     /// Writes that a resource holds a key, unless another one does.

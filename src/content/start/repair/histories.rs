@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bindery_model::blueprint::Blueprint;
+use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::id::ResourceId;
 use bindery_store::{Key, Prefix, StoreWrite};
 
 use super::Repair;
 use crate::data::history::{HistoryOf, RevisionRange};
-use crate::data::records::{CopyVersion, Meta};
+use crate::data::records::{Copy, CopyVersion, Meta};
 use crate::data::revision::Revision;
 use crate::start::error::StartError;
 use crate::start::histories::{CheckedHistory, histories, meta_of, name_of, revisions_text};
@@ -32,6 +32,9 @@ impl Repair<'_> {
                 continue;
             };
             let history = CheckedHistory::read(self.store, blueprint, of, &numbers);
+            if blueprint.kind == BlueprintKind::Media {
+                self.note_former_files(blueprint, &history)?;
+            }
             if history.range.is_none() || !history.lost.is_empty() && history.is_answered(self.store, &meta) {
                 versions.insert((id, variant), self.write_again(blueprint, &meta, &history, &numbers)?);
             }
@@ -46,6 +49,19 @@ impl Repair<'_> {
             }
         }
         self.flush()
+    }
+
+    /// Notes the files that the revisions of a media resource name.
+    fn note_former_files(&mut self, blueprint: &Blueprint, history: &CheckedHistory) -> Result<(), StartError> {
+        let of = history.of;
+        for number in &history.readable {
+            let revision = of.revision(self.store, *number).map_err(StartError::content)?;
+            let Some(copy) = revision.map(|revision| revision.copy).filter(|copy| *copy > 0) else { continue };
+            let bytes = of.copy_bytes(self.store, copy).map_err(StartError::content)?;
+            let values = Copy::decode(&bytes).map_err(StartError::content)?.values(blueprint);
+            self.note_file(blueprint, of.id, &values.map_err(StartError::content)?)?;
+        }
+        Ok(())
     }
 
     fn remove_revisions(&mut self, of: HistoryOf, numbers: &[u32]) -> Result<(), StartError> {
