@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bindery_analytics::{AnalyticsOptions, restore as restore_analytics};
 use bindery_config::{BackupArgs, Config, RestoreArgs};
-use bindery_content::{Content, backup_envelope, rest_of_backup, restore_backup, verify_backup};
+use bindery_content::{Content, backup_envelope, finish_restore, rest_of_backup, restore_backup, verify_backup};
 
 use super::error::{CliError, failed};
 use super::folder::{
@@ -20,20 +20,32 @@ use super::remote::Remote;
 pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     let file = args.file;
     match Remote::of(&args.server)? {
-        Some(remote) => download(&remote, &file).await?,
+        Some(remote) => download(&remote, &unfinished(&file)).await?,
         None => write(&configure_existing(&args.server.folder)?, &file).await?,
     }
-    let n_files = match args.without_media {
-        true => None,
-        false => Some(media::back_up(&args.server, &media_part(&file)).await?),
-    };
-    let path = file.clone();
+    let path = unfinished(&file);
     let found = blocking("checking the backup", move || check(&path)).await?;
-    if let Some(count) = n_files.filter(|count| *count > 0) {
-        note(&format!("{} holds {}", media_part(&file).display(), counted(count, "file")));
+    let n_files = match args.without_media {
+        true => 0,
+        false => media::back_up(&args.server, &unfinished(&media_part(&file))).await?,
+    };
+    publish(&file, n_files > 0).map_err(|error| failed("writing the backup", &error))?;
+    if n_files > 0 {
+        note(&format!("{} holds {}", media_part(&file).display(), counted(n_files, "file")));
     }
     note(&format!("{} holds {found}, in {} bytes", file.display(), found.bytes));
     Ok(())
+}
+
+/// Gives the complete parts of a backup their names, in the place of an earlier backup. Without media, the part of the
+/// earlier one is removed: its files belong to other content.
+fn publish(file: &Path, has_media: bool) -> io::Result<()> {
+    let part = media_part(file);
+    if has_media {
+        fs::rename(unfinished(&part), &part)?;
+    }
+    fs::rename(unfinished(file), file)?;
+    if !has_media && part.exists() { fs::remove_file(&part) } else { Ok(()) }
 }
 
 /// The contents of a backup.
@@ -61,7 +73,8 @@ fn check(path: &Path) -> Result<BackupContents, CliError> {
     Ok(BackupContents { number: header.number, has_analytics: analytics.is_some(), bytes })
 }
 
-/// Writes a backup of a folder: first the content and then the analytics, each to its own file, then both as one file.
+/// Writes a backup of a folder under its temporary name: first the content and then the analytics, each to its own
+/// file, then both as one file.
 async fn write(config: &Config, file: &Path) -> Result<(), CliError> {
     let [content_part, analytics_part] = ["content", "analytics"].map(|part| with_suffix(file, part));
     let path = content_part.clone();
@@ -77,7 +90,7 @@ async fn write(config: &Config, file: &Path) -> Result<(), CliError> {
     let joined =
         if has_analytics { join(&parts, header.bytes, &unfinished) } else { fs::rename(&parts[0], &unfinished) };
     parts.iter().for_each(|part| drop(fs::remove_file(part)));
-    joined.and_then(|()| fs::rename(&unfinished, file)).map_err(|error| failed("writing the backup", &error))
+    joined.map_err(|error| failed("writing the backup", &error))
 }
 
 /// Joins the parts into one file, and syncs it.
@@ -90,19 +103,15 @@ fn join(parts: &[PathBuf; 2], content_bytes: u64, file: &Path) -> io::Result<()>
     out.sync_all()
 }
 
-/// Writes the server's response to a temporary file, which is renamed once it is complete and valid.
+/// Writes the server's response to a file.
 async fn download(remote: &Remote, file: &Path) -> Result<(), CliError> {
-    let unfinished = unfinished(file);
-    let writing = |error: std::io::Error| failed(format!("writing {}", unfinished.display()), &error);
+    let writing = |error: std::io::Error| failed(format!("writing {}", file.display()), &error);
     let mut response = remote.get_stream("/v2/backup").await?;
-    let mut out = File::create(&unfinished).map_err(writing)?;
+    let mut out = File::create(file).map_err(writing)?;
     while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
         out.write_all(&piece).map_err(writing)?;
     }
-    out.sync_all().map_err(writing)?;
-    let path = unfinished.clone();
-    blocking("checking the backup", move || check(&path)).await?;
-    fs::rename(&unfinished, file).map_err(writing)
+    out.sync_all().map_err(writing)
 }
 
 /// Returns the path of the part of a backup with the files of media.
@@ -110,7 +119,7 @@ fn media_part(file: &Path) -> PathBuf {
     with_suffix(file, "media")
 }
 
-pub(super) fn unfinished(file: &Path) -> PathBuf {
+fn unfinished(file: &Path) -> PathBuf {
     with_suffix(file, "unfinished")
 }
 
@@ -138,6 +147,7 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
     };
     let (found, switched_off) = blocking("restoring the backup", restore).await?;
     let n_files = media::restore(&config, &media_part).await?;
+    finish_restore(&folder)?;
     note(&format!("{} holds {found}", folder.display()));
     if n_files > 0 {
         note(&format!("and {} of media", counted(n_files, "file")));

@@ -5,14 +5,13 @@ use std::io::{BufReader, Write as _};
 use std::path::Path;
 
 use bindery_config::{Config, MediaCommand, ServerArgs};
-use bindery_content::{Content, Findings};
+use bindery_content::Findings;
 use bindery_http::{media_backup, place_of_media, restore_media};
 use bindery_media::{Files, Hash, Place, Verdict};
 use futures_util::StreamExt;
 
-use super::backup::unfinished;
 use super::error::{CliError, failed};
-use super::folder::{blocking, configure_existing, with_content};
+use super::folder::configure_existing;
 use super::output::{counted, note};
 use super::remote::Remote;
 
@@ -69,9 +68,8 @@ fn local_files(config: &Config) -> Result<Option<Files>, CliError> {
 /// Writes the files of media of a server or a data folder to a file, and returns how many there are. Without any, there is no
 /// file.
 pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, CliError> {
-    let path = unfinished(file);
-    let writing = |error: std::io::Error| failed(format!("writing {}", path.display()), &error);
-    let mut out = File::create(&path).map_err(writing)?;
+    let writing = |error: std::io::Error| failed(format!("writing {}", file.display()), &error);
+    let mut out = File::create(file).map_err(writing)?;
     match Remote::of(server)? {
         Some(remote) => {
             let mut response = remote.get_stream("/v2/backup/media").await?;
@@ -82,8 +80,7 @@ pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, Cli
         None => {
             let config = configure_existing(&server.folder)?;
             if let Some(files) = local_files(&config)? {
-                let name = async |content: Content| blocking("reading the store", move || content.named_files()).await;
-                let mut parts = media_backup(files, with_content(&config, name).await?);
+                let mut parts = media_backup(files);
                 while let Some(piece) = parts.next().await {
                     let piece = piece.map_err(|error| failed("reading the files of media", &error))?;
                     out.write_all(&piece).map_err(writing)?;
@@ -93,10 +90,9 @@ pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, Cli
     }
     out.sync_all().map_err(writing)?;
     drop(out);
-    let count = if fs::metadata(&path).map_err(writing)?.len() == 0 { 0 } else { read(&path, None).await? };
-    match count {
-        0 => fs::remove_file(&path).map_err(writing)?,
-        _ => fs::rename(&path, file).map_err(writing)?,
+    let count = if fs::metadata(file).map_err(writing)?.len() == 0 { 0 } else { read(file, None).await? };
+    if count == 0 {
+        fs::remove_file(file).map_err(writing)?;
     }
     Ok(count)
 }

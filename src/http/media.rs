@@ -14,6 +14,7 @@ use bindery_media::{Accepted, Files, MediaError, Place, RenditionLimits, Renditi
 use bindery_model::error::{Code, Error};
 use parking_lot::Mutex;
 
+use self::sweep::SweepHold;
 use crate::transport::slots::{RequestSlots, SlotLimits};
 
 /// The folder of the files, in the data folder.
@@ -44,6 +45,7 @@ pub struct Media {
     /// The slots for uploads.
     pub(crate) uploads: Arc<RequestSlots>,
     pub(crate) counters: MediaCounters,
+    pub(crate) sweep_hold: SweepHold,
 }
 
 /// The store and the pictures.
@@ -83,6 +85,7 @@ impl Media {
             opening: Mutex::new(()),
             uploads: RequestSlots::new(UPLOADS),
             counters: MediaCounters::default(),
+            sweep_hold: SweepHold::default(),
         })
     }
 

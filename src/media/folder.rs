@@ -27,6 +27,8 @@ pub(crate) struct Folder {
 impl Folder {
     pub(crate) fn open(path: &Path) -> Result<Folder, MediaError> {
         fs::create_dir_all(path).map_err(io_error("create the folder", path))?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        sync_folder(parent.unwrap_or(Path::new(".")))?;
         Ok(Folder { path: path.to_owned(), names: Mutex::new(()) })
     }
 
@@ -39,11 +41,12 @@ impl Folder {
     pub(crate) fn publish(&self, hash: &Hash, temporary: &Path) -> Result<(), MediaError> {
         let target = self.path_of(hash);
         let folder = target.parent().unwrap_or(&self.path);
+        let names = self.names.lock();
+        // A thread that finds the folder may rely on it: it is synced before the lock is released.
         if !folder.is_dir() {
             fs::create_dir_all(folder).map_err(io_error("create the folder", folder))?;
             sync_folder(&self.path)?;
         }
-        let names = self.names.lock();
         let touched = File::options().write(true).open(temporary).and_then(|file| file.set_modified(SystemTime::now()));
         touched.map_err(io_error("change the time of", temporary))?;
         let moved = match fs::rename(temporary, &target) {

@@ -9,6 +9,7 @@ use axum::response::{IntoResponse, Response};
 use bindery_content::backup_envelope;
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
+use futures_util::StreamExt;
 
 use crate::app::App;
 use crate::error::Answer;
@@ -29,9 +30,15 @@ struct PreparedBackup {
 pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
-    let prepared = tokio::task::spawn_blocking(move || prepare(&call.app)).await;
+    // The files that the content names are asked for afterwards.
+    call.app.media.sweep_hold.extend();
+    let app = call.app.clone();
+    let prepared = tokio::task::spawn_blocking(move || prepare(&app)).await;
     let PreparedBackup { mut parts, bytes, number } = prepared.map_err(Error::internal)??;
-    let body = stream::produced(Connection::account_of(&extensions), move || next_piece(&mut *parts));
+    let body = stream::produced(Connection::account_of(&extensions), move || {
+        call.app.media.sweep_hold.extend();
+        next_piece(&mut *parts)
+    });
     let name = format!("attachment; filename=\"bindery-{number}.backup\"");
     let headers = [
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
@@ -41,14 +48,17 @@ pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
     Ok((headers, Response::new(body)).into_response())
 }
 
-/// Answers the files of the data folder that resources and revisions name. A bucket has its own backups: then there are none.
+/// Answers the files of the data folder: all of them, since the content of a backup may name files that nothing names
+/// any more. A bucket has its own backups: then there are none.
 pub(crate) async fn media(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
-    let content = call.app.content.clone();
-    let named = tokio::task::spawn_blocking(move || content.named_files()).await.map_err(Error::internal)??;
+    call.app.media.sweep_hold.extend();
     let body = match call.app.media.local_files() {
-        Some(files) => Body::from_stream(media_backup(files.clone(), named)),
+        Some(files) => {
+            let pieces = media_backup(files.clone());
+            Body::from_stream(pieces.inspect(move |_| call.app.media.sweep_hold.extend()))
+        }
         None => Body::empty(),
     };
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Response::new(body)).into_response())

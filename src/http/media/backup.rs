@@ -24,20 +24,23 @@ const END: u8 = 0;
 /// The size of the pieces in which files are read.
 const PIECE_BYTES: usize = 256 << 10;
 
-/// Returns these files as a stream. A file that was removed meanwhile is left out: nothing names it any more.
-pub fn media_backup(files: Files, hashes: Vec<[u8; 32]>) -> BoxStream<'static, Result<Bytes, MediaError>> {
+/// Returns all files as a stream. A file that was removed meanwhile is left out: nothing names it any more.
+pub fn media_backup(files: Files) -> BoxStream<'static, Result<Bytes, MediaError>> {
     let count = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&count);
     let head = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
-    let entries = stream::iter(hashes).then(move |hash| {
+    let entries = files.list().then(move |listed| {
         let files = files.clone();
-        async move { (hash, files.read(&Hash::from(hash), None).await) }
+        async move {
+            let hash = listed?.hash;
+            Ok::<_, MediaError>(files.read(&hash, None).await?.map(|file| (hash, file)))
+        }
     });
-    let entries = entries.flat_map(move |(hash, found)| match found {
+    let entries = entries.flat_map(move |found| match found {
         Ok(None) => stream::empty().boxed(),
-        Ok(Some(file)) => {
+        Ok(Some((hash, file))) => {
             counted.fetch_add(1, Ordering::Relaxed);
-            let head = [&[FILE][..], &hash, &file.bytes.to_le_bytes()].concat();
+            let head = [&[FILE][..], hash.as_bytes(), &file.bytes.to_le_bytes()].concat();
             stream::iter([Ok(Bytes::from(head))]).chain(file.body).boxed()
         }
         Err(error) => stream::iter([Err(error)]).boxed(),

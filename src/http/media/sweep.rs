@@ -3,14 +3,15 @@
 //!
 //! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless
 //! it was uploaded again within the last hour; a transaction removes the mark. A kill between them leaves a mark, with which the
-//! next sweep goes on.
+//! next start goes on. While a backup is sent, no files are removed: it names those that its content had at first.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use bindery_disk::failure;
 use bindery_media::{Files, Hash, StoredFile};
 use bindery_model::error::Error;
 use futures_util::StreamExt;
+use parking_lot::Mutex;
 
 use super::{OpenedMedia, error_of};
 use crate::app::App;
@@ -19,10 +20,28 @@ use crate::app::App;
 const PAUSE: Duration = Duration::from_secs(3_600);
 /// The age from which a file is removed: an upload has long been answered by then.
 const LEAST_AGE: Duration = Duration::from_secs(3_600);
+/// The time without sweeps after each piece of a backup that was sent: the check of its content comes before the files.
+const HOLD: Duration = Duration::from_secs(1_800);
 /// The files that are looked up in the store together, on one thread.
 const BATCH_FILES: usize = 1_000;
 /// The most files that one transaction marks, so that writes do not wait long.
 const STEP_FILES: usize = 16;
+
+/// The end of the time in which no files are removed.
+#[derive(Default)]
+pub(crate) struct SweepHold(Mutex<Option<Instant>>);
+
+impl SweepHold {
+    /// Holds sweeps back, from now on.
+    pub(crate) fn extend(&self) {
+        *self.0.lock() = Some(Instant::now() + HOLD);
+    }
+
+    /// Returns the time that is left.
+    fn left(&self) -> Option<Duration> {
+        self.0.lock().and_then(|end| end.checked_duration_since(Instant::now())).filter(|left| !left.is_zero())
+    }
+}
 
 /// Sweeps again and again, until the task is aborted.
 pub(crate) async fn run(app: App) {
@@ -31,24 +50,40 @@ pub(crate) async fn run(app: App) {
         true => (Duration::from_millis(100), Duration::ZERO),
         false => (PAUSE, LEAST_AGE),
     };
+    // Nobody can upload what the last process marked, until that is done.
+    let mut is_start = true;
     loop {
-        tokio::time::sleep(pause).await;
-        if !app.content.removes_files() {
-            continue;
-        }
-        let Some(media) = app.media.open_if_used() else { continue };
-        if let Err(error) = sweep(&app, media, least_age).await {
+        if app.content.removes_files()
+            && let Err(error) = sweep(&app, least_age, is_start).await
+        {
             tracing::warn!(message = error.message, "files of media could not be swept");
+        }
+        is_start = false;
+        tokio::time::sleep(pause).await;
+        while let Some(left) = app.media.sweep_hold.left() {
+            tokio::time::sleep(left).await;
         }
     }
 }
 
-async fn sweep(app: &App, media: &OpenedMedia, least_age: Duration) -> Result<(), Error> {
+/// Removes the files that are marked, and unless the server has just started also those that nothing names.
+async fn sweep(app: &App, least_age: Duration, is_start: bool) -> Result<(), Error> {
     let begun = app.content.files_being_removed()?;
+    if is_start && begun.is_empty() {
+        return Ok(());
+    }
+    let Some(media) = app.media.open_if_used() else { return Ok(()) };
     remove(app, media, begun, least_age).await?;
+    if is_start {
+        return Ok(());
+    }
     for unused in unused(app, &media.files, least_age).await?.chunks(STEP_FILES) {
         let condemned = app.content.condemn_files(unused.to_vec()).await?;
         failure::point("media::condemned").map_err(Error::internal)?;
+        // A backup that began before the files were marked may name them.
+        if app.media.sweep_hold.left().is_some() {
+            return app.content.forget_removals(condemned).await;
+        }
         remove(app, media, condemned, least_age).await?;
     }
     Ok(())

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::{Part, definition, fetch, png, send_form, text, upload};
+use crate::folders::{files, flip, run};
 use crate::support::Server;
 
 /// The point that makes the server sweep all the time, whatever the age of a file.
@@ -184,22 +185,41 @@ fn a_kill_at_any_point_of_a_replacement_or_a_deletion_leaves_one_whole_file_or_n
     }
 }
 
+/// Kills a server at a point of the sweep that removes a file of 9 by 9 pixels. Returns the resource whose file stays.
+fn kill_in_a_sweep(folder: &Path, point: &str) -> Value {
+    let mut server = start_in(folder, "");
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let (one, two) = (upload(&server, "a.png", &png(9, 9)), upload(&server, "b.png", &png(10, 10)));
+    server.delete(&format!("/v2/resources/media/{}", one["id"].as_str().unwrap())).expect(204);
+    server.terminate();
+    let failing = start_in(folder, &format!("{SWEEPS};{point}=return(kill)"));
+    let until = Instant::now() + Duration::from_secs(30);
+    while std::path::Path::new(&format!("/proc/{}/exe", failing.process())).exists() && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    two
+}
+
+#[test]
+fn a_file_whose_removal_was_interrupted_can_be_uploaded_right_after_the_start() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    kill_in_a_sweep(&folder, "media::condemned");
+    // This server sweeps an hour after its start.
+    let server = start_in(&folder, "");
+    let (bytes, until) = (png(9, 9), Instant::now() + Duration::from_secs(10));
+    while send_form(&server, "POST", "/v2/media/media", &[("file", Some("a.png"), &bytes)]).status != 201 {
+        assert!(Instant::now() < until, "the file is still being removed");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn a_kill_in_a_sweep_is_made_good_by_the_next_one() {
     for point in ["media::condemned", "media::removed"] {
         let temp = tempfile::tempdir().unwrap();
         let folder = temp.path().join("data");
-        let mut server = start_in(&folder, "");
-        server.post("/v2/blueprints", &definition()).expect(201);
-        let (one, two) = (upload(&server, "a.png", &png(9, 9)), upload(&server, "b.png", &png(10, 10)));
-        server.delete(&format!("/v2/resources/media/{}", one["id"].as_str().unwrap())).expect(204);
-        server.terminate();
-        let failing = start_in(&folder, &format!("{SWEEPS};{point}=return(kill)"));
-        let until = Instant::now() + Duration::from_secs(30);
-        while std::path::Path::new(&format!("/proc/{}/exe", failing.process())).exists() && Instant::now() < until {
-            std::thread::sleep(Duration::from_millis(50));
-        }
-        drop(failing);
+        let two = kill_in_a_sweep(&folder, point);
         let server = start_in(&folder, SWEEPS);
         wait_for_files(&server, 1);
         fetch(&server, text(&two, "url")).expect(200);
@@ -208,4 +228,44 @@ fn a_kill_in_a_sweep_is_made_good_by_the_next_one() {
         let again = upload(&server, "a.png", &png(9, 9));
         fetch(&server, text(&again, "url")).expect(200);
     }
+}
+
+#[test]
+fn a_salvage_keeps_the_files_of_resources_whose_upload_is_lost() {
+    let temp = tempfile::tempdir().unwrap();
+    let (data, new) = (temp.path().join("data"), temp.path().join("new"));
+    let mut server = Server::start_in(&data, &[]);
+    let mut kept = definition();
+    kept["trash"] = json!({ "days": 30 });
+    kept["history"] = json!({ "keep": 10, "days": 365 });
+    server.post("/v2/blueprints", &kept).expect(201);
+    let uploaded = [10, 11, 12].map(|width| {
+        let resource = upload(&server, "a.png", &png(width, 10));
+        // All copies are written again, without another file.
+        for variant in ["en", "de"] {
+            let path = format!("/v2/resources/media/{}?variant={variant}", resource["id"].as_str().unwrap());
+            server.patch(&path, &json!({ "attributes": { "alt": "x" } })).expect(200);
+        }
+        resource
+    });
+    let [live, trashed, replaced] = &uploaded;
+    server.delete(&format!("/v2/resources/media/{}", trashed["id"].as_str().unwrap())).expect(204);
+    let (content, bytes) = (format!("/v2/media/media/{}/content", replaced["id"].as_str().unwrap()), png(20, 20));
+    send_form(&server, "PUT", &content, &[("file", Some("b.png"), &bytes)]).expect(200);
+    server.terminate();
+
+    let log = files(&data.join("log"), ".log").remove(0);
+    for resource in &uploaded {
+        let (bytes, hash) = (std::fs::read(&log).unwrap(), text(resource, "hash").as_bytes());
+        flip(&log, bytes.windows(hash.len()).position(|window| window == hash).unwrap());
+    }
+    std::fs::remove_dir_all(data.join("store")).unwrap();
+    let ran = run(&["salvage", "--to", new.to_str().unwrap()], &data);
+    assert_eq!(ran.code, Some(2), "{}", ran.text);
+    let verified = run(&["verify"], &new);
+    assert!(verified.code == Some(0) && !verified.text.contains("that nothing names"), "{}", verified.text);
+    let server = start_in(&new, SWEEPS);
+    wait_for_a_sweep();
+    assert_eq!(n_files(server.folder()), 4);
+    fetch(&server, text(live, "url")).expect(200);
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::files::SWEEPS;
 use super::{definition, fetch, png, text, upload};
 use crate::support::{Server, binary};
 
@@ -87,6 +88,54 @@ fn a_backup_has_the_files_in_a_part_of_their_own() {
         let (code, found) = run(&["restore", &path(name), "--data", &path("nowhere")]);
         assert!(code == Some(1) && !Path::new(&path("nowhere")).exists(), "{name}: {found}");
     }
+}
+
+#[test]
+fn a_backup_has_the_files_that_lost_their_names_before_they_were_sent() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    let server = Server::start_failing(&temp.path().join("data"), &[], SWEEPS);
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let uploaded = [30, 31].map(|width| upload(&server, "a.png", &png(width, 20)));
+    let [deleted, replaced] = uploaded.each_ref().map(|resource| resource["id"].as_str().unwrap());
+    let token = format!("Bearer {}", server.secret());
+    let headers = [("authorization", token.as_str())];
+    let get = |path: &str| super::request(&server, "GET", path, &headers).expect(200).bytes;
+    std::fs::write(path("all"), get("/v2/backup")).unwrap();
+    server.delete(&format!("/v2/resources/media/{deleted}")).expect(204);
+    let bytes = png(32, 20);
+    let content = format!("/v2/media/media/{replaced}/content");
+    super::send_form(&server, "PUT", &content, &[("file", Some("b.png"), &bytes)]).expect(200);
+    // A sweep would have removed both files by then.
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    std::fs::write(path("all.media"), get("/v2/backup/media")).unwrap();
+    drop(server);
+    assert!(succeeds(&["restore", &path("all"), "--data", &path("new")]).contains("3 files of media"));
+    assert!(succeeds(&["verify", "--data", &path("new")]).contains("no problems found"));
+    let server = Server::start_in(&temp.path().join("new"), &[]);
+    uploaded.iter().for_each(|resource| drop(fetch(&server, text(resource, "url")).expect(200)));
+}
+
+#[test]
+fn an_interrupted_backup_leaves_both_parts_of_the_one_before() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    prepare(&temp.path().join("data"));
+    let (all, data) = (path("all"), path("data"));
+    let backup = ["backup", all.as_str(), "--data", data.as_str()];
+    succeeds(&backup);
+    let before = std::fs::read(path("all")).unwrap();
+    let mut server = Server::start_in(&temp.path().join("data"), &[]);
+    upload(&server, "b.png", &png(31, 20));
+    server.terminate();
+    // The files cannot be written.
+    std::fs::create_dir(path("all.media.unfinished")).unwrap();
+    assert_eq!(run(&backup).0, Some(1));
+    assert!(std::fs::read(path("all")).unwrap() == before);
+    std::fs::remove_dir(path("all.media.unfinished")).unwrap();
+    assert!(succeeds(&backup).contains("all.media holds 2 files"));
+    succeeds(&[&backup[..], &["--without-media"]].concat());
+    assert!(!Path::new(&path("all.media")).exists());
 }
 
 #[test]
