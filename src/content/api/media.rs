@@ -128,8 +128,12 @@ impl Content {
     /// Returns the file of a published media resource. `access` is asked for only if it is not public, and must then see drafts.
     ///
     /// # Errors
-    /// `NOT_FOUND`, `INTERNAL` if the store fails.
-    pub fn delivered_media(&self, id: &str, access: impl FnOnce() -> Option<Arc<Access>>) -> Result<DeliveredMedia> {
+    /// `NOT_FOUND`, `INTERNAL` if the store fails, those of `access`.
+    pub fn delivered_media<E: From<Error>>(
+        &self,
+        id: &str,
+        access: impl FnOnce() -> Result<Option<Arc<Access>>, E>,
+    ) -> Result<DeliveredMedia, E> {
         let missing = || Error::new(Code::NotFound, "there is no such file");
         let parsed = ResourceId::parse(id).ok_or_else(missing)?;
         let state = self.state();
@@ -137,18 +141,20 @@ impl Content {
         let blueprint = &collection.blueprint;
         let is_public = is_public(blueprint, hit.stamps.published, state.released);
         if !is_public {
-            let sees = access().is_some_and(|access| {
+            let sees = access()?.is_some_and(|access| {
                 let visibility = Visibility::of(&access, blueprint, state.released);
                 visibility == Visibility::Drafts || access.sees(&blueprint.slug) && access.may(Ability::Manage)
             });
             if !sees {
-                return Err(missing());
+                return Err(missing().into());
             }
         }
-        let variant = blueprint.default_variant();
-        let number = collection.snapshot.copy(hit.slot, variant).ok_or_else(missing)?;
+        // The default variant may be new, and without a copy.
+        let mut variants = std::iter::once(blueprint.default_variant()).chain(blueprint.variant_numbers());
+        let copy_of = |variant| collection.snapshot.copy(hit.slot, variant).map(|number| (variant, number));
+        let (variant, number) = variants.find_map(copy_of).ok_or_else(missing)?;
         let values = self.shared.documents.values(blueprint, parsed, CopyVersion { variant, number })?;
-        delivered(blueprint, &values, is_public).ok_or_else(missing)
+        delivered(blueprint, &values, is_public).ok_or_else(|| missing().into())
     }
 }
 
@@ -243,14 +249,6 @@ impl Content {
             Err(error) => Some(Err(Error::internal(error))),
         });
         keys.collect()
-    }
-
-    /// Returns the files that resources and revisions name, in the order of their hashes.
-    ///
-    /// # Errors
-    /// `INTERNAL` if the store fails.
-    pub fn named_files(&self) -> Result<Vec<[u8; 32]>> {
-        files::named(&self.shared.store)
     }
 }
 

@@ -293,6 +293,19 @@ fn what_is_not_published_is_seen_with_preview_only() {
 }
 
 #[test]
+fn too_many_requests_for_a_file_that_is_not_public_are_told_so() {
+    let server = start_with(&["--rate-limit-per-token", "6/m"]);
+    let bytes = png(30, 20);
+    let file: Part<'_> = ("file", Some("a.png"), &bytes);
+    let draft = send_form(&server, "POST", "/v2/media/media", &[file]).expect(201).data();
+    let editor = format!("Bearer {}", server.token(&["view", "preview"]));
+    let ask = |_| request(&server, "GET", text(&draft, "url"), &[("authorization", &editor)]);
+    let answers: Vec<_> = (0..7).map(ask).collect();
+    assert_eq!(answers.iter().map(|answer| answer.status).collect::<Vec<_>>(), [200, 200, 200, 200, 200, 200, 429]);
+    assert_ne!(answers[6].header("retry-after"), "");
+}
+
+#[test]
 fn metadata_is_not_served() {
     let server = start();
     let mut bytes = jpeg(20, 10);

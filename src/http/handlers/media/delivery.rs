@@ -106,9 +106,22 @@ pub(crate) async fn deliver(
 }
 
 /// Returns the access of the sender, if it has a valid token or session. Without one, a file that is not public does not exist.
-fn reader(app: &App, method: &Method, extensions: &Extensions, headers: &HeaderMap) -> Option<Arc<Access>> {
-    let has_any = headers.contains_key(AUTHORIZATION) || is_by_session(headers);
-    has_any.then(|| authorize(app, method, extensions, headers).ok()).flatten()
+///
+/// # Errors
+/// `RATE_LIMITED`, `LOG_UNREACHABLE`.
+fn reader(
+    app: &App,
+    method: &Method,
+    extensions: &Extensions,
+    headers: &HeaderMap,
+) -> Result<Option<Arc<Access>>, Failure> {
+    if !headers.contains_key(AUTHORIZATION) && !is_by_session(headers) {
+        return Ok(None);
+    }
+    match authorize(app, method, extensions, headers) {
+        Err(failure) if [Code::Unauthenticated, Code::Forbidden].contains(&failure.code()) => Ok(None),
+        authorized => authorized.map(Some),
+    }
 }
 
 impl Delivery<'_> {
