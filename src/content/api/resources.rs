@@ -231,7 +231,7 @@ impl ResourceWriter {
         let blueprint = &self.collection.blueprint;
         let hit = self.collection.snapshot.get(id.as_u128()).ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
         let version = self.collection.version_for(&hit, self.copy == CopyKind::Working);
-        if_match.check(version.tag(self.state.epoch))
+        if_match.check(version.tag(self.state.epoch, self.state.public_url.as_deref()))
     }
 
     /// Returns whether the token may change between draft and published.

@@ -173,26 +173,37 @@ impl fmt::Display for EntityTag {
 }
 
 impl ResourceVersion {
-    /// Returns the entity tag in this epoch.
-    pub(crate) fn tag(self, epoch: u64) -> EntityTag {
+    /// Returns the entity tag in this epoch. The addresses of media that the resource has begin with `public_url`.
+    pub(crate) fn tag(self, epoch: u64, public_url: Option<&str>) -> EntityTag {
         let ResourceVersion { id, resource, blueprint, working } = self;
         match working {
-            None => EntityTag::of(epoch, "resource", &[resource, blueprint], &[&id.to_string()]),
+            None => tag_of(epoch, "resource", &[resource, blueprint], id, public_url),
             Some(WorkingHash(working)) => {
-                EntityTag::of(epoch, "working resource", &[resource, blueprint, working], &[&id.to_string()])
+                tag_of(epoch, "working resource", &[resource, blueprint, working], id, public_url)
             }
         }
     }
 
     /// Returns the entity tag of an answer that also depends on the `related` blueprints, see [`ListVersion::new`].
-    pub(crate) fn tag_with(self, epoch: u64, related: impl ExactSizeIterator<Item = Option<SeenVersion>>) -> EntityTag {
-        let Some(related) = hash_of(related) else { return self.tag(epoch) };
+    pub(crate) fn tag_with(
+        self,
+        epoch: u64,
+        public_url: Option<&str>,
+        related: impl ExactSizeIterator<Item = Option<SeenVersion>>,
+    ) -> EntityTag {
+        let Some(related) = hash_of(related) else { return self.tag(epoch, public_url) };
         let ResourceVersion { id, resource, blueprint, working } = self;
         let [low, high] = halves(related);
         let mut numbers = vec![resource, blueprint, low, high];
         numbers.extend(working.map(|WorkingHash(working)| working));
-        EntityTag::of(epoch, "expanded resource", &numbers, &[&id.to_string()])
+        tag_of(epoch, "expanded resource", &numbers, id, public_url)
     }
+}
+
+fn tag_of(epoch: u64, what: &str, numbers: &[u64], id: ResourceId, public_url: Option<&str>) -> EntityTag {
+    let id = id.to_string();
+    let texts: Vec<&str> = std::iter::once(id.as_str()).chain(public_url).collect();
+    EntityTag::of(epoch, what, numbers, &texts)
 }
 
 impl VersionVisibility {
@@ -335,19 +346,23 @@ mod tests {
     fn everything_that_a_tag_is_made_from_changes_it() {
         let id = ResourceId::from_u128;
         let resource = |epoch, n, resource, blueprint| {
-            ResourceVersion { id: id(n), resource, blueprint, working: None }.tag(epoch)
+            ResourceVersion { id: id(n), resource, blueprint, working: None }.tag(epoch, None)
         };
         let working = |numbers: &[(u16, u64)]| {
             let versions = numbers.iter().map(|&(variant, number)| CopyVersion { variant, number });
             let working = Some(WorkingHash::of(versions));
-            ResourceVersion { id: id(1), resource: 1, blueprint: 1, working }.tag(1)
+            ResourceVersion { id: id(1), resource: 1, blueprint: 1, working }.tag(1, None)
         };
         let page = |epoch, sees, numbers, texts: &[&str]| EntityTag::of_page(epoch, sees, numbers, texts);
         let expanded = |related: &[Option<(u32, u64, VersionVisibility)>]| {
             let seen = |(blueprint, changed, seen)| SeenVersion { blueprint, changed, seen };
             let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1, working: None };
             let related: Vec<_> = related.iter().map(|version| version.map(seen)).collect();
-            version.tag_with(1, related.into_iter())
+            version.tag_with(1, None, related.into_iter())
+        };
+        let at = |public_url| {
+            let version = ResourceVersion { id: id(1), resource: 1, blueprint: 1, working: None };
+            [version.tag(1, Some(public_url)), version.tag_with(1, Some(public_url), [None].into_iter())]
         };
         let (drafts, published) = (VersionVisibility::Drafts, VersionVisibility::Published);
         let tags = [
@@ -372,6 +387,10 @@ mod tests {
             expanded(&[None]),
             expanded(&[Some((2, 1, drafts))]),
             expanded(&[Some((2, 2, drafts))]),
+            at("https://a.example")[0],
+            at("https://a.example")[1],
+            at("https://b.example")[0],
+            at("https://b.example")[1],
         ];
         for (position, tag) in tags.iter().enumerate() {
             assert!(!tags[..position].contains(tag), "{position}");

@@ -90,7 +90,8 @@ pub(crate) fn written_answer(
         |slug: &str| blueprint.field(slug).is_none_or(|field| presentation.selection.has_attribute(field.number));
     let not_ready = written.not_ready.iter().filter(|(slug, _)| presentation.selection.is_all() || is_shown(slug));
     let not_ready = not_ready.map(|(slug, texts)| (slug.clone(), texts.clone())).collect();
-    Ok(ResourceAnswer { json, tag: version.tag(epoch), sanitized, not_ready })
+    let tag = version.tag(epoch, presentation.public_url.as_deref());
+    Ok(ResourceAnswer { json, tag, sanitized, not_ready })
 }
 
 /// Appends the resource of a hit to `out`.

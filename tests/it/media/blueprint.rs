@@ -258,7 +258,7 @@ fn a_variant_that_is_added_later_has_the_fields_too() {
 
 #[test]
 fn addresses_begin_with_the_public_url_if_there_is_one() {
-    let server = super::start_with(&["--public-url", "https://cms.example/base"]);
+    let mut server = super::start_with(&["--public-url", "https://cms.example/base"]);
     let resource = upload(&server, "a.png", &png(10, 10));
     let url = text(&resource, "url");
     assert!(url.starts_with("https://cms.example/base/media/"), "{url}");
@@ -270,6 +270,15 @@ fn addresses_begin_with_the_public_url_if_there_is_one() {
     assert_eq!(text(&server.get("/v2/resources/media").expect(200).data()[0], "url"), url);
     assert!(server.get("/v2/resources/media/export?format=csv").expect(200).text.contains(url));
     server.put(&path, &resource).expect(200);
+
+    let before = server.get(&path).expect(200).header("etag").unwrap().to_owned();
+    server.kill_and_restart_with(&["--public-url", "https://www.example"]);
+    let moved = server.raw("GET", &path, &[("if-none-match", &before)], b"").expect(200);
+    assert!(text(&moved.data(), "url").starts_with("https://www.example/media/"), "{}", moved.text);
+    let json = ("content-type", "application/json");
+    for (tag, expected) in [(&*before, 412), (moved.header("etag").unwrap(), 200)] {
+        server.raw("PATCH", &path, &[json, ("if-match", tag)], b"{\"attributes\":{}}").expect(expected);
+    }
 }
 
 #[test]

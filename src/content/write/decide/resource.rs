@@ -176,7 +176,8 @@ impl Decider<'_, '_> {
     }
 
     fn tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
-        meta.resource_version(id, self.blueprint).tag(self.context.state.epoch)
+        let state = &self.context.state;
+        meta.resource_version(id, self.blueprint).tag(state.epoch, state.public_url.as_deref())
     }
 
     pub(super) fn load(&self, id: ResourceId) -> Result<Meta> {
