@@ -34,30 +34,31 @@
 //!
 //! The copies of a variant are *documents* in *runs*. A run is what Lucene calls a segment: one grows in memory, older
 //! ones are frozen, and most are on disk. A run on disk has a *column file*, which holds all values and is the source
-//! of truth; a *dictionary*, an inverted index: sorted strings, each with a *posting list*; and the *orders* of its columns.
-//! A *term* is what a string in the dictionary states about a document.
+//! of truth; a *dictionary*, an inverted index: sorted strings, each with a *posting list*; and the *orders* of its
+//! columns. A *term* is what a string in the dictionary states about a document.
 //!
 //! Nothing in a run is ever changed, and there are no tombstones. Instead, a table of *locations* has, for each slot,
 //! the run and the document with the current copy, and a bitmap for each run has its current documents. A *version* is
 //! the set of these tables, bitmaps and runs. Publishing a version copies only the chunks that were written to: a few
 //! KiB for each resource.
 //!
-//! A variant may have *working copies*, which are copies of a variant with a number of its own ([`working_variant`]). No live
-//! query sees them. [`Snapshot::working`] returns the same resources with working copies in the place of live ones.
+//! A variant may have *working copies*, which are copies of a variant with a number of its own ([`working_variant`]).
+//! No live query sees them. [`Snapshot::working`] returns the same resources with working copies in the place of live
+//! ones.
 //!
 //! Runs of similar size are merged in the background, which drops outdated documents.
 //!
-//! Every block of a run is compared with its checksum before it is first used. Once damage is found, every search fails, and
-//! [`Indexes::damaged`] names the index: its owner creates it again.
+//! Every block of a run is compared with its checksum before it is first used. Once damage is found, every search
+//! fails, and [`Indexes::damaged`] names the index: its owner creates it again.
 //!
 //! # From a filter to a bitmap
 //!
 //! 1. A filter is a tree of [`Filter::And`], [`Filter::Or`] and [`Filter::Not`] over primitives, such as a predicate on
 //!    a column.
 //! 2. A primitive is evaluated on each run. On disk, equality and list elements are looked up in the dictionary. A
-//!    substring is looked up by the words, joints and grams that contain it or that it contains; if these do not decide,
-//!    the text of each candidate is searched. A range of numbers or instants is a slice of the order of its column; a range
-//!    of texts scans the column. Memory runs are small, so every document is tested.
+//!    substring is looked up by the words, joints and grams that contain it or that it contains; if these do not
+//!    decide, the text of each candidate is searched. A range of numbers or instants is a slice of the order of its
+//!    column; a range of texts scans the column. Memory runs are small, so every document is tested.
 //! 3. Documents become slots, and outdated documents are dropped. The bitmaps are combined according to the tree. In an
 //!    And, the primitives with the shortest posting lists and slices come first; once few candidates are left, the
 //!    others are tested on each candidate.
@@ -72,12 +73,12 @@
 //!
 //! The total is the number of bits in the bitmap. Small results are sorted. For a page near the beginning, the orders
 //! of the runs are merged up to the page, skipping documents that do not match. For a page further back, counting
-//! matches along those orders finds where to begin merging. The matches of a filter that is asked for again in the same order are
-//! kept as one bit for each document of the order: then counting takes no time, and a range of the first sort key is two
-//! positions. The order of all slots is the complete merge. It is used
-//! for reading to the end, for pages by dates, and for pages among many equal values. It is cached: for another
-//! version, only the changed slots are moved. A page is read by walking the order from the nearer end. Ties are broken
-//! by id, so an order never depends on where copies are stored.
+//! matches along those orders finds where to begin merging. The matches of a filter that is asked for again in the same
+//! order are kept as one bit for each document of the order: then counting takes no time, and a range of the first sort
+//! key is two positions. The order of all slots is the complete merge. It is used for reading to the end, for pages by
+//! dates, and for pages among many equal values. It is cached: for another version, only the changed slots are moved. A
+//! page is read by walking the order from the nearer end. Ties are broken by id, so an order never depends on where
+//! copies are stored.
 //!
 //! # Rules
 //!
@@ -139,7 +140,7 @@ pub use query::*;
 pub use schema::*;
 pub use search::{
     Aggregates, FEW as FEW_MATCHES, FoundWord, KeptPage, PageDependence, Rank, RankedHits, Reason, ResultSet, Snapshot,
-    Stream, Way, WordReason, WordsFound,
+    Stream, Way, WordReason,
 };
 pub use text_query::{
     Boost, Curve, Expansion, LastWord, Mark, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words,

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::bitmap::Bitmap;
 use crate::ids::IdSet;
 use crate::schema::{ColumnId, Stamps, VariantNumber};
-use crate::search::WordsFound;
 use crate::text_query::TextQuery;
 
 /// A query: a filter, an order, and the variant that they read.
@@ -194,7 +193,8 @@ pub enum FacetValue {
 /// The values of a column, with the number of times that each occurs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facet {
-    /// The most frequent values; equally frequent ones by their text form, by code point. Periods are all listed, ascending.
+    /// The most frequent values; equally frequent ones by their text form, by code point. Periods are all listed,
+    /// ascending.
     pub values: Vec<(FacetValue, u64)>,
     /// The number of different values.
     pub distinct: u64,
@@ -305,4 +305,15 @@ pub struct Hits {
     pub hits: Vec<Hit>,
     /// The words of the text query that the matches have, if the query has one and a page of numbers was asked for.
     pub words: Option<WordsFound>,
+}
+
+/// The words of a text query that the resources of a list have and lack.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WordsFound {
+    /// The number of resources of the list that have all words.
+    pub matched_all: u64,
+    /// The words, as they were asked for, that some resources of the list lack.
+    pub ignored: Vec<String>,
+    /// A question that finds more, if few have all words of this one.
+    pub did_you_mean: Option<String>,
 }

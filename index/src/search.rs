@@ -3,7 +3,7 @@
 
 pub use aggregates::Aggregates;
 pub(crate) use context::SearchContext;
-pub use coverage::{FEW, WordsFound};
+pub use coverage::FEW;
 pub use kept_page::{KeptPage, PageDependence};
 pub(crate) use query_cache::{Caches, QueryCache};
 pub use reasons::{FoundWord, Reason, Way, WordReason};

@@ -21,7 +21,8 @@ pub(crate) enum CountedValue<'a> {
     Period(i64),
 }
 
-/// The most bytes of different texts that are unpacked to be counted. Texts up to 1 KiB are not packed, so they take none.
+/// The most bytes of different texts that are unpacked to be counted. Texts up to 1 KiB are not packed, so they take
+/// none.
 const MAX_UNPACKED: usize = 64 << 20;
 
 /// The memory of texts that were unpacked to be counted.
@@ -89,7 +90,7 @@ impl<'a> Tally<'a> {
     fn add_elements(&mut self, elements: impl Iterator<Item = &'a str>, period: Option<Period>) {
         let mut seen: Vec<&str> = elements.collect();
         self.valued += u64::from(!seen.is_empty());
-        // Most lists are short and have no duplicates.
+        // Sorting is cheaper than a set: most lists are short.
         seen.sort_unstable();
         seen.dedup();
         for element in seen {

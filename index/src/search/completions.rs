@@ -8,7 +8,7 @@ use super::text_search::TextSearch;
 use super::token_slots::{OfRun, by_run};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::run::{NumberedRun, Run, RunNumber};
+use crate::run::{NumberedRun, RunNumber};
 use crate::schema::ColumnId;
 use crate::text_query::closeness::WHOLE;
 use crate::tokens::each_raw_token;
@@ -19,7 +19,8 @@ const MAX_OF_RUN: usize = 200;
 const MAX_COUNTED: usize = 100;
 /// With at most so many candidates, all are counted.
 const FEW: usize = 50;
-/// The number of candidates that are counted beyond those that are wanted, since the counts of runs include outdated documents.
+/// The number of candidates that are counted beyond those that are wanted, since the counts of runs include outdated
+/// documents.
 const SPARE: usize = 5;
 
 /// The most frequent words of a run that begin alike, each with its number of documents.
@@ -64,8 +65,8 @@ impl Within<'_> {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Returns words that begin so and that resources of `within` have, each with their number, the most frequent first. They are
-    /// spelled as one of the resources has them.
+    /// Returns words that begin so and that resources of `within` have, each with their number, the most frequent
+    /// first. They are spelled as one of the resources has them.
     pub(super) fn completions(
         &self,
         beginning: &str,
@@ -121,7 +122,7 @@ impl<'a> TextSearch<'a> {
         Ok(first.map(|slot| counted(count, slot)))
     }
 
-    /// Returns a word as a resource that has it spells it, in small letters.
+    /// Returns a word as a resource that has it spells it, in lowercase.
     fn spelled(&self, word: &str, slot: u32) -> Option<String> {
         let mut spelled = None;
         for text in self.fields.iter().filter_map(|field| field.whole(slot)) {
@@ -149,15 +150,6 @@ impl<'a> TextSearch<'a> {
             }
             Ok(Arc::new(Beginnings(words)))
         };
-        if matches!(run.run, Run::Memory(_)) {
-            return find();
-        }
-        let key = self.context.cache.key_of_run::<Beginnings>(run.number, column, beginning.as_bytes());
-        if let Some(kept) = self.context.cache.of_run(&key) {
-            return Ok(kept);
-        }
-        let found = find()?;
-        self.context.cache.put_of_run(&key, &found);
-        Ok(found)
+        self.context.cache.kept_or_found(run, column, beginning.as_bytes(), find)
     }
 }

@@ -1,4 +1,5 @@
-//! Finds the compounds of a word: longer words of the index that begin or end with it, if what is left is a word of the index.
+//! Finds the compounds of a word: longer words of the index that begin or end with it, if what is left is a word of the
+//! index.
 //!
 //! Outdated documents do not count, so the result depends only on the resources that exist.
 
@@ -9,7 +10,7 @@ use super::query_cache::RunResult;
 use super::text_search::TextSearch;
 use crate::error::Error;
 use crate::language::each_rest;
-use crate::run::{NumberedRun, Run};
+use crate::run::NumberedRun;
 use crate::schema::ColumnId;
 
 /// The most words that are looked at, the shortest first.
@@ -71,16 +72,7 @@ impl<'a> TextSearch<'a> {
     /// Returns the words of a run that begin or end with a word. The result is cached.
     fn around(&self, run: &NumberedRun, column: ColumnId, word: &str) -> Result<Arc<Around>, Error> {
         let find = || Ok(Arc::new(Around(run.run.tokens_around(column, word, self.interrupt)?)));
-        if matches!(run.run, Run::Memory(_)) {
-            return find();
-        }
-        let key = self.context.cache.key_of_run::<Around>(run.number, column, word.as_bytes());
-        if let Some(kept) = self.context.cache.of_run(&key) {
-            return Ok(kept);
-        }
-        let found = find()?;
-        self.context.cache.put_of_run(&key, &found);
-        Ok(found)
+        self.context.cache.kept_or_found(run, column, word.as_bytes(), find)
     }
 
     /// Returns whether a current document has the word in a field that is searched.

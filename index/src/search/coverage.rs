@@ -1,11 +1,12 @@
 //! Decides which resources have enough of the words of a text query. It does not know their order.
 //!
-//! If few resources have all words, those that lack some follow, unless the words are quoted. The resources that have all are
-//! counted in the whole index, before filters: so a page, its total and its facets see the same resources.
+//! If few resources have all words, those that lack some follow, unless the words are quoted. The resources that have
+//! all are counted in the whole index, before filters: so a page, its total and its facets see the same resources.
 
 use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::query::WordsFound;
 use crate::text_query::Requirement;
 use crate::text_query::closeness::{FARTHEST, distance_of, typos_and_ways};
 
@@ -19,11 +20,12 @@ const COMMON_FROM: usize = 10;
 const COST_OF_HALF: f64 = 8.0;
 /// The greatest cost of lacking a word, before 1 is added: that of one that one in 32,768 resources has.
 const MAX_COST: f64 = 120.0;
-/// The distance of a resource that lacks a unit of cost: more than a hundred words with typos, or a hundred common words that are
-/// lacked, sum up to. With the greatest costs of a hundred words and their pairs of characters, the sum fits into 32 bits.
+/// The distance of a resource that lacks a unit of cost: more than a hundred words with typos, or a hundred common
+/// words that are lacked, sum up to. With the greatest costs of a hundred words and their pairs of characters, the sum
+/// fits into 32 bits.
 const LACKED: u32 = 1 << 18;
-/// The distance of a resource that lacks a common word, if no resource has it as it stands: just behind those that have it with
-/// typos.
+/// The distance of a resource that lacks a common word, if no resource has it as it stands: just behind those that have
+/// it with typos.
 const LACKED_COMMON: u32 = FARTHEST as u32 + 1;
 /// The most pairs of characters that count as words.
 const MAX_PAIRS: usize = 30;
@@ -53,17 +55,6 @@ pub(super) struct LackedWord {
     cost: u32,
     /// The distance of a resource that lacks it.
     pub(super) distance: u32,
-}
-
-/// The words of a text query that the resources of a list have and lack.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct WordsFound {
-    /// The number of resources of the list that have all words.
-    pub matched_all: u64,
-    /// The words, as they were asked for, that some resources of the list lack.
-    pub ignored: Vec<String>,
-    /// A question that finds more, if few have all words of this one.
-    pub did_you_mean: Option<String>,
 }
 
 impl<'a> TextSearch<'a> {
@@ -143,7 +134,8 @@ impl<'a> TextSearch<'a> {
                 false => cost_of_lacking(having.count(), self.version.total),
             };
             let distance = match cost {
-                // Common, or a stop word. If it is not there as it stands, those that have it in another way come first.
+                // Common, or a stop word. If it is not there as it stands, those that have it in another way come
+                // first.
                 0 if !self.query.words.asked[number].is_stop_word && self.is_far(tokens)? => LACKED_COMMON,
                 cost => LACKED.saturating_mul(cost),
             };
@@ -195,8 +187,8 @@ impl<'a> TextSearch<'a> {
         Ok(self.coverage()?.incomplete.iter().flat_map(|incomplete| &incomplete.words).collect())
     }
 
-    /// Returns which words the resources of a list have. `list` holds those of the matches that the filters of the request allow,
-    /// and `all` returns all resources that they allow.
+    /// Returns which words the resources of a list have. `list` holds those of the matches that the filters of the
+    /// request allow, and `all` returns all resources that they allow.
     pub(super) fn words_found(
         &self,
         list: &Bitmap,
@@ -234,8 +226,8 @@ impl<'a> TextSearch<'a> {
     }
 }
 
-/// Returns the parts of a distance, of which the first ones count most: the cost of what is lacked, the number of typos, and the ways
-/// in which words were found.
+/// Returns the parts of a distance, of which the first ones count most: the cost of what is lacked, the number of
+/// typos, and the ways in which words were found.
 pub(super) fn parts_of_distance(distance: u32) -> [u32; 3] {
     let [typos, ways] = typos_and_ways(distance % LACKED);
     [distance / LACKED, typos, ways]

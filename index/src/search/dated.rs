@@ -9,6 +9,9 @@ use crate::interrupt::Interrupt;
 use crate::query::{Bound, DateColumn, Range};
 use crate::version::Version;
 
+/// The number of tests of all resources by a date after which an order by that date is made.
+const DATE_SCANS: u32 = 2;
+
 /// Returns the resources with a date in the range, or those without that date. Uses a slice of an order by the date if
 /// one is cached or worth making: a write updates it at little cost. Otherwise, tests all resources.
 pub(super) fn dated(
@@ -31,6 +34,19 @@ pub(super) fn dated(
         }
     }
     Ok(bits)
+}
+
+impl Sorter<'_> {
+    /// Returns the order by a date if it is cached or worth making: a write updates it at little cost.
+    pub(super) fn order_worth_keeping(&self, date: DateColumn) -> Result<Option<OrderView>, Error> {
+        let cache = &self.context.cache;
+        match self.cached_order()? {
+            None if cache.keeps_order_of(self.version.total) && cache.count_date_scan(date) >= DATE_SCANS => {
+                self.order().map(Some)
+            }
+            order => Ok(order),
+        }
+    }
 }
 
 fn slice_by_date(

@@ -17,9 +17,10 @@ use super::results::{Key, ResultCache};
 use super::slot_order::SlotOrder;
 use crate::bitmap::Bitmap;
 use crate::damage::Damage;
+use crate::error::Error;
 use crate::options::Options;
 use crate::query::DateColumn;
-use crate::run::RunNumber;
+use crate::run::{NumberedRun, Run, RunNumber};
 use crate::schema::ColumnId;
 
 /// Bitmaps and orders computed by queries of all indexes of a data folder, with one budget for all of them.
@@ -231,6 +232,27 @@ impl QueryCache {
     pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, result: &Arc<T>) {
         let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
         self.put_in_orders(key, 0, cached, result.bytes());
+    }
+
+    /// Returns what `find` computes from a column of a run. Kept for disk runs: those do not change. `rest`
+    /// distinguishes results of the same type.
+    pub(super) fn kept_or_found<T: RunResult>(
+        &self,
+        run: &NumberedRun,
+        column: ColumnId,
+        rest: &[u8],
+        find: impl FnOnce() -> Result<Arc<T>, Error>,
+    ) -> Result<Arc<T>, Error> {
+        if matches!(run.run, Run::Memory(_)) {
+            return find();
+        }
+        let key = self.key_of_run::<T>(run.number, column, rest);
+        if let Some(kept) = self.of_run(&key) {
+            return Ok(kept);
+        }
+        let found = find()?;
+        self.put_of_run(&key, &found);
+        Ok(found)
     }
 
     /// Tests whether the bitmap is cached.

@@ -11,10 +11,7 @@ use super::slot_order::OrderView;
 use super::snapshot::{Selection, Snapshot};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::query::{DateColumn, Hits, MatchSet, Neighbors, Position, PositionKey, Query};
-
-/// The number of tests of all resources by a date after which an order by that date is made.
-const DATE_SCANS: u32 = 2;
+use crate::query::{Hits, MatchSet, Neighbors, Position, PositionKey, Query};
 
 impl Snapshot {
     /// Returns the position of a resource of this snapshot, after which the next page begins.
@@ -80,14 +77,9 @@ impl Snapshot {
             None => sorter.order()?,
             Some(order) => order,
         };
-        let from = order.partition_point(|slot| sorter.compare_with(slot, position).is_le());
-        let mut slots = Vec::with_capacity(limit);
-        let mut start = from;
+        let mut start = order.partition_point(|slot| sorter.compare_with(slot, position).is_le());
         let filtered = OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() };
-        if limit > 0 {
-            slots = filtered.next(&mut start, limit);
-        }
-        Ok(slots)
+        Ok(filtered.next(&mut start, limit))
     }
 
     /// Returns the neighbors of the resource in a slot, among the found resources in the query's order. Returns `None`
@@ -230,17 +222,6 @@ impl Sorter<'_> {
                 };
                 self.rank(key, slot).cmp(&at)
             }
-        }
-    }
-
-    /// Returns the order by a date if it is cached or worth making: a write updates it at little cost.
-    pub(super) fn order_worth_keeping(&self, date: DateColumn) -> Result<Option<OrderView>, Error> {
-        let cache = &self.context.cache;
-        match self.cached_order()? {
-            None if cache.keeps_order_of(self.version.total) && cache.count_date_scan(date) >= DATE_SCANS => {
-                self.order().map(Some)
-            }
-            order => Ok(order),
         }
     }
 }

@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
-use super::coverage::WordsFound;
 use super::estimate::{estimate, estimate_filter};
 use super::evaluate::Evaluator;
 use super::matches::Matches;
@@ -19,7 +18,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::ids::{self, IdSet};
 use crate::interrupt::Interrupt;
-use crate::query::{Filter, Hit, Hits, MatchSet, Query};
+use crate::query::{Filter, Hit, Hits, MatchSet, Query, WordsFound};
 use crate::run::Document;
 use crate::schema::{ColumnId, Value, VariantNumber};
 use crate::text_query::{TextField, TextQuery, Words};
@@ -73,8 +72,8 @@ impl Snapshot {
         self.version.total as u64
     }
 
-    /// Returns the same resources with working copies in the place of live ones, in all variants. Their `updated` is that of the
-    /// working copy of `variant`, where there is one.
+    /// Returns the same resources with working copies in the place of live ones, in all variants. Their `updated` is
+    /// that of the working copy of `variant`, where there is one.
     ///
     /// The first time, it takes time in proportion to the number of working copies, later to what has changed since.
     pub fn working(&self, variant: VariantNumber) -> Snapshot {
@@ -149,8 +148,8 @@ impl Snapshot {
         }))
     }
 
-    /// Returns the first `count` matches of a query that is ordered by relevance, with what orders them against the matches of
-    /// other indexes. Of a query with another order, there are none.
+    /// Returns the first `count` matches of a query that is ordered by relevance, with what orders them against the
+    /// matches of other indexes. Of a query with another order, there are none.
     ///
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
@@ -170,8 +169,8 @@ impl Snapshot {
         }))
     }
 
-    /// Returns the reasons for the places of resources in a list by relevance, in their order. Of a query with another order, there are
-    /// none.
+    /// Returns the reasons for the places of resources in a list by relevance, in their order. Of a query with another
+    /// order, there are none.
     ///
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
@@ -182,8 +181,8 @@ impl Snapshot {
         self.sound(search.and_then(|search| search.map_or(Ok(Vec::new()), |search| search.reasons(&slots))))
     }
 
-    /// Returns a question with similar words that finds more, if it has one; with the number of resources that have all of them.
-    /// `matched_all` of the resources have all words of this question.
+    /// Returns a question with similar words that finds more, if it has one; with the number of resources that have all
+    /// of them. `matched_all` of the resources have all words of this question.
     ///
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
@@ -202,8 +201,8 @@ impl Snapshot {
         }))
     }
 
-    /// Returns words that begin so in these fields, of the resources that meet a filter, each with the number of these resources:
-    /// at most `limit`, the most frequent first. Each is spelled as one of the resources has it.
+    /// Returns words that begin so in these fields, of the resources that meet a filter, each with the number of these
+    /// resources: at most `limit`, the most frequent first. Each is spelled as one of the resources has it.
     ///
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
@@ -294,8 +293,8 @@ impl Snapshot {
         Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
     }
 
-    /// Returns the matches in the query's order, at least up to the end of the page. The text search of the selection ranks them, if
-    /// it exists already.
+    /// Returns the matches in the query's order, at least up to the end of the page. The text search of the selection
+    /// ranks them, if it exists already.
     pub(super) fn ordered(
         &self,
         query: &Query,
@@ -391,8 +390,9 @@ impl Snapshot {
         self.context.slots.find(&self.version, id).map(|slot| self.version.hit(slot))
     }
 
-    /// Returns the number of a resource's live copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no copy
-    /// in that variant. For [`working_variant`](crate::working_variant) of a variant it is the number of its working copy.
+    /// Returns the number of a resource's live copy, as in [`Copy::number`](crate::Copy::number). `None` if it has no
+    /// copy in that variant. For [`working_variant`](crate::working_variant) of a variant it is the number of its
+    /// working copy.
     pub fn copy(&self, slot: u32, variant: VariantNumber) -> Option<u64> {
         let location = self.live().copy_set(variant)?.locations.get(slot);
         location.is_copy().then_some(location.number)

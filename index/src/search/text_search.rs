@@ -1,4 +1,5 @@
-//! Finds the resources that match a text query: ranked search, `q` in the API. It does not know filters, or the order of the matches.
+//! Finds the resources that match a text query: ranked search, `q` in the API. It does not know filters, or the order
+//! of the matches.
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -286,16 +287,11 @@ impl<'a> TextSearch<'a> {
         // The few lists of the words that begin with a character are as long as those of very many words.
         let joined_from = if wanted.is_vague() { 1 } else { self.context.options.thresholds.joined_from };
         let mut find = || run.run.find_tokens(column, scans, joined_from, self.interrupt).map(Arc::new);
+        // Memory runs are excluded here too, so that no key is made for them.
         if matches!(run.run, Run::Memory(_)) || !wanted.is_scanned() {
             return find();
         }
-        let key = self.context.cache.key_of_run::<Vec<RunTokens>>(run.number, column, &wanted.scan_key());
-        if let Some(kept) = self.context.cache.of_run(&key) {
-            return Ok(kept);
-        }
-        let found = find()?;
-        self.context.cache.put_of_run(&key, &found);
-        Ok(found)
+        self.context.cache.kept_or_found(run, column, &wanted.scan_key(), find)
     }
 
     /// Returns the slots of `within` that have all tokens of a row one after the other in one field.

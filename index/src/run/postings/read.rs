@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use tantivy::postings::{BlockSegmentPostings, Postings as _};
+use tantivy::postings::{BlockSegmentPostings, Postings as _, SegmentPostings};
 use tantivy::{DocSet as _, TERMINATED};
 
 use super::list::{PACKED_FROM, Posting, PostingList};
@@ -113,7 +113,7 @@ impl PostingLists {
         let mut postings = self.packed.postings(list).map_err(Error::io(self.file.path()))?;
         for document in among.iter() {
             interrupt.step()?;
-            match if postings.doc() < document { postings.seek(document) } else { postings.doc() } {
+            match seek(&mut postings, document) {
                 TERMINATED => break,
                 at if at == document => emit(at, if list.has_counts { postings.term_freq() } else { 1 }),
                 _ => {}
@@ -194,8 +194,7 @@ impl PostingLists {
         let mut kept = Bitmap::default();
         for document in candidates.iter() {
             interrupt.step()?;
-            let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
-            match at {
+            match seek(&mut postings, document) {
                 TERMINATED => break,
                 at if at == document => kept.insert(document),
                 _ => {}
@@ -223,13 +222,19 @@ impl PostingLists {
         }
         let mut postings = self.packed.postings(list).map_err(Error::io(self.file.path()))?;
         for (index, &document) in posting.documents.iter().enumerate() {
-            let at = if postings.doc() < document { postings.seek(document) } else { postings.doc() };
+            let at = seek(&mut postings, document);
             if at != document || (list.has_counts && postings.term_freq() != count(index)) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
+}
+
+/// Moves to a document, or to the next one if the list lacks it, and returns that. Tantivy cannot seek backwards, so a
+/// list that has passed the document stays where it is.
+fn seek(postings: &mut SegmentPostings, document: u32) -> u32 {
+    if postings.doc() < document { postings.seek(document) } else { postings.doc() }
 }
 
 /// Emits the documents of a list of differences with their counts. Returns `None` if the bytes are invalid, perhaps
