@@ -1,5 +1,5 @@
-//! One ranked list over several blueprints (`API.md` 4.17): the matches of each, and their common order. Must not know how they are
-//! found.
+//! One ranked list over several blueprints (`API.md` 4.17): the matches of each, and their common order. Must not know
+//! how they are found.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -44,7 +44,8 @@ impl BlueprintMatches {
 }
 
 impl View {
-    /// Finds the matches of a list by relevance, at least those among the first `count`. Their scores are multiplied by `weight`.
+    /// Finds the matches of a list by relevance, at least those among the first `count`. Their scores are multiplied by
+    /// `weight`.
     ///
     /// # Errors
     /// The errors of [`View::list_in_time`].
@@ -56,15 +57,15 @@ impl View {
     ) -> Result<BlueprintMatches> {
         let search = move |searching: &ViewSearch<'_>, request: &ListRequest| {
             request.explain_steering(searching.resolver);
-            searching.of(|snapshot, interrupt| snapshot.ranked(searching.query, count, interrupt))
+            searching.run(|snapshot, interrupt| snapshot.ranked(searching.query, count, interrupt))
         };
-        let plan = self.plan(request, count as u64, &Aggregation::default(), request.is_explained);
-        let (found, explained) = self.search(plan, search).await?;
+        let (found, explained) =
+            self.search(request, count as u64, &Aggregation::default(), request.is_explained, search).await?;
         Ok(BlueprintMatches { found, weight, explained })
     }
 
-    /// Returns a question with similar words that finds more in this blueprint than a list does, with the number of resources that have
-    /// all of them.
+    /// Returns a question with similar words that finds more in this blueprint than a list does, with the number of
+    /// resources that have all of them.
     ///
     /// # Errors
     /// The errors of [`View::list_in_time`].
@@ -75,10 +76,9 @@ impl View {
     ) -> Result<Option<(String, u64)>> {
         let matched_all = matches.matched_all();
         let search = move |searching: &ViewSearch<'_>, _: &ListRequest| {
-            searching.of(|snapshot, interrupt| snapshot.meant(searching.query, matched_all, interrupt))
+            searching.run(|snapshot, interrupt| snapshot.meant(searching.query, matched_all, interrupt))
         };
-        let plan = self.plan(request, 0, &Aggregation::default(), false);
-        Ok(self.search(plan, search).await?.0)
+        Ok(self.search(request, 0, &Aggregation::default(), false, search).await?.0)
     }
 
     /// Returns the resource objects of matches of this blueprint, as its list has them.
@@ -87,7 +87,7 @@ impl View {
     /// The errors of [`View::list_in_time`].
     pub async fn show_matches(&self, request: &ListRequest, matches: &[RankedMatch]) -> Result<Vec<Value>> {
         let hits: Vec<Hit> = matches.iter().map(|found| found.hit).collect();
-        let objects = self.objects(&hits, self.presentation(request.params())).await?;
+        let objects = self.objects(&hits, self.list_presentation(request.params())).await?;
         serde_json::from_str(&format!("[{objects}]")).map_err(Error::internal)
     }
 }
@@ -103,8 +103,8 @@ pub fn ignored_words(parts: &[BlueprintMatches]) -> Vec<String> {
     ignored
 }
 
-/// Returns a question that finds more in all blueprints together, if few resources have all words of this one. `lists` are those of
-/// `parts`.
+/// Returns a question that finds more in all blueprints together, if few resources have all words of this one. `lists`
+/// are those of `parts`.
 ///
 /// # Errors
 /// The errors of [`View::list_in_time`].

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bindery_index::Interrupt;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_query::{ExportParams, Format, RawParams, ResourceKey};
+use bindery_query::{Copies, ExportParams, Format, RawParams, ResourceKey};
 use bindery_store::Store;
 use serde_json::{Map, Value};
 
@@ -80,8 +80,7 @@ impl Export {
         let params = parameters(&view, &raw, accept)?;
         let store = view.store.clone();
         let search = move |searching: &ViewSearch<'_>, params: &ExportParams| find(searching, params, &store);
-        let plan = view.plan(&params, 0, &params.aggregation, is_explained);
-        let (found, explained) = view.search(plan, search).await?;
+        let (found, explained) = view.search(&params, 0, &params.aggregation, is_explained, search).await?;
         Ok(Export::of(view, params, found, explained))
     }
 
@@ -182,12 +181,10 @@ impl Export {
     }
 
     fn presentation(&self, variant: u16) -> Presentation {
-        // No author names: an export can be imported again, so it is the same for every reader.
         let ExportParams { fallback, selection, highlights, .. } = &*self.params;
-        let (selection, highlights) = (selection.clone(), highlights.clone());
-        let is_working = self.view.is_working();
-        let (fallback, public_url) = (*fallback, self.view.state.public_url.clone());
-        Presentation { variant, fallback, selection, highlights, is_working, names: None, public_url }
+        let shown = self.view.presentation(Copies { variant, fallback: *fallback }, selection);
+        // No author names: an export can be imported again, so it is the same for every reader.
+        Presentation { highlights: highlights.clone(), names: None, ..shown }
     }
 
     /// Writes a resource with all of its copies, and with its import key.
@@ -257,7 +254,7 @@ fn find(searching: &ViewSearch<'_>, params: &ExportParams, store: &Store) -> Sea
     let ExportParams { query, fallback, aggregation, expansion, .. } = params;
     let (collection, resolver) = (searching.collection, searching.resolver);
     let found = searching.find()?;
-    let stream = searching.of(|snapshot, interrupt| snapshot.stream_of(&found, searching.query, interrupt))?;
+    let stream = searching.run(|snapshot, interrupt| snapshot.stream_of(&found, searching.query, interrupt))?;
     let mut written = None;
     if !expansion.is_empty() {
         let mut included = IncludedResources::new(resolver, store, expansion);

@@ -8,7 +8,7 @@ use bindery_index::{Hits, KeptPage, MatchSet, PageDependence, Position, Reason};
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
-use bindery_query::{ListParams, Page, Query, RawParams};
+use bindery_query::{Copies, ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
 
 use crate::data::documents::Documents;
@@ -33,7 +33,7 @@ pub struct ListPage {
     /// The related resources, if they were asked for: also a JSON array.
     pub included: Option<String>,
     /// The position of the page.
-    pub place: PagePosition,
+    pub position: PagePosition,
     /// The number of resources that match.
     pub total: u64,
     /// The keys of `meta` beside those of the page: `facets` and `stats`, and what is known of the words of `q`.
@@ -136,11 +136,11 @@ impl ListRequest {
 }
 
 impl View {
-    /// Returns the entity tag of a page of a list of the blueprint. Its links begin with `base_url`; the rest of them is in
-    /// the request or follows from the page.
+    /// Returns the entity tag of a page of a list of the blueprint. Its links begin with `base_url`; the rest of them
+    /// is in the request or follows from the page.
     pub fn page_tag(&self, page: &ListPage, base_url: &str) -> EntityTag {
         let sees = self.collection.seen_version(self.visibility).seen;
-        let (numbers, next) = match &page.place {
+        let (numbers, next) = match &page.position {
             PagePosition::Numbered(numbered) => ([page.total, numbered.number, numbered.per_page], ""),
             PagePosition::Walk { per_page, next } => ([page.total, 0, *per_page], next.as_deref().unwrap_or_default()),
         };
@@ -158,7 +158,7 @@ impl View {
         let request = self.list_request(raw_query)?;
         let (query, documents) = (&request.params.query, &self.documents);
         let mut found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
-        let objects = self.objects_here(&found.hits.hits, self.presentation(&request.params))?;
+        let objects = self.objects_here(&found.hits.hits, self.list_presentation(&request.params))?;
         let kept = found.kept.take().and_then(|page| self.keep_list(page));
         Ok(ListPage { kept, ..list_page(&self.collection.blueprint, &request.params, found, objects, None) })
     }
@@ -175,10 +175,9 @@ impl View {
         };
         let documents = self.documents.clone();
         let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find(searching, request, &documents);
-        let plan = self.plan(request, offset, &params.aggregation, *is_explained);
-        let (mut found, explained) = self.search(plan, search).await?;
+        let (mut found, explained) = self.search(request, offset, &params.aggregation, *is_explained, search).await?;
         let started = Instant::now();
-        let objects = self.objects(&found.hits.hits, self.presentation(params)).await?;
+        let objects = self.objects(&found.hits.hits, self.list_presentation(params)).await?;
         let took = started.elapsed();
         let explained = explained.map(|how| how.with_documents(&self.collection, found.hits.hits.len(), took));
         let kept = found.kept.take().and_then(|page| self.keep_list(page));
@@ -220,12 +219,10 @@ impl View {
         self.collection.snapshot.total() / 2
     }
 
-    pub(super) fn presentation(&self, params: &ListParams) -> Presentation {
+    pub(super) fn list_presentation(&self, params: &ListParams) -> Presentation {
         let ListParams { query, fallback, selection, highlights, .. } = params;
-        let (variant, selection, highlights) = (query.copies.variant, selection.clone(), highlights.clone());
-        let is_working = self.is_working();
-        let (fallback, names, public_url) = (*fallback, self.names(), self.state.public_url.clone());
-        Presentation { variant, fallback, selection, highlights, is_working, names, public_url }
+        let copies = Copies { fallback: *fallback, ..query.copies };
+        Presentation { highlights: highlights.clone(), ..self.presentation(copies, selection) }
     }
 }
 
@@ -246,7 +243,7 @@ fn list_page(
         meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
         meta.insert("did_you_mean".to_owned(), words.did_you_mean.clone().into());
     }
-    let place = match params.cursor {
+    let position = match params.cursor {
         None => PagePosition::Numbered(params.page),
         Some(_) => PagePosition::Walk { per_page: params.page.per_page, next },
     };
@@ -254,7 +251,7 @@ fn list_page(
     resources.insert(0, '[');
     resources.push(']');
     let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
-    ListPage { resources, ids, included, place, total: hits.total, meta, explained, kept: None }
+    ListPage { resources, ids, included, position, total: hits.total, meta, explained, kept: None }
 }
 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
@@ -273,7 +270,7 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
             walk(searching, found, cursors, behind.as_ref(), per_page)?
         }
         (found, _) => {
-            let page = searching.of(|snapshot, interrupt| match found {
+            let page = searching.run(|snapshot, interrupt| match found {
                 Some(found) => snapshot.page_of(found, searching.query, page.offset(), per_page, interrupt),
                 None => snapshot.search_with(searching.query, page.offset(), per_page, interrupt),
             })?;
@@ -281,7 +278,7 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
         }
     };
     let reasons = match request.is_explained {
-        true => searching.of(|snapshot, interrupt| snapshot.reasons(searching.query, &hits.hits, interrupt))?,
+        true => searching.run(|snapshot, interrupt| snapshot.reasons(searching.query, &hits.hits, interrupt))?,
         false => Vec::new(),
     };
     let copies = query.copies.answered_with(*fallback);
@@ -312,11 +309,11 @@ fn walk(
         Some(position) => {
             let behind = || {
                 searching
-                    .of(|snapshot, interrupt| snapshot.page_behind(found, query, position, per_page + 1, interrupt))
+                    .run(|snapshot, interrupt| snapshot.page_behind(found, query, position, per_page + 1, interrupt))
             };
             searching.resolver.step("order", "cursor", behind, |hits| hits.total)?
         }
-        None => searching.of(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?,
+        None => searching.run(|snapshot, interrupt| snapshot.page_of(found, query, 0, per_page + 1, interrupt))?,
     };
     let goes_on = hits.hits.len() > per_page;
     hits.hits.truncate(per_page);

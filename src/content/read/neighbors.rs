@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bindery_index::Neighbors;
 use bindery_model::error::{Code, Error, Result};
-use bindery_query::{Aggregation, NeighborsParams, RawParams};
+use bindery_query::{Aggregation, Copies, NeighborsParams, RawParams};
 
 use crate::read::explain::Explanation;
 use crate::read::resource::Presentation;
@@ -50,22 +50,18 @@ impl View {
         let search = move |searching: &ViewSearch<'_>, _: &NeighborsParams| {
             let found = searching.find()?;
             let place =
-                || searching.of(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt));
+                || searching.run(|snapshot, interrupt| snapshot.neighbors(&found, searching.query, slot, interrupt));
             searching.resolver.step("order", "neighbors", place, |_| found.len())
         };
-        let plan = self.plan(params, self.anywhere(), &Aggregation::default(), is_explained);
-        let (found, explained) = self.search(plan, search).await?;
+        let (found, explained) =
+            self.search(params, self.anywhere(), &Aggregation::default(), is_explained, search).await?;
         let not_listed = || {
             format!("the resource `{}` exists, but is not in the list that these parameters describe", resource.id())
         };
         let Neighbors { previous, next, position, total } =
             found.ok_or_else(|| Error::new(Code::NotFound, not_listed()))?;
         let NeighborsParams { query, fallback, selection } = &**params;
-        let (variant, fallback, selection, names) = (query.copies.variant, *fallback, selection.clone(), self.names());
-        let is_working = self.is_working();
-        let public_url = self.state.public_url.clone();
-        let presentation =
-            Presentation { variant, fallback, selection, highlights: None, is_working, names, public_url };
+        let presentation = self.presentation(Copies { fallback: *fallback, ..query.copies }, selection);
         let started = Instant::now();
         let count = usize::from(previous.is_some()) + usize::from(next.is_some());
         let (previous, next) =

@@ -61,8 +61,8 @@ impl<'a> Resolver<'a> {
     /// # Errors
     /// The errors of [`Resolver::query`].
     pub(super) fn find_visible(&self, collection: &Collection, copies: Copies, filter: &Filter) -> Result<MatchSet> {
-        let place = FilterTarget { collection, copies };
-        self.find(place, copies.variant, &self.visible(place, filter)?)
+        let target = FilterTarget { collection, copies };
+        self.find(target, copies.variant, &self.visible(target, filter)?)
     }
 
     /// Returns roughly how many nanoseconds resolving the query and searching take. `offset` is the start of the page.
@@ -76,17 +76,17 @@ impl<'a> Resolver<'a> {
         collection.snapshot.estimate(&query, offset) + rest
     }
 
-    fn estimate_filter(&self, place: FilterTarget<'_>, filter: &Filter) -> u64 {
-        let FilterTarget { collection: Collection { snapshot, .. }, copies } = place;
+    fn estimate_filter(&self, target: FilterTarget<'_>, filter: &Filter) -> u64 {
+        let FilterTarget { collection: Collection { snapshot, .. }, copies } = target;
         match filter {
             Filter::Own(filter) => {
                 let variants = [Some(copies.variant), copies.fallback];
                 variants.into_iter().flatten().map(|variant| snapshot.estimate_find(variant, filter)).sum()
             }
             Filter::And(filters) | Filter::Or(filters) => {
-                filters.iter().map(|filter| self.estimate_filter(place, filter)).sum()
+                filters.iter().map(|filter| self.estimate_filter(target, filter)).sum()
             }
-            Filter::Not(filter) => self.estimate_filter(place, filter),
+            Filter::Not(filter) => self.estimate_filter(target, filter),
             // Reading the ids, and joining posting lists.
             Filter::Related(relation, copies, filter) => self.related(relation, *copies).map_or(0, |(related, _)| {
                 self.estimate_filter(related, filter) + related.collection.snapshot.total() * 20 + snapshot.total() * 5
@@ -99,19 +99,19 @@ impl<'a> Resolver<'a> {
     }
 
     /// Resolves a filter and restricts it to the resources that the token sees.
-    fn visible(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
-        let visibility = Visibility::of(self.access, &place.collection.blueprint, self.state.released);
-        Ok(visibility.restrict(self.filter(place, filter)?))
+    fn visible(&self, target: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
+        let visibility = Visibility::of(self.access, &target.collection.blueprint, self.state.released);
+        Ok(visibility.restrict(self.filter(target, filter)?))
     }
 
-    fn filter(&self, place: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
+    fn filter(&self, target: FilterTarget<'_>, filter: &Filter) -> Result<index::Filter> {
         Ok(match filter {
-            Filter::Own(filter) => self.own(place, filter)?,
+            Filter::Own(filter) => self.own(target, filter)?,
             Filter::And(filters) => {
                 let mut all = Vec::with_capacity(filters.len());
                 for filter in filters {
                     // Not nested, so that the index evaluates the cheapest one first.
-                    match self.filter(place, filter)? {
+                    match self.filter(target, filter)? {
                         index::Filter::And(filters) => all.extend(filters),
                         filter => all.push(filter),
                     }
@@ -119,14 +119,14 @@ impl<'a> Resolver<'a> {
                 index::Filter::And(all)
             }
             Filter::Or(filters) => {
-                index::Filter::Or(filters.iter().map(|filter| self.filter(place, filter)).collect::<Result<_>>()?)
+                index::Filter::Or(filters.iter().map(|filter| self.filter(target, filter)).collect::<Result<_>>()?)
             }
-            Filter::Not(filter) => index::Filter::Not(Box::new(self.filter(place, filter)?)),
+            Filter::Not(filter) => index::Filter::Not(Box::new(self.filter(target, filter)?)),
             Filter::Related(relation, copies, filter) => match self.related(relation, *copies) {
                 None => index::Filter::Nothing,
                 Some((related, _)) => {
                     let ids = self.ids(related, &self.visible(related, filter)?)?;
-                    self.any_id(place, relation, ids)?
+                    self.any_id(target, relation, ids)?
                 }
             },
             Filter::Dangling(relation) => {
@@ -135,7 +135,7 @@ impl<'a> Resolver<'a> {
                     None => IdSet::of([]),
                     Some((related, visibility)) => self.ids(related, &visibility.filter())?,
                 };
-                self.any_id(place, relation, visible.complement())?
+                self.any_id(target, relation, visible.complement())?
             }
         })
     }
@@ -150,28 +150,28 @@ impl<'a> Resolver<'a> {
     }
 
     /// Returns the filter for resources whose relation holds at least one of these ids.
-    fn any_id(&self, place: FilterTarget<'_>, relation: &Relation, ids: IdSet) -> Result<index::Filter> {
-        self.own(place, &index::Filter::Column(relation.column, Predicate::AnyId(ids)))
+    fn any_id(&self, target: FilterTarget<'_>, relation: &Relation, ids: IdSet) -> Result<index::Filter> {
+        self.own(target, &index::Filter::Column(relation.column, Predicate::AnyId(ids)))
     }
 
     /// Resolves a filter on a resource's own values: those of the variant or, where an attribute is null, of the
     /// fallback.
-    fn own(&self, place: FilterTarget<'_>, filter: &index::Filter) -> Result<index::Filter> {
+    fn own(&self, target: FilterTarget<'_>, filter: &index::Filter) -> Result<index::Filter> {
         let each = |filters: &[index::Filter]| -> Result<Vec<index::Filter>> {
-            filters.iter().map(|filter| self.own(place, filter)).collect()
+            filters.iter().map(|filter| self.own(target, filter)).collect()
         };
-        let Copies { variant, fallback } = place.copies;
+        let Copies { variant, fallback } = target.copies;
         Ok(match (filter, fallback) {
             (index::Filter::And(filters), _) => index::Filter::And(each(filters)?),
             (index::Filter::Or(filters), _) => index::Filter::Or(each(filters)?),
-            (index::Filter::Not(filter), _) => index::Filter::Not(Box::new(self.own(place, filter)?)),
+            (index::Filter::Not(filter), _) => index::Filter::Not(Box::new(self.own(target, filter)?)),
             (index::Filter::Column(_, Predicate::AnyId(ids)), None) if ids.listed() > MAX_KEPT_IDS => {
-                index::Filter::Found(self.find(place, variant, filter)?)
+                index::Filter::Found(self.find(target, variant, filter)?)
             }
             (index::Filter::Column(column, _), Some(fallback)) if *column != index::WORKING_UPDATED => {
                 let is_null = index::Filter::Column(whole_column(*column), Predicate::Null);
-                let here = index::Filter::Found(self.find(place, variant, filter)?);
-                let there = index::Filter::Found(self.find(place, fallback, filter)?);
+                let here = index::Filter::Found(self.find(target, variant, filter)?);
+                let there = index::Filter::Found(self.find(target, fallback, filter)?);
                 index::Filter::Or(vec![
                     index::Filter::And(vec![index::Filter::Not(Box::new(is_null.clone())), here]),
                     index::Filter::And(vec![is_null, there]),
@@ -181,10 +181,10 @@ impl<'a> Resolver<'a> {
         })
     }
 
-    fn find(&self, place: FilterTarget<'_>, variant: u16, filter: &index::Filter) -> Result<MatchSet> {
-        let found = place.collection.snapshot.find(variant, filter, self.interrupt);
-        self.searched(place.collection);
-        found.map_err(|error| stopped(place.collection, error))
+    fn find(&self, target: FilterTarget<'_>, variant: u16, filter: &index::Filter) -> Result<MatchSet> {
+        let found = target.collection.snapshot.find(variant, filter, self.interrupt);
+        self.searched(target.collection);
+        found.map_err(|error| stopped(target.collection, error))
     }
 
     /// Adds the steps of a search in this collection's index to the explanation.
@@ -219,9 +219,9 @@ impl<'a> Resolver<'a> {
         Ok(done)
     }
 
-    fn ids(&self, place: FilterTarget<'_>, filter: &index::Filter) -> Result<IdSet> {
-        let found = self.find(place, place.copies.variant, filter)?;
-        place.collection.snapshot.ids(&found, self.interrupt).map_err(|error| stopped(place.collection, error))
+    fn ids(&self, target: FilterTarget<'_>, filter: &index::Filter) -> Result<IdSet> {
+        let found = self.find(target, target.copies.variant, filter)?;
+        target.collection.snapshot.ids(&found, self.interrupt).map_err(|error| stopped(target.collection, error))
     }
 }
 

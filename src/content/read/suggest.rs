@@ -1,4 +1,5 @@
-//! Suggestions while somebody types (`API.md` 4.26): words of the collection, and titles. Must not know how words are found.
+//! Suggestions while somebody types (`API.md` 4.26): words of the collection, and titles. Must not know how words are
+//! found.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ impl View {
         let search = move |searching: &ViewSearch<'_>, params: &SuggestParams| {
             let mut found = Suggestions::default();
             if let Some(beginning) = &params.beginning {
-                let complete = searching.of(|snapshot, interrupt| {
+                let complete = searching.run(|snapshot, interrupt| {
                     snapshot.completions(searching.query, &params.fields, beginning, limit, interrupt)
                 })?;
                 found.words.extend(complete);
@@ -49,8 +50,7 @@ impl View {
             }
             Ok(found)
         };
-        let plan = self.plan(&params, 0, &Aggregation::default(), false);
-        let (found, explained) = self.search(plan, search).await?;
+        let (found, explained) = self.search(&params, 0, &Aggregation::default(), false, search).await?;
         Ok(Suggestions { explained, ..found })
     }
 }

@@ -10,7 +10,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, day_number};
-use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams, Steering};
+use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams, Selection, Steering};
 use bindery_store::Store;
 
 use crate::data::documents::Documents;
@@ -50,13 +50,6 @@ pub struct View {
     pub(super) now: Millis,
 }
 
-/// A search that is going to run: its parameters, and its estimated duration.
-pub(super) struct SearchPlan<P> {
-    params: Arc<P>,
-    estimate: Duration,
-    is_explained: bool,
-}
-
 /// A resource that the token may see, found but not read yet.
 pub struct LocatedResource(pub(super) Hit);
 
@@ -76,14 +69,14 @@ impl ViewSearch<'_> {
     /// If the search fails or is interrupted.
     pub(super) fn find(&self) -> resolve::Result<MatchSet> {
         let IndexQuery { variant, filter, .. } = self.query;
-        self.of(|snapshot, interrupt| snapshot.find(*variant, filter, interrupt))
+        self.run(|snapshot, interrupt| snapshot.find(*variant, filter, interrupt))
     }
 
     /// Runs a search in the index.
     ///
     /// # Errors
     /// As [`ViewSearch::find`].
-    pub(super) fn of<T>(
+    pub(super) fn run<T>(
         &self,
         search: impl FnOnce(&Snapshot, &Interrupt<'_>) -> Result<T, bindery_index::Error>,
     ) -> resolve::Result<T> {
@@ -115,17 +108,15 @@ impl Content {
         let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
         Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, pool, visibility, now })
     }
-}
 
-impl Content {
     /// Returns the blueprint of that slug as the token sees it now, with the copies that the query string asks for.
     ///
     /// # Errors
     /// Those of [`Content::view`], `INVALID_PARAMETER`, and `FORBIDDEN` for working copies without `preview`.
     pub fn view_of(&self, access: &Arc<Access>, slug: &str, raw_query: &str) -> Result<View> {
         let view = self.view(access, slug)?;
-        // Most requests do not name it, and parsing takes longer than looking for it.
-        if !raw_query.contains("copy") {
+        // Most requests do not name it.
+        if !RawParams::may_have(raw_query, "copy") {
             return Ok(view);
         }
         let raw = RawParams::parse(raw_query);
@@ -203,7 +194,9 @@ impl View {
     /// Returns the entity tag of a resource with the resources of the blueprints `depends_on`. It changes with
     /// [`View::resource_version`].
     pub fn resource_tag(&self, resource: &LocatedResource, depends_on: &[String]) -> EntityTag {
-        self.collection.version_of(&resource.0).tag_with(self.state.epoch, self.related_versions(depends_on))
+        let State { epoch, public_url, .. } = &*self.state;
+        let version = self.collection.version_of(&resource.0);
+        version.tag_with(*epoch, public_url.as_deref(), self.related_versions(depends_on))
     }
 
     /// Reads the resource object as JSON text.
@@ -212,12 +205,7 @@ impl View {
     /// `INTERNAL` if the store fails.
     pub async fn read(&self, resource: &LocatedResource, params: &GetParams) -> Result<String> {
         let GetParams { variant, fallback, ref selection, .. } = *params;
-        let (selection, names) = (selection.clone(), self.names());
-        let is_working = self.is_working();
-        let public_url = self.state.public_url.clone();
-        let presentation =
-            Presentation { variant, fallback, selection, highlights: None, is_working, names, public_url };
-        self.objects(&[resource.0], presentation).await
+        self.objects(&[resource.0], self.presentation(Copies { variant, fallback }, selection)).await
     }
 
     /// Returns the related resources that the parameters ask for, as a JSON array.
@@ -247,9 +235,8 @@ impl View {
     }
 
     /// Returns the version of the blueprint's lists that also depend on the blueprints `depends_on`, by slug, in order.
-    /// It changes with every write of which the token may see something, and with every change of visibility or day
-    /// that could change an answer, with every change of synonyms and rules, and when a rule begins or ends. The version of a list by relevance, `is_ranked`, also changes with writes to drafts,
-    /// because these count in the statistics of scores.
+    /// It changes with every write that the token can see, with visibility, the day, synonyms and rules, and when a
+    /// rule begins or ends. With `is_ranked`, writes to drafts change it too: they count in the statistics of scores.
     pub fn list_version(&self, depends_on: &[String], is_ranked: bool) -> AnswerVersion {
         let own = match is_ranked {
             true => self.collection.ranked_version(self.visibility),
@@ -280,31 +267,28 @@ impl View {
         self.state.visible(&self.access, slug).is_ok()
     }
 
-    /// Plans a search. `offset` is the start of the page that it looks for.
-    pub(super) fn plan<P: AsRef<Query>>(
+    /// Returns the estimated duration of a search.
+    fn estimate(&self, query: &Query, offset: u64, aggregation: &Aggregation) -> Duration {
+        let interrupt = Interrupt::never();
+        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
+        let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
+        let searching = self.resolver(&interrupt).estimate(&self.collection, query, offset);
+        Duration::from_nanos(searching + aggregating)
+    }
+
+    /// Runs a search within the time that a request may take. `offset` is the start of the page that it looks for. Also
+    /// returns the explanation, if `is_explained`.
+    pub(super) async fn search<P: AsRef<Query> + Send + Sync + 'static, T: Send + 'static>(
         &self,
         params: &Arc<P>,
         offset: u64,
         aggregation: &Aggregation,
         is_explained: bool,
-    ) -> SearchPlan<P> {
-        let interrupt = Interrupt::never();
-        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
-        let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
-        let searching = self.resolver(&interrupt).estimate(&self.collection, (**params).as_ref(), offset);
-        let estimate = Duration::from_nanos(searching + aggregating);
-        SearchPlan { params: Arc::clone(params), estimate, is_explained }
-    }
-
-    /// Runs a search within the time that a request may take. Also returns its explanation, if it was asked for.
-    pub(super) async fn search<P: AsRef<Query> + Send + Sync + 'static, T: Send + 'static>(
-        &self,
-        plan: SearchPlan<P>,
         search: impl Fn(&ViewSearch<'_>, &P) -> resolve::Result<T> + Send + 'static,
     ) -> Result<(T, Option<Explanation>)> {
-        let SearchPlan { params, estimate, is_explained } = plan;
+        let estimate = self.estimate((**params).as_ref(), offset, aggregation);
+        let (params, collection) = (Arc::clone(params), Arc::clone(&self.collection));
         let (state, access) = (Arc::clone(&self.state), Arc::clone(&self.access));
-        let collection = Arc::clone(&self.collection);
         let asked = Instant::now();
         let search = move |interrupt: &Interrupt<'_>| {
             let explanation = is_explained.then(|| ExplanationBuilder::begin(&collection, asked.elapsed()));
@@ -358,8 +342,12 @@ impl View {
         self.state.visible(&self.access, slug).ok().map(|collection| &*collection.blueprint)
     }
 
-    /// Returns the names of authors, if the sender may see them.
-    pub(super) fn names(&self) -> Option<AuthorNames> {
-        AuthorNames::shown_to(&self.access, &self.state)
+    /// Returns the presentation of resources in these copies, without excerpts.
+    pub(super) fn presentation(&self, copies: Copies, selection: &Selection) -> Presentation {
+        let Copies { variant, fallback } = copies;
+        let (selection, is_working) = (selection.clone(), self.is_working());
+        let names = AuthorNames::shown_to(&self.access, &self.state);
+        let public_url = self.state.public_url.clone();
+        Presentation { variant, fallback, selection, highlights: None, is_working, names, public_url }
     }
 }

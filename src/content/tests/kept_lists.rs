@@ -1,5 +1,5 @@
-//! Kept lists against a naive oracle: after every step of a random history, a list that is said to be the same must have the
-//! entity tag, which is a hash of all that it shows, of the list as a new search finds it.
+//! Kept lists against a naive oracle: after every step of a random history, a list that is said to be the same must
+//! have the entity tag, which is a hash of all that it shows, of the list as a new search finds it.
 //!
 //! `BINDERY_TEST_HISTORIES` is the number of histories, with one seed each.
 
@@ -346,7 +346,7 @@ fn run_history(seed: u64, figures: &mut Figures) {
         let reader = random.below(world.readers.len() as u64) as usize;
         let cursor = {
             let view = world.content.view(&world.readers[reader], "notes").unwrap();
-            match view.list("cursor=&per_page=3&sort=title").unwrap().place {
+            match view.list("cursor=&per_page=3&sort=title").unwrap().position {
                 crate::PagePosition::Walk { next: Some(next), .. } => next,
                 _ => String::new(),
             }

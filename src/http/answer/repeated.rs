@@ -1,7 +1,7 @@
-//! Answers reads whose answer is kept, before the router: finding the handler and what the handler extracts takes several
-//! times as long as the look-up. Whatever is not kept goes through the router, which decides everything else.
-//! Must not make an answer. A reader must not be able to tell a kept answer from one that was made, since other writes than those
-//! that it may see decide which it is: so the headers are those of the router, in its order.
+//! Answers reads whose answer is kept, before the router: finding the handler and what the handler extracts takes
+//! several times as long as the look-up. On a cache miss the request goes to the router, which decides everything else.
+//! Must not make an answer. A reader must not be able to tell a kept answer from one that was made, since other writes
+//! than those that it may see decide which it is: so the headers are those of the router, in its order.
 
 use std::sync::Arc;
 
@@ -21,8 +21,8 @@ use crate::request::head::{AuthorizedAccess, authorize};
 const LIST_ROUTE: &str = "/v2/resources/{blueprint}";
 const RESOURCE_ROUTE: &str = "/v2/resources/{blueprint}/{id}";
 
-/// The answer to a request of this route, if it is a read whose answer is kept, or one that its token or a rate limit forbids.
-/// If there is none, the request remembers what its token may do, so that it is counted once.
+/// The answer to a request of this route, if it is a read whose answer is kept, or one that its token or a rate limit
+/// forbids. If there is none, the request remembers what its token may do, so that it is counted once.
 pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> Option<Response> {
     if request.method() != Method::GET || !request.body().is_end_stream() {
         return None;

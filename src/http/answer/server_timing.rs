@@ -9,9 +9,10 @@ use bindery_content::Explanation;
 
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// Adds the header to an answer, and marks it as not cacheable, because its times belong to this request only.
-pub(crate) fn explained(mut response: Response, explained: &Explanation) -> Response {
-    let Explanation { queued, searched, documents, .. } = explained;
+/// Adds the header to an answer with an explanation, and marks it as not cacheable, because its times belong to this
+/// request only.
+pub(crate) fn explained(mut response: Response, explanation: Option<&Explanation>) -> Response {
+    let Some(Explanation { queued, searched, documents, .. }) = explanation else { return response };
     let parts = [("queue", Some(queued)), ("search", Some(searched)), ("documents", documents.as_ref())];
     for (name, took) in parts {
         if let Some(took) = took {

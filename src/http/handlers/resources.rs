@@ -55,10 +55,7 @@ pub(crate) async fn list(
             true => tracked(&call, &view, &visitor, body.as_bytes(), total),
             false => json_response(StatusCode::OK, body),
         };
-        return Ok(match how {
-            Some(how) => explained(response, &how),
-            None => response,
-        });
+        return Ok(explained(response, how.as_ref()));
     }
     let follows_host = call.app.config.public_url.is_none();
     let vary = if follows_host { "Authorization, Host" } else { VARY_BY_TOKEN };
@@ -95,7 +92,8 @@ pub(crate) async fn list(
     Ok(answer.respond(is_known))
 }
 
-/// Returns the answer to a tracked search around the body of its list. It has no entity tag, because each answer has its own id.
+/// Returns the answer to a tracked search around the body of its list. It has no entity tag, because each answer has
+/// its own id.
 fn tracked(call: &Call<String>, view: &View, visitor: &Visitor, body: &[u8], total: u64) -> Response {
     let sees_drafts = view.sees_drafts() || view.is_working();
     let answered = AnsweredSearch { total, blueprints: vec![call.path.clone()], sees_drafts };
@@ -112,8 +110,8 @@ fn list_tags(view: &View, slug: &str, depends_on: &[String], page: &[ResourceId]
 
 /// Returns the body of a list: `data`, `included`, `links` and `meta` (`API.md` 4.2.1).
 pub(super) fn list_body(list: ListPage, explained: Option<&Explanation>, url: &str, query: &str) -> String {
-    let ListPage { resources, included, place, total, meta: more, .. } = list;
-    let (links, mut meta) = match &place {
+    let ListPage { resources, included, position, total, meta: more, .. } = list;
+    let (links, mut meta) = match &position {
         PagePosition::Numbered(page) => {
             let (current, last) = (page.number, page.last(total));
             let meta = json!({ "current_page": current, "last_page": last, "per_page": page.per_page, "total": total });
@@ -195,10 +193,7 @@ pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
     }
     let body = format!("{{\"data\":{{\"previous\":{previous},\"next\":{next}}},\"meta\":{meta}}}");
     let response = ([(header::VARY, VARY_BY_TOKEN)], json_response(StatusCode::OK, body)).into_response();
-    Ok(match how {
-        Some(how) => explained(response, &how),
-        None => response,
-    })
+    Ok(explained(response, how.as_ref()))
 }
 
 pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
@@ -304,10 +299,7 @@ pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: 
     let account = Connection::account_of(&extensions);
     let body = stream::produced(account, move || Ok(export.next_chunk().map_err(io::Error::other)?.map(Bytes::from)));
     let response = (headers, Response::new(body)).into_response();
-    Ok(match how {
-        Some(how) => explained(response, &how),
-        None => response,
-    })
+    Ok(explained(response, how.as_ref()))
 }
 
 /// Returns an entity tag in the form of a header.

@@ -1,5 +1,5 @@
-//! `GET /v2/search` (`API.md` 4.17): searches all blueprints at once. Words have one ranked list; a text, or `group=true`, has the
-//! results of each blueprint as its list would have them. Must not know the rules of matching.
+//! `GET /v2/search` (`API.md` 4.17): searches all blueprints at once. Words have one ranked list; a text, or
+//! `group=true`, has the results of each blueprint as its list would have them. Must not know the rules of matching.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,8 +77,8 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor)
     }
 }
 
-/// Returns the blueprints that are searched: those that `blueprints` names, or all that the token sees. Those without searchable
-/// fields are left out: their lists would ignore the words and return everything.
+/// Returns the blueprints that are searched: those that `blueprints` names, or all that the token sees. Those without
+/// searchable fields are left out: their lists would ignore the words and return everything.
 pub(super) fn blueprints(call: &Call, params: &RawParams) -> Result<Vec<Arc<Blueprint>>> {
     let mut all = call.app.content.list_blueprints(&call.access)?;
     if let Some(sent) = params.single("blueprints")? {
@@ -92,7 +92,8 @@ pub(super) fn blueprints(call: &Call, params: &RawParams) -> Result<Vec<Arc<Blue
     Ok(all)
 }
 
-/// Reads `weights=articles:2,pages:0.5`: the weight of each blueprint that is searched, 1 for those that it does not name.
+/// Reads `weights=articles:2,pages:0.5`: the weight of each blueprint that is searched, 1 for those that it does not
+/// name.
 fn weights(params: &RawParams, blueprints: &[Arc<Blueprint>]) -> Result<Vec<f32>> {
     let mut weights = vec![1.0; blueprints.len()];
     for entry in params.single("weights")?.into_iter().flat_map(|sent| sent.split(',')) {
@@ -189,14 +190,11 @@ impl Search {
             meta["explain"] = Value::Array(steps.clone());
         }
         let response = respond::json(StatusCode::OK, format!("{{\"data\":{found},\"meta\":{meta}}}"));
-        Ok(match how {
-            Some(how) => explained(response, &how),
-            None => response,
-        })
+        Ok(explained(response, how.as_ref()))
     }
 
-    /// Searches the blueprints one after another, and answers a page of their common order. If the search is `tracked`, it is counted
-    /// for its visitor.
+    /// Searches the blueprints one after another, and answers a page of their common order. If the search is `tracked`,
+    /// it is counted for its visitor.
     async fn ranked(
         &self,
         call: &Call,
@@ -258,10 +256,7 @@ impl Search {
         let body = json!({ "data": resources, "links": links, "meta": meta });
         let response = respond::json(StatusCode::OK, body.to_string());
         let response = if tracked.is_some() { not_kept(response) } else { response };
-        Ok(match how {
-            Some(how) => explained(response, &how),
-            None => response,
-        })
+        Ok(explained(response, how.as_ref()))
     }
 
     /// Returns the list of a blueprint; `None` if the blueprint was deleted after the list of blueprints was read.

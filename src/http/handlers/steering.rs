@@ -72,10 +72,7 @@ pub(crate) async fn preview(call: Call, BaseUrl(base): BaseUrl, body: JsonBody) 
     let how = page.explained.take();
     let url = format!("{base}/v2/resources/{blueprint}");
     let response = json_response(StatusCode::OK, list_body(page, how.as_ref(), &url, &list));
-    Ok(match how {
-        Some(how) => explained(response, &how),
-        None => response,
-    })
+    Ok(explained(response, how.as_ref()))
 }
 
 pub(crate) async fn replace<E: Entry>(call: Call<String>, body: JsonBody) -> Answer {
