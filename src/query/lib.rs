@@ -230,9 +230,7 @@ impl ListParams {
             expansion,
         })
     }
-}
 
-impl ListParams {
     /// Returns the slugs of the other blueprints on whose resources the list depends, each once, in order.
     pub fn depends_on(&self) -> Vec<String> {
         let mut slugs = self.query.filter.depends_on();
@@ -243,8 +241,8 @@ impl ListParams {
         slugs
     }
 
-    /// Returns whether the list depends on words in drafts: it is ordered by relevance, or it has words that are found in other
-    /// ways than as they stand.
+    /// Returns whether the list depends on words in drafts: it is ordered by relevance, or it has words that are found
+    /// in other ways than as they stand.
     pub fn is_ranked(&self) -> bool {
         self.query.sort.contains(&words::BY_RELEVANCE) || self.is_expanded
     }

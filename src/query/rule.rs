@@ -1,5 +1,5 @@
-//! Rules of ranked search: whether one holds for a request, and what it changes (`API.md` 4.25). Must not know how rules are
-//! stored, or when they hold.
+//! Rules of ranked search: whether one holds for a request, and what it changes (`API.md` 4.25). Must not know how
+//! rules are stored, or when they hold.
 
 use std::sync::Arc;
 
@@ -128,8 +128,8 @@ impl Rule {
 }
 
 impl Steering {
-    /// Returns what the rules that hold for a request change. `is_ranked` is true if it is ordered by relevance: only then,
-    /// resources are pinned. A rule whose filters the blueprint no longer has changes nothing.
+    /// Returns what the rules that hold for a request change. `is_ranked` is true if it is ordered by relevance: only
+    /// then, resources are pinned. A rule whose filters the blueprint no longer has changes nothing.
     pub(crate) fn changes(&self, query: &TextQuery, params: &RawParams, scope: &Scope<'_>, is_ranked: bool) -> Changes {
         let mut changes = Changes::default();
         let mut hidden: Vec<u128> = Vec::new();
@@ -166,17 +166,11 @@ fn has_all(params: &RawParams, wanted: &RawParams) -> bool {
     wanted.into_iter().all(|(name, value)| sent.contains(&(with_operator(name), value)))
 }
 
-/// Returns the name of a filter with the short name of its operator: `filter[kind]` is `filter[kind][eq]`.
+/// Returns the name of a filter with the main name of its operator: `filter[kind]` is `filter[kind][eq]`.
 fn with_operator(name: &str) -> String {
-    let operators =
-        |name: &str| filter::OPERATORS.iter().any(|operator| name.ends_with(&format!("[{}]", operator.name)));
-    match name
-        .strip_suffix("[equals]")
-        .map(|rest| (rest, "eq"))
-        .or(name.strip_suffix("[not_equals]").map(|rest| (rest, "ne")))
-    {
-        Some((rest, short)) => format!("{rest}[{short}]"),
-        None if operators(name) => name.to_owned(),
+    let parts = name.strip_suffix(']').and_then(|inside| inside.rsplit_once("]["));
+    match parts.and_then(|(field, last)| Some((field, filter::Operator::parse(last)?))) {
+        Some((field, operator)) => format!("{field}][{}]", operator.name),
         None => format!("{name}[eq]"),
     }
 }

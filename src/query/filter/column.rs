@@ -28,6 +28,7 @@ pub(super) fn column(condition: &Condition, column: &ColumnRef) -> Result<Filter
         Test::HasAny => has_any(condition, column)?,
         Test::HasAll => Filter::And(has_each(&condition.list()?, column)),
         Test::Null => null(condition, column)?,
+        // Not reached: the scope answers this test itself, because it concerns the related blueprint.
         Test::Dangling => return Err(condition.not_a_boolean()),
     })
 }

@@ -14,8 +14,8 @@ const MAX_LIST_VALUES: usize = 1_000;
 
 /// A condition on a field that exists, with an operator that the field supports.
 pub(super) struct Condition<'a> {
-    /// The text between `filter[` and the operator: the field's name, preceded by its groups.
-    pub(super) name: &'a str,
+    /// The text between `filter[` and the operator, for messages.
+    pub(super) label: &'a str,
     pub(super) operator: &'static Operator,
     pub(super) value: &'a str,
 }
@@ -28,9 +28,9 @@ impl Condition<'_> {
     pub(super) fn list(&self) -> Result<Vec<String>, Error> {
         let values = split_list(self.value);
         if values.len() > MAX_LIST_VALUES {
-            let (name, operator, count) = (self.name, self.operator.name, values.len());
+            let (label, operator, count) = (self.label, self.operator.name, values.len());
             return Err(invalid(format!(
-                "`filter[{name}][{operator}]` has {count} values; it must have at most {MAX_LIST_VALUES}"
+                "`filter[{label}][{operator}]` has {count} values; it must have at most {MAX_LIST_VALUES}"
             )));
         }
         Ok(values)
@@ -41,10 +41,10 @@ impl Condition<'_> {
     /// # Errors
     /// `INVALID_FILTER` for another number of values.
     pub(super) fn pair(&self) -> Result<[String; 2], Error> {
-        let Condition { name, value, .. } = self;
+        let Condition { label, value, .. } = self;
         <[String; 2]>::try_from(split_list(value)).map_err(|values| {
             invalid(format!(
-                "`filter[{name}][between]` is {}, which has {} value{}; \
+                "`filter[{label}][between]` is {}, which has {} value{}; \
                  it must have two, separated by a comma (write `\\,` for a comma inside a value)",
                 quote(value),
                 values.len(),
@@ -63,16 +63,16 @@ impl Condition<'_> {
 
     /// Returns the error for a value that is not a boolean.
     pub(super) fn not_a_boolean(&self) -> Error {
-        let Condition { name, operator, value } = self;
+        let Condition { label, operator, value } = self;
         let operator = operator.name;
-        invalid(format!("`filter[{name}][{operator}]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
+        invalid(format!("`filter[{label}][{operator}]` is {}; it must be `true`, `1`, `false` or `0`", quote(value)))
     }
 
     /// Returns the error for `value`, which is the condition's value or an entry of it.
     pub(super) fn not_a_time(&self, value: &str) -> Error {
-        let Condition { name, operator, .. } = self;
+        let Condition { label, operator, .. } = self;
         invalid(format!(
-            "`filter[{name}][{}]` has the value {}, which is not a date or timestamp; \
+            "`filter[{label}][{}]` has the value {}, which is not a date or timestamp; \
              examples are `2026-11-20` and `2026-11-20T20:42:31+00:00`",
             operator.name,
             quote(value)

@@ -36,7 +36,7 @@ pub(super) struct Group<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RawFilter<'a> {
     /// The text between `filter[` and the operator, for messages: `price`, or `$or][0][price` in a group.
-    pub(super) place: &'a str,
+    pub(super) label: &'a str,
     pub(super) field: &'a str,
     pub(super) operator: &'a str,
     pub(super) value: &'a str,
@@ -94,12 +94,12 @@ impl<'a> Group<'a> {
                 [key, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
                 [_, key, _, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
                 [field] => {
-                    group.filters.push(RawFilter { place: inside, field, operator: "eq", value });
+                    group.filters.push(RawFilter { label: inside, field, operator: "eq", value });
                     return Ok(());
                 }
                 [field, operator] => {
-                    let place = &inside[..inside.len() - operator.len() - "][".len()];
-                    group.filters.push(RawFilter { place, field, operator, value });
+                    let label = &inside[..inside.len() - operator.len() - "][".len()];
+                    group.filters.push(RawFilter { label, field, operator, value });
                     return Ok(());
                 }
                 _ => return Err(malformed()),

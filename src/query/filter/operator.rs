@@ -115,7 +115,7 @@ impl Operator {
     }
 
     /// Returns the operator with this name or alias.
-    pub(super) fn parse(name: &str) -> Option<&'static Operator> {
+    pub(crate) fn parse(name: &str) -> Option<&'static Operator> {
         OPERATORS.iter().find(|operator| operator.name == name || operator.alias == Some(name))
     }
 

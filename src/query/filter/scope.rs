@@ -145,7 +145,7 @@ impl<'a> Scope<'a> {
             let problem = format!("`{path}{name}` does not support the operator {sent}; {supports} {names}.");
             return Err(self.with_fields(&problem));
         };
-        let condition = Condition { name: sent.place, operator, value: sent.value };
+        let condition = Condition { label: sent.label, operator, value: sent.value };
         let own = match target {
             Target::Id => id(&condition)?,
             Target::Published => match date::published(&condition, self.now) {
@@ -170,8 +170,8 @@ impl<'a> Scope<'a> {
     /// `INVALID_FILTER` for a request that does not read working copies, and for a value that is not a boolean.
     fn working_copy(&self, condition: &Condition<'_>) -> Result<index::Filter, Error> {
         if self.copy != CopyKind::Working {
-            let name = condition.name;
-            return Err(invalid(format!("`filter[{name}]` needs `copy=working`, which this request does not have")));
+            let label = condition.label;
+            return Err(invalid(format!("`filter[{label}]` needs `copy=working`, which this request does not have")));
         }
         let none = index::Filter::Column(index::WORKING_UPDATED, index::Predicate::Null);
         Ok(if condition.boolean()? { not(none) } else { none })
