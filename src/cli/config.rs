@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::machine::Findings;
-use super::output::print;
+use super::output::{print, shown};
 
 pub(super) fn config(command: ConfigCommand) -> Result<(), CliError> {
     match command {
@@ -45,12 +45,6 @@ fn check(args: ServeArgs) -> Result<(), CliError> {
 }
 
 fn print_table(settings: &[SourcedSetting]) {
-    let shown = |value: &Value| match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    };
     let values: Vec<String> = settings.iter().map(|setting| shown(&setting.value)).collect();
     let names = settings.iter().map(|setting| setting.name.len()).max().unwrap_or_default();
     let width = values.iter().map(|value| value.chars().count()).max().unwrap_or_default().min(40);

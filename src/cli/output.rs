@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal as _, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bindery_model::os_error::without_numbers;
+use serde_json::Value;
 use tracing::level_filters::LevelFilter;
 use tracing_log::AsLog as _;
 
@@ -42,6 +43,16 @@ pub(super) fn note(line: &str) {
 /// Returns a number with the counted noun, such as `1 item` and `2 items`.
 pub(super) fn counted(count: u64, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+}
+
+/// Returns a value as a cell of a table.
+pub(super) fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "-".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
 }
 
 /// Prints a line about the input to standard error, so that it is visible even if standard output is piped. Prints

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::folder::{configure_existing, with_content};
-use super::output::print;
+use super::output::{print, shown};
 use super::remote::Remote;
 
 pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
@@ -57,16 +57,10 @@ pub(super) async fn token(command: TokenCommand) -> Result<(), CliError> {
 }
 
 fn print_table(tokens: &Value) {
-    let text = |value: &Value| match value {
-        Value::Null => "-".to_owned(),
-        Value::String(text) => text.clone(),
-        Value::Array(items) => items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(","),
-        other => other.to_string(),
-    };
     print("id\tname\tabilities\tblueprints\texpires_at\tlast_used_at");
     for token in tokens.as_array().into_iter().flatten() {
         let cells =
-            ["id", "name", "abilities", "blueprints", "expires_at", "last_used_at"].map(|key| text(&token[key]));
+            ["id", "name", "abilities", "blueprints", "expires_at", "last_used_at"].map(|key| shown(&token[key]));
         print(&cells.join("\t"));
     }
 }

@@ -69,11 +69,12 @@ enum Listed {
 }
 
 impl Log {
-    /// Uploads a file as a base that ends at a position, reads it back and compares it. Asks `is_wanted` about every part.
+    /// Uploads a file as a base that ends at a position, reads it back and compares it. Asks `is_wanted` about every
+    /// part.
     ///
     /// # Errors
-    /// [`ClusterError::NotWanted`]; if the file cannot be read or changes meanwhile, or the storage fails. The base does not exist
-    /// then, or is ignored.
+    /// [`ClusterError::NotWanted`]; if the file cannot be read or changes meanwhile, or the storage fails. The base
+    /// does not exist then, or is ignored.
     pub fn upload_base(
         &self,
         file: &Path,
@@ -234,9 +235,9 @@ impl Header {
 }
 
 fn take<const N: usize>(rest: &mut &[u8]) -> Option<[u8; N]> {
-    let (taken, after) = rest.split_at_checked(N)?;
+    let (taken, after) = rest.split_first_chunk()?;
     *rest = after;
-    taken.try_into().ok()
+    Some(*taken)
 }
 
 /// Returns the name of a base's object.

@@ -40,7 +40,7 @@ use std::time::Duration;
 use bindery_access::AdminToken;
 use bindery_base::RecoveryReport;
 use bindery_log::CommitLog;
-use bindery_model::time::now_millis;
+use bindery_model::time::{Millis, now_millis};
 use bindery_replica::own_clock;
 use bindery_sanitize::Sanitizer;
 use bindery_store::{Store, StoreOptions};
@@ -109,7 +109,7 @@ pub use read::view::{LocatedResource, View};
 pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 pub use start::error::StartError;
 pub use start::findings::Findings;
-pub use start::folder::{backup_envelope, first_entry, rest_of_backup, verify_backup};
+pub use start::folder::{backup_envelope, finish_restore, first_entry, rest_of_backup, verify_backup};
 pub use start::node::{begin_history_of, create_cluster_from, leave, repair_cluster};
 pub use start::progress::Progress;
 pub use start::repair::SalvagedBlueprint;
@@ -172,6 +172,7 @@ impl Content {
     /// The errors of [`Content::open`].
     pub fn open_reporting(options: &ContentOptions, progress: &Progress) -> Result<Content, StartError> {
         let lock = folder::lock(&options.folder)?;
+        folder::require_restored(&options.folder)?;
         let parts = match &options.cluster {
             Some(cluster) => node::open(options, cluster, progress)?,
             None => {
@@ -201,7 +202,7 @@ impl Content {
             .map_err(|error| fail(&error))?;
         let blueprints = recovery::load_blueprints(&store)?;
         let changes = recovery::load_changes(&store, &blueprints)?;
-        let index_start = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes, &|done, all| {
+        let indexed = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes, &|done, all| {
             progress.set(INDEXED, done, all);
         })?;
         let mut state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
@@ -215,39 +216,29 @@ impl Content {
         let sweeper = Sweeper::new(recovery::obsolete(&store, &blueprints, &changes)?);
         let base = bindery_base::newest(folder).map_err(|error| fail(&error))?;
         api::backup::clear_unfinished(folder).map_err(|error| fail(&error))?;
-        log_opening(&recovered, blueprints.len(), index_start.resources);
+        log_opening(&recovered, blueprints.len(), indexed.resources);
 
         let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
         let counters = Arc::new(Counters { merges: indexes.merges(), ..Counters::default() });
-        let time = Arc::new(match &cluster {
-            None => ContentClock::new(clock.last_time, now_millis),
-            Some(cluster) => {
-                let store = cluster.upkeep.store().clone();
-                ContentClock::new(clock.last_time, move || store.hold(own_clock()))
-            }
-        });
+        let time = Arc::new(clock_of(cluster.as_ref(), clock.last_time));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let pins = Arc::default();
         let (queue, jobs) = Queue::new(Arc::clone(&counters), options.write_timeout);
         let queue_to_wake = queue.clone();
         log.wake_with(Box::new(move || queue_to_wake.wake()));
-        let runner = ChangeRunner::new(queue.clone(), store.clone(), Arc::clone(&cell), Arc::clone(&sanitizer));
+        let (cell_of_runner, sanitizer_of_runner) = (Arc::clone(&cell), Arc::clone(&sanitizer));
+        let runner =
+            ChangeRunner::new(queue.clone(), store.clone(), cell_of_runner, sanitizer_of_runner, Arc::clone(&broken));
         let runner = Arc::new(runner);
+        let starter = Arc::clone(&runner);
         let follow = log.follow();
-        let checkpoint = index_start.checkpoint;
-        let checkpointer = Checkpointer::new(folder.clone(), store.clone(), checkpoint, base, Arc::clone(&pins));
-        let change_begun = {
-            let runner = Arc::clone(&runner);
-            Box::new(move |change, reply| runner.start(change, reply))
-        };
-        let (store_of_applier, cell_of_applier) = (store.clone(), Arc::clone(&cell));
         let mut committer = Committer {
             appender: Appender::new(log, position).map_err(|error| fail(&error))?,
             applier: Applier {
-                store: store_of_applier,
+                store: store.clone(),
                 indexes,
-                cell: cell_of_applier,
+                cell: Arc::clone(&cell),
                 sweeper,
                 rebuilds: Rebuilds::default(),
                 changes: change_keeper,
@@ -256,9 +247,9 @@ impl Content {
                 wants_checkpoint: false,
                 has_rebuilt_index: false,
             },
-            checkpointer,
+            checkpointer: Checkpointer::new(folder.clone(), store.clone(), indexed.checkpoint, base, Arc::clone(&pins)),
             sanitizer: Arc::clone(&sanitizer),
-            change_begun,
+            change_begun: Box::new(move |change, reply| starter.start(change, reply)),
             broken: Arc::clone(&broken),
             queue: jobs,
             node: cluster.as_ref().map(|cluster| cluster.upkeep.clone()),
@@ -266,6 +257,7 @@ impl Content {
             counters: Arc::clone(&counters),
             time: Arc::clone(&time),
             last_id: clock.last_id,
+            passed_over: Default::default(),
         };
         // Readers see at once what became due while nothing ran.
         committer.release();
@@ -302,8 +294,16 @@ impl Content {
     }
 }
 
+/// Returns the clock of a server: its own, or in a cluster one that is close to that of the storage.
+fn clock_of(cluster: Option<&ClusterNode>, last_time: Millis) -> ContentClock {
+    let Some(cluster) = cluster else { return ContentClock::new(last_time, now_millis) };
+    let store = cluster.upkeep.store().clone();
+    ContentClock::new(last_time, move || store.hold(own_clock()))
+}
+
 /// Fills an empty data folder from a backup. Changes nothing if the folder holds anything, or the backup is incomplete.
-/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off.
+/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off. No
+/// server starts on the folder before [`finish_restore`].
 ///
 /// # Errors
 /// [`StartError`].
@@ -321,8 +321,8 @@ pub fn verify(options: &ContentOptions, temporary: &Path) -> Result<Findings, St
     start::verify::verify_folder(&options.folder, temporary, &options.index)
 }
 
-/// Keeps servers out of an existing data folder while the returned file is held, and changes nothing in it. `None` if no server was
-/// ever started on it.
+/// Keeps servers out of an existing data folder while the returned file is held, and changes nothing in it. `None` if
+/// no server was ever started on it.
 ///
 /// # Errors
 /// [`StartError`] if the folder does not exist, or a server has it open.

@@ -8,6 +8,8 @@ mod two_contents;
 
 use bindery_model::ability::Ability;
 use bindery_model::error::Code;
+use bindery_model::time::{format_millis, now_millis};
+use bindery_store::{Key, Prefix, StoreWrite};
 use serde_json::json;
 
 use super::*;
@@ -170,8 +172,11 @@ async fn a_step_of_a_change_that_is_over_changes_nothing() {
     let before = content.find_blueprint(&access, "notes").unwrap();
     // A leader that was cut off goes on with a change that somebody else has finished.
     let change = ChangeId { blueprint: before.number, number: before.filled };
-    let steps =
-        [Command::FinishChange(change), Command::DropChange(change), Command::Backfill { change, resources: vec![] }];
+    let steps = [
+        Command::FinishChange(change),
+        Command::DropChange(change),
+        Command::Backfill { change, resources: std::sync::Arc::default() },
+    ];
     for step in steps {
         let refused = content.submit(step).await.map(|_| ()).unwrap_err();
         assert_eq!(refused.code, Code::Conflict, "{refused}");
@@ -179,4 +184,36 @@ async fn a_step_of_a_change_that_is_over_changes_nothing() {
     assert_eq!(content.find_blueprint(&access, "notes").unwrap(), before);
     content.replace_blueprint(&access, "notes", "").unwrap().run(fields(true).as_bytes()).await.unwrap();
     assert_ne!(content.find_blueprint(&access, "notes").unwrap(), before);
+}
+
+#[tokio::test]
+async fn a_planned_publication_that_cannot_be_read_is_passed_over() {
+    let temp = tempfile::tempdir().unwrap();
+    let (content, access) = (fixture::open(temp.path()), fixture::access());
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let body = json!({ "name": "Notes", "slug": "notes", "working_copy": true, "fields": fields }).to_string();
+    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let body = json!({ "attributes": { "title": "one" }, "published_at": "2026-01-01T00:00:00Z" }).to_string();
+    let create = || content.write(&access, Ability::Create, "notes", "").unwrap().create(body.as_bytes(), None);
+    create().await.unwrap();
+    create().await.unwrap();
+    let store = &content.shared.store;
+    let at = format_millis(now_millis() + 1_000);
+    for (key, _) in store.scan(Prefix::Resources(1)).map(std::result::Result::unwrap).collect::<Vec<_>>() {
+        let Key::Resource { id, .. } = key else { continue };
+        let writing = content.write(&access, Ability::Update, "notes", "copy=working").unwrap();
+        writing.change(id, IfMatch::Any, br#"{ "attributes": { "title": "two" } }"#).await.unwrap();
+        let writing = content.write(&access, Ability::Publish, "notes", "").unwrap();
+        writing.publish(id, IfMatch::Any, json!({ "at": at }).to_string().as_bytes()).await.unwrap();
+    }
+    // The working copy of the first resource, whose publication comes first.
+    let mut copies = store.scan(Prefix::Copies(1)).map(|entry| entry.unwrap().0);
+    let is_working =
+        |key: &Key| matches!(key, Key::Copy { variant, .. } if bindery_index::variant_of_working(*variant).is_some());
+    let damaged = StoreWrite::put(copies.find(is_working).unwrap(), vec![0]);
+    store.apply(store.applied(), &[damaged]).unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1_500));
+    create().await.unwrap();
+    let list = content.view(&access, "notes").unwrap().list("").unwrap();
+    assert_eq!(list.resources.matches(r#""title":"two""#).count(), 1, "{}", list.resources);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
-use bindery_store::{Counter, Key, StoreWrite, WriteOp};
+use bindery_store::{Counter, Key, KeyText, StoreWrite, WriteOp};
 
 use crate::data::changes::ChangeGroup;
 use crate::data::format::check_format;
@@ -143,32 +143,18 @@ impl<'a> Effects<'a> {
                     let copy = WrittenCopy { variant: *variant, number: *number, bytes };
                     effects.copies.entry((*blueprint, *id)).or_default().push(copy);
                 }
-                (Key::Token(id), value) => {
-                    let id = id.plain().ok_or_else(|| Error::internal("a token with an id that is too long"))?;
-                    effects.tokens.push((id.to_owned(), value));
-                }
-                (Key::Webhook(id), value) => {
-                    let id = id.plain().ok_or_else(|| Error::internal("a webhook with an id that is too long"))?;
-                    effects.webhooks.push((id.to_owned(), value));
-                }
-                (Key::View(id), value) => {
-                    let id = id.plain().ok_or_else(|| Error::internal("a view with an id that is too long"))?;
-                    effects.views.push((id.to_owned(), value));
-                }
-                (Key::Synonym(id), value) => {
-                    let id = id.plain().ok_or_else(|| Error::internal("synonyms with an id that is too long"))?;
-                    effects.synonyms.push((id.to_owned(), value));
-                }
+                (Key::Token(id), value) => effects.tokens.push((plain(id, "a token")?.to_owned(), value)),
+                (Key::Webhook(id), value) => effects.webhooks.push((plain(id, "a webhook")?.to_owned(), value)),
+                (Key::View(id), value) => effects.views.push((plain(id, "a view")?.to_owned(), value)),
+                (Key::Synonym(id), value) => effects.synonyms.push((plain(id, "synonyms")?.to_owned(), value)),
                 (Key::SearchRule(id), value) => {
-                    let id = id.plain().ok_or_else(|| Error::internal("a search rule with an id that is too long"))?;
-                    effects.search_rules.push((id.to_owned(), value));
+                    effects.search_rules.push((plain(id, "a search rule")?.to_owned(), value));
                 }
                 (Key::Member(id), value) => effects.members.push((*id, value)),
                 (Key::Password(member), value) => effects.accounts.push(AccountEffect::Password(*member, value)),
                 (Key::Invitation(member), value) => effects.accounts.push(AccountEffect::Invitation(*member, value)),
                 (Key::Session(id), value) => {
-                    let id = id.plain().ok_or_else(|| Error::internal("a session with an id that is too long"))?;
-                    effects.accounts.push(AccountEffect::Session(id, value));
+                    effects.accounts.push(AccountEffect::Session(plain(id, "a session")?, value));
                 }
                 (Key::Counter(Counter::Resource), Some(id)) => effects.last_id = Some(decode_id(id)?),
                 (Key::Counter(Counter::Time), Some(time)) => {
@@ -217,6 +203,14 @@ impl<'a> Effects<'a> {
         let copies = self.copies.get(&(blueprint, id)).into_iter().flatten();
         copies.map(|copy| (copy.variant, copy.number, copy.bytes))
     }
+}
+
+/// Returns the id in a key of `what`.
+///
+/// # Errors
+/// `INTERNAL` for an id that is too long.
+fn plain<'a>(id: &'a KeyText, what: &str) -> Result<&'a str> {
+    id.plain().ok_or_else(|| Error::internal(format!("{what} with an id that is too long")))
 }
 
 /// Returns the effect of a write of a resource's meta record.

@@ -31,16 +31,12 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Account
         AccountCommand::Invite(member) => invite(state, overlay, *member),
         AccountCommand::ChangePassword { member, present, password, client } => {
             let member = with_password(state, *member, present)?;
-            overlay.put(Key::Password(member.id), password.encode());
-            // As with an invitation: somebody else may know the old password.
-            end_sessions(state, overlay, member.id);
+            set_password(state, overlay, member.id, password);
             begin_session(state, overlay, member, client)
         }
         AccountCommand::Accept { invitation, name, email, password, client } => {
             let member = accept(state, overlay, invitation, name.as_deref(), email.as_deref())?;
-            overlay.put(Key::Password(member.id), password.encode());
-            // Somebody else may know the old password, so everyone who signed in with it is signed out.
-            end_sessions(state, overlay, member.id);
+            set_password(state, overlay, member.id, password);
             begin_session(state, overlay, member, client)
         }
     }
@@ -50,6 +46,12 @@ pub(super) fn decide(state: &State, overlay: &mut Overlay<'_>, command: &Account
 fn with_password(state: &State, member: u64, checked: &PasswordHash) -> Result<Member> {
     let known = state.members.get(&member).filter(|_| state.accounts.password(member) == Some(checked));
     known.cloned().ok_or_else(wrong_password)
+}
+
+/// Sets the password of a member. Somebody else may know the old one, so everyone who signed in with it is signed out.
+fn set_password(state: &State, overlay: &mut Overlay<'_>, member: u64, password: &PasswordHash) {
+    overlay.put(Key::Password(member), password.encode());
+    end_sessions(state, overlay, member);
 }
 
 /// Removes the password, invitation and sessions of a member.
@@ -79,6 +81,7 @@ fn begin_session(state: &State, overlay: &mut Overlay<'_>, member: Member, clien
     let (id, now) = (overlay.new_id()?.to_string(), overlay.now);
     let kept = |session: &&&Session| now < session.expires_at();
     let own = state.accounts.sessions_of(member.id);
+    // The sessions are sorted by their last use, the latest first, so those cut off are the longest unused.
     let n_kept = own.iter().filter(kept).count().min(SESSIONS_MAX - 1);
     for session in &own[n_kept..] {
         overlay.remove(session_key(&session.id));
