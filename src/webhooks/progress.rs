@@ -154,9 +154,17 @@ impl WebhookProgress {
         });
     }
 
-    /// Removes a waiting change that is no longer to be sent.
-    pub(super) fn forget(&mut self, number: u64) {
-        self.waiting.retain(|waiting| waiting.number != number);
+    /// Drops the waiting changes that are no longer wanted. Returns whether there were any.
+    pub(super) fn retain(&mut self, is_wanted: impl Fn(&WaitingChange) -> bool) -> bool {
+        let (kept, dropped): (VecDeque<_>, VecDeque<_>) = self.waiting.drain(..).partition(is_wanted);
+        self.waiting = kept;
+        for change in &dropped {
+            let latest = self.deliveries.iter_mut().rev().find(|delivery| delivery.number == change.number);
+            if let Some(delivery) = latest {
+                (delivery.state, delivery.next_attempt) = (DeliveryState::GivenUp, None);
+            }
+        }
+        !dropped.is_empty()
     }
 
     /// Returns the first change that may be sent now. It must have no earlier waiting change of the same resource.
@@ -205,7 +213,7 @@ impl WebhookProgress {
             delivery.next_attempt = Some(waiting.due);
         }
         self.remember(delivery);
-        // Long after the last change, one failure tells nothing yet.
+        // After a quiet time, a single failure is not enough to switch it off.
         is_given_up && now - failing_since >= SWITCH_OFF_AFTER
     }
 

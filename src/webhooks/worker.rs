@@ -131,14 +131,13 @@ impl Worker {
             if !std::mem::replace(&mut was_active, true) {
                 self.run.progress.lock().begin_again();
             }
+            // The definition may have changed while changes waited.
+            if self.run.progress.lock().retain(|change| webhook.wants(&change.op, &change.blueprint)) {
+                self.run.save_within(SAVE_SELDOM);
+            }
             let is_read = self.read(&webhook).await;
             let due = self.run.progress.lock().next_due(now_millis());
             match due {
-                // The definition was changed while the change waited.
-                Some(change) if !webhook.wants(&change.op, &change.blueprint) => {
-                    self.run.progress.lock().forget(change.number);
-                    self.run.save_within(SAVE_SELDOM);
-                }
                 Some(change) => self.deliver(&webhook, &change).await,
                 None if !is_read => sleep(ERROR_PAUSE).await,
                 None => self.wait(&mut end).await,
@@ -214,9 +213,12 @@ impl Worker {
         self.run.save_within(if is_success || is_first_failure { SAVE_SOON } else { SAVE_SELDOM });
         if is_hopeless {
             tracing::warn!(webhook = webhook.id, "a webhook failed for five days and is switched off");
-            if let Err(error) = self.content.switch_webhook_off(&webhook.id).await {
+            while let Err(error) = self.content.switch_webhook_off(&webhook.id).await {
                 tracing::warn!(%error, webhook = webhook.id, "a webhook could not be switched off; this is tried again");
                 sleep(ERROR_PAUSE).await;
+                if self.content.webhook(&webhook.id).is_none_or(|webhook| !webhook.active) {
+                    break;
+                }
             }
         }
     }
