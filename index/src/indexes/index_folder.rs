@@ -71,6 +71,14 @@ struct PlannedRun {
     live: LiveSet,
 }
 
+impl PlannedRun {
+    /// Returns about how many bytes its live documents take.
+    fn live_bytes(&self) -> u64 {
+        let share = self.live.count() as u128 * u128::from(self.run.bytes());
+        (share / u128::from(self.run.len().max(1))) as u64
+    }
+}
+
 /// The merges that are worth their writes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum MergePace {
@@ -199,10 +207,6 @@ impl IndexFolder {
         if replaced.iter().all(|replaced| replaced.live_docs.count() == 0) {
             return Ok(merge_outcome(self.index.replace(variant, &replaced, None)));
         }
-        // It is planned again after the next run was written.
-        if self.require_room(inputs.iter().map(|input| input.run.bytes()).sum()).is_err() {
-            return Ok(MergeOutcome::NothingToDo);
-        }
         let number = self.index.take_run_number();
         self.merging.lock().insert(number);
         let input = |(planned, replaced): (PlannedRun, &ReplacedRun)| MergeInput {
@@ -283,11 +287,8 @@ impl IndexFolder {
         // The version is not held during the merge, since a version in use keeps vacated slots from being reused.
         let version = self.index.version();
         let fan_in = self.index.options().merge_fan_in.max(2);
-        let room = match pace {
-            MergePace::Busy => 0,
-            MergePace::Quiet => bindery_disk::free_bytes(&self.path).unwrap_or(0),
-        };
-        version.copy_sets.iter().find_map(|copies| plan_merge(copies, fan_in, room))
+        let free = bindery_disk::free_bytes(&self.path).unwrap_or(0).saturating_sub(bindery_disk::KEPT_FREE_BYTES);
+        version.copy_sets.iter().find_map(|copies| plan_merge(copies, fan_in, free, pace))
     }
 }
 
@@ -353,8 +354,9 @@ fn merge_outcome(is_replaced: bool) -> MergeOutcome {
 }
 
 /// Plans the next merge: removes runs without live documents first, then rewrites a run of which more than half is
-/// outdated, then merges `fan_in` runs of the same tier, and then the smallest runs, if `room` is enough.
-fn plan_merge(copies: &CopySet, fan_in: usize, room: u64) -> Option<MergePlan> {
+/// outdated, then merges `fan_in` runs of the same tier, and while nothing is written the smallest runs. `free` are the
+/// bytes of the disk that a merge may take. One without room is passed over, so that it does not keep others waiting.
+fn plan_merge(copies: &CopySet, fan_in: usize, free: u64, pace: MergePace) -> Option<MergePlan> {
     let mut runs = Vec::new();
     for NumberedRun { number, run, live, .. } in copies.runs.iter() {
         if let Run::Disk(disk) = run {
@@ -366,15 +368,18 @@ fn plan_merge(copies: &CopySet, fan_in: usize, room: u64) -> Option<MergePlan> {
     if !dead.is_empty() {
         return Some(MergePlan { variant, inputs: dead });
     }
-    if let Some(sparse) = live.iter().find(|run| run.live.count() * 2 < run.run.len() as usize) {
+    let fits = |inputs: &[PlannedRun]| inputs.iter().map(PlannedRun::live_bytes).sum::<u64>() <= free;
+    let is_sparse = |run: &PlannedRun| run.live.count() * 2 < run.run.len() as usize;
+    if let Some(sparse) = live.iter().find(|run| is_sparse(run) && fits(std::slice::from_ref(run))) {
         return Some(MergePlan { variant, inputs: vec![sparse.clone()] });
     }
     let tier = |run: &DiskRun| (run.bytes().max(SMALLEST_TIER_BYTES) / SMALLEST_TIER_BYTES).ilog(fan_in as u64);
     let of_a_tier = (0..=u64::BITS).find_map(|level| {
         let of_level = live.iter().filter(|run| tier(&run.run) == level);
         let inputs: Vec<_> = of_level.take(fan_in).cloned().collect();
-        (inputs.len() == fan_in).then_some(MergePlan { variant, inputs })
+        (inputs.len() == fan_in && fits(&inputs)).then_some(MergePlan { variant, inputs })
     });
+    let room = if pace == MergePace::Quiet { free } else { 0 };
     of_a_tier.or_else(|| Some(MergePlan { variant, inputs: smallest_runs(live, room)? }))
 }
 
