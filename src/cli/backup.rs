@@ -29,7 +29,7 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
         true => 0,
         false => media::back_up(&args.server, &unfinished(&media_part(&file))).await?,
     };
-    publish(&file, n_files > 0).map_err(|error| failed("writing the backup", &error))?;
+    publish(&file, n_files > 0, args.without_media).map_err(|error| failed("writing the backup", &error))?;
     if n_files > 0 {
         note(&format!("{} holds {}", media_part(&file).display(), counted(n_files, "file")));
     }
@@ -37,15 +37,22 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Gives the complete parts of a backup their names, in the place of an earlier backup. Without media, the part of the
-/// earlier one is removed: its files belong to other content.
-fn publish(file: &Path, has_media: bool) -> io::Result<()> {
+/// Gives the complete parts of a backup their names, in the place of an earlier backup. If no media are wanted, the part of
+/// the earlier one is removed: its files belong to other content. If only none were found, it stays, and the call fails: the
+/// place of the files may be missing for the moment.
+fn publish(file: &Path, has_media: bool, without_media: bool) -> io::Result<()> {
     let part = media_part(file);
     if has_media {
         fs::rename(unfinished(&part), &part)?;
+    } else if !without_media && part.exists() {
+        return Err(io::Error::other(format!(
+            "the server has no files of media, but {} is there from an earlier backup; look whether the files are missing, and \
+             remove it or use --without-media if there are none any more",
+            part.display()
+        )));
     }
     fs::rename(unfinished(file), file)?;
-    if !has_media && part.exists() { fs::remove_file(&part) } else { Ok(()) }
+    if without_media && part.exists() { fs::remove_file(&part) } else { Ok(()) }
 }
 
 /// The contents of a backup.

@@ -131,10 +131,15 @@ impl Media {
         Ok(self.opened.get_or_init(|| opened))
     }
 
-    /// Returns the files of the data folder, if they are there.
-    pub(crate) fn local_files(&self) -> Option<&Files> {
-        let is_local = matches!(self.place, Some(Place::Folder(_)));
-        self.open_if_used().filter(|_| is_local).map(|opened| &opened.files)
+    /// Returns the files of the data folder; `None` if there are none.
+    ///
+    /// # Errors
+    /// `INTERNAL` if they are there and cannot be opened.
+    pub(crate) fn local_files(&self) -> Result<Option<&Files>, Error> {
+        match &self.place {
+            Some(Place::Folder(folder)) if folder.is_dir() => self.open().map(|opened| Some(&opened.files)),
+            _ => Ok(None),
+        }
     }
 
     /// Returns the store and the pictures, if they were opened already, or have files from before.

@@ -54,7 +54,7 @@ pub(crate) async fn media(call: Call) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
     call.app.media.sweep_hold.extend();
-    let body = match call.app.media.local_files() {
+    let body = match call.app.media.local_files()? {
         Some(files) => {
             let pieces = media_backup(files.clone());
             Body::from_stream(pieces.inspect(move |_| call.app.media.sweep_hold.extend()))

@@ -134,6 +134,11 @@ fn an_interrupted_backup_leaves_both_parts_of_the_one_before() {
     assert!(std::fs::read(path("all")).unwrap() == before);
     std::fs::remove_dir(path("all.media.unfinished")).unwrap();
     assert!(succeeds(&backup).contains("all.media holds 2 files"));
+    // A volume that is not mounted.
+    std::fs::rename(path("data/media"), path("away")).unwrap();
+    assert_eq!(run(&backup).0, Some(1));
+    assert!(Path::new(&path("all.media")).exists());
+    std::fs::rename(path("away"), path("data/media")).unwrap();
     succeeds(&[&backup[..], &["--without-media"]].concat());
     assert!(!Path::new(&path("all.media")).exists());
 }
