@@ -49,7 +49,7 @@ async function runParts<T>(items: T[], report: BulkReport, progress: (done: numb
   return report;
 }
 
-/** For what is told by its number only: how many were not changed. Throws what ended it. */
+/** Returns how many were not changed. Throws the error that ended it. */
 export function failedOf({ failed, unchanged, stoppedBy }: BulkReport): number {
   if (stoppedBy) throw stoppedBy;
   return failed.length + unchanged.length;

@@ -4,7 +4,7 @@ import { tick } from 'svelte';
 /** Rows below those in sight are drawn a little later. */
 const FRAMES = 10;
 
-/** The row of an entry that one comes back from is in sight and has the focus, unless something else has it by now. */
+/** Scrolls to the row of the entry that was left, and focuses it, unless something else has the focus. */
 export async function focusRow(address: string): Promise<void> {
   await tick();
   for (let frame = 0; frame < FRAMES && document.activeElement === document.body; frame++) {

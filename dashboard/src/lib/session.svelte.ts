@@ -67,7 +67,7 @@ class SessionState {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** All tabs have the session that began last. One of another member is not gone on with. */
+  /** All tabs have the session that began last. If it belongs to another member, the sign-in form is shown. */
   async renew(): Promise<void> {
     const found = await get<{ data: Session }>('/v2/session').catch(() => null);
     if (!found) return;
