@@ -10,7 +10,7 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_query::CopyKind;
+use bindery_query::{CopyKind, RawParams};
 use bindery_store::{Key, Prefix, Store};
 
 use crate::data::media_users::NotedCopy;
@@ -40,7 +40,7 @@ pub struct FieldReferrers {
 
 impl Content {
     /// Returns the resources that refer to a resource, limited to those that the token sees. Blueprints are in the
-    /// order of their slugs, fields in the order of their blueprint. With [`CopyKind::Working`], resources also count by
+    /// order of their slugs, fields in the order of their blueprint. With `copy=working`, resources also count by
     /// what their working copies hold.
     ///
     /// # Errors
@@ -50,10 +50,10 @@ impl Content {
         access: &Arc<Access>,
         slug: &str,
         id: &str,
-        copies: CopyKind,
+        params: &RawParams,
     ) -> Result<Vec<FieldReferrers>> {
         let view = self.view(access, slug)?;
-        let in_working = copies == CopyKind::Working;
+        let in_working = CopyKind::parse_for_all(params)? == CopyKind::Working;
         if in_working {
             access.require(&[Ability::Preview])?;
         }

@@ -14,7 +14,7 @@ use bindery_content::{
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
-use bindery_query::{CopyKind, RawParams, strict};
+use bindery_query::{RawParams, strict};
 use serde_json::{Map, Value, json};
 
 use super::tracking::{AnsweredSearch, Visitor, not_kept, with_search_id};
@@ -200,8 +200,7 @@ pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
     let params = RawParams::parse(&call.query);
     strict::check(&params, &["copy"])?;
     let (blueprint, id) = &call.path;
-    let copies = CopyKind::parse_for_all(&params)?;
-    let found = call.app.content.referrers(&call.access, blueprint, id, copies).await?;
+    let found = call.app.content.referrers(&call.access, blueprint, id, &params).await?;
     let shown = found.into_iter().map(|FieldReferrers { blueprint, field, total, ids }| {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         json!({ "blueprint": blueprint, "field": field, "total": total, "ids": ids })
