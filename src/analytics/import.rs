@@ -210,7 +210,10 @@ impl Import {
             return Ok(self.outcome);
         }
         let counted = former.as_ref().map_or(0, |former| former.pageviews);
-        self.outcome.added = self.outcome.pageviews.saturating_sub(counted).min(kept);
+        // After a deletion, those that were counted are all of kept days.
+        let is_rest = former.as_ref().is_some_and(|former| former.bytes == 0);
+        let seen = if is_rest { kept } else { self.outcome.pageviews };
+        self.outcome.added = seen.saturating_sub(counted).min(kept);
         let import = imports.next;
         if former.is_none() && imports.files.is_empty() {
             // Written before the first import, so that a list that is missing later is recognized as lost.

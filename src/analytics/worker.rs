@@ -216,7 +216,7 @@ impl Worker {
         }
     }
 
-    /// Logs once that the clock was set back by more than sessions bear.
+    /// Logs once that the clock was set back by more than the gap between sessions.
     fn notice_clock(&mut self, clock: Millis) {
         let is_behind = clock.saturating_add(SESSION_GAP) < self.last;
         if is_behind && !self.is_clock_behind {

@@ -17,6 +17,8 @@ const FOLDER: &str = "base";
 const SUFFIX: &str = ".base";
 /// The number of bytes of entries and records after which the room on the disk is checked again.
 const CHECKED_BYTES: usize = 8 << 20;
+/// The most bytes that an entry takes beside its key and value.
+const ENTRY_BYTES: usize = 16;
 
 /// Writes a base to a temporary file, syncs it, and renames it to `path`. Other threads may apply transactions
 /// meanwhile, but records applied after this call began must not be removed from the log before it returns.
@@ -191,7 +193,7 @@ fn write_unfinished(
         require(is_wanted)?;
         failure::point("base::write").map_err(at("write", path))?;
         let entry = entry?;
-        room.take(entry.value.len())?;
+        room.take(entry.key.len() + entry.value.len() + ENTRY_BYTES)?;
         writer.entry(&entry)?;
     }
     // The walk may have seen a part of a transaction: the records must include the whole of it.

@@ -86,7 +86,7 @@ impl Outbox {
     pub(crate) fn next_after(&self, counted: u64, now: Millis) -> Option<(u64, Bytes)> {
         let (number, items) = {
             let mut contents = self.contents.lock();
-            // Batches that were confirmed are forgotten, also if whoever asks does not know yet that they are.
+            // The caller may not know yet that earlier batches were confirmed and removed.
             if contents.complete.back().is_none_or(|(number, _)| *number <= counted) {
                 contents.complete_batch();
             }

@@ -85,7 +85,7 @@ fn has_scheme(value: &str, schemes: &[&str]) -> bool {
 }
 
 fn is_video(value: &str, video_hosts: &[String]) -> bool {
-    // Without the slashes, a page at an `https` address takes the rest for a path at its own host.
+    // Without the slashes, a page at an `https` address resolves the rest as a path on its own host.
     let is_absolute = value.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("https://"));
     let Ok(url) = Url::parse(value) else { return false };
     let plain = url.username().is_empty() && url.password().is_none() && url.port().is_none();

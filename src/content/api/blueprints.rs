@@ -46,8 +46,8 @@ pub struct BlueprintPlan {
     pub differences: Vec<Difference>,
     /// The number of resources that lose a value, by field.
     pub losses: BTreeMap<String, u64>,
-    /// The resources that would become invalid, and the working copies that forbid to switch them off, which are only
-    /// counted.
+    /// The resources that would become invalid, and the working copies that prevent switching them off, which
+    /// are only counted.
     pub conflicts: Conflict,
 }
 

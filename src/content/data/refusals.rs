@@ -1,5 +1,6 @@
 //! Errors that several modules of `content` return, each worded once.
 
+use bindery_access::Access;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::error::{Code, Conflict, Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
@@ -129,6 +130,17 @@ pub(crate) fn check_kind(current: &Blueprint, kind: Option<BlueprintKind>) -> Re
 pub(crate) fn change_under_way(slug: &str) -> Error {
     let text = format!("the blueprint `{slug}` is being changed; try again when that change is in force");
     Error::new(Code::Conflict, text)
+}
+
+/// Returns `CONFLICT` for a deletion of a resource that a changed blueprint is going to relate to. Names that blueprint if
+/// the token sees it.
+pub(crate) fn relation_under_way(access: &Access, slug: &str) -> Error {
+    match access.sees(slug) {
+        true => change_under_way(slug),
+        false => {
+            Error::new(Code::Conflict, "a blueprint is being changed that may relate to this one; try again later")
+        }
+    }
 }
 
 /// Returns `CONFLICT` for a write that only the changed blueprint would refuse (`API.md` 4.9.3).

@@ -76,6 +76,7 @@ pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<St
     let path = &options.folder;
     let _lock = folder::lock(path)?;
     refuse_node(path)?;
+    folder::require_restored(path)?;
     let (mut log, store, _) = options.recover(&Progress::default())?;
     epoch::begin_if_due(path, &mut log, &store)?;
     let base = path.join(FIRST_BASE);

@@ -110,10 +110,9 @@ impl Committer {
     /// Returns the key of the planned publication that comes next. Those of a blueprint that is being changed wait until
     /// that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided wait too.
     fn next_planned(&self, state: &State) -> Option<&Key> {
-        let changing = state.blueprints.values().filter(|collection| collection.change.is_some());
-        let changing: Vec<u32> = changing.map(|collection| collection.blueprint.number).collect();
-        let waits = |due: &&Key| matches!(due, Key::WorkingDue { blueprint, .. } if changing.contains(blueprint));
-        let is_passed_over = |due: &&Key| self.passed_over.get(*due).is_some_and(|until| *until > Instant::now());
+        let is_changing = |number| state.numbered(number).is_some_and(|collection| collection.change.is_some());
+        let waits = |due: &Key| matches!(due, Key::WorkingDue { blueprint, .. } if is_changing(*blueprint));
+        let is_passed_over = |due: &Key| self.passed_over.get(due).is_some_and(|until| *until > Instant::now());
         self.applier.due.iter().find(|due| !waits(due) && !is_passed_over(due))
     }
 
@@ -131,6 +130,7 @@ impl Committer {
             // One damaged record must not keep everybody from writing.
             if let Err(error) = decide_planned(&context, &mut overlay, &due) {
                 tracing::error!(%error, ?due, "a planned publication could not be decided; it is tried again later");
+                self.passed_over.retain(|_, until| *until > Instant::now());
                 self.passed_over.insert(due, Instant::now() + PASSED_OVER_FOR);
                 continue;
             }

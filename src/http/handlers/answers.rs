@@ -54,7 +54,7 @@ impl Answers {
         }
     }
 
-    /// Waits for more of the body. If that takes longer than [`PAUSE`], the response begins, and the answer is `None`.
+    /// Waits for more of the body. If that takes longer than [`PAUSE`], the response begins, and this returns `None`.
     pub(crate) async fn unless_silent<T>(&mut self, next: impl Future<Output = T>) -> Option<T> {
         let arrived = tokio::time::timeout(PAUSE, next).await.ok();
         if arrived.is_none() {

@@ -23,7 +23,8 @@ impl Decider<'_, '_> {
     /// Decides items that may relate to each other, forwards and in cycles.
     ///
     /// An item may fail only because it relates to another item that fails. So whenever some items pass, the failed
-    /// ones are tried again. Every reported error holds in the final state.
+    /// ones are tried again, but not after a later item about the same resource has passed. Every other reported error
+    /// holds in the final state.
     pub(super) fn decide_together(&mut self, items: &[Item]) -> Vec<ItemOutcome> {
         let mut users = Users::new();
         for (position, item) in items.iter().enumerate() {
@@ -64,6 +65,7 @@ impl Decider<'_, '_> {
         for (position, outcome) in &*outcomes {
             let (Item::Import(item), ItemOutcome::Written(written)) = (&items[*position], outcome) else { continue };
             let names = given_names(self.blueprint, item).into_iter().chain([written.id.to_string()]);
+            let names = names.chain(written.meta.key.clone());
             last_passed.extend(names.map(|name| (name, *position)));
         }
         let is_overtaken = |position: &usize, _: &mut Error| {

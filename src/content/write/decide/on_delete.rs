@@ -20,7 +20,7 @@ use crate::data::lookup::Lookup;
 use crate::data::records::{Meta, render_attributes};
 use crate::data::referrers::{Referrer, referring_to};
 use crate::data::refusals::{
-    CONFLICT_IDS, change_under_way, media_in_use, only_drafts, still_referred_to, too_many_in_request,
+    CONFLICT_IDS, media_in_use, only_drafts, relation_under_way, still_referred_to, too_many_in_request,
     too_many_to_nullify,
 };
 use crate::data::state::{Collection, State};
@@ -171,7 +171,7 @@ impl<'a> Decider<'a, '_> {
                 effect.is_some() && effect != effect_of(field)
             };
             if collection.blueprint.fields.iter().any(is_coming) {
-                return Err(change_under_way(&collection.blueprint.slug));
+                return Err(relation_under_way(self.access, &collection.blueprint.slug));
             }
         }
         Ok(())

@@ -104,7 +104,7 @@ fn written_properties(body: &[u8]) -> Written<'_> {
     properties.unwrap_or_default()
 }
 
-/// Numbers are names of what is counted here, such as those of orders, so they count as they are written.
+/// A number may be an identifier, such as an order number, so it counts as it is written.
 fn parse_properties(value: &Value, written: &Written<'_>) -> Result<Vec<(String, String)>, String> {
     let Value::Object(object) = value else {
         return Err(format!("it is {}; expected an object such as `{{\"plan\": \"large\"}}`", shown(Some(value))));

@@ -74,7 +74,7 @@ pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQu
 /// `INVALID_PARAMETER`, and those of [`Analytics::delete`].
 pub fn delete_figures(analytics: &Analytics, raw_query: &str) -> Result<Value> {
     let params = RawParams::parse(raw_query);
-    // A bound that is misspelt would let everything go.
+    // A misspelt bound would delete everything.
     strict::check_names(&params, &["site", "start", "end"])?;
     let site = params::required_site(&params)?;
     let period = params::open_period(&params)?;
