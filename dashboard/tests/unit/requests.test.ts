@@ -1,4 +1,4 @@
-// What happens while a request is under way, with a server that answers when the test lets it.
+// Tests what the dashboard does while a request is under way, with a server that answers when the test lets it.
 import './globals';
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';

@@ -335,7 +335,7 @@ pub(super) fn run_number(folder_name: &str) -> Option<RunNumber> {
     folder_name.strip_prefix(RUN_PREFIX)?.parse().ok()
 }
 
-/// Removes what is left of a run that could not be written: it would keep a full disk full.
+/// Removes the rest of a run that could not be written: it would keep a full disk full.
 fn remove_unfinished(run: &Path) {
     let _ = fs::remove_dir_all(run);
 }

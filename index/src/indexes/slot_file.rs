@@ -58,7 +58,7 @@ impl SlotFile {
             failure::point("index::slots_sync")?;
             sync::all(&file)
         };
-        // What is left of a file that could not be written would keep a full disk full.
+        // The rest of a file that could not be written would keep a full disk full.
         write().inspect_err(|_| drop(fs::remove_file(path))).map_err(Error::io(path))?;
         Ok(crc)
     }
