@@ -104,9 +104,7 @@ impl Committer {
             self.commit_overlay(overlay, jobs)?;
         }
     }
-}
 
-impl Committer {
     /// Returns the key of the planned publication that comes next. Those of a blueprint that is being changed wait until
     /// that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided wait too.
     fn next_planned(&self, state: &State) -> Option<&Key> {
