@@ -65,18 +65,19 @@ struct BlockPosting {
 #[derive(Debug, Clone)]
 pub(crate) struct BlockPostings {
     block: Arc<TokenBlock>,
-    within: Range<u32>,
+    /// The index of the token.
+    token: usize,
 }
 
 impl BlockPostings {
     /// Returns the number of documents.
     pub(crate) fn len(&self) -> usize {
-        self.within.len()
+        self.block.postings_at(self.token).len()
     }
 
     /// Emits the documents, each with its count.
     pub(crate) fn each(&self, mut emit: impl FnMut(u32, u32)) {
-        for posting in &self.block.postings[self.within.start as usize..self.within.end as usize] {
+        for posting in self.block.postings_at(self.token) {
             emit(self.block.documents.start + u32::from(posting.document), u32::from(posting.count));
         }
     }
@@ -198,8 +199,7 @@ impl TokenBlocks {
             let tokens = (first..block.tokens.len()).map(|index| (index, block.token(index)));
             for (index, token) in tokens.take_while(|(_, token)| token.starts_with(beginning)) {
                 interrupt.step()?;
-                let Range { start, end } = block.postings_of(index).within;
-                *found.entry(token).or_default() += end - start;
+                *found.entry(token).or_default() += block.postings_at(index).len() as u32;
             }
         }
         Ok(found.into_iter().map(|(token, count)| (Box::from(token), count)).collect())
@@ -298,9 +298,9 @@ impl TokenBlock {
             let right = if order.is_ge() { right.next() } else { None };
             let token = left.map(|left| before.token(left)).or_else(|| right.map(|right| last.token(right)));
             merged.text.push_str(token.unwrap_or_default());
-            merged.postings.extend(left.into_iter().flat_map(|left| before.postings_within(left)));
+            merged.postings.extend(left.into_iter().flat_map(|left| before.postings_at(left)));
             let moved = |posting: &BlockPosting| BlockPosting { document: posting.document + moved, ..*posting };
-            merged.postings.extend(right.into_iter().flat_map(|right| last.postings_within(right)).map(moved));
+            merged.postings.extend(right.into_iter().flat_map(|right| last.postings_at(right)).map(moved));
             merged.tokens.push(TokenEnd { text: merged.text.len() as u32, postings: merged.postings.len() as u32 });
         }
         merged.text.shrink_to_fit();
@@ -334,18 +334,12 @@ impl TokenBlock {
     }
 
     fn postings_of(self: &Arc<TokenBlock>, index: usize) -> BlockPostings {
-        BlockPostings { block: Arc::clone(self), within: self.range_of(index) }
+        BlockPostings { block: Arc::clone(self), token: index }
     }
 
-    /// Returns the range of the postings of a token.
-    fn range_of(&self, index: usize) -> Range<u32> {
+    fn postings_at(&self, index: usize) -> &[BlockPosting] {
         let start = index.checked_sub(1).map_or(0, |before| self.tokens[before].postings);
-        start..self.tokens[index].postings
-    }
-
-    fn postings_within(&self, index: usize) -> &[BlockPosting] {
-        let Range { start, end } = self.range_of(index);
-        &self.postings[start as usize..end as usize]
+        &self.postings[start as usize..self.tokens[index].postings as usize]
     }
 
     fn index_of(&self, token: &str) -> Option<usize> {
