@@ -21,10 +21,11 @@ pub(crate) use orders::{KeyKind, MergedOrder, OrderInput, RankRange, RunOrder};
 pub(crate) use ordinals::{Ordinals, text_at};
 use postings::ReusedBlocks;
 pub(crate) use ranked::RunTokens;
-use ranked::{MAX_COUNT, TokenPostings, grouped};
+use ranked::{TokenPostings, grouped};
 pub(crate) use sums::RunFolder;
 pub(crate) use tally::{CountedValue, Tally, Unpacked};
 pub(crate) use token_match::FieldLengths;
+use token_match::MAX_COUNT;
 
 mod checked;
 mod columns;

@@ -9,10 +9,6 @@ use super::token_match::TokenMatch;
 use crate::bitmap::Bitmap;
 use crate::text_query::Closeness;
 
-/// The greatest number of times that a document has a token. Larger ones are cut off, as they make hardly any difference to
-/// the score. Disk runs store them, and memory runs do not, so they are cut off in both: a score must not depend on the run.
-pub(super) const MAX_COUNT: u16 = u16::MAX;
-
 /// Wanted tokens of a column of a run, all equally close.
 #[derive(Debug, Clone)]
 pub(crate) struct RunTokens {

@@ -4,6 +4,11 @@ use tantivy::fieldnorm::FieldNormReader;
 
 use crate::text_query::Closeness;
 
+/// The greatest number of times that a document has a token. Larger ones are cut off, as they make hardly any
+/// difference to the score. Disk runs store them, and memory runs do not, so they are cut off in both: a score must not
+/// depend on the run.
+pub(super) const MAX_COUNT: u16 = u16::MAX;
+
 /// A wanted token.
 #[derive(Debug, Clone)]
 pub(crate) struct TokenMatch<P> {
