@@ -112,7 +112,7 @@ impl<'a> Evaluator<'a> {
     pub(super) fn select_once(&self, filter: &Filter) -> Result<Matches, Error> {
         match self.look_up(self.prepare(filter))? {
             Node::Primitive(primitive) if primitive.cached.is_none() => {
-                self.scan(&primitive.test).map(|bits| Matches::Some(Arc::new(bits)))
+                self.bitmap_of(&primitive.test).map(|bits| Matches::Some(Arc::new(bits)))
             }
             node => self.matches(&node),
         }
@@ -276,7 +276,7 @@ impl<'a> Evaluator<'a> {
                 None => {
                     let Primitive { test, .. } = &**primitive;
                     let step = |bits: &Bitmap| Some(test.step("index", bits));
-                    let bits = Arc::new(self.interrupt.traced(|| self.scan(test), step)?);
+                    let bits = Arc::new(self.interrupt.traced(|| self.bitmap_of(test), step)?);
                     self.context.cache.put_bitmap(&primitive.key, self.version.number, &bits);
                     bits
                 }
@@ -321,7 +321,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Computes the bitmap of a test from every run of the variant, or from the table of resources.
-    fn scan(&self, test: &Test) -> Result<Bitmap, Error> {
+    fn bitmap_of(&self, test: &Test) -> Result<Bitmap, Error> {
         let mut bits = Bitmap::with_room(self.version.slot_count as usize);
         let (column, predicate) = match (test, self.copies) {
             (Test::Date(date, range), _) => {
