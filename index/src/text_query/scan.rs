@@ -11,11 +11,11 @@ use crate::names::{BEGINNING, MARK};
 /// A look-up of tokens that begin alike.
 pub(crate) struct TokenScan<'a> {
     beginning: String,
-    test: Test<'a>,
+    test: TokenTest<'a>,
 }
 
 /// The test of a token that begins as the scan does.
-enum Test<'a> {
+enum TokenTest<'a> {
     /// It has nothing after the beginning.
     Equal(Closeness),
     /// It is the word, perhaps with typos, or continues.
@@ -69,8 +69,8 @@ impl SimilarTest<'_> {
 impl WantedToken {
     /// Returns the look-ups that find the word, without its parts and compounds.
     pub(crate) fn scans(&self) -> Vec<TokenScan<'_>> {
-        let equal = |beginning: String, closeness| TokenScan { beginning, test: Test::Equal(closeness) };
-        let typed = || TokenScan { beginning: self.beginning().to_owned(), test: Test::Typed(self.measure()) };
+        let equal = |beginning: String, closeness| TokenScan { beginning, test: TokenTest::Equal(closeness) };
+        let typed = || TokenScan { beginning: self.beginning().to_owned(), test: TokenTest::Typed(self.measure()) };
         // One character of text without spaces is no part of a name.
         let alternatives = self.alternatives.as_ref().filter(|_| self.rest != Rest::OfPair);
         let Some(alternatives) = alternatives else {
@@ -100,15 +100,15 @@ impl WantedToken {
         let is_open = self.rest == Rest::Word && whole.is_some() && !self.is_vague();
         let Some(forms) = forms else {
             let test = match is_open {
-                true => Test::Similar(SimilarTest { text: text.clone(), whole, is_open, forms: None }),
-                false => Test::Equal(whole.unwrap_or(WHOLE)),
+                true => TokenTest::Similar(SimilarTest { text: text.clone(), whole, is_open, forms: None }),
+                false => TokenTest::Equal(whole.unwrap_or(WHOLE)),
             };
             return TokenScan { beginning: text, test };
         };
         // The word begins so, too.
         let beginning = mark + forms.beginning();
         let forms = Some(FormTest { forms, known: HashMap::new() });
-        TokenScan { beginning, test: Test::Similar(SimilarTest { text, whole, is_open, forms }) }
+        TokenScan { beginning, test: TokenTest::Similar(SimilarTest { text, whole, is_open, forms }) }
     }
 
     /// Returns whether finding it compares many tokens or reads long lists, so that what was found is worth keeping.
@@ -144,7 +144,7 @@ impl TokenScan<'_> {
     /// Returns the closeness of the only token that the scan can find: its beginning. `None` if it can find others.
     pub(crate) fn only(&self) -> Option<Closeness> {
         match self.test {
-            Test::Equal(closeness) => Some(closeness),
+            TokenTest::Equal(closeness) => Some(closeness),
             _ => None,
         }
     }
@@ -152,21 +152,21 @@ impl TokenScan<'_> {
     /// Returns the closeness of a token that begins with the beginning; `None` if it does not match.
     pub(crate) fn closeness(&mut self, token: &[u8]) -> Option<Closeness> {
         match &mut self.test {
-            Test::Equal(closeness) => (token.len() == self.beginning.len()).then_some(*closeness),
-            Test::Typed(measure) => measure.closeness(token),
-            Test::Similar(test) => test.closeness(token),
+            TokenTest::Equal(closeness) => (token.len() == self.beginning.len()).then_some(*closeness),
+            TokenTest::Typed(measure) => measure.closeness(token),
+            TokenTest::Similar(test) => test.closeness(token),
         }
     }
 
     /// Returns whether [`TokenScan::skip`] may let tokens be skipped.
     pub(crate) fn skips(&self) -> bool {
-        matches!(self.test, Test::Typed(_))
+        matches!(self.test, TokenTest::Typed(_))
     }
 
     /// Returns the place of the next token that may match, if the last one does not, and none that directly follows it.
     pub(crate) fn skip(&self) -> Option<Skip> {
         match &self.test {
-            Test::Typed(measure) => measure.skip(),
+            TokenTest::Typed(measure) => measure.skip(),
             _ => None,
         }
     }
