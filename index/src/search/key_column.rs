@@ -12,12 +12,12 @@ use crate::version::CopySet;
 pub(super) struct KeyColumn<'a> {
     pub(super) copies: &'a CopySet,
     pub(super) column: Column,
-    pub(super) fallback: Option<Fallback<'a>>,
+    pub(super) fallback: Option<KeyFallback<'a>>,
 }
 
 /// The copies of the fallback.
 #[derive(Clone, Copy)]
-pub(super) struct Fallback<'a> {
+pub(super) struct KeyFallback<'a> {
     pub(super) variant: VariantNumber,
     /// The copies of the variant; `None` if the schema lacks the variant.
     pub(super) copies: Option<&'a CopySet>,
@@ -41,7 +41,7 @@ impl<'a> KeyColumn<'a> {
     }
 }
 
-impl Fallback<'_> {
+impl KeyFallback<'_> {
     /// Returns whether the fallback is read for a slot whose own copy is in `copies`.
     fn is_used(&self, copies: &CopySet, slot: u32) -> bool {
         self.unless_null.is_none_or(|column| copies.value_without_folded(slot, column).is_null())

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::SearchContext;
-use super::key_column::{Fallback, KeyColumn, compare_texts, directed};
+use super::key_column::{KeyColumn, KeyFallback, compare_texts, directed};
 use super::query_cache::{CacheHit, CacheStatus};
 use super::results::Key;
 use super::slot_order::{OrderView, SlotOrder};
@@ -89,7 +89,7 @@ impl<'a> Sorter<'a> {
                 SortBy::Column(id) => source(version, copies, id, None),
                 SortBy::ColumnOr(FallbackColumn { column, unless_null, variant }) => {
                     let unless_null = version.column(unless_null).map(|column| column.id);
-                    let fallback = Fallback { variant, copies: version.copy_set(variant), unless_null };
+                    let fallback = KeyFallback { variant, copies: version.copy_set(variant), unless_null };
                     source(version, copies, column, Some(fallback))
                 }
             };
@@ -371,7 +371,7 @@ fn source<'a>(
     version: &Version,
     copies: Option<&'a CopySet>,
     id: ColumnId,
-    fallback: Option<Fallback<'a>>,
+    fallback: Option<KeyFallback<'a>>,
 ) -> Option<KeySource<'a>> {
     let (copies, column) = (copies?, version.column(id)?);
     let of = KeyColumn { copies, column, fallback };
