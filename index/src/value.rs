@@ -197,6 +197,16 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    /// Returns the text of a text or of markup. `None` for other kinds and for null.
+    pub(crate) fn text(&self) -> Option<TextRef<'a>> {
+        match self {
+            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(*text),
+            ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } | ValueRef::List(_) => {
+                None
+            }
+        }
+    }
+
     /// Returns the sort key of text, markup and lists: the first 256 code points of the text form. `None` for other
     /// kinds and for null.
     pub(crate) fn sort_text(&self) -> Option<Cow<'a, str>> {

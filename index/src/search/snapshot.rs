@@ -224,10 +224,7 @@ impl Snapshot {
 
     /// Returns the beginning of a text in a resource's copy, at most 256 code points; `None` if it has no text.
     pub fn head(&self, slot: u32, variant: VariantNumber, column: ColumnId) -> Option<Cow<'_, str>> {
-        match self.version.copy_set(variant)?.value_without_folded(slot, column) {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head()),
-            _ => None,
-        }
+        Some(self.version.copy_set(variant)?.value_without_folded(slot, column).text()?.head())
     }
 
     fn page_of_selection(

@@ -19,7 +19,6 @@ use crate::text_query::closeness::{COMPOUND, Closeness, PARTS, SYNONYM};
 use crate::text_query::{
     Requirement, RowTester, SynonymPhrases, TextField, TextQuery, TokenScan, WantedRow, WantedToken,
 };
-use crate::value::ValueRef;
 use crate::version::{CopySet, Version};
 
 /// A text query in one variant of one version, with its tokens looked up.
@@ -383,10 +382,7 @@ impl<'a> SearchedField<'a> {
 
     /// Returns the beginning of the text of a slot, not folded; `None` if it has none.
     pub(super) fn head(&self, slot: u32) -> Option<Cow<'a, str>> {
-        match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.head()),
-            _ => None,
-        }
+        Some(self.copies_of(slot)?.value_without_folded(slot, self.of.column).text()?.head())
     }
 
     /// Returns the number of tokens in the text of a slot, rounded as Tantivy does; 0 if it has none.
@@ -396,10 +392,7 @@ impl<'a> SearchedField<'a> {
 
     /// Returns the text of a slot, not folded; `None` if it has none.
     pub(super) fn whole(&self, slot: u32) -> Option<Cow<'a, str>> {
-        match self.copies_of(slot)?.value_without_folded(slot, self.of.column) {
-            ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(text.whole()),
-            _ => None,
-        }
+        Some(self.copies_of(slot)?.value_without_folded(slot, self.of.column).text()?.whole())
     }
 
     /// Returns the copies that have the value of a slot.
@@ -410,9 +403,7 @@ impl<'a> SearchedField<'a> {
 
     /// Reads the folded text of a slot.
     pub(super) fn with_text(&self, slot: u32, read: impl FnOnce(&str) -> bool) -> bool {
-        match self.copies_of(slot).map(|copies| copies.value(slot, self.of.column)) {
-            Some(ValueRef::Text(text) | ValueRef::Markup { text, .. }) => read(&text.folded.get()),
-            _ => false,
-        }
+        let text = self.copies_of(slot).and_then(|copies| copies.value(slot, self.of.column).text());
+        text.is_some_and(|text| read(&text.folded.get()))
     }
 }

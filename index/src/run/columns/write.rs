@@ -11,7 +11,7 @@ use crate::run::sections::{SectionName, SectionWriter};
 use crate::run::sums::{FileSums, RunFolder};
 use crate::schema::ColumnId;
 use crate::text::{first_chars, with_lower_case};
-use crate::value::{FoldedText, RawText, TextRef, ValueRef};
+use crate::value::{FoldedText, RawText, ValueRef};
 
 /// The length in bytes above which texts are compressed.
 const PLAIN_BYTES: usize = 1024;
@@ -137,7 +137,7 @@ fn write_texts(file: &mut SectionWriter, column: Column<'_, '_>) -> io::Result<(
     })?;
     let mut packer = Packer::new(dictionary.as_deref())?;
     write_strings(file, column, RAW, |value, out| {
-        let Some(text) = text_of(&value) else { return Ok(()) };
+        let Some(text) = value.text() else { return Ok(()) };
         let (start, difference) = match (text.raw, text.folded) {
             (RawText::Packed(packed), _) => (packed.start, packed.difference),
             (RawText::Plain(raw), FoldedText::Plain(folded)) if raw.len() > PLAIN_BYTES => {
@@ -150,7 +150,7 @@ fn write_texts(file: &mut SectionWriter, column: Column<'_, '_>) -> io::Result<(
         out.put(difference)
     })?;
     write_strings(file, column, FOLDED, |value, out| {
-        let Some(text) = text_of(&value) else { return Ok(()) };
+        let Some(text) = value.text() else { return Ok(()) };
         let packed = match (text.raw, text.folded) {
             (_, FoldedText::Packed(packed)) => {
                 match packed.dictionary.map(CompressionDictionary::id) == packer.dictionary() {
@@ -171,13 +171,13 @@ fn write_texts(file: &mut SectionWriter, column: Column<'_, '_>) -> io::Result<(
 /// Returns the dictionary with which the long texts of a column are compressed, if it has many.
 fn dictionary_for(column: Column<'_, '_>) -> Option<Vec<u8>> {
     let lengths: Vec<usize> = column.iter().map(|value| packed_length(&value)).collect();
-    let text = |document| text_of(&(column.value)(document)).map(|text| text.folded.get().into_owned());
+    let text = |document| (column.value)(document).text().map(|text| text.folded.get().into_owned());
     for_texts(&lengths, column.known, &|document| text(document).unwrap_or_default())
 }
 
 /// Returns the length of the folded text of a value if it is compressed; 0 for other values.
 fn packed_length(value: &ValueRef<'_>) -> usize {
-    match text_of(value).map(|text| (text.raw, text.folded)) {
+    match value.text().map(|text| (text.raw, text.folded)) {
         Some((_, FoldedText::Packed(packed))) => unpacked_length(packed.bytes).unwrap_or(0),
         Some((RawText::Plain(raw), FoldedText::Plain(folded))) if raw.len() > PLAIN_BYTES => folded.len(),
         _ => 0,
@@ -187,13 +187,6 @@ fn packed_length(value: &ValueRef<'_>) -> usize {
 /// Returns whether `folded` is the text in lower-case ASCII letters.
 fn is_lower_case(text: &str, folded: &str) -> bool {
     with_lower_case(text.as_bytes(), |lower_case| lower_case == folded.as_bytes())
-}
-
-fn text_of<'a>(value: &ValueRef<'a>) -> Option<TextRef<'a>> {
-    match value {
-        ValueRef::Text(text) | ValueRef::Markup { text, .. } => Some(*text),
-        _ => None,
-    }
 }
 
 /// Writes a section with a bit for each document.
