@@ -171,16 +171,8 @@ impl RunOrder {
 
 /// Compares two values by their sort texts.
 pub(super) fn compare_texts(collation: &Collation, left: ValueRef<'_>, right: ValueRef<'_>) -> Ordering {
-    let text = |value: &ValueRef<'_>| value.sort_text().map(Cow::into_owned);
-    match (left, right) {
-        // Compares without copying the text.
-        (
-            ValueRef::Text(left) | ValueRef::Markup { text: left, .. },
-            ValueRef::Text(right) | ValueRef::Markup { text: right, .. },
-        ) => collation.compare(&left.head(), &right.head()),
-        (left, right) => match (text(&left), text(&right)) {
-            (Some(left), Some(right)) => collation.compare(&left, &right),
-            (left, right) => left.is_none().cmp(&right.is_none()),
-        },
+    match (left.sort_text(), right.sort_text()) {
+        (Some(left), Some(right)) => collation.compare(&left, &right),
+        (left, right) => left.is_none().cmp(&right.is_none()),
     }
 }
