@@ -111,6 +111,8 @@ impl PageSearch<'_> {
         if self.total <= self.sorter.context.options.always_sort_limit {
             return Vec::new();
         }
+        // A sort by a date has no range here, and its walks give up at once: runs have no orders by dates. Its cached
+        // order serves it.
         let mut methods = match range_of_first_key(self.sorter, self.filter) {
             None => vec![PageMethod::CachedOrder, PageMethod::Walk(None), PageMethod::Skip(None)],
             range => vec![PageMethod::Walk(range), PageMethod::CachedOrder, PageMethod::Skip(range)],

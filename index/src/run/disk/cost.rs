@@ -49,6 +49,9 @@ impl DiskRun {
             (PreparedPredicate::AnyId(ids), _) => all.min(500 * ids.listed() as u64 + all / 25),
             (PreparedPredicate::Number(_), _) if !matches!(column.kind, Kind::Text | Kind::Prose) => 0,
             (PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_) | PreparedPredicate::Instant(_), _) => 0,
+            // A substring is charged as a scan, although words and grams find most needles in less: to know their
+            // lists, the dictionary would have to be searched. So conditions with a known cost come first, and if they
+            // leave few candidates, only those are tested.
             (PreparedPredicate::Number(_) | PreparedPredicate::Text(_) | PreparedPredicate::Substring(_), _) => all,
         }
     }
