@@ -111,9 +111,10 @@ impl PageSearch<'_> {
         if self.total <= self.sorter.context.options.always_sort_limit {
             return Vec::new();
         }
+        let range = split_range(self.sorter, self.filter).map(|(range, _)| range);
         // A sort by a date has no range here, and its walks give up at once: runs have no orders by dates. Its cached
         // order serves it.
-        let mut methods = match range_of_first_key(self.sorter, self.filter) {
+        let mut methods = match range {
             None => vec![PageMethod::CachedOrder, PageMethod::Walk(None), PageMethod::Skip(None)],
             range => vec![PageMethod::Walk(range), PageMethod::CachedOrder, PageMethod::Skip(range)],
         };
@@ -208,7 +209,7 @@ fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
     match (filter, sorter.keys.first().map(|key| &key.source)) {
         (Filter::And(filters), _) => filters.iter().any(|filter| needs_first_key(sorter, filter)),
         (Filter::Date(date, _), Some(KeySource::Date(key))) => date == key,
-        _ => range_of_first_key(sorter, filter).is_some(),
+        _ => own_range(sorter, filter).is_some(),
     }
 }
 
@@ -216,15 +217,6 @@ fn needs_first_key(sorter: &Sorter<'_>, filter: &Filter) -> bool {
 /// `total` is the number of matches.
 fn expected_walk(walked: usize, total: usize, count: usize) -> usize {
     (walked as u64 * count as u64).div_ceil(total as u64) as usize
-}
-
-/// Returns the range of the first key's values that the filter implies for every match.
-fn range_of_first_key(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
-    let range = |filter| range_of_first_key(sorter, filter);
-    match filter {
-        Filter::And(filters) => filters.iter().filter_map(range).reduce(RankRange::and),
-        filter => own_range(sorter, filter),
-    }
 }
 
 /// Returns the range of the first key's values that a filter stands for, if it is nothing else.
