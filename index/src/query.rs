@@ -80,7 +80,7 @@ impl Filter {
                 Predicate::AnyId(ids) => ids.listed() * size_of::<u128>(),
                 Predicate::Null | Predicate::Number(_) | Predicate::Text(_) | Predicate::Instant(_) => 0,
             },
-            _ => 0,
+            Filter::All | Filter::Nothing | Filter::Found(_) | Filter::Date(..) | Filter::Draft | Filter::Words(_) => 0,
         };
         size_of::<Filter>() + inner
     }

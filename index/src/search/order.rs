@@ -228,7 +228,7 @@ impl<'a> Sorter<'a> {
     pub(super) fn is_null(&self, key: &ResolvedKey<'_>, slot: u32) -> bool {
         match key.source {
             KeySource::Text(of) => !of.value(slot).has_sort_text(),
-            _ => self.rank(key, slot) == NULL_RANK,
+            KeySource::Date(_) | KeySource::Rank(_) => self.rank(key, slot) == NULL_RANK,
         }
     }
 
@@ -240,7 +240,7 @@ impl<'a> Sorter<'a> {
                     let (left, right) = (of.value(left).sort_text(), of.value(right).sort_text());
                     compare_texts(&of.copies.collation, key.descending, left.as_deref(), right.as_deref())
                 }
-                _ => self.rank(key, left).cmp(&self.rank(key, right)),
+                KeySource::Date(_) | KeySource::Rank(_) => self.rank(key, left).cmp(&self.rank(key, right)),
             };
             if order.is_ne() {
                 return order;

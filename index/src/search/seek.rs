@@ -23,7 +23,7 @@ impl Snapshot {
                 let text = of.value(slot).sort_text();
                 text.map_or(PositionKey::Null, |text| PositionKey::Text(text.into_owned()))
             }
-            _ => match sorter.rank(key, slot) {
+            KeySource::Date(_) | KeySource::Rank(_) => match sorter.rank(key, slot) {
                 NULL_RANK => PositionKey::Null,
                 rank => PositionKey::Rank(rank),
             },
@@ -215,7 +215,7 @@ impl Sorter<'_> {
                 };
                 compare_texts(&of.copies.collation, key.descending, text.as_deref(), at)
             }
-            _ => {
+            KeySource::Date(_) | KeySource::Rank(_) => {
                 let at = match at {
                     PositionKey::Rank(rank) => *rank,
                     PositionKey::Null | PositionKey::Text(_) => NULL_RANK,

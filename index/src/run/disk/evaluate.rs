@@ -155,7 +155,7 @@ impl QueriedColumn<'_> {
     fn scan_folded(self, needle: &Needle, predicate: &PreparedPredicate, documents: &mut Bitmap) -> Result<(), Error> {
         match self.stored.encoding {
             Encoding::Number | Encoding::Bool | Encoding::Instant => self.scan(predicate, documents),
-            _ => self.stored.presence.each(|document| {
+            Encoding::Text | Encoding::Markup | Encoding::List => self.stored.presence.each(|document| {
                 if holds(self.stored, needle, document) {
                     documents.insert(document);
                 }
