@@ -15,11 +15,6 @@ impl Bitmap {
         Bitmap { words: vec![0; len.div_ceil(64)] }
     }
 
-    /// Makes an empty set with room for the same numbers.
-    pub(crate) fn without_members(&self) -> Bitmap {
-        Bitmap { words: vec![0; self.words.len()] }
-    }
-
     /// Returns the set whose bits are in these words. The smallest number is the lowest bit of the first word.
     pub(crate) fn of_words<'a>(slices: impl Iterator<Item = &'a [u64]>) -> Bitmap {
         let mut words = Vec::new();

@@ -199,7 +199,7 @@ impl ScoredSlots {
         if count > self.slots.count() / 2 {
             return None;
         }
-        let (mut slots, mut scores) = (self.slots.members().without_members(), Vec::with_capacity(count));
+        let (mut slots, mut scores) = (Bitmap::default(), Vec::with_capacity(count));
         left().for_each(|(slot, score)| {
             slots.insert(slot);
             scores.push(score);
