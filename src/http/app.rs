@@ -18,7 +18,7 @@ use crate::cluster::key::ClusterKey;
 use crate::media::Media;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
-use crate::request::limits::Limits;
+use crate::request::rate_limits::RateLimits;
 use crate::request::sign_ins::SignIns;
 
 /// The services that handlers use. Every request clones this handle several times, so it is only one reference count.
@@ -40,7 +40,7 @@ pub struct Services {
     /// The time of the server's start.
     pub(super) started_at: Millis,
     /// The rate limits, with the requests that each client has left.
-    pub(super) limits: Limits,
+    pub(super) limits: RateLimits,
     /// The recent failed sign-ins.
     pub(super) sign_ins: SignIns,
     /// The cache of answers to reads.
@@ -62,7 +62,7 @@ pub struct Services {
 impl App {
     /// Creates the services of a server with this configuration.
     pub fn new(config: Config, content: Content, analytics: impl Into<ServerAnalytics>, media: Media) -> App {
-        let (limits, sign_ins) = (Limits::of(&config), SignIns::new());
+        let (limits, sign_ins) = (RateLimits::of(&config), SignIns::new());
         let (answers, encoded, metrics) = (AnswerCache::default(), EncodedAnswers::default(), Metrics::default());
         let options =
             WebhookOptions { private_addresses: config.webhook_private_addresses, cache_tags: config.cache_tags };

@@ -3,7 +3,7 @@
 pub(crate) mod client;
 pub(crate) mod head;
 pub(crate) mod idempotency;
-pub(crate) mod limits;
+pub(crate) mod rate_limits;
 pub(crate) mod request_id;
 pub(crate) mod session_cookie;
 pub(crate) mod sign_ins;

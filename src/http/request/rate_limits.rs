@@ -1,4 +1,5 @@
-//! The rate limits of requests that need a token (`API.md` 8.1), and of what the visitors of sites send (4.8.1). Must not know what the requests ask for.
+//! The rate limits of requests that need a token (`API.md` 8.1), and of what the visitors of sites send (4.8.1). Must
+//! not know what the requests ask for.
 
 use std::net::IpAddr;
 
@@ -11,16 +12,16 @@ use crate::transport::rate::{RateLimit, Wait, network};
 
 /// The limits that are configured.
 #[derive(Debug)]
-pub(crate) struct Limits {
+pub(crate) struct RateLimits {
     addresses: Option<(Rate, RateLimit<IpAddr>)>,
     senders: Option<(Rate, RateLimit<Actor>)>,
     visitors: Option<RateLimit<IpAddr>>,
 }
 
-impl Limits {
+impl RateLimits {
     /// Creates the configured limits. A limit that is not configured counts nothing.
-    pub(crate) fn of(config: &Config) -> Limits {
-        Limits {
+    pub(crate) fn of(config: &Config) -> RateLimits {
+        RateLimits {
             addresses: config.rate_limit_per_address.map(|rate| (rate, RateLimit::new(rate))),
             senders: config.rate_limit_per_token.map(|rate| (rate, RateLimit::new(rate))),
             visitors: Rate::per_minute(config.analytics.events_per_minute).map(RateLimit::new),
