@@ -21,8 +21,8 @@ mod aside;
 mod error;
 mod files;
 mod format;
-mod gather;
 mod recover;
+mod remains;
 pub mod restoring;
 #[cfg(test)]
 mod tests;
@@ -31,5 +31,5 @@ pub use aside::number_of_aside;
 pub use error::BaseError;
 pub use files::{all, newest, place, rest_of, restore, verify, write, write_next};
 pub use format::{Header, envelope};
-pub use gather::{FolderRemains, gather};
 pub use recover::{LOG, RecoverOptions, RecoveryReport, STORE, recover, recover_reporting};
+pub use remains::{FolderRemains, collect_remains};

@@ -46,9 +46,8 @@ pub(crate) fn salvage(old: &Path, new: &Path, options: &RecoverOptions) -> Resul
     restoring::begin(new, true).map_err(fail)?;
     let scratch = Scratch::create(new)?;
     let copy = scratch.copy_of(&old.join(bindery_base::STORE), "old-store")?;
-    let gathered =
-        bindery_base::gather(old, copy.as_deref(), &scratch.path("new-store"), &options.store).map_err(fail)?;
-    let FolderRemains { store, number, lost, mut notes } = gathered;
+    let remains = bindery_base::collect_remains(old, copy.as_deref(), &scratch.path("new-store"), &options.store);
+    let FolderRemains { store, number, lost, mut notes } = remains.map_err(fail)?;
     let RepairReport { blueprints, mut losses } = repair(&store, number)?;
     for records in &lost {
         let (from, through) = (records.start(), records.end());

@@ -4,9 +4,6 @@
 //!
 //! Records hold results, never commands. So a record after lost records can still be applied: the values that it wrote
 //! are right, and values that it did not write may be too old. The caller repairs values that no longer match.
-//!
-//! Records hold results, never commands. So a record behind lost ones can still be applied: what it wrote is right, and
-//! what it did not write is older than it should be. The caller repairs what no longer fits together.
 
 use std::collections::HashMap;
 use std::fs;
@@ -38,7 +35,7 @@ pub struct FolderRemains {
 ///
 /// # Errors
 /// [`BaseError`] if the disk fails.
-pub fn gather(
+pub fn collect_remains(
     old: &Path,
     copy_of_store: Option<&Path>,
     new_store: &Path,
