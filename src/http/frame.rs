@@ -40,7 +40,7 @@ use crate::request::idempotency::IDEMPOTENCY_KEY;
 use crate::request::request_id::{Exchange, X_REQUEST_ID};
 use crate::transport::body::no_memory;
 use crate::transport::connection::Connection;
-use crate::transport::drain::drain;
+use crate::transport::unread_body::drain;
 
 /// The time for which a browser may cache the response to a preflight request.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(3_600);
