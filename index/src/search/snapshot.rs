@@ -124,9 +124,7 @@ impl Snapshot {
         if let Some(hits) = self.page_in_range(query, offset, limit, interrupt)? {
             return Ok(hits);
         }
-        let (matches, search) = self.select(query, interrupt)?;
-        let selection = Selection { matches, search, is_exact: true };
-        self.page_of_selection(selection, query, offset, limit, interrupt)
+        self.page_of_selection(self.select(query, interrupt)?, query, offset, limit, interrupt)
     }
 
     /// Like [`Snapshot::search_with`], for results that were found before in this snapshot. They replace the filter's
@@ -154,7 +152,7 @@ impl Snapshot {
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
     pub fn ranked(&self, query: &Query, count: usize, interrupt: &Interrupt<'_>) -> Result<RankedHits, Error> {
-        self.sound(self.select(query, interrupt).and_then(|(matches, search)| {
+        self.sound(self.select(query, interrupt).and_then(|Selection { matches, search, .. }| {
             let Some(search) = search.filter(|_| query.ranks_by().is_some()) else { return Ok(RankedHits::default()) };
             let slots = matches.to_bitmap(&self.version);
             let first = || search.ranked(&slots, count);
@@ -235,20 +233,16 @@ impl Snapshot {
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        let Selection { matches, search, is_exact } = selection;
-        let total = matches.count(&self.version);
-        let search_of_words = search.as_ref().filter(|search| search.query.words().is_expanded());
-        let words = match search_of_words {
-            None => None,
-            Some(search) => {
-                let all = || self.allowed(query, interrupt);
-                Some(search.words_found(&matches.to_bitmap(&self.version), all)?)
-            }
-        };
+        let total = selection.matches.count(&self.version);
+        let search = selection.search.as_ref().filter(|search| search.query.words().is_expanded());
+        let words = search.map(|search| {
+            let all = || self.allowed(query, interrupt);
+            search.words_found(&selection.matches.to_bitmap(&self.version), all)
+        });
+        let words = words.transpose()?;
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let selection = Selection { matches, search, is_exact };
                 let ordered = self.ordered(query, selection, &page, interrupt)?;
                 let steps = self.context.options.thresholds.slice_steps;
                 ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
@@ -278,16 +272,15 @@ impl Snapshot {
     }
 
     /// Returns the matches of a query, and its text search, if it has one.
-    fn select<'a>(
-        &'a self,
-        query: &'a Query,
-        interrupt: &'a Interrupt<'a>,
-    ) -> Result<(Matches, Option<TextSearch<'a>>), Error> {
+    fn select<'a>(&'a self, query: &'a Query, interrupt: &'a Interrupt<'a>) -> Result<Selection<'a>, Error> {
         let evaluator = self.evaluator(query.variant, interrupt);
-        let Some(text) = query.filter.text_query() else { return Ok((evaluator.select(&query.filter)?, None)) };
+        let Some(text) = query.filter.text_query() else {
+            return Ok(Selection { matches: evaluator.select(&query.filter)?, search: None, is_exact: true });
+        };
         let (search, having) = evaluator.text_matches(text)?;
         let having = MatchSet(Arc::new(having));
-        Ok((evaluator.select(&query.filter.with_found(text, &having))?, Some(search)))
+        let matches = evaluator.select(&query.filter.with_found(text, &having))?;
+        Ok(Selection { matches, search: Some(search), is_exact: true })
     }
 
     /// Returns the matches in the query's order, at least up to the end of the page. The text search of the selection
@@ -328,8 +321,8 @@ impl Snapshot {
     /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt ends it. Reading the
     /// stream cannot be interrupted, and takes very little time.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        let selected = self.select(query, interrupt);
-        self.sound(selected.and_then(|(matches, search)| self.stream_of_matches(matches, query, search, interrupt)))
+        let stream = |found: Selection<'_>| self.stream_of_matches(found.matches, query, found.search, interrupt);
+        self.sound(self.select(query, interrupt).and_then(stream))
     }
 
     /// Like [`Snapshot::stream_with`], for results that were found before; see [`Snapshot::page_of`].
