@@ -206,8 +206,8 @@ impl Index {
         self.write(ops, CachedResults::Unaffected);
     }
 
-    /// Returns whether runs are written to disk more slowly than they come: [`Index::apply`] blocks once one more is frozen. Writes
-    /// that can wait then should, so that others need not.
+    /// Returns whether runs are written to disk more slowly than they come: [`Index::apply`] blocks once one more is
+    /// frozen. Writes that can wait then should, so that others need not.
     pub fn is_behind(&self) -> bool {
         self.inner.has_no_room(&self.inner.writer.lock(), 1)
     }
@@ -333,8 +333,8 @@ impl Index {
         self.inner.set_backpressure(false);
     }
 
-    /// Lets writers continue for good: nobody writes frozen runs to disk any more. A thread that has just written one may still
-    /// enable backpressure, to no effect.
+    /// Lets writers continue for good: nobody writes frozen runs to disk any more. A thread that has just written one
+    /// may still enable backpressure, to no effect.
     pub(crate) fn release(&self) {
         self.inner.is_released.store(true, Ordering::SeqCst);
         self.inner.set_backpressure(false);

@@ -1,5 +1,5 @@
-//! Stopping and tracing a search, and stopping other long work. It does not know why work is stopped or a search traced, or what
-//! it searches.
+//! Stopping and tracing a search, and stopping other long work. It does not know why work is stopped or a search
+//! traced, or what it searches.
 
 use std::cell::Cell;
 use std::io;

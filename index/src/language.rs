@@ -42,7 +42,8 @@ const LANGUAGES: [(&str, Algorithm); 28] = [
     ("tr", Algorithm::Turkish),
 ];
 
-/// Words that questions have and answers need not have, in the form of tokens. Only frequent words without a meaning of their own.
+/// Words that questions have and answers need not have, in the form of tokens. Only frequent words without a meaning of
+/// their own.
 const STOP_WORDS: [(Algorithm, &str); 11] = [
     (
         Algorithm::Danish,
@@ -163,7 +164,8 @@ impl Forms {
         if stem_count < MIN_WITH_FORMS - 1 {
             return None;
         }
-        // The last vowel of a stem is often none of the word: `hope` is the stem of `hoping`, and `citi` that of `city`.
+        // The last vowel of a stem is often none of the word: `hope` is the stem of `hoping`, and `citi` that of
+        // `city`.
         let kept = match stem.chars().next_back() {
             Some('a' | 'e' | 'i' | 'o' | 'u' | 'y') if stem_count > 2 => stem_count - 1,
             _ => stem_count,

@@ -48,8 +48,8 @@ impl LiveSet {
         self.words.shares_all(&other.words)
     }
 
-    /// Emits the numbers that are in this set or in `before`, but not in both, each with whether it is in this set. Takes
-    /// little time if one set is a clone of the other with few changes.
+    /// Emits the numbers that are in this set or in `before`, but not in both, each with whether it is in this set.
+    /// Takes little time if one set is a clone of the other with few changes.
     pub(crate) fn each_difference(&self, before: &LiveSet, mut emit: impl FnMut(u32, bool)) {
         self.words.each_difference(&before.words, |index, before, now| {
             let mut differing = before ^ now;

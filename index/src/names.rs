@@ -1,14 +1,14 @@
-//! The keys by which the words of a text are found. Cuts names such as `getInt32`, `d'environnement` and `std.vector` into parts. It
-//! knows no columns and no queries.
+//! The keys by which the words of a text are found. Cuts names such as `getInt32`, `d'environnement` and `std.vector`
+//! into parts. It knows no columns and no queries.
 //!
-//! A name is a word (see `tokens.rs`) with a joint: an apostrophe, dot, colon, underscore or the like with a letter on at
-//! least one side, a lowercase letter before an uppercase one, or a letter beside a digit. Its parts stand between the joints.
-//! A text has each *row* of neighboring parts, joined: of `getInt32` these are `get`, `getint`, `int`, `int32` and `32`.
-//! So a part, or several in a row, are found by one look-up.
+//! A name is a word (see `tokens.rs`) with a joint: an apostrophe, dot, colon, underscore or the like with a letter on
+//! at least one side, a lowercase letter before an uppercase one, or a letter beside a digit. Its parts stand between
+//! the joints. A text has each *row* of neighboring parts, joined: of `getInt32` these are `get`, `getint`, `int`,
+//! `int32` and `32`. So a part, or several in a row, are found by one look-up.
 //!
-//! Rows are tokens of their own kind: they begin with [`MARK`], which no word has. So are the characters with which words and rows
-//! begin, behind [`BEGINNING`]: thousands of words begin so, and reading the documents of each would take long. The definition of a
-//! row is part of the format of the index.
+//! Rows are tokens of their own kind: they begin with [`MARK`], which no word has. So are the characters with which
+//! words and rows begin, behind [`BEGINNING`]: thousands of words begin so, and reading the documents of each would
+//! take long. The definition of a row is part of the format of the index.
 
 use std::ops::Range;
 
@@ -32,8 +32,8 @@ pub(crate) struct Name {
     parts: Vec<String>,
 }
 
-/// Emits the tokens of a text, the rows of its names, and once each character with which one of these begins, except for texts without
-/// spaces. Returns the number of tokens.
+/// Emits the tokens of a text, the rows of its names, and once each character with which one of these begins, except
+/// for texts without spaces. Returns the number of tokens.
 pub(crate) fn each_key(folded: &str, raw: &str, mut emit: impl FnMut(&str)) -> u32 {
     let mut length = 0;
     let mut first_chars = FirstChars::default();

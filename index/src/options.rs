@@ -35,24 +35,24 @@ pub struct Options {
     pub thresholds: Thresholds,
 }
 
-/// The sizes at which one of two ways to the same result becomes faster than the other. Tests lower them, so that a handful of
-/// resources takes both.
+/// The sizes at which one of two ways to the same result becomes faster than the other. Tests lower them, so that a
+/// handful of resources takes both.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     /// A run in memory with this many documents finds ranges in an order; a smaller one tests each document.
     pub sorted_from: u32,
-    /// The documents of this many equally close tokens are kept once they are joined: `d`, as the beginning of a word, has
-    /// thousands of tokens.
+    /// The documents of this many equally close tokens are kept once they are joined: `d`, as the beginning of a word,
+    /// has thousands of tokens.
     pub joined_from: usize,
     /// Testing a candidate of a conjunction takes about this many nanoseconds.
     pub test_nanoseconds: u64,
     /// A cached order is always brought up to date if no more slots than this have changed.
     pub always_moved: usize,
-    /// A page of an order is found by this many steps at most before a slice of matches is looked for, which is looked for
-    /// among this many slots at both ends.
+    /// A page of an order is found by this many steps at most before a slice of matches is looked for, which is looked
+    /// for among this many slots at both ends.
     pub slice_steps: usize,
-    /// Counting matches ends once no order of a run has more groups than this between what comes before the page and what
-    /// does not: merging them is faster.
+    /// Counting matches ends once no order of a run has more groups than this between what comes before the page and
+    /// what does not: merging them is faster.
     pub few_groups: usize,
     /// Of at least this many equally close matches, those that cannot be among the first are not scored to the end.
     pub compared_from: usize,
@@ -69,7 +69,8 @@ pub struct Thresholds {
     /// The like for texts whose ordinals must be made from all texts of the run.
     pub computed_ordinals_share: usize,
     /// Slots are looked up one by one if there are fewer than all divided by this. A look-up takes about 100 ns among a
-    /// million resources, since its memory is in no cache; comparing the slots of all documents of a run takes about 1 ns each.
+    /// million resources, since its memory is in no cache; comparing the slots of all documents of a run takes about 1
+    /// ns each.
     pub looked_up_share: usize,
 }
 

@@ -1,9 +1,9 @@
 //! Compressed texts. It does not know where they are stored.
 //!
 //! A folded text differs little from the original. So the folded text, which searches read, is compressed on its own,
-//! and the original is stored as what differs: the places of its capitals or, if it has many or differs by more, compressed
-//! as a continuation of the folded text. This takes less than a third of the space, but reading the original requires
-//! the folded text.
+//! and the original is stored as what differs: the places of its capitals or, if it has many or differs by more,
+//! compressed as a continuation of the folded text. This takes less than a third of the space, but reading the original
+//! requires the folded text.
 
 use std::cell::RefCell;
 use std::io;
@@ -97,8 +97,8 @@ impl Unpacker {
 /// A larger output buffer is not kept.
 const KEPT_BYTES: usize = 1 << 18;
 
-/// Unpacks the output of [`Packer::pack`] and passes it to `read`; passes `None` if it is not valid. `dictionary` is the one it was
-/// made with.
+/// Unpacks the output of [`Packer::pack`] and passes it to `read`; passes `None` if it is not valid. `dictionary` is
+/// the one it was made with.
 pub(crate) fn with_unpacked<T>(
     packed: &[u8],
     dictionary: Option<&CompressionDictionary>,
@@ -134,8 +134,8 @@ pub(crate) fn unpack_behind(folded: &str, packed: &[u8]) -> Option<String> {
     String::from_utf8(text).ok()
 }
 
-/// Returns the places of the capitals of a text, each as the number of bytes of the folded text since the one before. `None`
-/// if the text has many, or differs by more than capitals of the same length.
+/// Returns the places of the capitals of a text, each as the number of bytes of the folded text since the one before.
+/// `None` if the text has many, or differs by more than capitals of the same length.
 fn capitals(folded: &str, text: &str) -> Option<Vec<u8>> {
     let mut places = vec![CAPITALS];
     let mut last = 0;

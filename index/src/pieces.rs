@@ -1,5 +1,5 @@
-//! Cuts folded texts into spans: words, the gaps between them, and text of scripts without spaces. It knows no terms and no
-//! queries.
+//! Cuts folded texts into spans: words, the gaps between them, and text of scripts without spaces. It knows no terms
+//! and no queries.
 //!
 //! These spans define both the terms of a text and the search for a needle. Changing where a span begins or ends
 //! changes the format of the index.

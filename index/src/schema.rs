@@ -13,8 +13,8 @@ pub type VariantNumber = u16;
 /// The bit that tells the working copy of a variant from its live copy; see [`working_variant`].
 const WORKING: VariantNumber = 0x8000;
 
-/// The column of a working copy's document that holds the time of its last change, an instant. It is the `updated` of the
-/// resource for whoever reads working copies. Every document of a working copy has it, and no other document.
+/// The column of a working copy's document that holds the time of its last change, an instant. It is the `updated` of
+/// the resource for whoever reads working copies. Every document of a working copy has it, and no other document.
 pub const WORKING_UPDATED: ColumnId = 0;
 
 /// Returns the number under which the schema and the operations name the working copies of a variant.
@@ -66,8 +66,8 @@ pub enum Kind {
     Prose,
     /// A string without a number form.
     Plain,
-    /// A text with a separate exact form, such as HTML, which is compared by its hash. No number form. Ranked search finds its
-    /// words.
+    /// A text with a separate exact form, such as HTML, which is compared by its hash. No number form. Ranked search
+    /// finds its words.
     Markup,
     /// A double. Its text form is as ECMAScript prints it.
     Number,

@@ -1,4 +1,5 @@
-//! Tests many numbers one by one, on several threads if there are very many. It does not know what the numbers stand for.
+//! Tests many numbers one by one, on several threads if there are very many. It does not know what the numbers stand
+//! for.
 
 use std::num::NonZero;
 use std::sync::LazyLock;

@@ -88,8 +88,8 @@ impl<T: Copy + Default> SlotTable<T> {
         Arc::ptr_eq(&self.nodes, &other.nodes)
     }
 
-    /// Emits the slots whose entries differ from those before, each with the entry before and the entry now. Skips memory
-    /// that both tables share.
+    /// Emits the slots whose entries differ from those before, each with the entry before and the entry now. Skips
+    /// memory that both tables share.
     pub(crate) fn each_difference(&self, before: &SlotTable<T>, mut emit: impl FnMut(u32, T, T))
     where
         T: PartialEq,

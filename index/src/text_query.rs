@@ -1,8 +1,8 @@
 //! The query of a ranked search: the words of a query string, and the test of whether a token satisfies them. It does
 //! not know how texts are stored.
 //!
-//! Every word must be found in some field. A match with fewer typos, or of a whole word, is closer. An [`Expansion`] also
-//! finds parts of names, forms of a word, compounds and synonyms, and resources that lack some of the words.
+//! Every word must be found in some field. A match with fewer typos, or of a whole word, is closer. An [`Expansion`]
+//! also finds parts of names, forms of a word, compounds and synonyms, and resources that lack some of the words.
 
 use std::ops::Range;
 
@@ -87,7 +87,8 @@ pub struct Pin {
     pub position: u64,
 }
 
-/// A column that is searched. It must be of kind [`Kind::Prose`](crate::Kind::Prose) or [`Kind::Markup`](crate::Kind::Markup).
+/// A column that is searched. It must be of kind [`Kind::Prose`](crate::Kind::Prose) or
+/// [`Kind::Markup`](crate::Kind::Markup).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TextField {
     /// The column.
@@ -183,8 +184,8 @@ impl TextQuery {
         self
     }
 
-    /// Makes it find these resources, too. Each is at its place in the order by relevance, if there are enough others before it.
-    /// Of two with the same place, the first one comes first.
+    /// Makes it find these resources, too. Each is at its place in the order by relevance, if there are enough others
+    /// before it. Of two with the same place, the first one comes first.
     pub fn with_pins(mut self, mut pins: Vec<Pin>) -> TextQuery {
         pins.sort_by_key(|pin| pin.position);
         self.pins = pins;
@@ -285,8 +286,8 @@ impl WantedToken {
         self.typos > 0 || self.rest != Rest::Nothing
     }
 
-    /// Returns whether it is one character with which a word may begin. Texts have it as a key of its own, so it does not count how
-    /// often they have words that begin so, unless words are wanted as they stand.
+    /// Returns whether it is one character with which a word may begin. Texts have it as a key of its own, so it does
+    /// not count how often they have words that begin so, unless words are wanted as they stand.
     pub(crate) fn is_vague(&self) -> bool {
         self.rest == Rest::Word && self.alternatives.is_some() && self.text.chars().nth(1).is_none()
     }
@@ -343,8 +344,8 @@ impl Measure<'_> {
         whole.into_iter().chain(begun).min()
     }
 
-    /// Returns the place of the next token that may match, if the last one does not, and none that directly follows it in an ascending
-    /// list.
+    /// Returns the place of the next token that may match, if the last one does not, and none that directly follows it
+    /// in an ascending list.
     pub(crate) fn skip(&self) -> Option<Skip> {
         self.distance.as_ref().and_then(|distance| distance.skip(self.wanted.rest == Rest::Word))
     }

@@ -14,7 +14,8 @@ pub(crate) const FRAME: u8 = 0xFF;
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum ValueRef<'a> {
     Null,
-    /// Of [`Kind::Text`](crate::Kind::Text), [`Kind::Prose`](crate::Kind::Prose) and [`Kind::Plain`](crate::Kind::Plain).
+    /// Of [`Kind::Text`](crate::Kind::Text), [`Kind::Prose`](crate::Kind::Prose) and
+    /// [`Kind::Plain`](crate::Kind::Plain).
     Text(TextRef<'a>),
     Markup {
         exact: [u8; 16],

@@ -1,10 +1,11 @@
-//! Versions in which working copies stand in the place of live ones. It knows no queries: to a search, such a version is like
-//! any other.
+//! Versions in which working copies stand in the place of live ones. It knows no queries: to a search, such a version
+//! is like any other.
 //!
-//! Working copies have copy sets of their own. The copy set of a variant with its working copies has the runs of both, and the
-//! live documents that a working copy replaces are not current in it. So the bitmaps of both kinds of runs are complementary,
-//! no resource is found twice, and every search costs what it costs without working copies. The tables of the version that was
-//! made last are kept, so the next one costs what has changed since, and not what all working copies cost.
+//! Working copies have copy sets of their own. The copy set of a variant with its working copies has the runs of both,
+//! and the live documents that a working copy replaces are not current in it. So the bitmaps of both kinds of runs are
+//! complementary, no resource is found twice, and every search costs what it costs without working copies. The tables
+//! of the version that was made last are kept, so the next one costs what has changed since, and not what all working
+//! copies cost.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,8 +26,8 @@ const MICROS: i64 = 1_000;
 #[derive(Debug, Default)]
 pub(crate) struct WorkingVersions(Mutex<BTreeMap<VariantNumber, Arc<Version>>>);
 
-/// The tables of the version with working copies that was made last, and of the version that it was made of. Without their runs,
-/// whose files and memory must not stay until somebody reads working copies again.
+/// The tables of the version with working copies that was made last, and of the version that it was made of. Without
+/// their runs, whose files and memory must not stay until somebody reads working copies again.
 #[derive(Debug)]
 pub(crate) struct WorkingBase {
     schema: Arc<Schema>,
@@ -116,8 +117,8 @@ impl Version {
         self.copy_set(working_variant(variant)).filter(|_| variant_of_working(variant).is_none())
     }
 
-    /// Returns the version with working copies in the place of live ones. Its rows have the time of the last change of the
-    /// working copies of `variant`.
+    /// Returns the version with working copies in the place of live ones. Its rows have the time of the last change of
+    /// the working copies of `variant`.
     fn with_working_copies(&self, variant: VariantNumber) -> Version {
         let mut version = self.without_working_versions();
         for (copies, live) in version.copy_sets.iter_mut().zip(&self.copy_sets) {
@@ -132,8 +133,8 @@ impl Version {
         version
     }
 
-    /// Like [`Version::with_working_copies`], made of the tables of another such version. `None` if more has changed since than
-    /// there are working copies.
+    /// Like [`Version::with_working_copies`], made of the tables of another such version. `None` if more has changed
+    /// since than there are working copies.
     fn with_working_copies_after(&self, base: &WorkingBase, variant: VariantNumber) -> Option<Version> {
         if !Arc::ptr_eq(&self.schema, &base.schema) || variant != base.variant {
             return None;
@@ -154,7 +155,8 @@ impl Version {
                 let current = |run: &NumberedRun| base.current.get(&run.number).cloned().unwrap_or_default();
                 copies.runs = live.runs_with(working, current);
                 copies.locations = base.shown.clone();
-                // All old ones are taken out first: after a run was written to disk, other documents have their numbers.
+                // All old ones are taken out first: after a run was written to disk, other documents have their
+                // numbers.
                 changed.iter().for_each(|slot| copies.relocate(*slot, Location::default()));
                 for slot in &changed {
                     let location = working.locations.get(*slot);
@@ -194,8 +196,8 @@ impl CopySet {
         self.runs.iter().any(|run| run.live.count() > 0)
     }
 
-    /// Returns the runs of live copies together with those of working copies, by number. `current` returns the current documents
-    /// of a run.
+    /// Returns the runs of live copies together with those of working copies, by number. `current` returns the current
+    /// documents of a run.
     fn runs_with(&self, working: &CopySet, current: impl Fn(&NumberedRun) -> LiveSet) -> Arc<Vec<NumberedRun>> {
         let live = self.runs.iter().map(NumberedRun::with_working_lengths);
         let mut runs: Vec<NumberedRun> = live.chain(working.runs.iter().cloned()).collect();

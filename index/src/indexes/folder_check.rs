@@ -12,8 +12,8 @@ use crate::error::Error;
 /// The findings of a check of a folder of indexes.
 #[derive(Debug, Default)]
 pub struct FolderCheck {
-    /// The log number up to which the indexes are complete; `None` if no index can be used, for example because there is
-    /// none yet.
+    /// The log number up to which the indexes are complete; `None` if no index can be used, for example because there
+    /// is none yet.
     pub number: Option<u64>,
     /// The number of runs that were read.
     pub runs: u64,

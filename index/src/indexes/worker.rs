@@ -14,8 +14,8 @@ use crate::priority;
 /// The time to wait after an error before trying again.
 const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Writes frozen runs until it is stopped. While writing fails, writers do not wait for it. Its priority is that of threads that answer
-/// requests: beside many readers it would otherwise fall behind, and writers would wait for it.
+/// Writes frozen runs until it is stopped. While writing fails, writers do not wait for it. Its priority is that of
+/// threads that answer requests: beside many readers it would otherwise fall behind, and writers would wait for it.
 pub(super) fn write_runs(registry: &Registry) {
     let mut timeout = None;
     while registry.signal.wait(Task::Write, timeout) != WakeReason::ToStop {

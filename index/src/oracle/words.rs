@@ -24,8 +24,8 @@ struct NaiveText {
 /// A resource, by the texts of its fields.
 type Texts = Vec<NaiveText>;
 
-/// Returns the resources that match the query, each with its distance from it. `resources` have the texts of the query's fields,
-/// and `words` those that have words of the index, all not folded.
+/// Returns the resources that match the query, each with its distance from it. `resources` have the texts of the
+/// query's fields, and `words` those that have words of the index, all not folded.
 pub(super) fn distances(
     query: &TextQuery,
     resources: &BTreeMap<u128, Vec<String>>,

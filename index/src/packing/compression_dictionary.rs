@@ -1,5 +1,6 @@
-//! Dictionaries for compression: each holds once, beside many texts, parts that they share, so that a text takes less although it is
-//! compressed on its own. It has nothing to do with the dictionary of strings. It does not know where it is stored:
+//! Dictionaries for compression: each holds once, beside many texts, parts that they share, so that a text takes less
+//! although it is compressed on its own. It has nothing to do with the dictionary of strings. It does not know where it
+//! is stored:
 //!
 //! ```text
 //! the bytes of the texts for which it was made (8, little-endian)   the dictionary of zstd
@@ -15,8 +16,8 @@ const SAMPLE_BYTES: u64 = 4 << 20;
 const TEXT_BYTES: usize = 32 << 10;
 /// The size that zstd recommends.
 const DICTIONARY_BYTES: usize = 112 << 10;
-/// A dictionary serves up to so many times the texts for which it was made. Then the texts may have changed, and another one is
-/// worth the time to compress all of them again.
+/// A dictionary serves up to so many times the texts for which it was made. Then the texts may have changed, and
+/// another one is worth the time to compress all of them again.
 const GROWTH: u64 = 256;
 /// With a dictionary, this level takes hardly longer than the fastest one, and texts become a ninth smaller.
 const LEVEL: i32 = 3;
@@ -86,9 +87,9 @@ pub(crate) fn most_used<'a>(stored: impl Iterator<Item = &'a [u8]>) -> Option<&'
     stored.max_by_key(|stored| made_for(stored))
 }
 
-/// Returns the dictionary, in its stored form, with which texts of these lengths are to be compressed: the known one as a rule,
-/// or else one that is made now. `None` if they are few. A length of 0 stands for no text. `text` returns the text of an
-/// index in `lengths`.
+/// Returns the dictionary, in its stored form, with which texts of these lengths are to be compressed: the known one as
+/// a rule, or else one that is made now. `None` if they are few. A length of 0 stands for no text. `text` returns the
+/// text of an index in `lengths`.
 pub(crate) fn for_texts(lengths: &[usize], known: Option<&[u8]>, text: &dyn Fn(usize) -> String) -> Option<Vec<u8>> {
     let total = lengths.iter().map(|&length| length as u64).sum::<u64>();
     if total < FROM_BYTES {

@@ -1,5 +1,5 @@
-//! A run on disk: a folder with a column file, which is the source of truth, and a dictionary, which answers predicates without
-//! testing every document.
+//! A run on disk: a folder with a column file, which is the source of truth, and a dictionary, which answers predicates
+//! without testing every document.
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
 

@@ -70,8 +70,8 @@ impl TokenPostings {
 }
 
 impl NumberedRun {
-    /// Adds the slots of its current documents that have one of these tokens, which must be of this run. The documents are looked at
-    /// one by one if there are fewer than all divided by `listed_share`.
+    /// Adds the slots of its current documents that have one of these tokens, which must be of this run. The documents
+    /// are looked at one by one if there are fewer than all divided by `listed_share`.
     pub(crate) fn add_slots_having(
         &self,
         tokens: &[&RunTokens],
@@ -105,8 +105,8 @@ impl NumberedRun {
 }
 
 impl Run {
-    /// The tokens of a column that are wanted, the closest first. The documents of `joined_from` equally close ones are kept
-    /// once they are joined.
+    /// The tokens of a column that are wanted, the closest first. The documents of `joined_from` equally close ones are
+    /// kept once they are joined.
     pub(crate) fn find_tokens(
         &self,
         column: ColumnId,
@@ -193,8 +193,8 @@ impl Run {
         Ok(documents)
     }
 
-    /// Returns how many of the documents `within` have one of these tokens, which must be of this run, and the first of them. The
-    /// documents are looked at one by one if there are fewer than all divided by `listed_share`.
+    /// Returns how many of the documents `within` have one of these tokens, which must be of this run, and the first of
+    /// them. The documents are looked at one by one if there are fewer than all divided by `listed_share`.
     pub(crate) fn count_within(
         &self,
         tokens: &[&RunTokens],

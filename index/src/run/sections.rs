@@ -1,9 +1,9 @@
 //! The common layout of the files of a run: sections, a table of them, and a trailer of fixed size. It does not know
 //! the contents of sections.
 //!
-//! A file is a magic number, its sections, the table and the trailer: the number of documents and of sections (u32 each),
-//! the offset of the table (u64) and the magic number again. Integers are little-endian. Checksums are in the file `sums` of
-//! the run.
+//! A file is a magic number, its sections, the table and the trailer: the number of documents and of sections (u32
+//! each), the offset of the table (u64) and the magic number again. Integers are little-endian. Checksums are in the
+//! file `sums` of the run.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;

@@ -15,8 +15,8 @@ use crate::error::Error;
 use crate::files::take;
 use crate::interrupt::StopSign;
 
-/// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value reads
-/// little, large enough that checksums take 1/16,384 of the space.
+/// A checksum covers this many bytes; the last one of a file may cover fewer. Small enough that looking up one value
+/// reads little, large enough that checksums take 1/16,384 of the space.
 pub(super) const BLOCK: usize = 64 << 10;
 
 const MAGIC: [u8; 8] = *b"bndsum01";

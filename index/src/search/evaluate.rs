@@ -149,8 +149,8 @@ impl<'a> Evaluator<'a> {
         }
     }
 
-    /// Prepares a filter for tests of single slots, which use neither the cache nor what other searches found. `None` if it has
-    /// words, or if it names what a search of another version found.
+    /// Prepares a filter for tests of single slots, which use neither the cache nor what other searches found. `None`
+    /// if it has words, or if it names what a search of another version found.
     pub(super) fn testable(&self, filter: &Filter) -> Option<Node> {
         fn without_words(node: Node<&TextQuery>) -> Option<Node> {
             let all = |nodes: Vec<Node<_>>| nodes.into_iter().map(without_words).collect::<Option<Vec<Node>>>();

@@ -1,5 +1,5 @@
-//! Pages that outlive writes: decides by the slots that changed since a page was found whether a new search would find the same
-//! one. It knows nothing of what is shown of a page.
+//! Pages that outlive writes: decides by the slots that changed since a page was found whether a new search would find
+//! the same one. It knows nothing of what is shown of a page.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -17,17 +17,19 @@ use crate::interrupt::Interrupt;
 use crate::query::{Hit, Query};
 use crate::version::Version;
 
-/// The greatest number of changed slots that are tested. Each is tested in two versions, which takes some microseconds; a page
-/// that misses more writes than this is found again in about that time.
+/// The greatest number of changed slots that are tested. Each is tested in two versions, which takes some microseconds;
+/// a page that misses more writes than this is found again in about that time.
 const MAX_CHANGED: usize = 128;
-/// The longest time that a page is compared: it happens on a thread that serves many. To unpack long texts takes longer.
+/// The longest time that a page is compared: it happens on a thread that serves many. To unpack long texts takes
+/// longer.
 const LONGEST: Duration = Duration::from_millis(1);
 
-/// The number of versions before the current one that are kept in use: a page that was asked for again within so many writes
-/// can be compared. Each holds what the next write replaced, some KiB.
+/// The number of versions before the current one that are kept in use: a page that was asked for again within so many
+/// writes can be compared. Each holds what the next write replaced, some KiB.
 const RECENT_VERSIONS: usize = 64;
 
-/// A page of the results of a query, with what decides whether a later search finds the same page. Holds no version in use.
+/// A page of the results of a query, with what decides whether a later search finds the same page. Holds no version in
+/// use.
 #[derive(Debug, Clone)]
 pub struct KeptPage {
     context: Weak<SearchContext>,
@@ -50,8 +52,8 @@ pub enum PageDependence {
     Matches,
 }
 
-/// The versions of an index that were published last, so that pages can be compared with them. Each holds those that were made of
-/// it with working copies.
+/// The versions of an index that were published last, so that pages can be compared with them. Each holds those that
+/// were made of it with working copies.
 #[derive(Debug, Default)]
 pub(crate) struct RecentVersions(Mutex<VecDeque<Arc<Version>>>);
 
@@ -72,8 +74,8 @@ struct Compared<'a> {
 }
 
 impl RecentVersions {
-    /// Keeps a version that was replaced by a write of some slots, and returns what is no longer kept. The caller drops that
-    /// outside of all locks: it may be the last reference to runs, with much memory to free.
+    /// Keeps a version that was replaced by a write of some slots, and returns what is no longer kept. The caller drops
+    /// that outside of all locks: it may be the last reference to runs, with much memory to free.
     #[must_use]
     pub(crate) fn keep(&self, replaced: Arc<Version>, changed: usize) -> VecDeque<Arc<Version>> {
         if changed > MAX_CHANGED {
@@ -87,8 +89,8 @@ impl RecentVersions {
         recent.drain(..surplus).collect()
     }
 
-    /// Returns all versions that were kept, and keeps none. After runs were replaced, they would hold files and memory that
-    /// nothing else needs.
+    /// Returns all versions that were kept, and keeps none. After runs were replaced, they would hold files and memory
+    /// that nothing else needs.
     #[must_use]
     pub(crate) fn forget(&self) -> VecDeque<Arc<Version>> {
         std::mem::take(&mut self.0.lock())
@@ -105,11 +107,11 @@ impl Snapshot {
         KeptPage { context, version, ends, slots: slots.into(), depends_on }
     }
 
-    /// Returns whether a search for `now` in this snapshot would find the kept page again, with the same resources and the same
-    /// number of matches: then the page, as a page of this snapshot. `then` is the query that found it.
+    /// Returns whether a search for `now` in this snapshot would find the kept page again, with the same resources and
+    /// the same number of matches: then the page, as a page of this snapshot. `then` is the query that found it.
     ///
-    /// `None` also if that cannot be decided at little cost: for searches of words, after too many writes, or after runs were
-    /// replaced.
+    /// `None` also if that cannot be decided at little cost: for searches of words, after too many writes, or after
+    /// runs were replaced.
     pub fn has_page(&self, kept: &KeptPage, then: &Query, now: &Query) -> Option<KeptPage> {
         let is_same = self.finds_again(kept, then, now).unwrap_or(false);
         let again = || KeptPage { version: Arc::downgrade(&self.version), ..kept.clone() };

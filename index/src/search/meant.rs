@@ -26,9 +26,9 @@ struct Replacement {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Returns the question that was probably meant, with the number of resources that have all of its words. `matched_all` of the
-    /// resources have all words of this one; the other question finds more of `all`, the resources that the filters of the request
-    /// allow.
+    /// Returns the question that was probably meant, with the number of resources that have all of its words.
+    /// `matched_all` of the resources have all words of this one; the other question finds more of `all`, the resources
+    /// that the filters of the request allow.
     pub(super) fn meant(&self, matched_all: usize, all: &Bitmap) -> Result<Option<(String, usize)>, Error> {
         let mut replacements = Vec::new();
         for (number, FoundRequirement { required, tokens, .. }) in self.requirements().enumerate() {

@@ -1,7 +1,8 @@
 //! Scores titles that have the words next to each other, in order, or that are the question. It knows no filters.
 //!
-//! A title is a field with the greatest weight. Only resources that have all words in a title are read, if there are not too many in
-//! the whole index, and only the beginnings of their titles. So the factor of a resource does not depend on filters or pages.
+//! A title is a field with the greatest weight. Only resources that have all words in a title are read, if there are
+//! not too many in the whole index, and only the beginnings of their titles. So the factor of a resource does not
+//! depend on filters or pages.
 
 use std::borrow::Cow;
 
@@ -73,9 +74,9 @@ impl<'a> TextSearch<'a> {
         weights().enumerate().filter(|(_, weight)| *weight >= greatest).map(|of| of.0).collect()
     }
 
-    /// Returns the slots with a title that has all words, some perhaps in another form. For these, another form is as close as the
-    /// word itself: otherwise a title that says what was asked for would come after every text that mentions the words. Stop words
-    /// may be missing. One word alone says too little.
+    /// Returns the slots with a title that has all words, some perhaps in another form. For these, another form is as
+    /// close as the word itself: otherwise a title that says what was asked for would come after every text that
+    /// mentions the words. Stop words may be missing. One word alone says too little.
     pub(super) fn titled(&self) -> Result<Bitmap, Error> {
         let mut titled = Bitmap::default();
         let words = &self.query.words;
@@ -190,7 +191,8 @@ fn places_of(tokens: &[Cow<'_, str>], is_wanted: &mut dyn FnMut(&str) -> bool) -
     tokens.iter().enumerate().filter(|(_, token)| is_wanted(token)).map(|(place, _)| place).collect()
 }
 
-/// Returns how near words are to each other and in order: 1 if each directly follows the one before it, and 0 for one word.
+/// Returns how near words are to each other and in order: 1 if each directly follows the one before it, and 0 for one
+/// word.
 fn in_a_row(places: &[Vec<usize>]) -> f32 {
     let pairs: f32 = places.windows(2).map(|pair| nearness_of_pair(&pair[0], &pair[1])).sum();
     match places.len() {

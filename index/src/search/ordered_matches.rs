@@ -1,6 +1,6 @@
-//! The matches of a filter in the order of a column: for each run, one bit for each document of its order. With them, the
-//! matches between two values are counted without reading any. They are made when the same matches are asked for in the same
-//! order again, and outlive writes. It knows no pages.
+//! The matches of a filter in the order of a column: for each run, one bit for each document of its order. With them,
+//! the matches between two values are counted without reading any. They are made when the same matches are asked for in
+//! the same order again, and outlive writes. It knows no pages.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ use crate::query::Filter;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, Run, RunNumber, RunOrder};
 
-/// The matches of one filter in the order of one column, for each disk run. Runs in memory are small and grow, so they have none.
+/// The matches of one filter in the order of one column, for each disk run. Runs in memory are small and grow, so they
+/// have none.
 #[derive(Debug, Default)]
 pub(super) struct OrderedMatches {
     runs: Vec<(RunNumber, Arc<RunMatches>)>,
@@ -63,8 +64,8 @@ impl OrderedMatches {
 }
 
 impl Sorter<'_> {
-    /// Returns the key of the matches of a filter in the order of a walk, if they were asked for before. Otherwise, notes that
-    /// they were. `None` also for filters that have words, or name resources.
+    /// Returns the key of the matches of a filter in the order of a walk, if they were asked for before. Otherwise,
+    /// notes that they were. `None` also for filters that have words, or name resources.
     pub(super) fn key_if_asked_before(&self, walk: &Walk<'_>, filter: &Filter) -> Option<Key> {
         let cache = &self.context.cache;
         let mut key = cache.new_key();

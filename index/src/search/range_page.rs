@@ -1,5 +1,5 @@
-//! Finds a page of the resources with a value of the first sort key in a range, from the order of that key: without a bitmap of
-//! the range. It is tried first, and leaves the rest to the other ways.
+//! Finds a page of the resources with a value of the first sort key in a range, from the order of that key: without a
+//! bitmap of the range. It is tried first, and leaves the rest to the other ways.
 
 use super::page::split_range;
 use super::snapshot::Snapshot;
@@ -9,8 +9,8 @@ use crate::query::{Hits, Query};
 use crate::trace::StepKind;
 
 impl Snapshot {
-    /// Returns the page. `None` if the filter has no range of the first key, if the range has so few resources that testing
-    /// them is as fast, or if what else the filter demands was not asked for before in this order.
+    /// Returns the page. `None` if the filter has no range of the first key, if the range has so few resources that
+    /// testing them is as fast, or if what else the filter demands was not asked for before in this order.
     pub(super) fn page_in_range(
         &self,
         query: &Query,

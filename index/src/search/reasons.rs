@@ -1,4 +1,5 @@
-//! Explains an order by relevance: how a resource has each word of the question, and what counts for its place. It knows no filters.
+//! Explains an order by relevance: how a resource has each word of the question, and what counts for its place. It
+//! knows no filters.
 
 use std::collections::BTreeSet;
 
@@ -23,8 +24,8 @@ const MAX_SHOWN: usize = 3;
 /// The most characters of such a word.
 const MAX_CHARS: usize = 100;
 
-/// The reasons for the place of a resource. Of two that are not pinned, the one with the lower `lacks` comes first; then the one with
-/// fewer `typos`, then with lower `ways`, then with the higher `score`.
+/// The reasons for the place of a resource. Of two that are not pinned, the one with the lower `lacks` comes first;
+/// then the one with fewer `typos`, then with lower `ways`, then with the higher `score`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reason {
     /// The words and quotations of the question, in its order.
@@ -61,8 +62,8 @@ pub struct FoundWord {
     pub way: Way,
     /// The number of typos.
     pub typos: usize,
-    /// The words of the resource, as they are written there, at most 3. Empty for what was found as it stands, and if the words are
-    /// far behind the beginning of a text.
+    /// The words of the resource, as they are written there, at most 3. Empty for what was found as it stands, and if
+    /// the words are far behind the beginning of a text.
     pub words: Vec<String>,
     /// The columns that have them.
     pub columns: Vec<ColumnId>,

@@ -1,16 +1,17 @@
 //! Ranked search: orders the matches of a text query. It knows no filters.
 //!
-//! The order: what lacks the least of the words, the fewest typos, then the closeness of the words (whole words, parts of names,
-//! forms, compounds, words that continue, synonyms), then BM25 with the weights of the fields, times the nearness of the words in
-//! titles and the boosts of the query, then the newest, then the id. Resources that are too far away to be on the page are not scored,
-//! because bitmaps give the distance of each. For each word, only the number of occurrences of its closest form counts: in a
-//! resource with `server`, `servers` adds nothing. Words that begin with one character count once, however many a text has. Parts of
-//! names and other forms count half, parts also beside whole words. In a resource that has only synonyms, their words count.
+//! The order: what lacks the least of the words, the fewest typos, then the closeness of the words (whole words, parts
+//! of names, forms, compounds, words that continue, synonyms), then BM25 with the weights of the fields, times the
+//! nearness of the words in titles and the boosts of the query, then the newest, then the id. Resources that are too
+//! far away to be on the page are not scored, because bitmaps give the distance of each. For each word, only the number
+//! of occurrences of its closest form counts: in a resource with `server`, `servers` adds nothing. Words that begin
+//! with one character count once, however many a text has. Parts of names and other forms count half, parts also beside
+//! whole words. In a resource that has only synonyms, their words count.
 //!
 //! The score of a resource depends only on the resources that exist: neither on the token, since the statistics of BM25
-//! count drafts as well, nor on the runs, since they count no outdated documents. So two servers with the same resources
-//! order them equally, whatever they have merged. The statistics are integers, and the scores of fields and words are added
-//! in the same order for every resource, so scores are equal to the bit.
+//! count drafts as well, nor on the runs, since they count no outdated documents. So two servers with the same
+//! resources order them equally, whatever they have merged. The statistics are integers, and the scores of fields and
+//! words are added in the same order for every resource, so scores are equal to the bit.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -59,8 +60,8 @@ struct Distances {
 }
 
 impl<'a> TextSearch<'a> {
-    /// Returns the first `count` of the slots, which must be among the matches: those that are pinned at their places, and
-    /// between them the others by their scores.
+    /// Returns the first `count` of the slots, which must be among the matches: those that are pinned at their places,
+    /// and between them the others by their scores.
     pub(super) fn first(&self, slots: &Bitmap, count: usize) -> Result<Vec<u32>, Error> {
         let mut pinned: VecDeque<(u32, u64)> =
             self.pinned.iter().copied().filter(|(slot, _)| slots.contains(*slot)).collect();
@@ -233,7 +234,8 @@ impl<'a> TextSearch<'a> {
         Ok(NearestSlots { closer, farthest, distances: Some(distances) })
     }
 
-    /// Returns the slots that have a token only in ways that make a distance. `titled` are those of [`TextSearch::titled`].
+    /// Returns the slots that have a token only in ways that make a distance. `titled` are those of
+    /// [`TextSearch::titled`].
     fn far_of(&self, token: &FoundToken<'a>, titled: &Bitmap) -> Result<Bitmap, Error> {
         let mut far = self.slots_of_token(token)?.clone();
         for near in [WHOLE, PART] {
@@ -290,8 +292,8 @@ fn score_of(key: u64) -> f32 {
     f32::from_bits(!(key as u32))
 }
 
-/// Removes slots whose key is greater than those of `count` others even if `at_best` is its key. Keeps all that are as good as the
-/// last wanted one: their dates decide.
+/// Removes slots whose key is greater than those of `count` others even if `at_best` is its key. Keeps all that are as
+/// good as the last wanted one: their dates decide.
 fn keep_first(ranked: &mut Vec<(u64, u32)>, count: usize, at_best: impl Fn(&(u64, u32)) -> u64) {
     if count < ranked.len() {
         let (_, &mut (last, _), _) = ranked.select_nth_unstable(count);
@@ -299,8 +301,8 @@ fn keep_first(ranked: &mut Vec<(u64, u32)>, count: usize, at_best: impl Fn(&(u64
     }
 }
 
-/// Returns slots with their keys, beginning with those whose key is least at best, until none of the others can be among the first
-/// `count`. So as few as possible are computed.
+/// Returns slots with their keys, beginning with those whose key is least at best, until none of the others can be
+/// among the first `count`. So as few as possible are computed.
 fn keep_first_of(at_best: Vec<(u64, u32)>, count: usize, mut key: impl FnMut(u32) -> u64) -> Vec<(u64, u32)> {
     let mut kept = Vec::new();
     let mut first = BinaryHeap::new();

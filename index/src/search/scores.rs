@@ -1,9 +1,10 @@
-//! Scores the matches of a text query by BM25 with the weights of the fields. It knows neither distances nor the nearness of words.
+//! Scores the matches of a text query by BM25 with the weights of the fields. It knows neither distances nor the
+//! nearness of words.
 //!
-//! Scores are sums of parts: of one word, in one field, found in one way. The parts that can add most come first. If only the best
-//! of many matches are wanted, those that cannot be among them, whatever the other parts add, are left out after each part. Few
-//! of the articles with two frequent words have them in the title, where they count most, and most of the others need not be looked
-//! for in the bodies.
+//! Scores are sums of parts: of one word, in one field, found in one way. The parts that can add most come first. If
+//! only the best of many matches are wanted, those that cannot be among them, whatever the other parts add, are left
+//! out after each part. Few of the articles with two frequent words have them in the title, where they count most, and
+//! most of the others need not be looked for in the bodies.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -23,7 +24,8 @@ const SHARE: f32 = 0.5;
 /// Sums of floats have rounding errors, which are smaller than this.
 pub(super) const ROUNDED: f32 = 1.001;
 
-/// The ways in which candidates have a token, the closest first, each with the slots that have it so; `None` for all slots.
+/// The ways in which candidates have a token, the closest first, each with the slots that have it so; `None` for all
+/// slots.
 pub(super) type Ways<'b> = Vec<(Closeness, Option<&'b Bitmap>)>;
 
 /// The scores of these slots.
@@ -35,7 +37,8 @@ pub(super) struct ScoredSlots {
 
 /// Matches that count in scores: of one word, in one field, found in one way.
 pub(super) struct ScoredPart<'b, 'a> {
-    /// The number of the word. Of its parts, a resource has those of one closeness; but parts of names also count beside whole words.
+    /// The number of the word. Of its parts, a resource has those of one closeness; but parts of names also count
+    /// beside whole words.
     word: usize,
     closeness: Closeness,
     /// The matches, all in one field.
@@ -105,8 +108,8 @@ impl<'a> TextSearch<'a> {
         Ok(ways)
     }
 
-    /// Returns the parts of the scores of slots that have the required words in these ways, or only by synonyms of rows. The order
-    /// depends on nothing but the resources that exist.
+    /// Returns the parts of the scores of slots that have the required words in these ways, or only by synonyms of
+    /// rows. The order depends on nothing but the resources that exist.
     pub(super) fn scored_parts<'b>(
         &'b self,
         ways: &[Ways<'b>],
@@ -181,8 +184,8 @@ impl<'a> TextSearch<'a> {
 }
 
 impl ScoredSlots {
-    /// Returns the slots that can still have a place, with their scores so far; `None` if that would not leave out most of them.
-    /// `rest` is the most that scores can still get.
+    /// Returns the slots that can still have a place, with their scores so far; `None` if that would not leave out most
+    /// of them. `rest` is the most that scores can still get.
     fn left(&self, places: &Competition<'_>, rest: f32) -> Option<ScoredSlots> {
         let Competition { wanted, closer, kept, boost } = places;
         let so_far = self.scores.iter().fold(0f32, |best, score| best.max(*score));
@@ -264,8 +267,8 @@ impl SearchedField<'_> {
         for found in found {
             having += found.count(interrupt)? as u64;
         }
-        // A document with a token has a length, unless a file is damaged; BM25 panics on more documents with a token than
-        // documents.
+        // A document with a token has a length, unless a file is damaged; BM25 panics on more documents with a token
+        // than documents.
         let documents = lengths.documents.max(having).max(1);
         let average = lengths.tokens.max(1) as f32 / documents as f32;
         Ok(Bm25Weight::for_one_term_without_explain(having, documents, average))

@@ -1,5 +1,5 @@
-//! The slots that have a token of a text query, and how closely they have it. All are computed on first use. It knows neither rows of
-//! tokens nor the order of the matches.
+//! The slots that have a token of a text query, and how closely they have it. All are computed on first use. It knows
+//! neither rows of tokens nor the order of the matches.
 
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
@@ -34,7 +34,8 @@ pub(super) struct OfRun<'b> {
 }
 
 impl TokenSlots {
-    /// Creates the slots of a token with these matches. `has_parts` and `has_synonyms` say whether others may stand for it.
+    /// Creates the slots of a token with these matches. `has_parts` and `has_synonyms` say whether others may stand for
+    /// it.
     pub(super) fn of(found: &[TokensInRun<'_>], has_parts: bool, has_synonyms: bool) -> TokenSlots {
         let mut closeness: Vec<Closeness> = found.iter().map(|found| found.tokens.closeness).collect();
         closeness.extend(has_parts.then_some(PARTS));
@@ -69,8 +70,8 @@ impl<'a> TextSearch<'a> {
         Ok(all.get_or_init(|| slots))
     }
 
-    /// Returns the closeness of the matches of a token, the closest first, each with the slots whose closest match has it. Those of
-    /// a group are computed when the iterator comes to it.
+    /// Returns the closeness of the matches of a token, the closest first, each with the slots whose closest match has
+    /// it. Those of a group are computed when the iterator comes to it.
     pub(super) fn groups<'b>(
         &self,
         token: &'b FoundToken<'a>,

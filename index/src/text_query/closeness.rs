@@ -5,8 +5,8 @@ pub(crate) type Closeness = u16;
 
 /// The word as it was asked for.
 pub(crate) const WHOLE: Closeness = 0;
-/// A part of a name, or several in a row. It is as close as a whole word, but counts less in the score: otherwise a title with the
-/// name would come after every text that mentions the word.
+/// A part of a name, or several in a row. It is as close as a whole word, but counts less in the score: otherwise a
+/// title with the name would come after every text that mentions the word.
 pub(crate) const PART: Closeness = 1;
 /// All parts of the name that was asked for, not in a row.
 pub(crate) const PARTS: Closeness = 2;

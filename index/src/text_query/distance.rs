@@ -17,9 +17,10 @@ pub(super) const MAX_TYPOS: usize = 2;
 
 /// Measures words against a wanted one.
 ///
-/// A row for each character of the last word says how far its beginning is from the beginnings of the wanted word. The beginning
-/// that the next word shares with it is not measured again: in an ascending list, that is most of most words. Measuring stops at a
-/// beginning that is too far away: after `kernel`, all words that begin with `kz` are rejected by two characters.
+/// A row for each character of the last word says how far its beginning is from the beginnings of the wanted word. The
+/// beginning that the next word shares with it is not measured again: in an ascending list, that is most of most words.
+/// Measuring stops at a beginning that is too far away: after `kernel`, all words that begin with `kz` are rejected by
+/// two characters.
 pub(super) struct Distance {
     /// The characters of the wanted word, with [`MARGIN`] times [`NO_CHAR`] before it, and more behind it.
     wanted: Vec<u32>,
@@ -43,10 +44,11 @@ pub(crate) struct Skip {
 
 /// No character has this number.
 const NO_CHAR: u32 = u32::MAX;
-/// The number of beginnings of the wanted word that differ from a beginning of another word by at most [`MAX_TYPOS`] characters in
-/// length. The others are farther than any limit.
+/// The number of beginnings of the wanted word that differ from a beginning of another word by at most [`MAX_TYPOS`]
+/// characters in length. The others are farther than any limit.
 const NEAR: usize = 2 * MAX_TYPOS + 1;
-/// The number of places of the wanted word that are looked at for a row, from the one [`MARGIN`] before the row's number on.
+/// The number of places of the wanted word that are looked at for a row, from the one [`MARGIN`] before the row's
+/// number on.
 const WINDOW: usize = NEAR + 2;
 /// The number of places before the wanted word.
 const MARGIN: usize = MAX_TYPOS + 2;
@@ -55,16 +57,16 @@ const LANES: u32 = 0x01_01_01;
 
 /// The distances from a beginning of the word to beginnings of the wanted one.
 ///
-/// In sets of bits, bit `b` of the row of a beginning with `n` characters stands for the beginning of the wanted word with
-/// `n + b - MAX_TYPOS` characters.
+/// In sets of bits, bit `b` of the row of a beginning with `n` characters stands for the beginning of the wanted word
+/// with `n + b - MAX_TYPOS` characters.
 #[derive(Debug, Clone, Copy)]
 struct Row {
     /// The number of bytes this beginning of the word has.
     end: usize,
     /// The last character of this beginning.
     character: u32,
-    /// For each number of typos up to the limit, in a lane of eight bits, the beginnings of the wanted word that are so close or
-    /// closer.
+    /// For each number of typos up to the limit, in a lane of eight bits, the beginnings of the wanted word that are so
+    /// close or closer.
     within: u32,
     /// Bit `b` is set if `character` is at place `b` of the row's window.
     equal: u8,
@@ -127,13 +129,14 @@ impl Distance {
         (distances.whole.is_some() || distances.begun.is_some()).then_some(distances)
     }
 
-    /// Returns the place of the next word that may be near enough, if the last one is too far away, and so are words directly behind
-    /// it. `is_open` says whether a word is near enough if its beginning is.
+    /// Returns the place of the next word that may be near enough, if the last one is too far away, and so are words
+    /// directly behind it. `is_open` says whether a word is near enough if its beginning is.
     pub(super) fn skip(&self, is_open: bool) -> Option<Skip> {
         if !self.last().is_over() || (is_open && usize::from(self.last().begun) <= self.limit) {
             return None;
         }
-        // Another character at the end of the beginning that is too far away; if none is near enough, one before it, and so on.
+        // Another character at the end of the beginning that is too far away; if none is near enough, one before it,
+        // and so on.
         let place = (1..self.rows.len()).rev().find_map(|number| {
             if self.takes_any(number) {
                 return Some(Skip { shared: self.rows[number].end, next: None });
@@ -173,8 +176,8 @@ impl Distance {
         Row { end: last.end + length, character, within, equal, begun }
     }
 
-    /// Returns whether every character may be the last one of a beginning with so many characters, the others of which are those of
-    /// the last word.
+    /// Returns whether every character may be the last one of a beginning with so many characters, the others of which
+    /// are those of the last word.
     fn takes_any(&self, number: usize) -> bool {
         let one_less = self.rows[number - 1].lane(self.limit - 1);
         u32::from(one_less | one_less >> 1) & self.existing(number) != 0

@@ -127,8 +127,8 @@ impl<'a> MarkFinder<'a> {
     }
 }
 
-/// Returns the position of a word at the beginning or end of a longer token. `None` if the token has another length than the
-/// text that it comes from.
+/// Returns the position of a word at the beginning or end of a longer token. `None` if the token has another length
+/// than the text that it comes from.
 fn within_compound(token: &Token<'_>, word: &str) -> Option<Range<usize>> {
     let Range { start, end } = token.range;
     if token.text.len() != end - start || token.text.len() == word.len() {

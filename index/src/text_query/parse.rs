@@ -28,13 +28,14 @@ struct Part<'a> {
 }
 
 impl Words {
-    /// Parses a query string into words that are wanted as they stand. `typos` determines whether typos are allowed. Every
-    /// string is valid; a string without words has none.
+    /// Parses a query string into words that are wanted as they stand. `typos` determines whether typos are allowed.
+    /// Every string is valid; a string without words has none.
     pub fn parse(query: &str, typos: bool) -> Words {
         Parser::new(&composed(query), typos, None).parse()
     }
 
-    /// Returns the words of the query string that are not excluded, in their order and in the form in which words are compared.
+    /// Returns the words of the query string that are not excluded, in their order and in the form in which words are
+    /// compared.
     pub fn row(&self) -> Vec<String> {
         let mut row = Vec::new();
         let mut rest = &*self.source;
@@ -53,7 +54,8 @@ impl Words {
     }
 }
 
-/// Returns a query in the normal form in which texts are cut into words: the marks of kana are part of a character then.
+/// Returns a query in the normal form in which texts are cut into words: the marks of kana are part of a character
+/// then.
 fn composed(query: &str) -> Cow<'_, str> {
     ComposingNormalizerBorrowed::new_nfc().normalize(query)
 }

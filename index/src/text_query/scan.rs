@@ -1,5 +1,5 @@
-//! The look-ups that find a word among sorted tokens. Each is a range of tokens that begin alike, and a test. There are as few as
-//! possible, since finding a range takes longer than testing what is in it.
+//! The look-ups that find a word among sorted tokens. Each is a range of tokens that begin alike, and a test. There are
+//! as few as possible, since finding a range takes longer than testing what is in it.
 
 use hashbrown::HashMap;
 

@@ -1,5 +1,5 @@
-//! Synonyms: words and phrases that stand for each other. They are applied to the words of a query string, so a change of them
-//! needs no change of an index.
+//! Synonyms: words and phrases that stand for each other. They are applied to the words of a query string, so a change
+//! of them needs no change of an index.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,8 @@ struct Phrase {
     row: Vec<String>,
 }
 
-/// All synonyms, by the first word of each phrase that has others. They are divided into parts, so that a change copies little.
+/// All synonyms, by the first word of each phrase that has others. They are divided into parts, so that a change copies
+/// little.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Synonyms(Vec<Arc<ByFirst>>);
 
@@ -116,9 +117,10 @@ impl Synonyms {
         self.0[part_of(first)].get(first).map_or(&[], |entries| entries)
     }
 
-    /// Adds the phrases that stand for words of a query string. A row of words has a synonym if its words stand one after the
-    /// other there, not quoted; then the phrases stand for each of these words. In text without spaces, which has no words, a row of
-    /// characters may also be a part of the text; then a phrase and what is left of the text stand for all of it.
+    /// Adds the phrases that stand for words of a query string. A row of words has a synonym if its words stand one
+    /// after the other there, not quoted; then the phrases stand for each of these words. In text without spaces, which
+    /// has no words, a row of characters may also be a part of the text; then a phrase and what is left of the text
+    /// stand for all of it.
     pub(super) fn add_to(&self, words: &mut Words, variant: Option<&str>, language: Option<Language>) {
         let mut left = MAX_PHRASES;
         let asked = words.open_tokens();
@@ -235,8 +237,8 @@ impl SynonymPhrases {
     }
 }
 
-/// Returns the words of a phrase. Other forms of them are found, but they have no typos, and are not begun. Text without spaces
-/// is wanted as it stands.
+/// Returns the words of a phrase. Other forms of them are found, but they have no typos, and are not begun. Text
+/// without spaces is wanted as it stands.
 fn wanted(phrase: &str, language: Option<Language>) -> Vec<WantedToken> {
     let word = |token: &Token<'_>| {
         let alternatives = Alternatives::of(token, &phrase[token.range.clone()], language);

@@ -38,7 +38,8 @@ fn copy((title, rank): &Values, updated: Option<i64>) -> Copy {
     Copy { number: *rank as u64, values }
 }
 
-/// A resource of the model: the date of its last change, and for both variants the live and the working copy with its date.
+/// A resource of the model: the date of its last change, and for both variants the live and the working copy with its
+/// date.
 #[derive(Clone, Default)]
 struct Resource {
     updated: i64,
@@ -95,7 +96,8 @@ fn queries(variant: u16) -> Vec<Query> {
     queries
 }
 
-/// Writes all runs in memory to disk. The disk run has the number of the run that it replaces, and other document numbers.
+/// Writes all runs in memory to disk. The disk run has the number of the run that it replaces, and other document
+/// numbers.
 fn write_to_disk(index: &Index, folder: &Path) {
     for frozen in index.freeze().runs {
         let (documents, schema) = (frozen.live_documents(), index.schema());

@@ -24,8 +24,8 @@ const SCATTERED: u32 = u32::MAX;
 pub(crate) struct ColumnFile {
     documents: u32,
     slots: CheckedBytes,
-    /// The first slot of each block of 64 documents whose slots are consecutive, as after an import; [`SCATTERED`] for others.
-    /// Computed on first use.
+    /// The first slot of each block of 64 documents whose slots are consecutive, as after an import; [`SCATTERED`] for
+    /// others. Computed on first use.
     firsts: OnceLock<Box<[u32]>>,
     /// The columns, ascending by id and encoding. An id has several encodings only if the column's kind changed between
     /// writes.

@@ -41,7 +41,8 @@ pub(super) enum SectionKind {
     OrdinalStarts = 7,
     OrdinalCodes = 8,
     OrdinalPlaces = 9,
-    /// Shared parts of the compressed folded texts; see [`CompressionDictionary`](crate::packing::CompressionDictionary).
+    /// Shared parts of the compressed folded texts; see
+    /// [`CompressionDictionary`](crate::packing::CompressionDictionary).
     Dictionary = 10,
 }
 
@@ -58,8 +59,8 @@ pub(super) const MAGIC: [u8; 8] = *b"bndcol05";
 /// The name of the file in the folder of its run.
 pub(crate) const FILE: &str = "columns";
 
-/// The byte before a folded text that is compressed, and before a raw text that is stored as what differs from it. No text
-/// has this byte.
+/// The byte before a folded text that is compressed, and before a raw text that is stored as what differs from it. No
+/// text has this byte.
 pub(super) const PACKED: u8 = FRAME;
 
 impl Encoding {

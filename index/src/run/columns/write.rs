@@ -22,9 +22,9 @@ const RAW: [SectionKind; 2] = [SectionKind::RawOffsets, SectionKind::Raw];
 const FOLDED: [SectionKind; 2] = [SectionKind::FoldedOffsets, SectionKind::Folded];
 
 /// Writes the column file of the documents with these slots into `folder`. `columns` must ascend and name every
-/// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column, and `known` the stored
-/// dictionary with which long texts of a column were compressed before. The file is synced on return; the folder is not. Returns
-/// the file's checksums.
+/// encoding that occurs; `value` returns the value of a document (its index in `slots`) in a column, and `known` the
+/// stored dictionary with which long texts of a column were compressed before. The file is synced on return; the folder
+/// is not. Returns the file's checksums.
 pub(crate) fn write<'a>(
     folder: RunFolder<'_>,
     slots: &[u32],

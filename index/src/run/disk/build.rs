@@ -54,7 +54,8 @@ enum Part {
 impl DiskRun {
     /// Writes the documents, in their order, as a run into `folder`, and replaces its contents. Durable on return,
     /// except for the entry of the folder in its parent. Damage that is found later is reported to `damage`. `schema`
-    /// determines the columns of ranked search. Long texts are compressed like those of `neighbor`, a run of the same index.
+    /// determines the columns of ranked search. Long texts are compressed like those of `neighbor`, a run of the same
+    /// index.
     pub(crate) fn build(
         folder: &Path,
         documents: &[Arc<Document>],

@@ -8,9 +8,9 @@
 //! | `io` | its gram |
 //! | `nterrup` | the words that contain it |
 //! | `of th`, `). T` | the joints that contain it |
-//! | `e of the kern` | joints `?e of`, ` of the`, `the ker` and words that begin with `kern`; then a test of each candidate |
+//! | `e of the kern` | joints `?e of`, ` of the`, `the ker` and words beginning with `kern`; then tests of candidates |
 //! | `日本語` | its gram |
-//! | `日本語で` | the grams `日本語` and `本語で`; then a test of each candidate |
+//! | `日本語で` | the grams `日本語` and `本語で`; then tests of candidates |
 
 use std::borrow::Cow;
 use std::ops::Range;

@@ -1,8 +1,8 @@
 //! Words and joints of texts, and the documents that contain them. It does not know columns, or how terms are written.
 //!
-//! A *joint* is a gap with the ends of the words around it: of `kernel, of the` the joints are `nel, of` and `of the`. So a
-//! needle that crosses one gap, with at most three code points on either side, is in a text exactly if it is in one of its
-//! joints; and a needle inside a word is in a text exactly if it is in one of its words.
+//! A *joint* is a gap with the ends of the words around it: of `kernel, of the` the joints are `nel, of` and `of the`.
+//! So a needle that crosses one gap, with at most three code points on either side, is in a text exactly if it is in
+//! one of its joints; and a needle inside a word is in a text exactly if it is in one of its words.
 
 use std::io;
 
@@ -68,7 +68,8 @@ impl Words {
 }
 
 impl Joints {
-    /// Adds the joints of a text of a document. A document may have several texts; joints do not cross from one to the next.
+    /// Adds the joints of a text of a document. A document may have several texts; joints do not cross from one to the
+    /// next.
     pub(super) fn add(&mut self, document: u32, text: &str) {
         // The end of the word before the gap; empty at the beginning of the text and after unspaced text.
         let mut left = "";

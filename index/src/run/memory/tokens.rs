@@ -1,6 +1,6 @@
 //! The tokens of a memory run. They are collected on the first ranked search and kept. Later searches collect only the
-//! tokens of documents appended since, in a block of their own, and small blocks are merged, so there are few. It does not
-//! know how documents are stored.
+//! tokens of documents appended since, in a block of their own, and small blocks are merged, so there are few. It does
+//! not know how documents are stored.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,8 +125,8 @@ impl MemoryTokens {
     }
 }
 
-/// Merges the last blocks until each that is not full has more than twice the documents of the next one, or together they are full.
-/// So each token is merged a few times only, and there are few blocks.
+/// Merges the last blocks until each that is not full has more than twice the documents of the next one, or together
+/// they are full. So each token is merged a few times only, and there are few blocks.
 fn merge_last(blocks: &mut Vec<Arc<TokenBlock>>) {
     while let [.., before, last] = &blocks[..]
         && !before.is_full()

@@ -27,8 +27,8 @@ pub(in crate::run::disk) enum Place {
 pub(in crate::run::disk) enum PickResult<T> {
     Yes(T),
     No,
-    /// No, and the same for every string before the place that begins with so many bytes of this one and then has this character. Without
-    /// a character, for every string with these first bytes.
+    /// No, and the same for every string before the place that begins with so many bytes of this one and then has this
+    /// character. Without a character, for every string with these first bytes.
     NoneBefore {
         shared: usize,
         next: Option<char>,
