@@ -48,16 +48,12 @@ use parking_lot::Mutex;
 
 use crate::admission::Admission;
 use crate::api::cluster::ClusterNode;
-use crate::apply::{Applier, ChangeKeeper, Rebuilds};
 use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
 use crate::data::counters::Counters;
 use crate::data::documents::Documents;
-use crate::data::feed::Feed;
-use crate::data::state::StateCell;
 use crate::handle::SharedContent;
 use crate::maintain::checkpoint::Checkpointer;
-use crate::maintain::sweep::Sweeper;
 use crate::password_hasher::PasswordHasher;
 use crate::queue::Queue;
 use crate::search_scheduler::SearchScheduler;
@@ -197,30 +193,15 @@ impl Content {
         let Parts { mut log, position, store, recovered, cluster } = parts;
         // A new folder holds no more than the record of its epoch.
         let was_empty = position == 0 || position == 1 && recovery::load_epoch(&store)?.is_some();
-        recovery::remove_superseded(&store, store.applied())?;
-        let indexes = bindery_index::Indexes::open(&folder::index_of(folder), options.index.clone())
-            .map_err(|error| fail(&error))?;
-        let blueprints = recovery::load_blueprints(&store)?;
-        let changes = recovery::load_changes(&store, &blueprints)?;
-        let indexed = recovery::bring_up_indexes(&*log, &store, &indexes, &blueprints, &changes, &|done, all| {
-            progress.set(INDEXED, done, all);
-        })?;
-        let mut state = recovery::load_state(&store, &indexes, &blueprints, &changes, store.applied())?;
-        state.public_url = options.public_url.as_deref().map(Arc::from);
-        warm::warm(&state, &|done, all| progress.set(WARMED, done, all));
-        let clock = recovery::load_clock(&store)?;
-        let (change_numbers, removed) = recovery::load_change_numbers(&store)?;
-        let feed = Arc::new(Feed::new(change_numbers.last));
-        let mut change_keeper = ChangeKeeper::new(Arc::clone(&feed), change_numbers, options.changes_kept, removed);
-        change_keeper.clean(&store).map_err(|error| fail(&error))?;
-        let sweeper = Sweeper::new(recovery::obsolete(&store, &blueprints, &changes)?);
+        let (applier, indexed) = recovery::open_applier(options, &*log, &store, progress)?;
         let base = bindery_base::newest(folder).map_err(|error| fail(&error))?;
         api::backup::clear_unfinished(folder).map_err(|error| fail(&error))?;
-        log_opening(&recovered, blueprints.len(), indexed.resources);
+        let (cell, feed) = (Arc::clone(&applier.cell), Arc::clone(&applier.changes.feed));
+        log_opening(&recovered, cell.load().blueprints.len(), indexed.resources);
 
-        let cell = Arc::new(StateCell::new(state));
         let broken = Arc::new(AtomicBool::new(false));
-        let counters = Arc::new(Counters { merges: indexes.merges(), ..Counters::default() });
+        let counters = Arc::new(Counters { merges: applier.indexes.merges(), ..Counters::default() });
+        let clock = applier.clock;
         let time = Arc::new(clock_of(cluster.as_ref(), clock.last_time));
         let sanitizer = Arc::new(Sanitizer::new(options.video_hosts.clone()));
         let pins = Arc::default();
@@ -235,18 +216,7 @@ impl Content {
         let follow = log.follow();
         let mut committer = Committer {
             appender: Appender::new(log, position).map_err(|error| fail(&error))?,
-            applier: Applier {
-                store: store.clone(),
-                indexes,
-                cell: Arc::clone(&cell),
-                sweeper,
-                rebuilds: Rebuilds::default(),
-                changes: change_keeper,
-                clock,
-                due: recovery::load_working_due(&store)?,
-                wants_checkpoint: false,
-                has_rebuilt_index: false,
-            },
+            applier,
             checkpointer: Checkpointer::new(folder.clone(), store.clone(), indexed.checkpoint, base, Arc::clone(&pins)),
             sanitizer: Arc::clone(&sanitizer),
             change_begun: Box::new(move |change, reply| starter.start(change, reply)),

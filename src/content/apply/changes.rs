@@ -17,7 +17,7 @@ const REMOVED_GROUPS: usize = 1_024;
 
 /// Tracks the recorded changes.
 pub(crate) struct ChangeKeeper {
-    feed: Arc<Feed>,
+    pub(crate) feed: Arc<Feed>,
     /// The numbers that were assigned.
     pub(crate) numbers: ChangeNumbers,
     /// The number of changes that are kept.

@@ -14,28 +14,71 @@ use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use bindery_store::{Assembler, Counter, Key, Prefix, Store, StoreWrite, decode_writes};
 
-use crate::apply::Clock;
+use crate::apply::{Applier, ChangeKeeper, Clock, Rebuilds};
 use crate::data::blueprint_change::BlueprintChange;
 use crate::data::changes::{ChangeGroup, ChangeNumbers};
 use crate::data::claims::numbers_in_use;
+use crate::data::feed::Feed;
 use crate::data::format::check_format;
 use crate::data::index_mapping::IndexMapping;
 use crate::data::leader::Leader;
 use crate::data::lookup::resources;
 use crate::data::records::decode_id;
 use crate::data::saved_view::SavedView;
-use crate::data::state::{ListVersions, State};
+use crate::data::state::{ListVersions, State, StateCell};
 use crate::data::steering::SearchSteering;
 use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
 use crate::data::webhook::Webhook;
-use crate::maintain::sweep::{self, ObsoleteData};
+use crate::maintain::sweep::{self, ObsoleteData, Sweeper};
 use crate::start::error::StartError;
+use crate::start::folder::index_of;
+use crate::start::progress::Progress;
+use crate::warm::warm;
+use crate::{ContentOptions, INDEXED, WARMED};
 
 /// Blueprint changes that have begun, by the number of their blueprint.
 pub(crate) type Changes = BTreeMap<u32, Arc<BlueprintChange>>;
 
 /// The number of operations the index is given at once.
 const BATCH_OPS: usize = 512;
+
+/// Loads what transactions are applied to, with the indexes at the end of the log, and reads ahead what the first requests
+/// need.
+pub(crate) fn open_applier(
+    options: &ContentOptions,
+    log: &dyn CommitLog,
+    store: &Store,
+    progress: &Progress,
+) -> Result<(Applier, IndexStart), StartError> {
+    let fail = |error: &dyn std::fmt::Display| StartError::folder(&options.folder, error);
+    remove_superseded(store, store.applied())?;
+    let indexes = bindery_index::Indexes::open(&index_of(&options.folder), options.index.clone())
+        .map_err(|error| fail(&error))?;
+    let blueprints = load_blueprints(store)?;
+    let changes = load_changes(store, &blueprints)?;
+    let report = |done, all| progress.set(INDEXED, done, all);
+    let indexed = bring_up_indexes(log, store, &indexes, &blueprints, &changes, &report)?;
+    let mut state = load_state(store, &indexes, &blueprints, &changes, store.applied())?;
+    state.public_url = options.public_url.as_deref().map(Arc::from);
+    warm(&state, &|done, all| progress.set(WARMED, done, all));
+    let (numbers, removed) = load_change_numbers(store)?;
+    let mut change_keeper =
+        ChangeKeeper::new(Arc::new(Feed::new(numbers.last)), numbers, options.changes_kept, removed);
+    change_keeper.clean(store).map_err(|error| fail(&error))?;
+    let applier = Applier {
+        store: store.clone(),
+        indexes,
+        cell: Arc::new(StateCell::new(state)),
+        sweeper: Sweeper::new(obsolete(store, &blueprints, &changes)?),
+        rebuilds: Rebuilds::default(),
+        changes: change_keeper,
+        clock: load_clock(store)?,
+        due: load_working_due(store)?,
+        wants_checkpoint: false,
+        has_rebuilt_index: false,
+    };
+    Ok((applier, indexed))
+}
 
 /// Returns the blueprints that the store holds.
 pub(crate) fn load_blueprints(store: &Store) -> Result<Vec<Arc<Blueprint>>, StartError> {
@@ -179,7 +222,7 @@ pub(crate) fn load_epoch(store: &Store) -> Result<Option<u64>, StartError> {
 }
 
 /// Returns the id and the time that were given last.
-pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
+fn load_clock(store: &Store) -> Result<Clock, StartError> {
     let id = store.get(&Key::Counter(Counter::Resource)).map_err(StartError::content)?;
     let last_id = id.map(|bytes| decode_id(&bytes)).transpose().map_err(StartError::content)?;
     let time = store.get(&Key::Counter(Counter::Time)).map_err(StartError::content)?;
@@ -188,12 +231,12 @@ pub(crate) fn load_clock(store: &Store) -> Result<Clock, StartError> {
 }
 
 /// Returns the keys of the moments at which working copies are to be published.
-pub(crate) fn load_working_due(store: &Store) -> Result<BTreeSet<Key>, StartError> {
+fn load_working_due(store: &Store) -> Result<BTreeSet<Key>, StartError> {
     store.scan(Prefix::WorkingDue).map(|entry| entry.map(|(key, _)| key).map_err(StartError::content)).collect()
 }
 
 /// Returns the numbers given to changes, and how many of those changes are no longer stored.
-pub(crate) fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64), StartError> {
+fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64), StartError> {
     let first = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
     let first = first.map(|bytes| decode_first_change(&bytes)).transpose().map_err(StartError::content)?;
     let first_of_epoch = first.unwrap_or(1);
@@ -209,7 +252,7 @@ pub(crate) fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64),
 }
 
 /// Removes the superseded versions that the last run did not remove.
-pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartError> {
+fn remove_superseded(store: &Store, number: u64) -> Result<(), StartError> {
     for entry in store.scan(Prefix::Superseded) {
         let (list, bytes) = entry.map_err(StartError::content)?;
         let mut removals = decode_writes(&bytes).map_err(StartError::content)?;
@@ -221,11 +264,7 @@ pub(crate) fn remove_superseded(store: &Store, number: u64) -> Result<(), StartE
 }
 
 /// Finds data of deleted blueprints, and claims of fields that are no longer unique.
-pub(crate) fn obsolete(
-    store: &Store,
-    blueprints: &[Arc<Blueprint>],
-    changes: &Changes,
-) -> Result<Vec<ObsoleteData>, StartError> {
+fn obsolete(store: &Store, blueprints: &[Arc<Blueprint>], changes: &Changes) -> Result<Vec<ObsoleteData>, StartError> {
     let highest = store.get(&Key::Counter(Counter::Blueprint)).map_err(StartError::content)?;
     let highest = highest.and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes);
     let highest = u32::try_from(highest).map_err(StartError::content)?;
