@@ -43,25 +43,16 @@ impl<'a> Referrer<'a> {
     }
 
     /// Returns the resources that refer to a resource by at least one of the fields, in any variant, and meet the
-    /// filter.
+    /// filter. With `in_working`, resources also count by what their working copies hold.
     ///
     /// # Errors
     /// `OVERLOADED` while the index is being rebuilt, `INTERNAL` if it fails.
-    pub(crate) fn find(&self, id: ResourceId, also: &Filter) -> Result<ResultSet> {
-        let found = self.find_in(&self.live(), id, also, &Interrupt::never());
+    pub(crate) fn find(&self, id: ResourceId, also: &Filter, in_working: bool) -> Result<ResultSet> {
+        let found = self.find_with(id, also, in_working, &Interrupt::never());
         found.map_err(|error| self.collection.search_failed(error))
     }
 
-    /// Like [`Referrer::find`], but also finds the resources whose working copies refer to the resource.
-    ///
-    /// # Errors
-    /// Those of [`Referrer::find`].
-    pub(crate) fn find_in_both_copies(&self, id: ResourceId) -> Result<ResultSet> {
-        let found = self.find_in(&self.live_and_working(), id, &Filter::All, &Interrupt::never());
-        found.map_err(|error| self.collection.search_failed(error))
-    }
-
-    /// Like [`Referrer::find`], or [`Referrer::find_in_both_copies`] if `in_working` is true, but the interrupt can end it.
+    /// Like [`Referrer::find`], but the interrupt can end it.
     ///
     /// # Errors
     /// The errors of the index.
@@ -72,27 +63,6 @@ impl<'a> Referrer<'a> {
         in_working: bool,
         interrupt: &Interrupt<'_>,
     ) -> Result<ResultSet, bindery_index::Error> {
-        let variants = if in_working { self.live_and_working() } else { self.live() };
-        self.find_in(&variants, id, also, interrupt)
-    }
-
-    fn live(&self) -> Vec<VariantNumber> {
-        self.collection.blueprint.variant_numbers()
-    }
-
-    fn live_and_working(&self) -> Vec<VariantNumber> {
-        let live = self.live();
-        let working = live.iter().copied().filter(|_| self.collection.blueprint.working_copy).map(working_variant);
-        live.iter().copied().chain(working).collect()
-    }
-
-    fn find_in(
-        &self,
-        variants: &[VariantNumber],
-        id: ResourceId,
-        also: &Filter,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<ResultSet, bindery_index::Error> {
         let blueprint = &self.collection.blueprint;
         let naming = self.fields.iter().filter_map(|field| {
             let column = projection::column(blueprint, &field.slug)?;
@@ -101,7 +71,10 @@ impl<'a> Referrer<'a> {
             Some(Filter::Column(column.id, names))
         });
         let filter = Filter::And(vec![Filter::Or(naming.collect()), also.clone()]);
-        let filters: Vec<(VariantNumber, Filter)> = variants.iter().map(|variant| (*variant, filter.clone())).collect();
+        let live = blueprint.variant_numbers();
+        let working = live.iter().copied().filter(|_| in_working && blueprint.working_copy).map(working_variant);
+        let variants = live.iter().copied().chain(working);
+        let filters: Vec<(VariantNumber, Filter)> = variants.map(|variant| (variant, filter.clone())).collect();
         self.collection.snapshot.select_any(&filters, interrupt)
     }
 }

@@ -73,7 +73,7 @@ impl<'a> Decider<'a, '_> {
         let mut count = 0;
         for referring in referring_to(self.context.state, &self.blueprint.slug) {
             let Some(referring) = referring.with(OnDelete::Nullify) else { continue };
-            let referrers = referring.find_in_both_copies(id)?;
+            let referrers = referring.find(id, &Filter::All, true)?;
             count += referrers.total();
             found.push((referring, referrers));
         }
@@ -187,12 +187,12 @@ impl<'a> Decider<'a, '_> {
             let restricts = |effect| effect == OnDelete::Restrict || is_media && effect == OnDelete::Keep;
             let Some(referring) = referring.whose(restricts) else { continue };
             let blueprint = &referring.collection.blueprint;
-            let found = if is_media { referring.find_in_both_copies(id)? } else { referring.find(id, &Filter::All)? };
+            let found = referring.find(id, &Filter::All, is_media)?;
             let gone = self.no_longer(&referring, &found, id)?;
             users.users.retain(|(number, user)| *number != blueprint.number || !found.contains(user.as_u128()));
             count += found.total() - gone.len() as u64;
             let visibility = Visibility::of_writer(self.access, blueprint, self.overlay.now);
-            let visible = referring.find(id, &visibility.filter())?.first(CONFLICT_IDS + gone.len());
+            let visible = referring.find(id, &visibility.filter(), false)?.first(CONFLICT_IDS + gone.len());
             named.extend(visible.into_iter().map(|hit| ResourceId::from_u128(hit.id)).filter(|id| !gone.contains(id)));
         }
         count += users.users.len() as u64;

@@ -34,7 +34,7 @@ impl Decider<'_, '_> {
         for Referrer { collection, fields } in referring_to(self.context.state, &self.blueprint.slug) {
             for field in fields {
                 let of_field = Referrer { collection, fields: vec![field] };
-                let Ok(referrers) = of_field.find(id, &Filter::All) else { continue };
+                let Ok(referrers) = of_field.find(id, &Filter::All, false) else { continue };
                 let blueprint = collection.blueprint.number;
                 let is_itself = blueprint == self.blueprint.number && referrers.contains(id.as_u128());
                 let total = referrers.total() - u64::from(is_itself);
