@@ -77,7 +77,6 @@ pub(super) struct Edit {
     pub(super) removes: Vec<Key>,
     /// Keys that come with the item.
     pub(super) puts: Vec<(Key, Vec<u8>)>,
-    pub(super) missing_targets: MissingTargets,
     /// The names by which it may relate to resources.
     pub(super) relations: value::Relations,
     /// The names in its fields before the item, once they were needed.
@@ -158,20 +157,17 @@ impl<'a, 'b> Decider<'a, 'b> {
 impl Edit {
     /// Creates an edit that so far changes only what `after` says.
     pub(super) fn new(id: ResourceId, before: Option<Meta>, after: Meta) -> Self {
-        let (copies, removes, puts) = (Vec::new(), Vec::new(), Vec::new());
-        let (missing_targets, updated) = (MissingTargets::Refuse, UpdatedAtSource::Server);
         Edit {
             id,
             before,
             after,
-            copies,
+            copies: Vec::new(),
             published_copies: Vec::new(),
-            removes,
-            puts,
-            missing_targets,
+            removes: Vec::new(),
+            puts: Vec::new(),
             relations: value::Relations::Ids,
             held: None,
-            updated,
+            updated: UpdatedAtSource::Server,
             restored: None,
         }
     }

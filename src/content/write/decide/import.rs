@@ -269,7 +269,6 @@ impl Decider<'_, '_> {
             after.authors.created_by.clone_from(&self.overlay.actor);
         }
         let mut edit = Edit::new(id, before, after);
-        edit.missing_targets = self.missing_targets;
         edit.relations = value::Relations::IdsOrKeys;
         if item.updated.is_some() {
             edit.updated = UpdatedAtSource::Given;
