@@ -42,7 +42,7 @@ pub use cluster::{ClusterInfo, History, PreparedHistory, Store};
 pub use error::{AppendError, ClusterError};
 pub use follow::{FollowStatus, Follower};
 pub use group::{Group, GroupError, MAX_GROUP_BYTES};
-pub use log::{Found, Log, Standing};
+pub use log::{Found, Log, PositionMatch};
 pub use nodes::NodeRecord;
 pub use position::{ChainHash, Position};
 pub use read_ahead::ReadAhead;

@@ -47,7 +47,7 @@ pub enum Found {
 
 /// The comparison of a position with the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum PositionMatch {
     /// The group that ends at this position, or the position is where the history begins.
     Same,
     /// A removed group.
@@ -106,20 +106,20 @@ impl Log {
     ///
     /// # Errors
     /// As [`Log::read`].
-    pub fn standing(&self, position: &Position) -> Result<Standing, ClusterError> {
+    pub fn compare(&self, position: &Position) -> Result<PositionMatch, ClusterError> {
         if position.seq == 0 {
             let is_start = *position == Position::start(self.shared.history.id, position.number);
-            return Ok(if is_start { Standing::Same } else { Standing::Other });
+            return Ok(if is_start { PositionMatch::Same } else { PositionMatch::Other });
         }
         block(async {
             let Some((_, found)) = (match self.shared.look_at_group(position.seq).await? {
-                Look::Missing => return Ok(Standing::Missing),
-                Look::Removed => return Ok(Standing::Removed),
+                Look::Missing => return Ok(PositionMatch::Missing),
+                Look::Removed => return Ok(PositionMatch::Removed),
                 Look::Content(bytes) => Group::decode(&bytes).ok(),
             }) else {
-                return Ok(Standing::Other);
+                return Ok(PositionMatch::Other);
             };
-            Ok(if found == position.chain { Standing::Same } else { Standing::Other })
+            Ok(if found == position.chain { PositionMatch::Same } else { PositionMatch::Other })
         })
     }
 

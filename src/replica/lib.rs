@@ -28,4 +28,4 @@ pub use log::ReplicatedLog;
 pub use membership::{NODE_FILE, is_node};
 pub use repair::append_missing;
 pub use status::{Standing, Status};
-pub use upkeep::{ClusterStanding, NodeFacts, Upkeep, own_clock};
+pub use upkeep::{ClusterFacts, NodeFacts, Upkeep, own_clock};

@@ -9,7 +9,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use bindery_cluster::{AppendError as SharedError, ClusterError, Follower, Found, Group, Position, Standing, Wait};
+use bindery_cluster::{
+    AppendError as SharedError, ClusterError, Follower, Found, Group, Position, PositionMatch, Wait,
+};
 use bindery_log::{AppendError, CommitLog, FollowLog, Log, LogError, LogReader, Records};
 
 use crate::ends::Ends;
@@ -137,7 +139,7 @@ impl ReplicatedLog {
     fn compare_behind(&mut self, mut position: Position) -> Result<Position, ReplicaError> {
         let shared = Arc::clone(&self.shared);
         if position.number >= self.copy.last() {
-            self.check_standing(&position)?;
+            self.check_position(&position)?;
         }
         let mut groups = shared.read_ahead(position)?;
         while position.number < self.copy.last() {
@@ -160,12 +162,12 @@ impl ReplicatedLog {
     }
 
     /// Checks that the shared log has a position behind which there is nothing to compare, and what comes next.
-    fn check_standing(&self, position: &Position) -> Result<(), ReplicaError> {
+    fn check_position(&self, position: &Position) -> Result<(), ReplicaError> {
         let (number, seq) = (position.number, position.seq);
-        match self.shared.standing(position)? {
-            Standing::Same | Standing::Removed => {}
-            Standing::Other => return Err(ReplicaError::Diverged { number, seq }),
-            Standing::Missing => {
+        match self.shared.compare(position)? {
+            PositionMatch::Same | PositionMatch::Removed => {}
+            PositionMatch::Other => return Err(ReplicaError::Diverged { number, seq }),
+            PositionMatch::Missing => {
                 return Err(ReplicaError::Ahead { own: number, own_seq: seq, address: self.address.clone() });
             }
         }

@@ -51,7 +51,7 @@ pub struct NodeFacts {
 
 /// The facts about a cluster.
 #[derive(Debug, Clone)]
-pub struct ClusterStanding {
+pub struct ClusterFacts {
     /// The id of the cluster.
     pub cluster: String,
     /// The id of its history.
@@ -147,13 +147,9 @@ impl Upkeep {
 
     /// Returns the facts about the cluster.
     #[must_use]
-    pub fn standing(&self) -> ClusterStanding {
+    pub fn facts(&self) -> ClusterFacts {
         let Shared { cluster, settings_hash, .. } = &*self.shared;
-        ClusterStanding {
-            cluster: cluster.id.to_string(),
-            history: self.history(),
-            settings_hash: settings_hash.clone(),
-        }
+        ClusterFacts { cluster: cluster.id.to_string(), history: self.history(), settings_hash: settings_hash.clone() }
     }
 
     /// Returns what the nodes of the cluster said of themselves last.

@@ -85,7 +85,7 @@ fn a_database_that_was_set_back_accepts_nothing(server: &Postgres) {
     let positions = append_groups(&log, start, 2);
     let chain = server.sql("back", "select encode(chain, 'hex') from bindery_head");
     let more = append_groups(&log, positions[2], 2);
-    assert_eq!(log.standing(&more[2]).unwrap(), crate::Standing::Same);
+    assert_eq!(log.compare(&more[2]).unwrap(), crate::PositionMatch::Same);
     let set_back = format!("update bindery_head set seq = 2, chain = decode('{}', 'hex')", chain.trim());
     server.sql("back", &format!("delete from bindery_log where seq > 2; {set_back}"));
     let refused = |position: &Position| {
@@ -103,7 +103,7 @@ fn a_database_that_was_set_back_accepts_nothing(server: &Postgres) {
     let other = store_with(server, "bindery", "back", PASSWORD).unwrap().log(&log.history(), "b").unwrap();
     append_groups(&other, positions[2], 2);
     assert!(refused(&more[2]).contains("its log ends with group 4"));
-    assert!(matches!(log.standing(&more[2]), Ok(crate::Standing::Other)));
+    assert!(matches!(log.compare(&more[2]), Ok(crate::PositionMatch::Other)));
 }
 
 fn what_was_cut_off_at_the_end_is_no_base(server: &Postgres) {

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::thread;
 
 use super::{BASE_NUMBER, create, folder_store, memory_log, memory_store, patient, read_all};
-use crate::{AppendError, Found, Log, Position, Standing, Store};
+use crate::{AppendError, Found, Log, Position, PositionMatch, Store};
 
 /// Appends `n` records in groups of one, each named after the node, behind whatever others append.
 fn append_many(log: &Log, mut position: Position, node: &str, n: usize) {
@@ -80,10 +80,10 @@ fn a_group_that_does_not_continue_the_position_has_diverged() {
     let error = log.read(&Position { number: 9, ..first }).unwrap_err();
     assert!(matches!(error, crate::ClusterError::Diverged { seq: 2, .. }), "{error}");
 
-    assert_eq!(log.standing(&start).unwrap(), Standing::Same);
-    assert_eq!(log.standing(&first).unwrap(), Standing::Same);
-    assert_eq!(log.standing(&other).unwrap(), Standing::Other);
-    assert_eq!(log.standing(&Position { seq: 3, ..first }).unwrap(), Standing::Missing);
+    assert_eq!(log.compare(&start).unwrap(), PositionMatch::Same);
+    assert_eq!(log.compare(&first).unwrap(), PositionMatch::Same);
+    assert_eq!(log.compare(&other).unwrap(), PositionMatch::Other);
+    assert_eq!(log.compare(&Position { seq: 3, ..first }).unwrap(), PositionMatch::Missing);
 }
 
 #[test]

@@ -23,7 +23,7 @@ pub(super) fn removed_groups_are_known((store, log, start): (Store, Log, Positio
         assert!(matches!(error, AppendError::Removed { .. }), "{error}");
     }
     assert!(matches!(log.read(&positions[5]).unwrap(), Found::Group(..)));
-    assert_eq!(log.standing(&positions[3]).unwrap(), crate::Standing::Removed);
+    assert_eq!(log.compare(&positions[3]).unwrap(), crate::PositionMatch::Removed);
     assert_eq!(log.missing_names(1, 10).unwrap(), Vec::<u64>::new());
 
     // Another process goes on where this one ended.

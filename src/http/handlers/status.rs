@@ -57,10 +57,10 @@ pub(crate) async fn cluster(call: Call) -> Answer {
             Error::new(Code::NotFound, "this server belongs to no cluster: it was started without `log`").into()
         );
     };
-    let standing = upkeep.standing();
+    let facts = upkeep.facts();
     let listed = tokio::task::spawn_blocking(move || upkeep.nodes()).await.map_err(Error::internal)?;
     let listed = listed.map_err(|error| Error::new(Code::LogUnreachable, error.to_string()))?;
-    let own_hash = standing.settings_hash;
+    let own_hash = facts.settings_hash;
     let nodes: Vec<Value> = listed
         .iter()
         .map(|listed| {
@@ -102,7 +102,7 @@ pub(crate) async fn cluster(call: Call) -> Answer {
     Ok(data_value(
         StatusCode::OK,
         json!({
-            "id": standing.cluster, "history": standing.history, "position": node.standing.position.seq,
+            "id": facts.cluster, "history": facts.history, "position": node.standing.position.seq,
             "leader": node.leader.as_ref().map(|leader| leader.node.clone()), "warnings": warnings, "nodes": nodes,
         }),
     ))
