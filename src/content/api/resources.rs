@@ -161,14 +161,12 @@ impl ResourceWriter {
         let (may_publish, copy_kind) = (self.may_publish(), self.copy);
         let terms = UpdateTerms { id, if_match, may_publish, extent, copy_kind };
         body::check_publication(&terms, &parsed)?;
-        if let Err(refusal) = self.check_match(id, &terms.if_match) {
-            if self.content.node().is_none() {
-                return Err(refusal);
-            }
+        // As in `Content::checked`, a node confirms what it refuses.
+        if self.content.node().is_some() && self.check_match(id, &terms.if_match).is_err() {
             self.content.confirm().await?;
             self.refresh()?;
-            self.check_match(id, &terms.if_match)?;
         }
+        self.check_match(id, &terms.if_match)?;
         let sent = sent_attributes(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
