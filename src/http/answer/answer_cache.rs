@@ -13,6 +13,7 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
+use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -26,7 +27,7 @@ use bindery_content::{AnswerVersion, KeptList, View};
 use parking_lot::Mutex;
 use quick_cache::Weighter;
 use quick_cache::sync::Cache;
-use tokio::sync::watch;
+use tokio::sync::OnceCell;
 
 use crate::answer::bounded::bounded;
 use crate::answer::cache_tags::CacheTags;
@@ -87,9 +88,9 @@ pub(crate) enum Validity {
 /// The cache of answers.
 pub(crate) struct AnswerCache {
     answers: Cache<Arc<[u8]>, CachedAnswer, Weight>,
-    /// The answers that are being made. The receiver gets the answer, or an error if its maker was dropped. (The
-    /// placeholders of the cache library cannot do this: they have no version, and do not pass on errors.)
-    making: Mutex<HashMap<ExactKey, AnswerReceiver>>,
+    /// The answers that are being made. (The placeholders of the cache library cannot do this: they have no version, and
+    /// do not pass on errors.)
+    making: Mutex<HashMap<ExactKey, Arc<OnceCell<AnswerResult>>>>,
     hits: AtomicU64,
     misses: AtomicU64,
     outlived: AtomicU64,
@@ -109,20 +110,12 @@ impl Weighter<Arc<[u8]>, CachedAnswer> for Weight {
 type ExactKey = (Arc<[u8]>, AnswerVersion);
 
 type AnswerResult = Result<CachedAnswer, Failure>;
-type AnswerReceiver = watch::Receiver<Option<AnswerResult>>;
 
-/// The next step of a request for an answer.
-enum NextAction<'a> {
-    Use(CachedAnswer),
-    Make(Turn<'a>),
-    WaitFor(AnswerReceiver),
-}
-
-/// The task of making an answer, for which other requests may wait.
+/// A request that makes an answer, or waits for another one that makes it.
 struct Turn<'a> {
     cache: &'a AnswerCache,
     key: ExactKey,
-    made: watch::Sender<Option<AnswerResult>>,
+    answer: Arc<OnceCell<AnswerResult>>,
 }
 
 impl<S: Send + Sync> FromRequestParts<S> for RequestKey {
@@ -252,50 +245,38 @@ impl AnswerCache {
     /// and caching the result.
     ///
     /// # Errors
-    /// The errors of `make`, even if another request called it.
+    /// The errors of `make`, even if another request called it: the same request would fail again.
     pub(crate) async fn get_or_make<F: Future<Output = AnswerResult>>(
         &self,
         key: &[u8],
         version: AnswerVersion,
         make: impl FnOnce() -> F,
-    ) -> Result<CachedAnswer, Failure> {
-        loop {
-            match self.next(key, version) {
-                NextAction::Use(answer) => {
-                    self.hits.fetch_add(1, Ordering::Relaxed);
-                    return Ok(answer);
-                }
-                NextAction::Make(turn) => {
-                    let made = make().await;
-                    turn.end(&made);
-                    return made;
-                }
-                NextAction::WaitFor(mut making) => {
-                    // An error means that the request that made the answer was cancelled: another one has to make it.
-                    if let Ok(made) = making.wait_for(Option::is_some).await
-                        && let Some(made) = made.clone()
-                    {
-                        self.hits.fetch_add(1, Ordering::Relaxed);
-                        return made;
-                    }
-                }
+    ) -> AnswerResult {
+        let turn = {
+            // An answer is cached before its turn ends. So under this lock it is cached or being made.
+            let mut all = self.making.lock();
+            if let Some(answer) = self.get(key, |kept| kept.has_version(version)) {
+                return Ok(answer);
             }
+            let key: ExactKey = (Arc::from(key), version);
+            let answer = Arc::clone(all.entry(key.clone()).or_default());
+            Turn { cache: self, key, answer }
+        };
+        let mut is_made_here = false;
+        let making = async {
+            is_made_here = true;
+            let made = make().await;
+            if let Ok(answer) = &made {
+                self.keep(&turn.key.0, answer);
+            }
+            made
+        };
+        // If the request that makes it is cancelled, one of those that wait makes it.
+        let made = turn.answer.get_or_init(|| making).await.clone();
+        if !is_made_here {
+            self.hits.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    fn next(&self, key: &[u8], version: AnswerVersion) -> NextAction<'_> {
-        // An answer is cached before its turn ends. So under this lock it is cached or being made.
-        let mut all = self.making.lock();
-        if let Some(answer) = self.kept(key, |kept| kept.has_version(version)) {
-            return NextAction::Use(answer);
-        }
-        let key = (Arc::from(key), version);
-        if let Some(making) = all.get(&key) {
-            return NextAction::WaitFor(making.clone());
-        }
-        let (made, making) = watch::channel(None);
-        all.insert(key.clone(), making);
-        NextAction::Make(Turn { cache: self, key, made })
+        made
     }
 
     fn kept(&self, key: &[u8], validity: impl FnOnce(&CachedAnswer) -> Validity) -> Option<CachedAnswer> {
@@ -317,20 +298,17 @@ impl AnswerCache {
     }
 }
 
-impl Turn<'_> {
-    /// Caches the answer and passes it to the waiting requests. An error is passed on too: the same request would fail
-    /// again.
-    fn end(self, made: &AnswerResult) {
-        if let Ok(answer) = made {
-            self.cache.keep(&self.key.0, answer);
-        }
-        self.made.send_replace(Some(made.clone()));
-    }
-}
-
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.cache.making.lock().remove(&self.key);
+        let mut all = self.cache.making.lock();
+        // Given up under the lock, so that the last of several requests that end at once knows that it is the last.
+        let answer = mem::take(&mut self.answer);
+        // The map and this request hold it. If others do, too, one of them goes on with it.
+        let is_over = answer.initialized() || Arc::strong_count(&answer) == 2;
+        if is_over && all.get(&self.key).is_some_and(|kept| Arc::ptr_eq(kept, &answer)) {
+            all.remove(&self.key);
+        }
+        drop(answer);
     }
 }
 
