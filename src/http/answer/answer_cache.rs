@@ -215,10 +215,22 @@ impl AnswerCache {
         }
     }
 
-    /// Returns the cached answer for `key` if it is valid.
+    /// Returns the cached answer for `key` if it is valid. Does not count a miss: [`AnswerCache::keep`] does.
     pub(crate) fn get(&self, key: &[u8], validity: impl FnOnce(&CachedAnswer) -> Validity) -> Option<CachedAnswer> {
-        // A miss is not counted here: the request asks once more, to have the answer made.
-        let answer = self.kept(key, validity)?;
+        let mut answer = self.answers.get(key)?;
+        match validity(&answer) {
+            Validity::Valid => {}
+            Validity::Outlived(version, kept) => {
+                answer = CachedAnswer { version, kept: Some(Arc::new(kept)), ..answer };
+                self.outlived.fetch_add(1, Ordering::Relaxed);
+                self.answers.insert(Arc::from(key), answer.clone());
+            }
+            Validity::Outdated => {
+                // Only a request that took its view before the last write could still ask for it.
+                self.answers.remove_if(key, |kept| kept.version == answer.version);
+                return None;
+            }
+        }
         self.hits.fetch_add(1, Ordering::Relaxed);
         Some(answer)
     }
@@ -277,24 +289,6 @@ impl AnswerCache {
             self.hits.fetch_add(1, Ordering::Relaxed);
         }
         made
-    }
-
-    fn kept(&self, key: &[u8], validity: impl FnOnce(&CachedAnswer) -> Validity) -> Option<CachedAnswer> {
-        let answer = self.answers.get(key)?;
-        match validity(&answer) {
-            Validity::Valid => Some(answer),
-            Validity::Outlived(version, kept) => {
-                let answer = CachedAnswer { version, kept: Some(Arc::new(kept)), ..answer };
-                self.outlived.fetch_add(1, Ordering::Relaxed);
-                self.answers.insert(Arc::from(key), answer.clone());
-                Some(answer)
-            }
-            Validity::Outdated => {
-                // Only a request that took its view before the last write could still ask for it.
-                self.answers.remove_if(key, |kept| kept.version == answer.version);
-                None
-            }
-        }
     }
 }
 
