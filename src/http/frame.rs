@@ -119,22 +119,30 @@ impl HttpService {
 }
 
 impl Frame {
-    /// Answers a request, once the server has the state that it asks for.
-    async fn answer(&self, request: Request, route: Option<&str>) -> Response {
+    /// Answers a request, once the server has the state that it asks for. While there is no memory for answers, only
+    /// probes are accepted. A cached answer is returned directly.
+    async fn answer(&self, mut request: Request, route: Option<&str>) -> Response {
         if !is_probe(request.uri().path())
             && let Err(refused) = numbers::wait_for(&self.app, request.headers()).await
         {
             return refused.into_response();
         }
-        match self.begin(request, route) {
-            Dispatch::Answered(response) => response,
-            Dispatch::Running(request) => {
-                let routes = self.routes.clone();
-                match forward(&self.app, request).await {
-                    Forwarding::Answered(response) => response,
-                    Forwarding::Here(request) => drain(request, |request| caught(routes, request)).await,
-                }
+        if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())
+            && !is_probe(request.uri().path())
+        {
+            return Failure::from(no_memory()).into_response();
+        }
+        if self.is_plain {
+            match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request, route))) {
+                Ok(Some(response)) => return response,
+                Ok(None) => {}
+                Err(cause) => return panicked(cause),
             }
+        }
+        let routes = self.routes.clone();
+        match forward(&self.app, request).await {
+            Forwarding::Answered(response) => response,
+            Forwarding::Here(request) => drain(request, |request| caught(routes, request)).await,
         }
     }
 
@@ -148,24 +156,6 @@ impl Frame {
             headers.insert(CACHE_CONTROL, value);
         }
     }
-
-    /// Decides how a request begins. While there is no memory for answers, only probes are accepted. A cached answer is
-    /// returned directly.
-    fn begin(&self, mut request: Request, route: Option<&str>) -> Dispatch {
-        if connection_of(&request).is_some_and(|connection| connection.account.is_exhausted())
-            && !is_probe(request.uri().path())
-        {
-            return Dispatch::Answered(Failure::from(no_memory()).into_response());
-        }
-        if !self.is_plain {
-            return Dispatch::Running(request);
-        }
-        match catch_unwind(AssertUnwindSafe(|| repeated::answer(&self.app, &mut request, route))) {
-            Ok(Some(response)) => Dispatch::Answered(response),
-            Ok(None) => Dispatch::Running(request),
-            Err(cause) => Dispatch::Answered(panicked(cause)),
-        }
-    }
 }
 
 fn connection_of(request: &Request) -> Option<&Arc<Connection>> {
@@ -176,13 +166,6 @@ fn connection_of(request: &Request) -> Option<&Arc<Connection>> {
 fn has_room_for(connection: &Connection, response: &Response) -> bool {
     let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
     bytes.is_none_or(|bytes| connection.account.has_room_for(bytes))
-}
-
-/// The outcome of beginning a request.
-enum Dispatch {
-    Answered(Response),
-    /// A handler has to answer it.
-    Running(Request),
 }
 
 /// Answers a request. A panic of its handler becomes an error response.
