@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bindery_index::{Hits, KeptPage, MatchSet, PageDependence, Position, Reason};
-use bindery_model::blueprint::Blueprint;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use bindery_query::{Copies, ListParams, Page, Query, RawParams};
@@ -157,10 +156,9 @@ impl View {
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let request = self.list_request(raw_query)?;
         let (query, documents) = (&request.params.query, &self.documents);
-        let mut found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
+        let found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
         let objects = self.objects_here(&found.hits.hits, self.list_presentation(&request.params))?;
-        let kept = found.kept.take().and_then(|page| self.keep_list(page));
-        Ok(ListPage { kept, ..list_page(&self.collection.blueprint, &request.params, found, objects, None) })
+        Ok(self.list_page(&request.params, found, objects, None))
     }
 
     /// Returns a page of the list, searched for within the time that a request may take.
@@ -175,32 +173,23 @@ impl View {
         };
         let documents = self.documents.clone();
         let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find(searching, request, &documents);
-        let (mut found, explained) = self.search(request, offset, &params.aggregation, *is_explained, search).await?;
+        let (found, explained) = self.search(request, offset, &params.aggregation, *is_explained, search).await?;
         let started = Instant::now();
         let objects = self.objects(&found.hits.hits, self.list_presentation(params)).await?;
         let took = started.elapsed();
         let explained = explained.map(|how| how.with_documents(&self.collection, found.hits.hits.len(), took));
-        let kept = found.kept.take().and_then(|page| self.keep_list(page));
-        Ok(ListPage { kept, ..list_page(&self.collection.blueprint, params, found, objects, explained) })
+        Ok(self.list_page(params, found, objects, explained))
     }
 
     /// Reads the query string of a list.
     ///
     /// # Errors
     /// The errors of the parameters.
-    pub fn list_request(&self, raw_query: &str) -> Result<Arc<ListRequest>> {
+    pub fn list_request(&self, raw_query: &str) -> Result<ListRequest> {
         let raw = RawParams::parse(raw_query);
         let is_explained = self.explains(&raw)?;
-        self.list_request_of(&raw, is_explained)
-    }
-
-    /// Like [`View::list_request`], with an explanation if `is_explained`, whatever the query string says.
-    ///
-    /// # Errors
-    /// The errors of the parameters.
-    pub(super) fn list_request_of(&self, raw: &RawParams, is_explained: bool) -> Result<Arc<ListRequest>> {
         let (related, steering) = (|slug: &str| self.related(slug), self.steering());
-        let params = ListParams::parse(raw, &self.collection.blueprint, &related, self.now, &steering)?;
+        let params = ListParams::parse(&raw, &self.collection.blueprint, &related, self.now, &steering)?;
         // Must come before the entity tag is compared: an invalid cursor must never be answered with 304.
         let start = match params.cursor.as_deref() {
             None => PageStart::Numbered,
@@ -210,7 +199,7 @@ impl View {
                 PageStart::Walk { cursors, behind }
             }
         };
-        Ok(Arc::new(ListRequest { params, start, is_explained }))
+        Ok(ListRequest { params, start, is_explained })
     }
 
     /// Returns an offset for the estimate of a search whose result may be anywhere in the list: such a search sorts
@@ -224,34 +213,36 @@ impl View {
         let copies = Copies { fallback: *fallback, ..query.copies };
         Presentation { highlights: highlights.clone(), ..self.presentation(copies, selection) }
     }
-}
 
-/// Returns the page of these resource objects, which are separated by commas.
-fn list_page(
-    blueprint: &Blueprint,
-    params: &ListParams,
-    found: FoundPage,
-    objects: String,
-    explained: Option<Explanation>,
-) -> ListPage {
-    let FoundPage { hits, next, included, aggregates: mut meta, reasons, .. } = found;
-    if !reasons.is_empty() {
-        meta.insert("ranking".to_owned(), ranking(blueprint, &hits.hits, &reasons, &params.pinned));
+    /// Returns the page of these resource objects, which are separated by commas.
+    fn list_page(
+        &self,
+        params: &ListParams,
+        found: FoundPage,
+        objects: String,
+        explained: Option<Explanation>,
+    ) -> ListPage {
+        let FoundPage { hits, next, included, aggregates: mut meta, reasons, kept } = found;
+        if !reasons.is_empty() {
+            let ranking = ranking(&self.collection.blueprint, &hits.hits, &reasons, &params.pinned);
+            meta.insert("ranking".to_owned(), ranking);
+        }
+        if let Some(words) = &hits.words {
+            meta.insert("matched_all".to_owned(), words.matched_all.into());
+            meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
+            meta.insert("did_you_mean".to_owned(), words.did_you_mean.clone().into());
+        }
+        let position = match params.cursor {
+            None => PagePosition::Numbered(params.page),
+            Some(_) => PagePosition::Walk { per_page: params.page.per_page, next },
+        };
+        let mut resources = objects;
+        resources.insert(0, '[');
+        resources.push(']');
+        let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
+        let kept = kept.and_then(|page| self.keep_list(page));
+        ListPage { resources, ids, included, position, total: hits.total, meta, explained, kept }
     }
-    if let Some(words) = &hits.words {
-        meta.insert("matched_all".to_owned(), words.matched_all.into());
-        meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
-        meta.insert("did_you_mean".to_owned(), words.did_you_mean.clone().into());
-    }
-    let position = match params.cursor {
-        None => PagePosition::Numbered(params.page),
-        Some(_) => PagePosition::Walk { per_page: params.page.per_page, next },
-    };
-    let mut resources = objects;
-    resources.insert(0, '[');
-    resources.push(']');
-    let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
-    ListPage { resources, ids, included, position, total: hits.total, meta, explained, kept: None }
 }
 
 fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {

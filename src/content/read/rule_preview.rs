@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bindery_access::Access;
 use bindery_model::ability::Ability;
 use bindery_model::error::Result;
-use bindery_query::RawParams;
 
 use crate::data::refusals::no_search_rule;
 use crate::data::search_rule::SearchRule;
@@ -41,9 +40,9 @@ impl Content {
         }
         check_rule(&view.state, &rule, view.now)?;
         let view = view.with_rule(&rule)?;
-        let raw = RawParams::parse(&list);
-        view.explains(&raw)?;
-        let page = view.list_in_time(&view.list_request_of(&raw, true)?).await?;
+        let mut request = view.list_request(&list)?;
+        request.is_explained = true;
+        let page = view.list_in_time(&Arc::new(request)).await?;
         Ok(RulePreview { blueprint, list, page })
     }
 }

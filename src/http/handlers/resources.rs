@@ -44,7 +44,7 @@ pub(crate) async fn list(
 ) -> Answer {
     let view = call.app.content.view_of(&call.access, &call.path, &call.query)?;
     // Parsed before the tag is compared: an invalid parameter must never be answered with 304.
-    let request = view.list_request(&call.query)?;
+    let request = Arc::new(view.list_request(&call.query)?);
     let url = format!("{base}/v2/resources/{}", call.path);
     if call.access.is_session() || request.is_explained {
         // An answer with authors or times is neither cached nor compared with a cached one.

@@ -267,7 +267,7 @@ impl Search {
             Err(error) if error.code == Code::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let request = view.list_request(&query)?;
+        let request = Arc::new(view.list_request(&query)?);
         Ok(Some((view, request)))
     }
 
