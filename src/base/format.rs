@@ -31,8 +31,8 @@ const VERSION: u32 = 1;
 const ENVELOPE_VERSION: u32 = 2;
 const ENVELOPE_BYTES: u64 = 20;
 const LEVEL: i32 = 3;
-/// The stream refers to what came up to 16 MiB before. Without that, bases of articles take a twentieth to an eighth more, and a sixth less
-/// time to compress.
+/// The stream refers to what came up to 16 MiB before. Without that, bases of articles take a twentieth to an eighth
+/// more, and a sixth less time to compress.
 const WINDOW_LOG: u32 = 24;
 const HASH_BYTES: u64 = 32;
 const BUFFER_BYTES: usize = 1 << 20;

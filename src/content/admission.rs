@@ -74,8 +74,8 @@ impl Admission {
         self.admit_from(pool, bytes).await
     }
 
-    /// Like [`Admission::admit`], for lines of an import. They never take the memory of small bodies: an import has many
-    /// groups of lines under way, and other writes must not wait for them.
+    /// Like [`Admission::admit`], for lines of an import. They never take the memory of small bodies: an import has
+    /// many groups of lines under way, and other writes must not wait for them.
     ///
     /// # Errors
     /// The errors of [`Admission::admit`].

@@ -308,7 +308,8 @@ pub(crate) struct ImportItem {
     pub(crate) key: Option<String>,
     /// The resource's id.
     pub(crate) id: Option<ResourceId>,
-    /// The id of the resource that had the key when the item was prepared. It only tells which items are about the same resource.
+    /// The id of the resource that had the key when the item was prepared. It only tells which items are about the same
+    /// resource.
     pub(crate) known: Option<ResourceId>,
     /// The copies that are written, each complete.
     pub(crate) copies: Vec<CopyDraft>,

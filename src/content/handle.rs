@@ -70,8 +70,8 @@ pub(crate) struct SharedContent {
 }
 
 impl Content {
-    /// Continues the blueprint changes that were under way at the last stop. For a server: a command that opens a folder
-    /// leaves them as they are.
+    /// Continues the blueprint changes that were under way at the last stop. For a server: a command that opens a
+    /// folder leaves them as they are.
     pub fn resume_changes(&self) {
         for collection in self.state().blueprints.values() {
             if let Some(change) = &collection.change {
@@ -97,8 +97,8 @@ impl Content {
         self.check_writable().is_ok()
     }
 
-    /// Checks that writes are accepted: not after a failure of the disk, not during a shutdown, and not while the disk has
-    /// less free space than the smallest write needs.
+    /// Checks that writes are accepted: not after a failure of the disk, not during a shutdown, and not while the disk
+    /// has less free space than the smallest write needs.
     ///
     /// # Errors
     /// `OVERLOADED`, whose message is the reason.
@@ -277,8 +277,8 @@ impl Content {
 
 impl Drop for SharedContent {
     fn drop(&mut self) {
-        // Without this the committer would never end if nobody called `close`: threads of blueprint changes hold the queue
-        // as well.
+        // Without this the committer would never end if nobody called `close`: threads of blueprint changes hold the
+        // queue as well.
         self.queue.close();
     }
 }

@@ -1,8 +1,8 @@
 //! Commands on their way to the committer, and their outcomes on the way back. The only way to change anything.
 //!
 //! Commands wait in two lanes. Somebody waits for each interactive command; an import has many commands, and its client
-//! waits for all of them together. So while interactive commands come, imports share every third of their groups, and have
-//! groups of their own only after pauses in which an interactive one finds the log free.
+//! waits for all of them together. So while interactive commands come, imports share every third of their groups, and
+//! have groups of their own only after pauses in which an interactive one finds the log free.
 
 mod import_pieces;
 
@@ -30,12 +30,12 @@ const LANE_COMMANDS: usize = 1024;
 /// The size of a command of an import, in bytes: some fifteen milliseconds of work.
 pub(crate) const IMPORT_COMMAND_BYTES: usize = 256 << 10;
 
-/// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports that
-/// began before it arrived.
+/// The time after an interactive write in which the next one is expected: it would have to wait for a group of imports
+/// that began before it arrived.
 const INTERACTIVE_TIME: Duration = Duration::from_secs(1);
 
-/// The number of groups of interactive commands without imports behind one that had some: most writes are as fast as without an
-/// import, not only half of them.
+/// The number of groups of interactive commands without imports behind one that had some: most writes are as fast as
+/// without an import, not only half of them.
 const GROUPS_BETWEEN_IMPORTS: u8 = 2;
 
 /// The time after which imports look again whether they may be written.
@@ -98,12 +98,13 @@ struct Channel {
 pub(crate) struct ImportRoom {
     /// Imports may be written now. While they may not, they would make the next interactive write wait for the index.
     pub(crate) is_open: bool,
-    /// The bytes that they may have in a group while no interactive writes are expected. The last command may exceed them.
+    /// The bytes that they may have in a group while no interactive writes are expected. The last command may exceed
+    /// them.
     pub(crate) bytes: usize,
     /// The bytes while they are expected.
     pub(crate) bytes_beside_others: usize,
-    /// The pause after a group, before one of imports alone, while interactive writes are expected: most of these then find
-    /// the log free.
+    /// The pause after a group, before one of imports alone, while interactive writes are expected: most of these then
+    /// find the log free.
     pub(crate) pause: Duration,
 }
 
@@ -141,8 +142,8 @@ impl Queue {
         (Queue { channel: Arc::clone(&channel), write_timeout }, Jobs { channel })
     }
 
-    /// Wakes the committer, which looks for what others appended. Takes no place in a lane: a node that catches up is woken for each of
-    /// thousands of groups.
+    /// Wakes the committer, which looks for what others appended. Takes no place in a lane: a node that catches up is
+    /// woken for each of thousands of groups.
     pub(crate) fn wake(&self) {
         self.channel.lanes.lock().is_woken = true;
         self.channel.arrived.notify_one();
@@ -262,8 +263,9 @@ impl Job {
         matches!(self.command, Command::Wait)
     }
 
-    /// Returns whether it can be decided together with others. Commands that change blueprints, tokens or members may change what the
-    /// next one is decided against. Those who wait for the newest state change nothing, and one look at the log serves all of them.
+    /// Returns whether it can be decided together with others. Commands that change blueprints, tokens or members may
+    /// change what the next one is decided against. Those who wait for the newest state change nothing, and one look at
+    /// the log serves all of them.
     fn shares_a_group(&self) -> bool {
         self.is_write() || self.only_waits()
     }
@@ -286,9 +288,9 @@ impl Job {
         self.reply.is_some()
     }
 
-    /// Returns whether the command is still to be carried out. Its caller must not have been answered, and of an import no
-    /// earlier piece must have failed: its client is told that the lines before that piece were applied, and no other. A command
-    /// that changes nothing is not carried out for a caller who has left.
+    /// Returns whether the command is still to be carried out. Its caller must not have been answered, and of an import
+    /// no earlier piece must have failed: its client is told that the lines before that piece were applied, and no
+    /// other. A command that changes nothing is not carried out for a caller who has left.
     pub(crate) fn is_wanted(&mut self) -> bool {
         if self.only_waits() {
             self.reply.take_if(|reply| reply.is_closed());
@@ -299,8 +301,8 @@ impl Job {
         self.is_waited_for()
     }
 
-    /// Answers the caller with an error if it has waited too long, or if nobody may wait any more. Returns whether nobody
-    /// waits for the job.
+    /// Answers the caller with an error if it has waited too long, or if nobody may wait any more. Returns whether
+    /// nobody waits for the job.
     pub(crate) fn expire(&mut self, error: &Error, is_closing: bool) -> bool {
         let is_late = self.deadline.map_or(is_closing, |deadline| deadline <= Instant::now());
         if is_late {
@@ -311,8 +313,9 @@ impl Job {
 }
 
 impl Jobs {
-    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both; none after
-    /// [`Queue::wake`], if none are due. Must be called once the group before it is in the log, and what others appended was looked for.
+    /// Returns the jobs of the next group, in the order in which they are decided: interactive ones, imports, or both;
+    /// none after [`Queue::wake`], if none are due. Must be called once the group before it is in the log, and what
+    /// others appended was looked for.
     ///
     /// # Errors
     /// `Timeout` if there is no group in time; `Disconnected` once the queue is closed and empty.
@@ -430,8 +433,8 @@ impl Lanes {
         }
     }
 
-    /// Takes the jobs of a group; none if all that wait are imports in a pause. A group that has imports begins with them, or a
-    /// group full of interactive writes would leave them out.
+    /// Takes the jobs of a group; none if all that wait are imports in a pause. A group that has imports begins with
+    /// them, or a group full of interactive writes would leave them out.
     fn take_group(&mut self, room: ImportRoom) -> Vec<Job> {
         let now = Instant::now();
         if self.interactive.iter().any(Job::is_write) {

@@ -66,8 +66,8 @@ impl SearchScheduler {
         result.unwrap_or_else(|| Err(too_slow()))
     }
 
-    /// Searches in a class of threads until its time is up, and no longer than `limit` once it has begun. Returns the search
-    /// as well, and no result if it was interrupted.
+    /// Searches in a class of threads until its time is up, and no longer than `limit` once it has begun. Returns the
+    /// search as well, and no result if it was interrupted.
     async fn attempt<T, F>(
         &self,
         class: Class,

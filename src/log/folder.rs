@@ -20,7 +20,8 @@ const UNFINISHED: &str = "next.zeros";
 /// The prefix of the names of the files for torn tails, which opening cut from the log.
 const TORN: &str = "torn-";
 
-/// Creates the folder if it is missing and locks it, by its file `LOCK`. The lock is held until the returned file is closed.
+/// Creates the folder if it is missing and locks it, by its file `LOCK`. The lock is held until the returned file is
+/// closed.
 ///
 /// # Errors
 /// [`LogError::InUse`] after a second in which another process holds it, [`LogError::Io`].

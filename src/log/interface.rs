@@ -17,8 +17,8 @@ pub type Records = Box<dyn Iterator<Item = Result<(u64, Vec<u8>), LogError>> + S
 ///
 /// Records are appended in groups: a group is in the log as a whole or not at all.
 pub trait CommitLog: Send {
-    /// Appends a group of records with the numbers `expected_last + 1` and on, in order, and makes it durable. Returns the
-    /// number of its last record. Of a shared log it may return before the outcome is known, see
+    /// Appends a group of records with the numbers `expected_last + 1` and on, in order, and makes it durable. Returns
+    /// the number of its last record. Of a shared log it may return before the outcome is known, see
     /// [`AppendError::Unknown`]. It never blocks for long.
     ///
     /// # Errors
@@ -86,8 +86,8 @@ pub trait FollowLog: Debug + Send + Sync {
     /// [`LogError::NotKept`] if `from` is older than the oldest record.
     fn read(&self, from: u64, through: u64) -> Result<Records, LogError>;
 
-    /// Returns the number of the last record of the group that holds a record. A copy of the content that other servers may
-    /// begin from must end there. Of a log that is not shared, each record is such an end.
+    /// Returns the number of the last record of the group that holds a record. A copy of the content that other servers
+    /// may begin from must end there. Of a log that is not shared, each record is such an end.
     fn end_of_group(&self, number: u64) -> u64 {
         number
     }
@@ -100,16 +100,16 @@ pub trait FollowLog: Debug + Send + Sync {
 /// The reason why a group was not appended.
 #[derive(Debug, thiserror::Error)]
 pub enum AppendError {
-    /// Another process appended first. The group is not in the log, and will not be. [`CommitLog::take_in`] finds what the
-    /// other process appended, after which the group must be decided again.
+    /// Another process appended first. The group is not in the log, and will not be. [`CommitLog::take_in`] finds what
+    /// the other process appended, after which the group must be decided again.
     #[error("another process appended first")]
     Conflict,
     /// The group may or may not be in the log, or may come later. The same group must be appended again with the same
     /// expectation, until another outcome is known: it is appended at most once.
     #[error("it is not known whether the records were appended: {0}")]
     Unknown(String),
-    /// The log cannot be reached. Nothing was appended, and nothing will be: neither by this call nor by earlier ones for the same
-    /// group, whose outcome was [`AppendError::Unknown`].
+    /// The log cannot be reached. Nothing was appended, and nothing will be: neither by this call nor by earlier ones
+    /// for the same group, whose outcome was [`AppendError::Unknown`].
     #[error("the log cannot be reached: {0}")]
     Unreachable(String),
     /// Nothing was appended, and a later append may succeed.

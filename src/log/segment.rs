@@ -7,12 +7,13 @@
 //! mark    a record with the number 0 and no payload
 //! ```
 //!
-//! All numbers are little-endian. A record's checksum covers the segment's epoch and everything behind the checksum. The
-//! check of its prefix (the first 20 bytes) covers the epoch, the length, the format and the number: so records can be
-//! found behind one that is damaged. A mark is written behind the last record after each sync, is not synced itself, and
-//! is overwritten by the next record: it is the proof that what is before it was synced.
+//! All numbers are little-endian. A record's checksum covers the segment's epoch and everything behind the checksum.
+//! The check of its prefix (the first 20 bytes) covers the epoch, the length, the format and the number: so records can
+//! be found behind one that is damaged. A mark is written behind the last record after each sync, is not synced itself,
+//! and is overwritten by the next record: it is the proof that what is before it was synced.
 //!
-//! This is format 2, which every later version reads. Format 1 was never released: it is recognized, and refused by name.
+//! This is format 2, which every later version reads. Format 1 was never released: it is recognized, and refused by
+//! name.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};

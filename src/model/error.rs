@@ -134,7 +134,8 @@ impl Error {
         Error::new(Code::Internal, "the server failed to handle the request; its log has the cause")
     }
 
-    /// Returns the error object (`API.md` 1.5): `code`, `message`, and `fields`, `count` and `ids` if the error has them.
+    /// Returns the error object (`API.md` 1.5): `code`, `message`, and `fields`, `count` and `ids` if the error has
+    /// them.
     pub fn to_json(&self) -> Value {
         let mut object = Map::new();
         object.insert("code".to_owned(), json!(self.code.as_str()));

@@ -83,8 +83,8 @@ fn skip_string(rest: &mut std::slice::Iter<'_, u8>) {
 ///
 /// # Errors
 ///
-/// `MALFORMED_JSON` with line and column (in characters, from 1): no value or more than one, invalid UTF-8, a byte order
-/// mark, a lone surrogate, a duplicate key, more than [`MAX_DEPTH`] levels. `PAYLOAD_TOO_LARGE` for more than
+/// `MALFORMED_JSON` with line and column (in characters, from 1): no value or more than one, invalid UTF-8, a byte
+/// order mark, a lone surrogate, a duplicate key, more than [`MAX_DEPTH`] levels. `PAYLOAD_TOO_LARGE` for more than
 /// [`MAX_VALUES`] values.
 pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
     if bytes.starts_with(b"\xef\xbb\xbf") {

@@ -1,4 +1,5 @@
-//! Addresses and names of media (`API.md` 4.27): how an address is made, which texts contain one, and what a file name may be.
+//! Addresses and names of media (`API.md` 4.27): how an address is made, which texts contain one, and what a file name
+//! may be.
 //!
 //! Must not know files or stored resources.
 
@@ -78,8 +79,8 @@ fn focal_text(value: &Value) -> String {
     if value.is_null() { "0.5".to_owned() } else { value.to_string() }
 }
 
-/// Returns the ids in texts of the form `/media/{id}/`, each once. Finds every address of media, and perhaps texts that only
-/// look like one.
+/// Returns the ids in texts of the form `/media/{id}/`, each once. Finds every address of media, and perhaps texts that
+/// only look like one.
 pub fn media_ids_in(text: &str) -> Vec<ResourceId> {
     let mut ids: Vec<ResourceId> = text.match_indices(MEDIA_PATH).filter_map(|(at, _)| id_at(text, at)).collect();
     ids.sort_unstable();
@@ -94,8 +95,8 @@ fn id_at(text: &str, at: usize) -> Option<ResourceId> {
     text[begin + ID_BYTES..].starts_with('/').then_some(id)
 }
 
-/// Returns whether a value of this type has the address of a media resource. An address is relative, or begins with the public
-/// address of the server, if that is known.
+/// Returns whether a value of this type has the address of a media resource. An address is relative, or begins with the
+/// public address of the server, if that is known.
 pub fn has_address_of(field_type: &FieldType, value: &Value, id: ResourceId, public_url: Option<&str>) -> bool {
     match field_type {
         FieldType::Link | FieldType::Image | FieldType::File => {
@@ -109,8 +110,8 @@ pub fn has_address_of(field_type: &FieldType, value: &Value, id: ResourceId, pub
     }
 }
 
-/// Returns whether a text, such as HTML, has an address that begins at the beginning of an attribute, of the text, or of an
-/// element of a list.
+/// Returns whether a text, such as HTML, has an address that begins at the beginning of an attribute, of the text, or
+/// of an element of a list.
 fn html_has_address_of(text: &str, id: ResourceId, public_url: Option<&str>) -> bool {
     text.match_indices(MEDIA_PATH).any(|(at, _)| {
         let before = &text[..at];
@@ -130,7 +131,8 @@ fn texts_of(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
     }
 }
 
-/// Returns the slugs of the fields whose values have the address of a media resource. `values` are in the order of the fields.
+/// Returns the slugs of the fields whose values have the address of a media resource. `values` are in the order of the
+/// fields.
 pub fn fields_with_address_of<'a>(
     blueprint: &'a Blueprint,
     values: &'a [Value],
@@ -142,8 +144,8 @@ pub fn fields_with_address_of<'a>(
     used.map(|(field, _)| field.slug.as_str())
 }
 
-/// Returns a sent file name without folders and without characters that hide what the name is. It is never empty, and at most
-/// 255 bytes long; if it is cut, its ending stays.
+/// Returns a sent file name without folders and without characters that hide what the name is. It is never empty, and
+/// at most 255 bytes long; if it is cut, its ending stays.
 pub fn clean_file_name(sent: &str) -> String {
     let last = sent.rsplit(['/', '\\']).next().unwrap_or_default();
     let shown: String = last.chars().filter(|character| !is_hidden(*character)).collect();

@@ -1,13 +1,13 @@
 //! Dates and instants: their reading and their writing (`API.md` 1.2).
 //!
-//! Accepts RFC 3339, and also a lowercase `t` or `z`, an offset `+02` or `+0200`, no seconds, no offset (UTC) and a bare
-//! date (midnight UTC). Rejects a space instead of `T`, a second 60, an hour 24 and a comma before the fraction. All days
-//! are UTC days.
+//! Accepts RFC 3339, and also a lowercase `t` or `z`, an offset `+02` or `+0200`, no seconds, no offset (UTC) and a
+//! bare date (midnight UTC). Rejects a space instead of `T`, a second 60, an hour 24 and a comma before the fraction.
+//! All days are UTC days.
 //!
 //! - A `datetime` attribute has at most six fractional digits and keeps its text. Its instant is only compared, so an
 //!   offset may move it a few hours out of the years 0001 to 9999.
-//! - A system date may have any number of fractional digits; those beyond milliseconds are cut. It is written in UTC with
-//!   a four-digit year, so it is rejected if its offset moves it out of the years 0001 to 9999.
+//! - A system date may have any number of fractional digits; those beyond milliseconds are cut. It is written in UTC
+//!   with a four-digit year, so it is rejected if its offset moves it out of the years 0001 to 9999.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -25,8 +25,8 @@ const FIRST_DAY: i64 = -719_162;
 /// 9999-12-31, in days since 1970-01-01.
 const LAST_DAY: i64 = 2_932_896;
 
-/// Returns the time of a change of something that was changed at `before`: now, and after that. The last moment of the year 9999 has none
-/// after it that could be written.
+/// Returns the time of a change of something that was changed at `before`: now, and after that. The last moment of the
+/// year 9999 has none after it that could be written.
 pub fn time_of_change(now: Millis, before: Millis) -> Millis {
     now.max(before + 1).min((LAST_DAY + 1) * DAY_MILLIS - 1)
 }
@@ -52,8 +52,8 @@ pub fn parse_instant(text: &str) -> Option<Instant> {
     Some(Instant { micros: timestamp.seconds * 1_000_000 + first_digits(timestamp.fraction, 6) })
 }
 
-/// Reads a system date: a timestamp whose digits beyond milliseconds are cut, or a bare date. `None` also if the instant
-/// is outside the years 0001 to 9999 in UTC.
+/// Reads a system date: a timestamp whose digits beyond milliseconds are cut, or a bare date. `None` also if the
+/// instant is outside the years 0001 to 9999 in UTC.
 pub fn parse_system_date(text: &str) -> Option<Millis> {
     let timestamp = parse_timestamp(text)?;
     let writable = FIRST_DAY * DAY_SECONDS..(LAST_DAY + 1) * DAY_SECONDS;

@@ -1,7 +1,8 @@
 //! `filter[…]` and `search` as a condition on resources (`API.md` 4.6): every operator on every type, groups, and
 //! conditions on related resources.
 //!
-//! Must not know which columns a blueprint has (`name` does), which resources are related, or how a filter is evaluated.
+//! Must not know which columns a blueprint has (`name` does), which resources are related, or how a filter is
+//! evaluated.
 
 mod column;
 mod condition;

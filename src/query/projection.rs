@@ -1,5 +1,5 @@
-//! The part of a resource's copy that the index contains. The only module that knows both field types and columns; must not do
-//! I/O.
+//! The part of a resource's copy that the index contains. The only module that knows both field types and columns; must
+//! not do I/O.
 //!
 //! Each field has a block of eight column numbers: the first is the field's own column, those of its parts follow.
 

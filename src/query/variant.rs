@@ -1,4 +1,5 @@
-//! `variant`, `fallback` and `fallback_mode` (`API.md` 2.5). A blueprint without variants ignores them. Must not know copies.
+//! `variant`, `fallback` and `fallback_mode` (`API.md` 2.5). A blueprint without variants ignores them. Must not know
+//! copies.
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error};

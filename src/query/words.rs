@@ -1,4 +1,5 @@
-//! `q`, `q_mode`, `q_match`, `typos` and `highlight`: ranked search (`API.md` 4.6.15 to 4.6.17). Must not know how words are found.
+//! `q`, `q_mode`, `q_match`, `typos` and `highlight`: ranked search (`API.md` 4.6.15 to 4.6.17). Must not know how
+//! words are found.
 
 use std::sync::Arc;
 
@@ -117,7 +118,8 @@ pub(super) fn boosted(blueprint: &Blueprint) -> Vec<String> {
     blueprint.search.iter().flat_map(|search| &search.boost).map(|boost| boost.field.clone()).collect()
 }
 
-/// Returns the dates and numbers that count into the order. Time counts in hours, so that the order changes no more often.
+/// Returns the dates and numbers that count into the order. Time counts in hours, so that the order changes no more
+/// often.
 fn boosts(blueprint: &Blueprint, fallback: Option<u16>, now: Millis) -> Vec<Boost> {
     let settings = blueprint.search.iter().flat_map(|search| &search.boost);
     let boost = |setting: &BoostSetting| {

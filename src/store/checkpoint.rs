@@ -5,8 +5,8 @@
 //! CHECKPOINT  format version (1)  number (8)  CRC32 of all before (4)
 //! ```
 //!
-//! This is version 3, which every later version reads. Files of versions 1 (without the version's byte) and 2 were never
-//! released: they are recognized, and refused by name.
+//! This is version 3, which every later version reads. Files of versions 1 (without the version's byte) and 2 were
+//! never released: they are recognized, and refused by name.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};

@@ -11,7 +11,8 @@ use super::tree::Store;
 /// The number of bytes that sled may write for each byte of a group.
 const WRITTEN_PER_BYTE: u64 = 4;
 
-/// Checks that the disk of a folder has space for the store's copy of so many bytes of the log. Takes some microseconds.
+/// Checks that the disk of a folder has space for the store's copy of so many bytes of the log. Takes some
+/// microseconds.
 ///
 /// # Errors
 /// [`StoreError::NoRoom`]. Nothing was written; the same group may succeed later.

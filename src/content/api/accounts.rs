@@ -122,10 +122,12 @@ impl Content {
         known.filter(|_| matches).ok_or_else(wrong_password)
     }
 
-    /// Sets another password of a member who is signed in, ends all sessions of the member, and begins one for the sender.
+    /// Sets another password of a member who is signed in, ends all sessions of the member, and begins one for the
+    /// sender.
     ///
     /// # Errors
-    /// `UNAUTHENTICATED` if the present password is wrong, `FORBIDDEN` for a member whose role carries no rights, `OVERLOADED`.
+    /// `UNAUTHENTICATED` if the present password is wrong, `FORBIDDEN` for a member whose role carries no rights,
+    /// `OVERLOADED`.
     pub async fn change_password(&self, member: &Member, new: NewPassword, client: ClientNote) -> Result<NewSession> {
         let PasswordChange { present, password } = new.0;
         role_of(member)?;

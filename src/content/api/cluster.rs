@@ -19,8 +19,8 @@ tokio::task_local! {
     static USED_NUMBER: Cell<Option<u64>>;
 }
 
-/// Runs the handler of a request. Also returns the number of the last log record of the state that it used; of several, the
-/// newest. `None` if it used none.
+/// Runs the handler of a request. Also returns the number of the last log record of the state that it used; of several,
+/// the newest. `None` if it used none.
 pub async fn noting_number<T>(handler: impl Future<Output = T>) -> (T, Option<u64>) {
     USED_NUMBER
         .scope(Cell::new(None), async {
@@ -68,7 +68,8 @@ pub struct NodeStatus {
     pub history: String,
     /// How far it is.
     pub standing: Standing,
-    /// The time for which it has worked at one group of writes without a sign of life, such as at a disk that does not answer.
+    /// The time for which it has worked at one group of writes without a sign of life, such as at a disk that does not
+    /// answer.
     pub stuck_for: Duration,
     /// The time without the log after which it is not ready.
     pub max_lag: Duration,
@@ -92,8 +93,8 @@ impl Content {
         Some(NodeStatus { node, address, history, standing, stuck_for, max_lag, leader, leads })
     }
 
-    /// Returns the state of the node. Until it has had everything since it was started, it is as far behind as the newest transaction
-    /// that it has is old.
+    /// Returns the state of the node. Until it has had everything since it was started, it is as far behind as the
+    /// newest transaction that it has is old.
     fn standing(&self, cluster: &ClusterNode) -> Standing {
         let mut standing = cluster.upkeep.status().get();
         if !standing.has_caught_up {
@@ -129,8 +130,8 @@ impl Content {
         Err(Error::new(Code::LogUnreachable, format!("this server is not ready: {why}")))
     }
 
-    /// Checks that the stored rights of a sender can still be relied on: a node that has not reached the log for long does not
-    /// know whether they were revoked. Those that may only view are accepted.
+    /// Checks that the stored rights of a sender can still be relied on: a node that has not reached the log for long
+    /// does not know whether they were revoked. Those that may only view are accepted.
     ///
     /// # Errors
     /// `LOG_UNREACHABLE`.
@@ -181,14 +182,14 @@ impl Content {
         self.submit(Command::Lead(Leader { node, address, term })).await.map(|_| ())
     }
 
-    /// Returns the time by which this server decides, in milliseconds since 1970. That of a node differs by two seconds at most from the clock
-    /// of its cluster's storage, if that has one.
+    /// Returns the time by which this server decides, in milliseconds since 1970. That of a node differs by two seconds
+    /// at most from the clock of its cluster's storage, if that has one.
     pub fn now(&self) -> Millis {
         self.shared.time.now()
     }
 
-    /// Like [`Content::now`], but goes back with the clock: nodes agree on it again as soon as their clocks do, also after a
-    /// transaction that was decided by a clock that was ahead.
+    /// Like [`Content::now`], but goes back with the clock: nodes agree on it again as soon as their clocks do, also
+    /// after a transaction that was decided by a clock that was ahead.
     pub fn clock_time(&self) -> Millis {
         self.shared.time.shown()
     }
@@ -204,7 +205,8 @@ impl Content {
     }
 
     /// Runs a check that may refuse a write before it reaches the committer. On a node, a refusal counts only if it was
-    /// decided against a state that was confirmed after the call: another node may have written long ago what is missing here.
+    /// decided against a state that was confirmed after the call: another node may have written long ago what is
+    /// missing here.
     ///
     /// # Errors
     /// Those of the check; `LOG_UNREACHABLE` if its refusal cannot be confirmed.
@@ -218,8 +220,8 @@ impl Content {
         }
     }
 
-    /// Confirms that this server has everything that was acknowledged by any server before the call. Returns the number of
-    /// the state that includes it.
+    /// Confirms that this server has everything that was acknowledged by any server before the call. Returns the number
+    /// of the state that includes it.
     ///
     /// # Errors
     /// `LOG_UNREACHABLE`, `OVERLOADED`.

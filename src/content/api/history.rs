@@ -49,8 +49,8 @@ impl ResourceWriter {
     /// Writes values of a revision, those of all fields or of some, to the live version. Durable and visible on return.
     ///
     /// # Errors
-    /// `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `PRECONDITION_FAILED`, `INVALID_PARAMETER` if the blueprint keeps no
-    /// history, `FORBIDDEN` if the resource is published and the token lacks `publish`, `OVERLOADED`.
+    /// `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `PRECONDITION_FAILED`, `INVALID_PARAMETER` if the blueprint
+    /// keeps no history, `FORBIDDEN` if the resource is published and the token lacks `publish`, `OVERLOADED`.
     pub async fn restore_revision(
         mut self,
         id: ResourceId,
@@ -122,8 +122,8 @@ impl ResourceWriter {
         written_answer(store, blueprint, self.state.epoch, written, &presentation, Default::default())
     }
 
-    /// Selects what a token is shown of a resource that it has published or brought back: all of it if the token sees it now, and no
-    /// attributes otherwise.
+    /// Selects what a token is shown of a resource that it has published or brought back: all of it if the token sees
+    /// it now, and no attributes otherwise.
     pub(super) fn shown_to_writer(&self, written: &WrittenResource) -> bindery_query::Selection {
         let visibility = Visibility::of_writer(&self.access, &self.collection.blueprint, self.content.state().released);
         match visibility.shows(written.meta.published) {
@@ -137,7 +137,8 @@ fn is_named(asked: &AskedFields, field: &Field) -> bool {
     asked.as_ref().is_none_or(|asked| asked.contains(&field.slug))
 }
 
-/// Reads the body of a restoration: `{"fields": null}`, or the slugs of some fields. An empty body stands for all fields.
+/// Reads the body of a restoration: `{"fields": null}`, or the slugs of some fields. An empty body stands for all
+/// fields.
 fn asked_fields(body: &[u8]) -> Result<AskedFields> {
     if body.is_empty() {
         return Ok(None);

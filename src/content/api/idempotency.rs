@@ -78,8 +78,8 @@ impl Content {
         let stored = Lookup::get(&self.shared.store, &key.store_key())?;
         let Some(kept) = stored.map(|bytes| KeptAnswer::decode(&bytes)).transpose()? else { return Ok(None) };
         let Some(answer) = kept.answer_to(request, self.now())? else { return Ok(None) };
-        // The store is ahead of what readers see for a moment. A client that gets this answer must be able to read what it
-        // describes.
+        // The store is ahead of what readers see for a moment. A client that gets this answer must be able to read what
+        // it describes.
         self.submit(Command::Wait).await?;
         Ok(Some(answer))
     }

@@ -1,10 +1,10 @@
-//! Imports (`API.md` 4.11): lines in, one answer per line, through the same write path as every write, in commands of many
-//! lines.
+//! Imports (`API.md` 4.11): lines in, one answer per line, through the same write path as every write, in commands of
+//! many lines.
 //!
-//! Lines are prepared on several threads and submitted in order, so the later of two lines with the same key or id wins.
-//! Several commands are under way at a time (`pipeline`). A line that relates to something that a later line brings waits
-//! until the end of the file, and then is written after that line. Lines are kept until they are decided: if the blueprint
-//! is changed meanwhile, they are prepared again.
+//! Lines are prepared on several threads and submitted in order, so the later of two lines with the same key or id
+//! wins. Several commands are under way at a time (`pipeline`). A line that relates to something that a later line
+//! brings waits until the end of the file, and then is written after that line. Lines are kept until they are decided:
+//! if the blueprint is changed meanwhile, they are prepared again.
 
 mod answer;
 mod line;
@@ -112,8 +112,8 @@ impl Content {
 }
 
 impl Import {
-    /// Makes the import end with the error of `look_again` if that fails before a command: the sender may lose its access
-    /// while lines arrive.
+    /// Makes the import end with the error of `look_again` if that fails before a command: the sender may lose its
+    /// access while lines arrive.
     pub fn looking_again(self, look_again: impl Fn() -> Result<Arc<Access>> + Send + Sync + 'static) -> Import {
         Import { look_again: Some(Box::new(look_again)), ..self }
     }
@@ -121,8 +121,8 @@ impl Import {
     /// Adds the next line. Skips blank lines. Returns the answers that are ready so far.
     ///
     /// # Errors
-    /// `OVERLOADED`, `INTERNAL`: the import cannot continue, and [`Import::settle`] returns the last answers. An invalid line
-    /// is an answer, not an error.
+    /// `OVERLOADED`, `INTERNAL`: the import cannot continue, and [`Import::settle`] returns the last answers. An
+    /// invalid line is an answer, not an error.
     pub async fn push(&mut self, line: &[u8]) -> Result<Vec<ImportLine>> {
         if line.iter().all(u8::is_ascii_whitespace) {
             return Ok(Vec::new());
@@ -150,7 +150,8 @@ impl Import {
         Ok(std::mem::take(&mut self.answers))
     }
 
-    /// Waits until [`Import::take_ready`] has answers, for ever if no lines are under way. Loses nothing if it is cancelled.
+    /// Waits until [`Import::take_ready`] has answers, for ever if no lines are under way. Loses nothing if it is
+    /// cancelled.
     pub async fn answered(&mut self) {
         match self.submitted.front_mut() {
             Some(first) => first.pending.arrive().await,
@@ -208,8 +209,8 @@ impl Import {
         std::mem::take(&mut self.answers)
     }
 
-    /// Waits for the commands that are under way if there is an error that ends the import, and adds to it how many lines are
-    /// written.
+    /// Waits for the commands that are under way if there is an error that ends the import, and adds to it how many
+    /// lines are written.
     async fn or_settle<T>(&mut self, result: Result<T>) -> Result<T> {
         let Err(mut error) = result else { return result };
         self.settle_submitted().await;
@@ -261,8 +262,9 @@ impl Import {
         Ok(())
     }
 
-    /// Begins to prepare the next of the lines that waited, each after those that it relates to. Lines that relate to each
-    /// other are written in one transaction. Returns false if there are no more, or if it is not known yet which lines wait.
+    /// Begins to prepare the next of the lines that waited, each after those that it relates to. Lines that relate to
+    /// each other are written in one transaction. Returns false if there are no more, or if it is not known yet which
+    /// lines wait.
     async fn begin_waiting(&mut self) -> Result<bool> {
         let group = self.ordered.as_mut().map(next_ordered).unwrap_or_default();
         if group.is_empty() {
@@ -294,8 +296,8 @@ impl Import {
     /// Imports a whole body in one transaction, at most once under its idempotency key.
     ///
     /// # Errors
-    /// `OVERLOADED`, `INTERNAL`, `NOT_FOUND` if the blueprint was deleted meanwhile, `PAYLOAD_TOO_LARGE` if the lines are too
-    /// many: nothing was applied.
+    /// `OVERLOADED`, `INTERNAL`, `NOT_FOUND` if the blueprint was deleted meanwhile, `PAYLOAD_TOO_LARGE` if the lines
+    /// are too many: nothing was applied.
     pub async fn once(
         mut self,
         body: Bytes,

@@ -1,5 +1,5 @@
-//! Media resources (`API.md` 4.27): creates one with its file, replaces the file, and finds what is delivered at an address.
-//! Must not know where files are.
+//! Media resources (`API.md` 4.27): creates one with its file, replaces the file, and finds what is delivered at an
+//! address. Must not know where files are.
 
 use std::sync::Arc;
 
@@ -76,8 +76,8 @@ impl ResourceWriter {
         created(&self.collection, self.state.epoch, &presentation, &written, removals, store).map(Some)
     }
 
-    /// Creates a resource for a stored file. `body` has the other attributes, as for [`ResourceWriter::create`]. Imports know
-    /// it under `key`. Durable and visible on return.
+    /// Creates a resource for a stored file. `body` has the other attributes, as for [`ResourceWriter::create`].
+    /// Imports know it under `key`. Durable and visible on return.
     ///
     /// # Errors
     /// Those of [`ResourceWriter::create`]; `CONFLICT` if another resource has the key.
@@ -95,11 +95,12 @@ impl ResourceWriter {
         self.create_with(body, idempotent, prepare).await
     }
 
-    /// Replaces the file of a resource. Its name stays, and with it the path of its address. Durable and visible on return.
+    /// Replaces the file of a resource. Its name stays, and with it the path of its address. Durable and visible on
+    /// return.
     ///
     /// # Errors
-    /// `PRECONDITION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `OVERLOADED`, `INVALID_PARAMETER` for a working copy, which has no file
-    /// of its own.
+    /// `PRECONDITION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `OVERLOADED`, `INVALID_PARAMETER` for a working copy, which has
+    /// no file of its own.
     pub async fn replace_file(mut self, id: ResourceId, if_match: IfMatch, file: MediaFile) -> Result<ResourceAnswer> {
         self.copy.require_live("replace a file")?;
         self.require_media()?;
@@ -125,7 +126,8 @@ impl ResourceWriter {
 }
 
 impl Content {
-    /// Returns the file of a published media resource. `access` is asked for only if it is not public, and must then see drafts.
+    /// Returns the file of a published media resource. `access` is asked for only if it is not public, and must then
+    /// see drafts.
     ///
     /// # Errors
     /// `NOT_FOUND`, `INTERNAL` if the store fails, those of `access`.
@@ -218,8 +220,8 @@ impl Content {
         Ok(false)
     }
 
-    /// Marks those of some files as being removed that nothing names, and returns them. No resource can begin to name one before
-    /// [`Content::forget_removals`].
+    /// Marks those of some files as being removed that nothing names, and returns them. No resource can begin to name
+    /// one before [`Content::forget_removals`].
     ///
     /// # Errors
     /// `OVERLOADED`, `INTERNAL` if the store fails.

@@ -248,8 +248,8 @@ impl ResourceWriter {
         }
     }
 
-    /// Prepares the items of a body and has them written in one transaction. Prepares them again if the blueprint changed
-    /// meanwhile. Returns the outcomes with the items.
+    /// Prepares the items of a body and has them written in one transaction. Prepares them again if the blueprint
+    /// changed meanwhile. Returns the outcomes with the items.
     pub(super) async fn run(
         &mut self,
         body: ParsedBody<'_>,

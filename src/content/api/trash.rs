@@ -19,8 +19,8 @@ use crate::prepare::trash::{StoredTrash, as_draft};
 use crate::read::resource::{ResourceAnswer, written_answer};
 
 impl Content {
-    /// Returns a write to the resource of that id in the trash, and its id. `?blueprint=` is needed only if resources of
-    /// several blueprints have the id, as imports may cause.
+    /// Returns a write to the resource of that id in the trash, and its id. `?blueprint=` is needed only if resources
+    /// of several blueprints have the id, as imports may cause.
     ///
     /// # Errors
     /// `FORBIDDEN` without `delete`, `NOT_FOUND`, `INVALID_PARAMETER`.
@@ -58,8 +58,8 @@ impl ResourceWriter {
     /// Brings a resource back from the trash, as a request body says. Durable and visible on return.
     ///
     /// # Errors
-    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then stays in
-    /// the trash.
+    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then
+    /// stays in the trash.
     pub async fn restore(mut self, id: ResourceId, body: &[u8]) -> Result<ResourceAnswer> {
         let as_draft = as_draft(body)?;
         loop {
@@ -86,8 +86,8 @@ impl ResourceWriter {
         }
     }
 
-    /// Reads a resource from the trash and checks its values, on a thread that may block. The memory for them is reserved
-    /// until the permit is dropped.
+    /// Reads a resource from the trash and checks its values, on a thread that may block. The memory for them is
+    /// reserved until the permit is dropped.
     async fn prepare_restoration(&self, id: ResourceId, as_draft: bool) -> Result<(Item, MemoryPermit)> {
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
         // The state of this write keeps the copies readable.

@@ -1,5 +1,5 @@
-//! The demands of a changed blueprint on the values of a copy. The same demands are made of stored copies and of those that
-//! are written while the change is under way.
+//! The demands of a changed blueprint on the values of a copy. The same demands are made of stored copies and of those
+//! that are written while the change is under way.
 
 use std::borrow::Borrow;
 

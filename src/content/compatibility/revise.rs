@@ -18,8 +18,8 @@ pub(crate) struct Revision {
 /// Returns the blueprint that follows from a definition.
 ///
 /// # Errors
-/// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind, or if the blueprint
-/// has used up its numbers.
+/// `VALIDATION_FAILED` for a relation to a blueprint that does not exist, `CONFLICT` for another kind, or if the
+/// blueprint has used up its numbers.
 pub(crate) fn revise(state: &State, current: &Blueprint, definition: Definition, now: Millis) -> Result<Revision> {
     check_kind(current, definition.kind)?;
     check_related(state, &definition, Some(current))?;

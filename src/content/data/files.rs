@@ -1,7 +1,7 @@
 //! The files that media resources name by their hashes: which of them are still named.
 //!
-//! Each write that gives a resource another file notes it under [`Key::FileOwner`]. A note stays when the resource gets another
-//! file or goes, so a reader of notes looks into the resource, the trash and the history.
+//! Each write that gives a resource another file notes it under [`Key::FileOwner`]. A note stays when the resource gets
+//! another file or goes, so a reader of notes looks into the resource, the trash and the history.
 
 use bindery_model::blueprint::{Blueprint, SystemField};
 use bindery_model::error::{Error, Result};

@@ -1,10 +1,11 @@
-//! The format of what the nodes of a cluster write to its log. A node writes a newer format only once a record of the log allows it,
-//! because nodes of an older version cannot read it. That record is appended when all nodes can (`start/upgrade.rs`).
+//! The format of what the nodes of a cluster write to its log. A node writes a newer format only once a record of the
+//! log allows it, because nodes of an older version cannot read it. That record is appended when all nodes can
+//! (`start/upgrade.rs`).
 
 use bindery_model::error::{Code, Error, Result};
 
-/// The newest format that this version reads. A change of it needs a new number, and writes the new format only while the last
-/// record of a format is at least that number.
+/// The newest format that this version reads. A change of it needs a new number, and writes the new format only while
+/// the last record of a format is at least that number.
 pub(crate) const FORMAT: u32 = 1;
 
 /// Encodes the record that allows a format.

@@ -1,14 +1,14 @@
 //! The history of a resource's copies (`API.md` 4.22): its stored form, and reading superseded versions.
 //!
 //! The newest revision of a copy is the live version, which is stored once, where it always is. A superseded version is
-//! stored compressed with the version that superseded it as a dictionary, so it takes little where little changed. Every
-//! sixteenth version is stored without one, which bounds the number of versions that must be read to read one.
+//! stored compressed with the version that superseded it as a dictionary, so it takes little where little changed.
+//! Every sixteenth version is stored without one, which bounds the number of versions that must be read to read one.
 //!
-//! A copy has no history until it is changed for the first time: its only revision follows from the meta record. So imports and
-//! creations write nothing here.
+//! A copy has no history until it is changed for the first time: its only revision follows from the meta record. So
+//! imports and creations write nothing here.
 //!
-//! The records of a history are trusted only if its newest revision is the live version. Otherwise the history was switched off
-//! for a while, or another resource had the id, and it begins anew.
+//! The records of a history are trusted only if its newest revision is the live version. Otherwise the history was
+//! switched off for a while, or another resource had the id, and it begins anew.
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -105,8 +105,8 @@ impl HistoryOf {
         Ok((self.former_key(old.number), out))
     }
 
-    /// Returns the key and the value of a superseded version whose dictionary is the version `next`, with `successor` as the bytes
-    /// of that: for a version that is written again. `None` if it has no dictionary, or another one.
+    /// Returns the key and the value of a superseded version whose dictionary is the version `next`, with `successor`
+    /// as the bytes of that: for a version that is written again. `None` if it has no dictionary, or another one.
     ///
     /// # Errors
     /// `INTERNAL` if it is damaged.
@@ -155,8 +155,8 @@ impl HistoryOf {
         Ok(base)
     }
 
-    /// Returns the removals of the revisions before `end` that are still stored, with the versions that only they name: at most
-    /// `most` revisions. Moves `swept` in the range.
+    /// Returns the removals of the revisions before `end` that are still stored, with the versions that only they name:
+    /// at most `most` revisions. Moves `swept` in the range.
     pub(crate) fn removals(
         self,
         lookup: &dyn Lookup,
@@ -220,8 +220,9 @@ impl RevisionRange {
     }
 }
 
-/// Reads superseded versions like live ones, for one history. A value whose field has another type since is null, unless it has the form
-/// of that type too. A value that the settings of its field do not permit any more is still what the revision had.
+/// Reads superseded versions like live ones, for one history. A value whose field has another type since is null,
+/// unless it has the form of that type too. A value that the settings of its field do not permit any more is still what
+/// the revision had.
 pub(crate) struct FormerLookup<'a> {
     pub(crate) lookup: &'a dyn Lookup,
     pub(crate) of: HistoryOf,

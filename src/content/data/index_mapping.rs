@@ -85,8 +85,9 @@ impl IndexMapping<'_> {
         Ok(bindery_index::IndexOp::Put { id: id.as_u128(), stamps: meta.stamps(), copies })
     }
 
-    /// Returns the working copies of a resource as the index holds them: `None` where there is none, and nothing for those
-    /// that stay as they are. `is_written` tells whether a copy of this variant number, live or working, was written.
+    /// Returns the working copies of a resource as the index holds them: `None` where there is none, and nothing for
+    /// those that stay as they are. `is_written` tells whether a copy of this variant number, live or working, was
+    /// written.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.
@@ -142,7 +143,8 @@ impl IndexMapping<'_> {
 /// A copy of a variant as an operation on the index has it: `None` removes it.
 pub(crate) type IndexedCopy = (u16, Option<bindery_index::Copy>);
 
-/// Returns the operation that puts a resource, these of its copies, and these working copies; the others stay as they are.
+/// Returns the operation that puts a resource, these of its copies, and these working copies; the others stay as they
+/// are.
 pub(crate) fn put_op(
     id: ResourceId,
     meta: &Meta,

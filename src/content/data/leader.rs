@@ -1,5 +1,5 @@
-//! The leader of a cluster: the node that the last `lead` transaction names. Leading decides who does the regular jobs and to
-//! whom the others forward writes; the order of the log does not depend on it.
+//! The leader of a cluster: the node that the last `lead` transaction names. Leading decides who does the regular jobs
+//! and to whom the others forward writes; the order of the log does not depend on it.
 
 use bindery_model::error::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,7 @@
 //! Uses of media by address (`API.md` 4.27.6): the fields of a copy that contain the address of a media resource.
 //!
-//! Each write of a copy notes the media that it names, under [`Key::MediaUser`]. A note stays when the address goes, so a reader
-//! of notes compares them with the copies as they are.
+//! Each write of a copy notes the media that it names, under [`Key::MediaUser`]. A note stays when the address goes, so
+//! a reader of notes compares them with the copies as they are.
 
 use bindery_index::variant_of_working;
 use bindery_model::blueprint::Blueprint;
@@ -25,8 +25,8 @@ pub(crate) struct NotedCopy {
 }
 
 impl NotedCopy {
-    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if the
-    /// blueprint has not its variant any more.
+    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if
+    /// the blueprint has not its variant any more.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

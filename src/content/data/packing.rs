@@ -1,5 +1,5 @@
-//! Compresses stored values that resemble others, and takes them apart: with another value as the dictionary, a value takes
-//! little where the two differ little.
+//! Compresses stored values that resemble others, and takes them apart: with another value as the dictionary, a value
+//! takes little where the two differ little.
 
 use bindery_model::error::{Error, Result};
 use zstd::bulk::{Compressor, Decompressor};
@@ -10,7 +10,8 @@ const LEVEL: i32 = 3;
 /// The largest value that is read back. A damaged length must not reserve more.
 const MAX_BYTES: usize = 256 << 20;
 
-/// Returns the length of a value in four bytes, then the value compressed. Only [`unpack`] with the same dictionary reads it.
+/// Returns the length of a value in four bytes, then the value compressed. Only [`unpack`] with the same dictionary
+/// reads it.
 ///
 /// # Errors
 /// `INTERNAL` if the library fails.

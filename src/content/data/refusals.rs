@@ -132,8 +132,8 @@ pub(crate) fn change_under_way(slug: &str) -> Error {
     Error::new(Code::Conflict, text)
 }
 
-/// Returns `CONFLICT` for a deletion of a resource that a changed blueprint is going to relate to. Names that blueprint if
-/// the token sees it.
+/// Returns `CONFLICT` for a deletion of a resource that a changed blueprint is going to relate to. Names that blueprint
+/// if the token sees it.
 pub(crate) fn relation_under_way(access: &Access, slug: &str) -> Error {
     match access.sees(slug) {
         true => change_under_way(slug),

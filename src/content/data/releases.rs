@@ -11,8 +11,8 @@ use parking_lot::Mutex;
 /// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
 
-/// The moments of one blueprint. Clones share them, also across versions of its resources: at a moment that no longer means
-/// anything, nothing is due.
+/// The moments of one blueprint. Clones share them, also across versions of its resources: at a moment that no longer
+/// means anything, nothing is due.
 #[derive(Clone, Default)]
 pub(crate) struct Releases {
     known: Arc<Mutex<KnownMoments>>,
@@ -26,8 +26,8 @@ struct KnownMoments {
 }
 
 impl Releases {
-    /// Adds the publication date of a resource, before readers see it. `now` is the time of the transaction; what was due by
-    /// then is forgotten.
+    /// Adds the publication date of a resource, before readers see it. `now` is the time of the transaction; what was
+    /// due by then is forgotten.
     pub(crate) fn add(&self, published: Millis, now: Millis) {
         self.known.lock().moments.insert(published);
         self.forget(now);

@@ -52,13 +52,14 @@ pub(crate) struct Revision {
     pub(crate) fields: Vec<String>,
 }
 
-/// The working copy of a revision. It stays with the revision, so nothing else has to be kept when the working copy is changed,
-/// published or discarded.
+/// The working copy of a revision. It stays with the revision, so nothing else has to be kept when the working copy is
+/// changed, published or discarded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FormerWorkingCopy {
     /// The time of the first write of the revision.
     pub(crate) begun: Millis,
-    /// The stored form of the working copy, compressed with the stored form of the revision's live copy as the dictionary.
+    /// The stored form of the working copy, compressed with the stored form of the revision's live copy as the
+    /// dictionary.
     packed: Vec<u8>,
 }
 

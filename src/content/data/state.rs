@@ -69,8 +69,8 @@ pub(crate) struct Collection {
     pub(crate) releases: Releases,
 }
 
-/// The versions of a blueprint's lists: the numbers of the transactions that changed them last. They come from the log, so
-/// everybody who applies it has the same.
+/// The versions of a blueprint's lists: the numbers of the transactions that changed them last. They come from the log,
+/// so everybody who applies it has the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct ListVersions {
     /// Changed by every change of the blueprint and of its resources.
@@ -149,8 +149,8 @@ impl State {
         });
     }
 
-    /// Gives the lists of a blueprint a new version: those of readers without `preview`, or those of all others. `is_written` if
-    /// its resources were written.
+    /// Gives the lists of a blueprint a new version: those of readers without `preview`, or those of all others.
+    /// `is_written` if its resources were written.
     pub(crate) fn change_lists(&mut self, number: u32, is_public: bool, version: u64, is_written: bool) {
         self.edit(number, |collection| {
             match is_public {
@@ -168,8 +168,8 @@ impl State {
         self.edit(number, |collection| collection.versions.working = version);
     }
 
-    /// Returns the state with working copies in the place of live ones, where blueprints have them. `variant` returns the
-    /// variant in which a blueprint's resources are read.
+    /// Returns the state with working copies in the place of live ones, where blueprints have them. `variant` returns
+    /// the variant in which a blueprint's resources are read.
     pub(crate) fn working(&self, variant: impl Fn(&Blueprint) -> u16) -> State {
         let mut state = self.clone();
         for collection in state.blueprints.values_mut().filter(|collection| collection.blueprint.working_copy) {
@@ -213,8 +213,8 @@ impl Collection {
         SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(visibility), seen }
     }
 
-    /// Returns the version of the resources in the order of relevance. It changes with every write, since drafts count in
-    /// the statistics of scores, whoever reads.
+    /// Returns the version of the resources in the order of relevance. It changes with every write, since drafts count
+    /// in the statistics of scores, whoever reads.
     pub(crate) fn ranked_version(&self, visibility: Visibility) -> SeenVersion {
         let seen = self.seen_version(visibility);
         SeenVersion { changed: seen.changed.max(self.versions.all), ..seen }

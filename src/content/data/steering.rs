@@ -1,4 +1,5 @@
-//! Steering of ranked search: all synonyms and rules, as the state has them (`API.md` 4.25). Must not know how they were written.
+//! Steering of ranked search: all synonyms and rules, as the state has them (`API.md` 4.25). Must not know how they
+//! were written.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -114,8 +115,8 @@ impl SearchSteering {
         rules.map(|stored| Arc::clone(&stored.prepared)).collect()
     }
 
-    /// Returns a number that changes with every change of a synonym or rule, and when a rule begins or ends. It is the same on
-    /// every server with the same synonyms and rules. `None` if there are none.
+    /// Returns a number that changes with every change of a synonym or rule, and when a rule begins or ends. It is the
+    /// same on every server with the same synonyms and rules. `None` if there are none.
     pub(crate) fn version(&self, now: Millis) -> Option<u64> {
         if self.is_empty() {
             return None;

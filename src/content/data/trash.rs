@@ -1,9 +1,9 @@
 //! A resource in the trash (`API.md` 4.23): its stored form, and the keys that belong to it.
 //!
 //! The resource's meta record moves here, and its copies stay where they are. So a deletion costs the same whatever the
-//! resource holds, and everything that a meta record names comes back with it. Each resource has a second key that orders the
-//! trash by time, and each blueprint has the number of its resources in the trash, so that pages and totals need no sorting
-//! and no counting.
+//! resource holds, and everything that a meta record names comes back with it. Each resource has a second key that
+//! orders the trash by time, and each blueprint has the number of its resources in the trash, so that pages and totals
+//! need no sorting and no counting.
 
 use std::collections::BTreeSet;
 
@@ -47,8 +47,8 @@ pub(crate) struct TrashedReferrers {
 }
 
 impl TrashedResource {
-    /// Returns whether its time is up at `now`. `days` is the setting of the blueprint; without one, the resource waits as
-    /// long as the setting said when it was deleted.
+    /// Returns whether its time is up at `now`. `days` is the setting of the blueprint; without one, the resource waits
+    /// as long as the setting said when it was deleted.
     pub(crate) fn is_expired(&self, days: Option<u16>, now: Millis) -> bool {
         now - self.at >= Millis::from(days.unwrap_or(self.days)) * MILLIS_PER_DAY
     }
@@ -96,9 +96,10 @@ impl TrashedResource {
 }
 
 impl Meta {
-    /// Returns the number of a copy that comes back from the trash in the transaction `number`. The copies keep the order in
-    /// which they were written, since it says which translations are outdated: the last one gets `number`, the one before it
-    /// `number - 1`, and so on. So each gets a greater number than it had, which no version of its variant has used.
+    /// Returns the number of a copy that comes back from the trash in the transaction `number`. The copies keep the
+    /// order in which they were written, since it says which translations are outdated: the last one gets `number`, the
+    /// one before it `number - 1`, and so on. So each gets a greater number than it had, which no version of its
+    /// variant has used.
     pub(crate) fn restored_number(&self, variant: u16, number: u64) -> u64 {
         let Some(own) = self.copy(variant) else { return number };
         let live = self.copies.iter().filter(|copy| variant_of_working(copy.variant).is_none());

@@ -1,9 +1,9 @@
 //! Entity tags: the versions that they are made from, and the `If-Match` condition on them.
 //!
-//! The tag of a page of a list is a hash of the page, so that it outlives the writes that do not change the page. All other
-//! tags are made from versions: such a tag is a hash, so that it reveals neither the number of writes nor anything about resources that its reader may
-//! not see. It includes the epoch of the content, which is random: without it, a reader could guess the few numbers in
-//! a tag and try them.
+//! The tag of a page of a list is a hash of the page, so that it outlives the writes that do not change the page. All
+//! other tags are made from versions: such a tag is a hash, so that it reveals neither the number of writes nor
+//! anything about resources that its reader may not see. It includes the epoch of the content, which is random: without
+//! it, a reader could guess the few numbers in a tag and try them.
 
 use std::fmt;
 
@@ -141,8 +141,8 @@ impl EntityTag {
         (text.len() == 2 * TAG_BYTES).then(|| EntityTag(tag.to_be_bytes()))
     }
 
-    /// Returns the tag of a page of a list in this epoch: a hash of everything in it, and of what its reader sees. It stays
-    /// the same through all writes that do not change the page.
+    /// Returns the tag of a page of a list in this epoch: a hash of everything in it, and of what its reader sees. It
+    /// stays the same through all writes that do not change the page.
     pub(crate) fn of_page(epoch: u64, sees: VersionVisibility, numbers: [u64; 3], texts: &[&str]) -> EntityTag {
         let [first, second, third] = numbers;
         EntityTag::of(epoch, "page", &[sees.number(), first, second, third], texts)
@@ -234,8 +234,8 @@ impl ListVersion {
         ListVersion { own, day, steering: None, hour: None, related: hash_of(related) }
     }
 
-    /// Returns the version of lists that are steered by synonyms and rules of this version, and whose order depends on the
-    /// hour.
+    /// Returns the version of lists that are steered by synonyms and rules of this version, and whose order depends on
+    /// the hour.
     pub(crate) fn steered(self, steering: Option<u64>, hour: Option<i64>) -> ListVersion {
         ListVersion { steering, hour, ..self }
     }

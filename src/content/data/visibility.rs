@@ -70,8 +70,8 @@ impl Visibility {
         }
     }
 
-    /// Returns a filter that was restricted to the visible resources, restricted to what another visibility shows. `None` if it
-    /// was not restricted.
+    /// Returns a filter that was restricted to the visible resources, restricted to what another visibility shows.
+    /// `None` if it was not restricted.
     pub(crate) fn exchange(self, other: Visibility, restricted: &Filter) -> Option<Filter> {
         let seen = self.filter();
         match restricted {

@@ -1,12 +1,12 @@
 //! A working copy (`API.md` 4.21): its stored form, and the values that it makes of the live copy.
 //!
-//! It holds only the fields that were changed in it, each with the hash of the live value at that time. So every other field
-//! follows the live copy, and a field whose live value has another hash by now was changed in both. A field is known by its
-//! number: a value of a field that was removed, or that has another type since, does not count any more.
+//! It holds only the fields that were changed in it, each with the hash of the live value at that time. So every other
+//! field follows the live copy, and a field whose live value has another hash by now was changed in both. A field is
+//! known by its number: a value of a field that was removed, or that has another type since, does not count any more.
 //!
-//! It is stored as a copy of a variant with a number of its own ([`bindery_index::working_variant`]), which the meta record
-//! names like every other copy. So snapshots, the trash, backups and the removal of superseded versions need to know nothing
-//! of it.
+//! It is stored as a copy of a variant with a number of its own ([`bindery_index::working_variant`]), which the meta
+//! record names like every other copy. So snapshots, the trash, backups and the removal of superseded versions need to
+//! know nothing of it.
 
 use bindery_access::Actor;
 use bindery_index::working_variant;
@@ -138,8 +138,8 @@ impl WorkingCopy {
     }
 
     /// Replaces the value of a field, if it is changed, because of something that changes the live value in the same
-    /// transaction, from `before` to `after`. That is no change of the live copy that the working copy is in conflict with.
-    /// `value` makes the new value of the old one.
+    /// transaction, from `before` to `after`. That is no change of the live copy that the working copy is in conflict
+    /// with. `value` makes the new value of the old one.
     pub(crate) fn follow(&mut self, field: &Field, value: impl FnOnce(&mut Value), before: &Value, after: &Value) {
         let Some(place) = self.fields.iter().position(|changed| changed.field == field.number) else { return };
         let changed = &mut self.fields[place];
@@ -168,8 +168,8 @@ impl WorkingCopy {
         })
     }
 
-    /// Returns the slugs of the fields that show another value than with an earlier state of the working copy. `live` are the
-    /// live values.
+    /// Returns the slugs of the fields that show another value than with an earlier state of the working copy. `live`
+    /// are the live values.
     pub(crate) fn differences(
         &self,
         earlier: Option<&WorkingCopy>,
@@ -192,7 +192,8 @@ impl WorkingCopy {
         }
     }
 
-    /// Returns the slugs of the fields that were changed in the live copy, too, to another value. `live` are its values.
+    /// Returns the slugs of the fields that were changed in the live copy, too, to another value. `live` are its
+    /// values.
     pub(crate) fn conflicts<'a>(
         &'a self,
         blueprint: &'a Blueprint,

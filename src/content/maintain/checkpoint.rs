@@ -193,8 +193,8 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// Writes the checkpoint of a shutdown, and gives up a base that is being written. An error is only logged, because the
-    /// next start replays the log.
+    /// Writes the checkpoint of a shutdown, and gives up a base that is being written. An error is only logged, because
+    /// the next start replays the log.
     pub(crate) fn run_last(&mut self, log: &mut dyn CommitLog, indexes: &bindery_index::Indexes, applied: u64) {
         self.progress.is_last.store(true, Ordering::SeqCst);
         if self.run_now(log, indexes, applied).is_err() {

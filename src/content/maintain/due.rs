@@ -39,8 +39,8 @@ pub(super) struct Situation {
 }
 
 impl Situation {
-    /// Is true if a checkpoint is due. If nothing was written since the last one, only a rebuilt index, merges or a base make it
-    /// due: after merges, the space of what was merged becomes free, and a start need not merge again.
+    /// Is true if a checkpoint is due. If nothing was written since the last one, only a rebuilt index, merges or a
+    /// base make it due: after merges, the space of what was merged becomes free, and a start need not merge again.
     pub(super) fn is_due(&self) -> bool {
         if self.has_rebuilt_index {
             true

@@ -1,8 +1,9 @@
 //! The decision which data is obsolete and when it may be removed.
 //!
 //! Superseded versions of copies are removed when no reader holds a state that needs them. The data of deleted
-//! blueprints, resources whose time in the trash is up and expired idempotency answers are removed in small steps, so that
-//! writes do not wait long. Each step is an ordinary transaction, and a start continues where the last process stopped.
+//! blueprints, resources whose time in the trash is up and expired idempotency answers are removed in small steps, so
+//! that writes do not wait long. Each step is an ordinary transaction, and a start continues where the last process
+//! stopped.
 
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
@@ -24,7 +25,8 @@ use crate::data::trash::{set_trash_total, trash_total, trashed};
 /// The numbers of keys that one step removes or reads, at least and at most.
 const STEP_KEYS: RangeInclusive<usize> = 16..=256;
 
-/// The time that a step should take at most, because writes wait for it. A disk that is busy makes the same keys take longer.
+/// The time that a step should take at most, because writes wait for it. A disk that is busy makes the same keys take
+/// longer.
 const STEP_TIME: Duration = Duration::from_millis(10);
 
 /// The pause between two steps, during which the committer serves only callers.
@@ -178,12 +180,14 @@ impl Sweeper {
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
     }
 
-    /// Looks for revisions that are no longer kept at once: if a blueprint keeps fewer now, they must not come back when it keeps more again.
+    /// Looks for revisions that are no longer kept at once: if a blueprint keeps fewer now, they must not come back
+    /// when it keeps more again.
     pub(crate) fn look_for_revisions(&mut self) {
         (self.next_history, self.history) = (Instant::now(), None);
     }
 
-    /// Must be called after each attempt at a step, when its removals are committed: the next one has fewer keys if it took long.
+    /// Must be called after each attempt at a step, when its removals are committed: the next one has fewer keys if it
+    /// took long.
     pub(crate) fn step_ended(&mut self) {
         let Some(took) = self.step_began.take().map(|began| began.elapsed()) else { return };
         let keys = match took {
@@ -200,8 +204,8 @@ impl Sweeper {
         self.next_step = Instant::now() + FAILED_PAUSE;
     }
 
-    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses and
-    /// starts over.
+    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses
+    /// and starts over.
     fn old_revisions(&mut self, store: &Store, state: &State, now: Millis, clock: Instant) -> Result<Vec<StoreWrite>> {
         let (mut writes, mut n_read) = (Vec::new(), 0);
         let after = self.history.take();
@@ -345,8 +349,8 @@ pub(crate) fn holds_any_of(store: &Store, obsolete: ObsoleteData) -> Result<bool
     Ok(false)
 }
 
-/// Returns the next removals of an obsolete part, after a key: at most `keys`. `apply` defers deletes of copies, so a copy may stay in
-/// the store for a while after its removal is committed: a step must not start from the beginning.
+/// Returns the next removals of an obsolete part, after a key: at most `keys`. `apply` defers deletes of copies, so a
+/// copy may stay in the store for a while after its removal is committed: a step must not start from the beginning.
 fn removals_of(store: &Store, obsolete: ObsoleteData, after: Option<&Key>, keys: usize) -> Result<Vec<StoreWrite>> {
     let mut removals = Vec::with_capacity(keys);
     for prefix in prefixes_of(obsolete) {

@@ -29,8 +29,8 @@ impl Relations {
     }
 }
 
-/// Returns the names by which an item identifies its resource: its key, its id, and the id that the key stands for. Items that share a
-/// name describe the same resource.
+/// Returns the names by which an item identifies its resource: its key, its id, and the id that the key stands for.
+/// Items that share a name describe the same resource.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
     if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];

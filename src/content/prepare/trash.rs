@@ -1,5 +1,5 @@
-//! Prepares the restoration of a resource from the trash: its copies in the shape of today's blueprint, checked like values
-//! that a client sends. Must not know whether the resource may come back.
+//! Prepares the restoration of a resource from the trash: its copies in the shape of today's blueprint, checked like
+//! values that a client sends. Must not know whether the resource may come back.
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};

@@ -1,5 +1,5 @@
-//! Reads the body of a publication of working copies (`API.md` 4.21), of one resource or of several. Must not know which working
-//! copies there are.
+//! Reads the body of a publication of working copies (`API.md` 4.21), of one resource or of several. Must not know
+//! which working copies there are.
 
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, FieldErrors};

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bindery_model::error::{Error, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The number of commands of an import that may wait in the queue. They are taken together: so many that a log which takes tens of
-/// milliseconds for each group is mostly idle while they are decided, and not the other way round.
+/// The number of commands of an import that may wait in the queue. They are taken together: so many that a log which
+/// takes tens of milliseconds for each group is mostly idle while they are decided, and not the other way round.
 const QUEUED_PIECES: usize = 48;
 
 /// The commands of one import.

@@ -40,8 +40,8 @@ impl AuthorNames {
     }
 }
 
-/// Returns an actor as JSON, with its type as a value: `{"type": "member", "id", "name"}`. The name is null if the member or
-/// token no longer exists.
+/// Returns an actor as JSON, with its type as a value: `{"type": "member", "id", "name"}`. The name is null if the
+/// member or token no longer exists.
 pub(crate) fn actor_to_json(state: &State, actor: Option<&Actor>) -> Value {
     match actor {
         None => Value::Null,

@@ -1,5 +1,5 @@
-//! Lists that outlive writes: an answer stays valid while the writes since are of resources that neither its page nor its
-//! numbers show. Must not know how an answer is kept.
+//! Lists that outlive writes: an answer stays valid while the writes since are of resources that neither its page nor
+//! its numbers show. Must not know how an answer is kept.
 
 use std::sync::Arc;
 
@@ -42,9 +42,9 @@ impl View {
         })
     }
 
-    /// Returns whether the list that was made for the version `from` has the same page, totals and numbers for `to`, the version
-    /// of this view: then what to keep with it from now on. Looks at the resources that were written in between, and at no
-    /// others.
+    /// Returns whether the list that was made for the version `from` has the same page, totals and numbers for `to`,
+    /// the version of this view: then what to keep with it from now on. Looks at the resources that were written in
+    /// between, and at no others.
     pub fn has_list(&self, kept: &KeptList, from: AnswerVersion, to: AnswerVersion) -> Option<KeptList> {
         let KeptList { page, query, visibility, blueprint, without_writes } = kept;
         let collection = &*self.collection;

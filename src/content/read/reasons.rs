@@ -1,5 +1,5 @@
-//! Reasons for the places of resources in a list by relevance, as JSON (`API.md` 4.18), with the names of fields. Must not know how
-//! resources are ordered.
+//! Reasons for the places of resources in a list by relevance, as JSON (`API.md` 4.18), with the names of fields. Must
+//! not know how resources are ordered.
 
 use bindery_index::{FoundWord, Hit, Reason, WordReason};
 use bindery_model::blueprint::Blueprint;

@@ -1,4 +1,5 @@
-//! Referrers: the resources that refer to a resource, or use it by address, as a token sees them (`API.md` 4.3.1, 4.27.6).
+//! Referrers: the resources that refer to a resource, or use it by address, as a token sees them (`API.md` 4.3.1,
+//! 4.27.6).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -44,7 +45,8 @@ impl Content {
     /// what their working copies hold.
     ///
     /// # Errors
-    /// `FORBIDDEN` without `view`, or for working copies without `preview`, `NOT_FOUND`, `OVERLOADED` if it takes too long or an index is being rebuilt.
+    /// `FORBIDDEN` without `view`, or for working copies without `preview`, `NOT_FOUND`, `OVERLOADED` if it takes too
+    /// long or an index is being rebuilt.
     pub async fn referrers(
         &self,
         access: &Arc<Access>,
@@ -137,8 +139,8 @@ impl AddressUsers {
     }
 }
 
-/// Returns `None` if it was interrupted. `visibilities` are the visibilities of the referring blueprints, in their order.
-/// `in_working` says whether working copies count where drafts are visible.
+/// Returns `None` if it was interrupted. `visibilities` are the visibilities of the referring blueprints, in their
+/// order. `in_working` says whether working copies count where drafts are visible.
 fn referrers(
     state: &State,
     visibilities: &[Visibility],

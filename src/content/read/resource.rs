@@ -144,7 +144,8 @@ struct Renderer<'a> {
 }
 
 impl Renderer<'_> {
-    /// Appends the resource object with the selected keys. `version_of` names the versions that each variant is made from.
+    /// Appends the resource object with the selected keys. `version_of` names the versions that each variant is made
+    /// from.
     fn write(
         &self,
         out: &mut String,
@@ -302,8 +303,8 @@ impl Renderer<'_> {
     }
 }
 
-/// Puts the public address of the server before the address of a file. System fields come first and contain no objects, so the
-/// first such text is that field.
+/// Puts the public address of the server before the address of a file. System fields come first and contain no objects,
+/// so the first such text is that field.
 fn with_public_url(attributes: Arc<str>, public_url: &str) -> Arc<str> {
     const KEY: &str = "\"url\":\"";
     let Some(at) = attributes.find(&format!("{KEY}{MEDIA_PATH}")) else { return attributes };

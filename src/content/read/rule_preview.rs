@@ -1,4 +1,5 @@
-//! Lists as they would be with a rule of ranked search that is not stored (`API.md` 4.25). Must not know what rules change.
+//! Lists as they would be with a rule of ranked search that is not stored (`API.md` 4.25). Must not know what rules
+//! change.
 
 use std::sync::Arc;
 
@@ -25,11 +26,12 @@ pub struct RulePreview {
 }
 
 impl Content {
-    /// Returns the list that a request body asks for, as it would be with the rule of the body. The rule holds at any time.
+    /// Returns the list that a request body asks for, as it would be with the rule of the body. The rule holds at any
+    /// time.
     ///
     /// # Errors
-    /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND` without the blueprint or the rule that is changed, and the
-    /// errors of the list.
+    /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND` without the blueprint or the rule that is
+    /// changed, and the errors of the list.
     pub async fn preview_rule(&self, access: &Arc<Access>, body: &[u8]) -> Result<RulePreview> {
         access.require(&[Ability::Manage])?;
         let (asked, _) = self.read_body(body, |body| steering::preview(&steering::body(body)?)).await?;

@@ -1,7 +1,7 @@
 //! The trash as it is listed (`API.md` 4.23): pages, newest first.
 //!
-//! The store holds the trash of each blueprint in the order of the deletions. Pages over several blueprints are a merge of
-//! those orders. A page further back walks past the ones before it, which takes about a microsecond each.
+//! The store holds the trash of each blueprint in the order of the deletions. Pages over several blueprints are a merge
+//! of those orders. A page further back walks past the ones before it, which takes about a microsecond each.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -54,7 +54,8 @@ pub struct TrashEntry {
     pub deleted_at: Millis,
     /// The actor who deleted it, as an object with `type`, `id` and `name`.
     pub by: Value,
-    /// The resources that referred to it when it was deleted, by blueprint and field. Only of blueprints that the token sees.
+    /// The resources that referred to it when it was deleted, by blueprint and field. Only of blueprints that the token
+    /// sees.
     pub referrers: Vec<TrashReferrers>,
 }
 
@@ -110,7 +111,8 @@ struct Reading<'a> {
 struct Next {
     at: u64,
     id: u128,
-    /// The position of the blueprint. Of two resources with the same id and time, that of the first blueprint comes first.
+    /// The position of the blueprint. Of two resources with the same id and time, that of the first blueprint comes
+    /// first.
     collection: Reverse<usize>,
 }
 

@@ -1,5 +1,5 @@
-//! Restores a cluster: to a backup, or to an earlier moment of its log. Works in a temporary folder; the nodes run meanwhile
-//! and move over by themselves. Must not know how a log is shared.
+//! Restores a cluster: to a backup, or to an earlier moment of its log. Works in a temporary folder; the nodes run
+//! meanwhile and move over by themselves. Must not know how a log is shared.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -39,8 +39,8 @@ pub struct RestoredCluster {
     pub webhooks_switched_off: usize,
 }
 
-/// Restores the cluster at an address, in a folder that is made within `temporary` and removed again. What was written later
-/// stays in the old history, which no node uses any more. Unless `keeps_webhooks`, all webhooks are switched off.
+/// Restores the cluster at an address, in a folder that is made within `temporary` and removed again. What was written
+/// later stays in the old history, which no node uses any more. Unless `keeps_webhooks`, all webhooks are switched off.
 ///
 /// # Errors
 /// [`StartError`]. Unless it says so, the cluster is as it was.
@@ -139,7 +139,8 @@ impl Replay<'_> {
         Ok(newest.is_some_and(|group| group.at > *time))
     }
 
-    /// Appends the records behind a base to the log of a folder, as far as the moment. Returns the number of the last one.
+    /// Appends the records behind a base to the log of a folder, as far as the moment. Returns the number of the last
+    /// one.
     fn replay(&self, base: &BaseInfo, mut log: Log, content: &Path) -> Result<u64, StartError> {
         let (mut assembler, mut waiting, mut seen) = (Assembler::default(), Vec::new(), base.position.number);
         self.history.read::<StartError>(base.position, |number, record| {

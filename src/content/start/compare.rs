@@ -168,7 +168,8 @@ impl Comparison<'_> {
         issues
     }
 
-    /// Compares the working copies of a resource with the index, which holds the values that they make of the live copies.
+    /// Compares the working copies of a resource with the index, which holds the values that they make of the live
+    /// copies.
     fn working_copy_issues(&self, collection: &Collection, id: ResourceId, meta: &Meta, slot: u32) -> Vec<String> {
         let mapping = IndexMapping { blueprint: &collection.blueprint, next: None };
         let expected = match mapping.working_copies(self.store, id, meta, |_| true) {
@@ -193,8 +194,8 @@ impl Comparison<'_> {
         issues
     }
 
-    /// Reads a copy and checks that its unique values are claimed and its file is noted. Returns its values, or the issue
-    /// as text.
+    /// Reads a copy and checks that its unique values are claimed and its file is noted. Returns its values, or the
+    /// issue as text.
     fn check_copy(&self, collection: &Collection, id: ResourceId, version: CopyVersion) -> Result<Vec<Value>, String> {
         let (blueprint, store) = (&collection.blueprint, self.store);
         let values = store.values(blueprint, id, version).map_err(|error| error.to_string())?;

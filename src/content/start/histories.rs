@@ -1,5 +1,5 @@
-//! The histories of a store as `verify` and `salvage` check them: every revision is read, with the version that it names. Must
-//! not change anything.
+//! The histories of a store as `verify` and `salvage` check them: every revision is read, with the version that it
+//! names. Must not change anything.
 
 use std::collections::BTreeMap;
 
@@ -67,8 +67,8 @@ impl CheckedHistory {
         CheckedHistory { of, range, last, readable, lost }
     }
 
-    /// Returns whether the history was answered before anything of it was lost: its newest revision is the live version of the
-    /// resource, or is lost.
+    /// Returns whether the history was answered before anything of it was lost: its newest revision is the live version
+    /// of the resource, or is lost.
     pub(crate) fn is_answered(&self, store: &Store, meta: &Meta) -> bool {
         let is_trusted = || self.of.trusted_range(store, meta).is_ok_and(|found| found.is_some_and(|(_, is)| is));
         self.lost.contains(&self.last) || is_trusted()

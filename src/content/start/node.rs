@@ -67,8 +67,8 @@ pub(crate) fn refuse_node(folder: &Path) -> Result<(), StartError> {
     Err(StartError::folder(folder, &text))
 }
 
-/// Makes a cluster at an address from a data folder that no server has open, which becomes its first node. An empty folder
-/// makes an empty cluster. Returns the name of the node.
+/// Makes a cluster at an address from a data folder that no server has open, which becomes its first node. An empty
+/// folder makes an empty cluster. Returns the name of the node.
 ///
 /// # Errors
 /// [`StartError`]. Nothing in the folder was changed by then.
@@ -90,8 +90,8 @@ pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<St
     created
 }
 
-/// Gives the log of a cluster back what it lost, from the folder of a node that is not running. Returns the number of records
-/// that were appended.
+/// Gives the log of a cluster back what it lost, from the folder of a node that is not running. Returns the number of
+/// records that were appended.
 ///
 /// # Errors
 /// [`StartError`]. The folder is not changed.
@@ -102,8 +102,8 @@ pub fn repair_cluster(options: &ContentOptions, address: &str) -> Result<u64, St
     append_missing(path, address, &log.reader(), log.last()).map_err(|error| StartError::folder(path, &error))
 }
 
-/// Makes the content of a node that is not running that of the whole cluster: its history ends, and the next one begins with
-/// what the node has. Temporary files are made within `temporary`.
+/// Makes the content of a node that is not running that of the whole cluster: its history ends, and the next one begins
+/// with what the node has. Temporary files are made within `temporary`.
 ///
 /// # Errors
 /// [`StartError`]. The folder is not changed.

@@ -42,8 +42,8 @@ pub(crate) type Changes = BTreeMap<u32, Arc<BlueprintChange>>;
 /// The number of operations the index is given at once.
 const BATCH_OPS: usize = 512;
 
-/// Loads what transactions are applied to, with the indexes at the end of the log, and reads ahead what the first requests
-/// need.
+/// Loads what transactions are applied to, with the indexes at the end of the log, and reads ahead what the first
+/// requests need.
 pub(crate) fn open_applier(
     options: &ContentOptions,
     log: &dyn CommitLog,

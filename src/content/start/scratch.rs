@@ -46,8 +46,8 @@ pub(crate) fn copy_folder(from: &Path, to: &Path) -> Result<(), StartError> {
     each_file(from, to, &|from, to| fs::copy(from, to).map(drop))
 }
 
-/// Gives the files of a folder a name in another one, too; copies them where that is not possible, as on another disk. Only for
-/// files that are never changed.
+/// Gives the files of a folder a name in another one, too; copies them where that is not possible, as on another disk.
+/// Only for files that are never changed.
 pub(crate) fn link_folder(from: &Path, to: &Path) -> Result<(), StartError> {
     each_file(from, to, &|from, to| fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)))
 }

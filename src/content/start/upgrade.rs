@@ -1,4 +1,5 @@
-//! Allows the nodes of a cluster to write the newest format (`data/format.rs`), once all of them read it. Works beside the running nodes.
+//! Allows the nodes of a cluster to write the newest format (`data/format.rs`), once all of them read it. Works beside
+//! the running nodes.
 
 use bindery_model::time::{Millis, now_millis};
 use bindery_replica::{NewestHistory, NodeRecord, ReplicaError};
@@ -6,8 +7,8 @@ use bindery_store::{Counter, Key, StoreWrite, encode_transaction};
 
 use crate::data::format::{FORMAT, encode_format};
 
-/// The time since its last sign of life after which a node counts as stopped, in milliseconds. If it comes back with an older
-/// version, it says that it cannot go on.
+/// The time since its last sign of life after which a node counts as stopped, in milliseconds. If it comes back with an
+/// older version, it says that it cannot go on.
 const GONE: Millis = 600_000;
 
 /// The outcome of an upgrade.
@@ -38,8 +39,9 @@ pub enum UpgradeError {
     Random(#[from] getrandom::Error),
 }
 
-/// Allows the nodes of the cluster at an address to write the newest format that this version knows. Durable on return; changes nothing
-/// that is written already, and may be repeated. From then on an older version can follow this cluster no more.
+/// Allows the nodes of the cluster at an address to write the newest format that this version knows. Durable on return;
+/// changes nothing that is written already, and may be repeated. From then on an older version can follow this cluster
+/// no more.
 ///
 /// # Errors
 /// [`UpgradeError`].

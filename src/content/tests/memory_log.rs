@@ -90,8 +90,8 @@ impl Stored {
         }
     }
 
-    /// Creates the group behind the record that it expects, unless that has a successor. Returns whether the successor is
-    /// this group.
+    /// Creates the group behind the record that it expects, unless that has a successor. Returns whether the successor
+    /// is this group.
     fn put(&mut self, group: &SentGroup) -> bool {
         if let Some((_, nonce)) = self.groups.iter().find(|(before, _)| *before == group.expected_last) {
             return *nonce == group.nonce;

@@ -29,8 +29,8 @@ fn line(number: usize) -> Value {
     json!({ "key": format!("k{number}"), "attributes": { "title": format!("t{number}") } })
 }
 
-/// Imports lines. Returns the answers, and the error that ended the import. `begin` runs once [`OUTAGE_FROM`] lines were sent
-/// and some are answered.
+/// Imports lines. Returns the answers, and the error that ended the import. `begin` runs once [`OUTAGE_FROM`] lines
+/// were sent and some are answered.
 async fn import(content: &Content, lines: &[Value], begin: impl FnOnce()) -> (Vec<ImportLine>, Option<Error>) {
     let mut import = content.import(&access(), "notes", "").unwrap();
     let (mut answers, mut begin) = (Vec::new(), Some(begin));
@@ -79,8 +79,8 @@ fn applied(answers: &[ImportLine]) -> usize {
     answers.iter().filter(|answer| answer.result.is_ok()).count()
 }
 
-/// Lets the log of an import fail, three times in each of these ways. Calls `check` with the number of lines that were answered as
-/// written, the error, and the keys that are stored once the log is back.
+/// Lets the log of an import fail, three times in each of these ways. Calls `check` with the number of lines that were
+/// answered as written, the error, and the keys that are stored once the log is back.
 fn fail_imports(outages: [Outage; 2], check: impl Fn(usize, &Error, &BTreeSet<String>)) {
     let lines: Vec<Value> = (0..LINES).map(line).collect();
     for (seed, outage) in (1..).zip(outages.repeat(3)) {
@@ -115,7 +115,8 @@ fn an_import_that_fails_with_several_commands_under_way_reports_exactly_the_line
     });
 }
 
-/// The command whose outcome is not known may be stored, and those that were appended with it. None of the later ones is.
+/// The command whose outcome is not known may be stored, and those that were appended with it. None of the later ones
+/// is.
 #[test]
 fn an_import_whose_outcome_is_not_known_applies_nothing_behind_the_group_that_was_under_way() {
     fail_imports([Outage::AnswersAreLost, Outage::RequestsAreDelayed], |applied, error, stored| {
@@ -130,7 +131,8 @@ fn lines_of_commands_under_way_keep_their_order_and_their_relations() {
     let log = Arc::new(SharedRecords::default());
     let node = Node::start_with(&log, 5, &Arc::default(), Duration::from_secs(30));
     let content = &node.content;
-    // Most lines relate to the one before. A few relate to the last line, and a later line about the same resource is to win.
+    // Most lines relate to the one before. A few relate to the last line, and a later line about the same resource is
+    // to win.
     let mut lines: Vec<Value> = (0..LINES).map(line).collect();
     for number in (1..LINES).filter(|number| number % 100 != 0) {
         lines[number]["attributes"]["to"] = json!(format!("k{}", number - 1));

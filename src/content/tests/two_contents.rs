@@ -389,8 +389,8 @@ fn two_contents_over_one_log_answer_the_same() {
     assert!(fired.iter().all(|count| *count > 50) && n_reads.into_inner() > 1000, "{mishaps:?}");
 }
 
-/// A write that waits too long is answered that nothing was applied, or that the outcome is not known. In the first case it
-/// never is applied, in the second case at most once.
+/// A write that waits too long is answered that nothing was applied, or that the outcome is not known. In the first
+/// case it never is applied, in the second case at most once.
 #[test]
 fn a_log_that_does_not_answer_ends_the_wait_and_nothing_happens_twice() {
     let outages = [Outage::Unreachable, Outage::AnswersAreLost, Outage::RequestsAreDelayed];

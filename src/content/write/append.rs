@@ -1,9 +1,9 @@
 //! Appends transactions to the log, even if other processes append to it meanwhile.
 //!
 //! A transaction is decided against all transactions before it, so it is appended only directly behind those. If
-//! another process appended first, nothing of the group is in the log: the other's records are read, and the whole group
-//! is decided again. If the outcome of an append is unknown, the same group is appended again with the same expectation,
-//! until the outcome is known. Nothing else is decided meanwhile.
+//! another process appended first, nothing of the group is in the log: the other's records are read, and the whole
+//! group is decided again. If the outcome of an append is unknown, the same group is appended again with the same
+//! expectation, until the outcome is known. Nothing else is decided meanwhile.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,7 +18,8 @@ use super::overlay::DecidedTransaction;
 use crate::apply::{CommittedTransaction, PreparedResults, check_effects};
 use crate::queue::{IMPORT_COMMAND_BYTES, ImportRoom, outcome_unknown, stopped_writing};
 
-/// The pause before an append is tried again that was refused or could not be sent, although its outcome must become known.
+/// The pause before an append is tried again that was refused or could not be sent, although its outcome must become
+/// known.
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// The approximate limit of a group in bytes. It limits the memory of a group, the space that the log reserves for it,
@@ -31,8 +32,9 @@ const UNSHARED_IMPORT_BYTES: usize = 512 << 10;
 /// The pause of imports beside interactive writes, as a multiple of the time that a shared log took for the last group.
 const PAUSE_FACTOR: u32 = 3;
 
-/// A group has one command of imports beside interactive writes for each time as long as this that a shared log takes. To decide and to
-/// apply a command takes about that long, so a write that waits for such a group takes about three times as long as an append.
+/// A group has one command of imports beside interactive writes for each time as long as this that a shared log takes.
+/// To decide and to apply a command takes about that long, so a write that waits for such a group takes about three
+/// times as long as an append.
 const TIME_FOR_IMPORT_COMMAND: Duration = Duration::from_millis(20);
 
 /// The maximum number of commands of imports beside interactive writes.
@@ -138,9 +140,10 @@ impl Appender {
         group.bytes > GROUP_BYTES
     }
 
-    /// Returns the room for imports. A shared log takes tens of milliseconds for a group of any size, so it gets as many as fit
-    /// while nobody else writes. A sync of the file log takes less time than deciding and applying a command of an import, so many of
-    /// them would only make the next interactive write wait. Has none for now unless the room is open.
+    /// Returns the room for imports. A shared log takes tens of milliseconds for a group of any size, so it gets as
+    /// many as fit while nobody else writes. A sync of the file log takes less time than deciding and applying a
+    /// command of an import, so many of them would only make the next interactive write wait. Has none for now unless
+    /// the room is open.
     pub(crate) fn import_room(&self, is_open: bool) -> ImportRoom {
         if !self.log.is_shared() {
             let bytes_beside_others = IMPORT_COMMAND_BYTES;

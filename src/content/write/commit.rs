@@ -11,12 +11,12 @@ use super::room::UNKNOWN;
 use crate::queue::{Job, Jobs, log_unreachable, outcome_unknown};
 
 impl Committer {
-    /// Appends a group, unless the disk has no room for the store's copy of it. Jobs that wait too long for the outcome are
-    /// answered meanwhile.
+    /// Appends a group, unless the disk has no room for the store's copy of it. Jobs that wait too long for the outcome
+    /// are answered meanwhile.
     ///
     /// # Errors
-    /// `LOG_UNREACHABLE` as soon as one of the jobs is answered while the log cannot be reached, or if there are none: nothing
-    /// was appended, and the others can be tried again.
+    /// `LOG_UNREACHABLE` as soon as one of the jobs is answered while the log cannot be reached, or if there are none:
+    /// nothing was appended, and the others can be tried again.
     pub(super) fn commit(&mut self, group: Group, mut jobs: Waiters<'_>) -> Result<Appended> {
         let bytes = self.appender.bytes_of(&group);
         if bytes > 0
@@ -45,8 +45,8 @@ impl Committer {
         appended
     }
 
-    /// Confirms the state against which jobs were decided that write nothing. Returns false if it was outdated: then they
-    /// are decided again.
+    /// Confirms the state against which jobs were decided that write nothing. Returns false if it was outdated: then
+    /// they are decided again.
     ///
     /// # Errors
     /// `LOG_UNREACHABLE` as soon as one of the jobs is answered: the others can be tried again.
@@ -77,8 +77,9 @@ pub(super) enum Waiters<'a> {
     Undecided(&'a mut [Job]),
 }
 
-/// Answers the jobs that have waited too long for the log. Breaks if the log cannot be reached and the group has to be decided
-/// without one of them, because its caller was told that nothing was applied; and if the server stops and nobody waits.
+/// Answers the jobs that have waited too long for the log. Breaks if the log cannot be reached and the group has to be
+/// decided without one of them, because its caller was told that nothing was applied; and if the server stops and
+/// nobody waits.
 fn keep_waiting(queue: &mut Jobs, waiters: &mut Waiters<'_>, waiting: Waiting) -> ControlFlow<()> {
     let is_closing = queue.expire(&log_unreachable());
     let (jobs, error) = match (waiters, waiting) {

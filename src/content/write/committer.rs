@@ -1,9 +1,9 @@
 //! The only thread that changes anything.
 //!
-//! It takes the queued commands of a group (there is no timer: commands that arrive during a sync form the next group) and
-//! decides each command against the state that the commands before it leave. Then it appends the transactions of the group
-//! to the log with one sync, has them applied, and only then answers. Another process may append to the same log. Then the
-//! committer applies those transactions first, and decides again where they outdated a decision.
+//! It takes the queued commands of a group (there is no timer: commands that arrive during a sync form the next group)
+//! and decides each command against the state that the commands before it leave. Then it appends the transactions of
+//! the group to the log with one sync, has them applied, and only then answers. Another process may append to the same
+//! log. Then the committer applies those transactions first, and decides again where they outdated a decision.
 //!
 //! A failure of the disk ends all writing until a restart: the outcome of the group is unknown to its callers, and
 //! later groups must not build on it.
@@ -105,8 +105,8 @@ impl Committer {
         }
     }
 
-    /// Carries out a group and answers its callers. Jobs for which it has no room go back to the queue, so that interactive
-    /// ones that arrived meanwhile come before imports.
+    /// Carries out a group and answers its callers. Jobs for which it has no room go back to the queue, so that
+    /// interactive ones that arrived meanwhile come before imports.
     fn run_group(&mut self, mut jobs: Vec<Job>) {
         if matches!(jobs[0].command, Command::Checkpoint) {
             let result = self.checkpoint_now();
@@ -157,7 +157,8 @@ impl Committer {
         }
     }
 
-    /// Answers the jobs that have waited too long, these and those in the queue: others may append first again and again.
+    /// Answers the jobs that have waited too long, these and those in the queue: others may append first again and
+    /// again.
     fn expire(&mut self, jobs: &mut [Job]) {
         let error = log_unreachable();
         let is_closing = self.queue.expire(&error);
@@ -191,8 +192,8 @@ impl Committer {
         Ok(results)
     }
 
-    /// Decides jobs, each against the state that the jobs before it leave. Returns the transactions, and the results of the
-    /// jobs that were decided: as many as make a full group.
+    /// Decides jobs, each against the state that the jobs before it leave. Returns the transactions, and the results of
+    /// the jobs that were decided: as many as make a full group.
     fn decide(&mut self, jobs: &[Job], now: Millis) -> (Group, Vec<Result<Outcome>>) {
         let state = self.applier.cell.load();
         let store = self.applier.store.clone();
@@ -385,8 +386,8 @@ impl Committer {
         }
     }
 
-    /// Ends all writing if a sync of any file failed in any thread: the disk may have dropped records of the log, even if
-    /// their own sync succeeded.
+    /// Ends all writing if a sync of any file failed in any thread: the disk may have dropped records of the log, even
+    /// if their own sync succeeded.
     pub(super) fn check_synced(&self) -> Result<()> {
         if !sync::has_failed() {
             return Ok(());

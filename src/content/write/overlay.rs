@@ -191,8 +191,8 @@ impl<'a> Overlay<'a> {
         self.superseded.push(version.key(blueprint, id));
     }
 
-    /// Removes a version of a copy that is no longer named: at once if this transaction wrote it, and when no snapshot needs it
-    /// otherwise.
+    /// Removes a version of a copy that is no longer named: at once if this transaction wrote it, and when no snapshot
+    /// needs it otherwise.
     pub(crate) fn retire(&mut self, blueprint: u32, id: ResourceId, version: CopyVersion) {
         match version.number == self.number {
             true => self.remove(version.key(blueprint, id)),
@@ -222,7 +222,8 @@ impl<'a> Overlay<'a> {
         }
     }
 
-    /// Gives the lists of a blueprint a new version: those that readers without `preview` see, and also those of all others.
+    /// Gives the lists of a blueprint a new version: those that readers without `preview` see, and also those of all
+    /// others.
     pub(crate) fn change_lists(&mut self, blueprint: u32, concerns_the_public: bool) {
         for is_public in [false, true].into_iter().filter(|is_public| !is_public || concerns_the_public) {
             self.put(Key::ListVersion { blueprint, is_public }, encode_list_version(self.number));
@@ -325,7 +326,8 @@ impl<'a> Overlay<'a> {
 }
 
 impl Overlay<'_> {
-    /// Gives the lists that these changes concern a new version. `blueprints` are the numbers of the blueprints of `slugs`.
+    /// Gives the lists that these changes concern a new version. `blueprints` are the numbers of the blueprints of
+    /// `slugs`.
     fn change_lists_of(&mut self, changes: &ChangeGroup, blueprints: &[u32]) {
         let mut concerns_the_public = vec![None; blueprints.len()];
         let mut is_edited = vec![false; blueprints.len()];

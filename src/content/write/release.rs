@@ -1,9 +1,9 @@
-//! Publications of scheduled blueprints that become due (`API.md` 3.5, 6.1): a transaction records them in the change feed, and
-//! readers see them from then on, since they see what is published by the time of the last transaction.
+//! Publications of scheduled blueprints that become due (`API.md` 3.5, 6.1): a transaction records them in the change
+//! feed, and readers see them from then on, since they see what is published by the time of the last transaction.
 //!
-//! The resource itself stays as it is at that moment. Each is recorded once: before a transaction is decided, everything that is due
-//! by its time is recorded. So the stored time of the last transaction says where to go on, also after a kill, and everybody
-//! who applies the log sees the same.
+//! The resource itself stays as it is at that moment. Each is recorded once: before a transaction is decided,
+//! everything that is due by its time is recorded. So the stored time of the last transaction says where to go on, also
+//! after a kill, and everybody who applies the log sees the same.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -37,8 +37,8 @@ const BATCH: usize = 1_024;
 /// The time in which a planned publication is passed over that could not be decided.
 const PASSED_OVER_FOR: Duration = Duration::from_secs(60);
 
-/// The name under which planned publications are decided. Errors may name every resource, since only readers with `preview`
-/// see them.
+/// The name under which planned publications are decided. Errors may name every resource, since only readers with
+/// `preview` see them.
 const PLANNER: &str = "planned publication";
 
 /// A publication that became due.
@@ -105,8 +105,9 @@ impl Committer {
         }
     }
 
-    /// Returns the key of the planned publication that comes next. Those of a blueprint that is being changed wait until
-    /// that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided wait too.
+    /// Returns the key of the planned publication that comes next. Those of a blueprint that is being changed wait
+    /// until that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided
+    /// wait too.
     fn next_planned(&self, state: &State) -> Option<&Key> {
         let is_changing = |number| state.numbered(number).is_some_and(|collection| collection.change.is_some());
         let waits = |due: &Key| matches!(due, Key::WorkingDue { blueprint, .. } if is_changing(*blueprint));
@@ -114,8 +115,8 @@ impl Committer {
         self.applier.due.iter().find(|due| !waits(due) && !is_passed_over(due))
     }
 
-    /// Publishes the working copies whose moment has come, each resource by a transaction of its own. Runs after the due
-    /// publications were recorded, which end with the time of the last transaction.
+    /// Publishes the working copies whose moment has come, each resource by a transaction of its own. Runs after the
+    /// due publications were recorded, which end with the time of the last transaction.
     fn publish_planned(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
         loop {
             let state = self.applier.cell.load();
@@ -138,8 +139,8 @@ impl Committer {
         }
     }
 
-    /// Commits and applies the transaction of a publication. If another process has written meanwhile, nothing is committed: it
-    /// may have made the publication, so the caller looks again.
+    /// Commits and applies the transaction of a publication. If another process has written meanwhile, nothing is
+    /// committed: it may have made the publication, so the caller looks again.
     fn commit_overlay(&mut self, mut overlay: Overlay<'_>, jobs: &mut [Job]) -> Result<()> {
         let mut group = Group::default();
         if let Some(decided) = overlay.finish() {

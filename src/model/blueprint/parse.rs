@@ -51,8 +51,8 @@ impl Definition {
         read(body, &Source::New)
     }
 
-    /// Reads the body for the existing blueprint with this slug and kind. The slug cannot change: the body may leave it out
-    /// or repeat it.
+    /// Reads the body for the existing blueprint with this slug and kind. The slug cannot change: the body may leave it
+    /// out or repeat it.
     ///
     /// # Errors
     ///

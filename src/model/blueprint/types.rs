@@ -96,8 +96,8 @@ pub struct Seo {
 /// The settings of ranked search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchSettings {
-    /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0. Empty for
-    /// the default fields.
+    /// Slugs of fields of the types `text` and `rich-text`, each once, with their weights, which are greater than 0.
+    /// Empty for the default fields.
     pub fields: Vec<(String, f64)>,
     /// The language of the texts.
     pub language: SearchLanguage,

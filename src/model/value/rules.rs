@@ -68,7 +68,8 @@ pub(super) fn check_noting(
     checked.map_err(|error| vec![error])
 }
 
-/// Returns whether a stored value has the form of the field's type, also if the settings of the field do not permit it any more.
+/// Returns whether a stored value has the form of the field's type, also if the settings of the field do not permit it
+/// any more.
 pub fn has_form(field: &Field, value: &Value, options: Options<'_>) -> bool {
     let field_type = match field.field_type.clone() {
         FieldType::Enum { .. } => FieldType::Enum { values: None },

@@ -1,5 +1,5 @@
-//! The commands of an import that are under way: lines are prepared on several threads, and several commands are with the
-//! committer at a time.
+//! The commands of an import that are under way: lines are prepared on several threads, and several commands are with
+//! the committer at a time.
 //!
 //! The committer decides the commands of an import in order, each against the state that the ones before it leave, and
 //! carries out none after one that failed. So commands may be submitted before the outcomes of earlier ones are known,
@@ -79,8 +79,8 @@ impl Import {
         })
     }
 
-    /// Submits the next lines in preparation, or waits for the outcome of the first command. Returns false if nothing is under
-    /// way.
+    /// Submits the next lines in preparation, or waits for the outcome of the first command. Returns false if nothing
+    /// is under way.
     pub(super) async fn proceed(&mut self) -> Result<bool> {
         match (self.preparing.is_empty(), self.submitted.is_empty()) {
             (false, _) => self.submit_next().await?,
@@ -90,14 +90,15 @@ impl Import {
         Ok(true)
     }
 
-    /// Submits the first lines in preparation, unless something must happen before: then they are still the first ones, or
-    /// behind earlier lines that are prepared again.
+    /// Submits the first lines in preparation, unless something must happen before: then they are still the first ones,
+    /// or behind earlier lines that are prepared again.
     pub(super) async fn submit_next(&mut self) -> Result<()> {
         let Some(PreparingLines { prepared, missing_targets, memory }) = self.preparing.pop_front() else {
             return Ok(());
         };
         let mut prepared = prepared.await.map_err(Error::internal)?;
-        // All commands with the committer must have one blueprint: then those behind the first stale one are stale, too.
+        // All commands with the committer must have one blueprint: then those behind the first stale one are stale,
+        // too.
         if !Arc::ptr_eq(&prepared.blueprint, &self.blueprint) {
             let prepared = self.prepare(prepared.lines);
             self.preparing.push_front(PreparingLines { prepared, missing_targets, memory });
@@ -113,8 +114,8 @@ impl Import {
         self.complete_decided().await
     }
 
-    /// Returns whether lines must not be submitted before earlier outcomes are known. A line waits if it is about the resource
-    /// of an earlier line that waits: otherwise the earlier line, which is written at the end, would win.
+    /// Returns whether lines must not be submitted before earlier outcomes are known. A line waits if it is about the
+    /// resource of an earlier line that waits: otherwise the earlier line, which is written at the end, would win.
     fn may_be_held_back(&self, prepared: &PreparedLines) -> bool {
         let is_unsettled = |name: &String| self.submitted.iter().any(|submitted| submitted.unsettled.contains(name));
         prepared.items.iter().any(|item| match item {
@@ -223,8 +224,8 @@ impl Import {
         }
     }
 
-    /// Makes a line wait for later ones. `item` is the line as it was prepared under `blueprint`. If there is no memory for
-    /// the line, that is its answer.
+    /// Makes a line wait for later ones. `item` is the line as it was prepared under `blueprint`. If there is no memory
+    /// for the line, that is its answer.
     fn wait(&mut self, line: Arc<RawLine>, blueprint: &Blueprint, item: &Item) {
         let Item::Import(item) = item else { return };
         let index = line.index;
@@ -234,8 +235,8 @@ impl Import {
     }
 }
 
-/// Returns the names of the resources of those items that may come back to wait for later ones: items with relations, and
-/// items about the same resources behind them.
+/// Returns the names of the resources of those items that may come back to wait for later ones: items with relations,
+/// and items about the same resources behind them.
 fn unsettled_names(blueprint: &Blueprint, items: &[Item]) -> HashSet<String> {
     let mut unsettled = HashSet::new();
     for item in items {

@@ -55,7 +55,8 @@ async fn a_search_through_relations_can_be_stopped_at_any_moment() {
             Err(StopReason::Interrupted) => interrupted += 1,
             Err(StopReason::Failed(error)) => panic!("{error}"),
             Ok(found) => {
-                // The matches are the notes two after t1, t10 to t19 and t100 to t199. The last filter excludes none of them.
+                // The matches are the notes two after t1, t10 to t19 and t100 to t199. The last filter excludes none of
+                // them.
                 assert_eq!(found.total, 111);
                 break;
             }

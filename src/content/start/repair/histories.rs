@@ -68,9 +68,9 @@ impl Repair<'_> {
         numbers.iter().try_for_each(|number| self.write(StoreWrite::delete(of.revision_key(*number))))
     }
 
-    /// Writes what is left of a history: its revisions without gaps in their numbers, and its versions without dictionaries, since
-    /// a version that served as one may be lost. If the newest revision is lost, it is written as if the history began with it.
-    /// Returns the numbers of the superseded versions.
+    /// Writes what is left of a history: its revisions without gaps in their numbers, and its versions without
+    /// dictionaries, since a version that served as one may be lost. If the newest revision is lost, it is written as
+    /// if the history began with it. Returns the numbers of the superseded versions.
     fn write_again(
         &mut self,
         blueprint: &Blueprint,

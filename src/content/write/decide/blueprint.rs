@@ -96,7 +96,8 @@ fn check_working_copies(collection: &Collection, next: &Blueprint) -> Result<()>
 }
 
 /// # Errors
-/// `CONFLICT` if that change is over, and perhaps another one under way: somebody else carried it through or gave it up.
+/// `CONFLICT` if that change is over, and perhaps another one under way: somebody else carried it through or gave it
+/// up.
 fn change_of(state: &State, id: ChangeId) -> Result<Arc<BlueprintChange>> {
     let change = state.numbered(id.blueprint).and_then(|collection| collection.change.clone());
     let change = change.filter(|change| change.id() == id);

@@ -61,7 +61,8 @@ pub(super) struct Promise {
     pub(super) n_items: usize,
 }
 
-/// The names in the fields of a resource before an item, in any variant: targets and members as texts, by the field's position.
+/// The names in the fields of a resource before an item, in any variant: targets and members as texts, by the field's
+/// position.
 pub(super) type HeldNames = HashMap<usize, HashSet<String>>;
 
 /// A resource before and after an item.

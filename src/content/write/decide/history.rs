@@ -1,5 +1,5 @@
-//! Notes revisions in the history of a resource (`API.md` 4.22). Every write of a resource comes here once, so this is the only
-//! place that says what a revision is.
+//! Notes revisions in the history of a resource (`API.md` 4.22). Every write of a resource comes here once, so this is
+//! the only place that says what a revision is.
 
 use std::collections::BTreeSet;
 
@@ -39,8 +39,8 @@ pub(super) struct NotedWorkingWrite<'a> {
     pub(super) of: HistoryOf,
     pub(super) before: &'a Meta,
     pub(super) op: RevisionOp,
-    /// True if the write may join the revision before it. One that begins a working copy may not, since that revision has another
-    /// one, which was discarded.
+    /// True if the write may join the revision before it. One that begins a working copy may not, since that revision
+    /// has another one, which was discarded.
     pub(super) may_join: bool,
     pub(super) working: &'a WorkingCopy,
     /// The slugs of the fields that the write changed.
@@ -48,8 +48,8 @@ pub(super) struct NotedWorkingWrite<'a> {
 }
 
 impl Decider<'_, '_> {
-    /// Adds a revision for each copy that a write concerns: the written ones, and all of them if it publishes, unpublishes,
-    /// deletes or restores the resource. The versions that it supersedes are kept.
+    /// Adds a revision for each copy that a write concerns: the written ones, and all of them if it publishes,
+    /// unpublishes, deletes or restores the resource. The versions that it supersedes are kept.
     pub(super) fn note_revisions(&mut self, settings: HistorySettings, write: &NotedWrite<'_>) -> Result<()> {
         let NotedWrite { before, after, is_of_all, copies, .. } = write;
         let mut variants: BTreeSet<u16> = copies.iter().map(|copy| copy.variant).collect();
@@ -88,8 +88,8 @@ impl Decider<'_, '_> {
         Ok(())
     }
 
-    /// Adds a revision for a write of a working copy that changed something, or adds the write to the newest revision if that is
-    /// one of the same actor and the same working copy.
+    /// Adds a revision for a write of a working copy that changed something, or adds the write to the newest revision
+    /// if that is one of the same actor and the same working copy.
     pub(super) fn note_working_revision(&mut self, write: NotedWorkingWrite<'_>) -> Result<()> {
         let Some(settings) = self.blueprint.history.filter(|_| !write.fields.is_empty()) else { return Ok(()) };
         let NotedWorkingWrite { of, before, op, may_join, working, mut fields } = write;
@@ -173,9 +173,9 @@ impl Decider<'_, '_> {
         Ok(is_first)
     }
 
-    /// Joins a write of a copy that this transaction has written before: only the last version exists, `new` in the place of `old`,
-    /// so both writes are one revision. Takes the revisions of the transaction out of the range, and returns them as they are to
-    /// be written again. What is stored with the version as its dictionary is stored again.
+    /// Joins a write of a copy that this transaction has written before: only the last version exists, `new` in the
+    /// place of `old`, so both writes are one revision. Takes the revisions of the transaction out of the range, and
+    /// returns them as they are to be written again. What is stored with the version as its dictionary is stored again.
     fn joined_revisions(
         &mut self,
         of: HistoryOf,
@@ -229,8 +229,8 @@ impl Decider<'_, '_> {
         Ok(())
     }
 
-    /// Returns the range of a history whose newest revision is the live version. Begins a history that does not exist, or is
-    /// not that of the live version, with this version as its first revision; then the second value is true.
+    /// Returns the range of a history whose newest revision is the live version. Begins a history that does not exist,
+    /// or is not that of the live version, with this version as its first revision; then the second value is true.
     fn begun_history(&mut self, of: HistoryOf, before: &Meta) -> Result<(RevisionRange, bool)> {
         let mut range = match of.trusted_range(&*self.overlay, before)? {
             Some((range, true)) => return Ok((range, false)),
@@ -255,8 +255,8 @@ impl Decider<'_, '_> {
         Ok(changed.map(|(_, (field, _))| field.slug.clone()).collect())
     }
 
-    /// Removes the history of a resource: its revisions are no longer answered. The records of `most` revisions are removed at
-    /// once, and the sweeper removes the others.
+    /// Removes the history of a resource: its revisions are no longer answered. The records of `most` revisions are
+    /// removed at once, and the sweeper removes the others.
     pub(super) fn forget_history(&mut self, id: ResourceId, meta: &Meta, mut most: u32) -> Result<()> {
         let mut variants: BTreeSet<u16> = meta.copies.iter().map(|copy| copy.variant).collect();
         variants.extend(self.blueprint.variant_numbers());

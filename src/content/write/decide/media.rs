@@ -37,8 +37,8 @@ pub(super) struct AddressUsers {
 type Values = [Value; SystemField::ALL.len()];
 
 impl Decider<'_, '_> {
-    /// Returns the drafts of a write with the system fields that the resource has afterwards, and a draft for each other copy
-    /// that lacks them. Notes the file in the edit if it is another one than before.
+    /// Returns the drafts of a write with the system fields that the resource has afterwards, and a draft for each
+    /// other copy that lacks them. Notes the file in the edit if it is another one than before.
     ///
     /// # Errors
     /// `OVERLOADED` while the file is being removed, `INTERNAL` if the store fails.
@@ -155,7 +155,8 @@ impl Decider<'_, '_> {
     }
 }
 
-/// Moves the values of system fields out of a draft, into `after` as far as they may be set. `before` are the present ones.
+/// Moves the values of system fields out of a draft, into `after` as far as they may be set. `before` are the present
+/// ones.
 fn take_system_values(blueprint: &Blueprint, draft: &mut CopyDraft, before: &Values, after: &mut Values) {
     let takes_focal_point = names_no_other_file(blueprint, draft, &before[SystemField::Hash as usize]);
     let sent = draft.values.extract_if(.., |written| blueprint.fields[written.position].is_system);
@@ -195,7 +196,8 @@ fn is_same(field: SystemField, sent: &Value, present: &Value) -> bool {
     host.is_some_and(|host| !host.is_empty() && !host.contains(['?', '#']))
 }
 
-/// Returns false if a draft names another file than `hash`: its focal point belongs to that one. Only a restored revision may.
+/// Returns false if a draft names another file than `hash`: its focal point belongs to that one. Only a restored
+/// revision may.
 pub(super) fn names_no_other_file(blueprint: &Blueprint, draft: &CopyDraft, hash: &Value) -> bool {
     let position = blueprint.position_of(SystemField::Hash);
     let named = draft.values.iter().find(|written| Some(written.position) == position);

@@ -34,8 +34,8 @@ const MAX_NULLIFIED: usize = 10_000;
 /// The maximum number of bytes of attributes that one command writes for them.
 const MAX_NULLIFIED_BYTES: usize = 64 << 20;
 
-/// Returns whether the command deletes a resource that `restrict` or `nullify` relations may refer to, or puts one into the
-/// trash that any relation may refer to.
+/// Returns whether the command deletes a resource that `restrict` or `nullify` relations may refer to, or puts one into
+/// the trash that any relation may refer to.
 pub(crate) fn asks_the_index(state: &State, command: &Command) -> bool {
     let Command::Write(write) = command else { return false };
     let is_deletion = |item: &Item| matches!(item, Item::Delete { .. });
@@ -143,7 +143,8 @@ impl<'a> Decider<'a, '_> {
     }
 
     /// # Errors
-    /// `FORBIDDEN` if the writer may write drafts only, and the live copies that would change are of a published resource.
+    /// `FORBIDDEN` if the writer may write drafts only, and the live copies that would change are of a published
+    /// resource.
     fn check_may_change(&self, referring: &Referrer<'_>, release: &Release) -> Result<()> {
         let Some(edit) = &release.edit else { return Ok(()) };
         let is_public =
@@ -241,8 +242,8 @@ impl<'a> Decider<'a, '_> {
         Ok(gone)
     }
 
-    /// Returns the change that removes `target` from these fields of a resource, in all variants and in working copies; `None`
-    /// if they do not hold it, or the resource is `target` itself.
+    /// Returns the change that removes `target` from these fields of a resource, in all variants and in working copies;
+    /// `None` if they do not hold it, or the resource is `target` itself.
     fn nullify(&self, referring: &Referrer<'_>, id: ResourceId, target: ResourceId) -> Result<Option<Release>> {
         let Collection { blueprint, change, .. } = &**referring.collection;
         if blueprint.number == self.blueprint.number && id == target {

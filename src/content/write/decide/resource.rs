@@ -118,8 +118,8 @@ impl Decider<'_, '_> {
         Ok(WrittenResource::live(id, Effect::Deleted, meta, None))
     }
 
-    /// Notes the write of an edit in the history of the resource, if the blueprint keeps one. The creation of a resource is no
-    /// revision of its own: it follows from the meta record.
+    /// Notes the write of an edit in the history of the resource, if the blueprint keeps one. The creation of a
+    /// resource is no revision of its own: it follows from the meta record.
     fn note_history(&mut self, edit: &Edit) -> Result<()> {
         let Some(history) = self.blueprint.history else { return Ok(()) };
         let (before, is_restored) = match (edit.in_trash(), &edit.before) {
@@ -160,8 +160,8 @@ impl Decider<'_, '_> {
     }
 
     /// # Errors
-    /// `FORBIDDEN` if the writer may write drafts only, and this resource is seen by readers without `preview`, now or from
-    /// its date on.
+    /// `FORBIDDEN` if the writer may write drafts only, and this resource is seen by readers without `preview`, now or
+    /// from its date on.
     pub(super) fn check_is_draft(&self, meta: &Meta) -> Result<()> {
         if !self.access.writes_only_drafts() {
             return Ok(());
@@ -220,7 +220,8 @@ impl Decider<'_, '_> {
             }
             let is_change = match &current {
                 Some(current) => !current.iter().eq(values.iter().map(Cow::as_ref)),
-                // A copy that was never written holds nulls. One that was comes back from the trash even if it holds nothing.
+                // A copy that was never written holds nulls. One that was comes back from the trash even if it holds
+                // nothing.
                 None => edit.in_trash().is_some() || values.iter().any(|value| !value.is_null()),
             };
             if is_change {

@@ -1,7 +1,7 @@
 //! The trash (`API.md` 4.23): puts a deleted resource into it, brings one back, removes one for good.
 //!
-//! To everything else a resource in the trash does not exist. So it holds no unique value and no import key, and the change
-//! of a blueprint does not consider it. What has changed meanwhile is decided here, when it comes back.
+//! To everything else a resource in the trash does not exist. So it holds no unique value and no import key, and the
+//! change of a blueprint does not consider it. What has changed meanwhile is decided here, when it comes back.
 
 use std::borrow::Cow;
 
@@ -27,8 +27,8 @@ use crate::data::trash::{TrashedReferrers, TrashedResource, set_trash_total, tra
 use crate::data::working::WorkingCopy;
 
 impl Decider<'_, '_> {
-    /// Returns the relations by which other resources refer to `id`, as they did before the command. A blueprint whose index
-    /// is being rebuilt is left out: a deletion must not fail because of it.
+    /// Returns the relations by which other resources refer to `id`, as they did before the command. A blueprint whose
+    /// index is being rebuilt is left out: a deletion must not fail because of it.
     pub(super) fn referrers_of(&self, id: ResourceId) -> Vec<TrashedReferrers> {
         let mut found = Vec::new();
         for Referrer { collection, fields } in referring_to(self.context.state, &self.blueprint.slug) {
@@ -46,8 +46,8 @@ impl Decider<'_, '_> {
         found
     }
 
-    /// Puts a resource into the trash whose meta record is being removed. It replaces an earlier one with the same id, which
-    /// an import has created again since.
+    /// Puts a resource into the trash whose meta record is being removed. It replaces an earlier one with the same id,
+    /// which an import has created again since.
     pub(super) fn put_into_trash(
         &mut self,
         id: ResourceId,
@@ -100,8 +100,8 @@ impl Decider<'_, '_> {
     /// Brings a resource back from the trash under its id.
     ///
     /// # Errors
-    /// `NOT_FOUND`, `FORBIDDEN`, `CONFLICT` if a unique value belongs to another resource by now, `VALIDATION_FAILED` if the
-    /// blueprint does not accept its values any more. The resource then stays in the trash.
+    /// `NOT_FOUND`, `FORBIDDEN`, `CONFLICT` if a unique value belongs to another resource by now, `VALIDATION_FAILED`
+    /// if the blueprint does not accept its values any more. The resource then stays in the trash.
     pub(super) fn restore(&mut self, restoration: &Restoration) -> Result<WrittenResource> {
         let Restoration { id, version, copies, as_draft } = restoration;
         let (id, blueprint) = (*id, self.blueprint.number);
@@ -126,7 +126,8 @@ impl Decider<'_, '_> {
         self.apply_edit(edit)
     }
 
-    /// Returns the edit that writes a resource as it was. Its copies are written again, in the shape of today's blueprint.
+    /// Returns the edit that writes a resource as it was. Its copies are written again, in the shape of today's
+    /// blueprint.
     fn edit_for_restore(
         &mut self,
         id: ResourceId,
@@ -179,8 +180,8 @@ impl Decider<'_, '_> {
         Ok(errors)
     }
 
-    /// Takes references out of copies that would have been taken out if the resource had not been in the trash: those by
-    /// `nullify` relations to resources that were deleted meanwhile.
+    /// Takes references out of copies that would have been taken out if the resource had not been in the trash: those
+    /// by `nullify` relations to resources that were deleted meanwhile.
     fn without_nullified<'c>(&self, id: ResourceId, copies: &'c [CopyDraft]) -> Result<Cow<'c, [CopyDraft]>> {
         let mut kept = Cow::Borrowed(copies);
         for (at_copy, copy) in copies.iter().enumerate() {
@@ -228,8 +229,8 @@ impl Decider<'_, '_> {
         Ok((kept.len() < targets.len()).then_some(Value::Array(kept)))
     }
 
-    /// Returns the names that the fields may go on to hold, although no resource or member has them: members, and targets of
-    /// `keep` relations. A target of a `restrict` relation must exist.
+    /// Returns the names that the fields may go on to hold, although no resource or member has them: members, and
+    /// targets of `keep` relations. A target of a `restrict` relation must exist.
     fn held_by(&self, id: ResourceId, copies: &[CopyDraft]) -> Result<HeldNames> {
         let mut held = HeldNames::new();
         for written in copies.iter().flat_map(|copy| &copy.values) {

@@ -1,7 +1,8 @@
 //! Working copies (`API.md` 4.21): writes and discards one, makes some live, plans that, and notes that a plan failed.
 //!
-//! A write of a working copy changes nothing that readers of live copies see: neither the version of the resource nor the date of
-//! its last change. What is checked when a working copy becomes live is what a write of the live copy checks, in the same place.
+//! A write of a working copy changes nothing that readers of live copies see: neither the version of the resource nor
+//! the date of its last change. What is checked when a working copy becomes live is what a write of the live copy
+//! checks, in the same place.
 
 use std::collections::BTreeSet;
 
@@ -38,15 +39,15 @@ impl Decider<'_, '_> {
         meta.working_version(id, self.blueprint).tag(state.epoch, state.public_url.as_deref())
     }
 
-    /// Returns whether a write of the working copy of a variant goes into one. A draft is written in place, unless it has a
-    /// working copy already. The resource of a singular blueprint is shown even as a draft.
+    /// Returns whether a write of the working copy of a variant goes into one. A draft is written in place, unless it
+    /// has a working copy already. The resource of a singular blueprint is shown even as a draft.
     pub(super) fn keeps_working_copy(&self, meta: &Meta, variant: u16) -> bool {
         let is_shown = meta.published.is_some() || self.blueprint.kind == BlueprintKind::Singular;
         is_shown || meta.working_copy(variant).is_some()
     }
 
-    /// Writes values to the working copy of a variant, and begins one if there is none. A field that gets the live value is not
-    /// changed any more; a working copy without changed fields goes.
+    /// Writes values to the working copy of a variant, and begins one if there is none. A field that gets the live
+    /// value is not changed any more; a working copy without changed fields goes.
     ///
     /// # Errors
     /// `VALIDATION_FAILED`, `CONFLICT` while its publication is planned, or if a change of the blueprint would lose it.
@@ -113,9 +114,9 @@ impl Decider<'_, '_> {
         Ok(WrittenResource { id, effect, meta: after, before, copy_kind: CopyKind::Working, not_ready })
     }
 
-    /// Replaces the working copy of a variant by one without values that a deletion has removed. The live copy has been changed
-    /// before. A planned publication stays planned, also if no field is left that it changes. Returns whether readers of working
-    /// copies see that.
+    /// Replaces the working copy of a variant by one without values that a deletion has removed. The live copy has been
+    /// changed before. A planned publication stays planned, also if no field is left that it changes. Returns whether
+    /// readers of working copies see that.
     pub(super) fn replace_working_copy(
         &mut self,
         id: ResourceId,
@@ -177,8 +178,8 @@ impl Decider<'_, '_> {
     /// Makes working copies live, all or none; or plans that, or takes a plan back.
     ///
     /// # Errors
-    /// `NOT_FOUND` if there is no working copy, `PRECONDITION_FAILED`, `VALIDATION_FAILED`, `CONFLICT` if a field was changed
-    /// in the live copy, too, or the publication is planned already.
+    /// `NOT_FOUND` if there is no working copy, `PRECONDITION_FAILED`, `VALIDATION_FAILED`, `CONFLICT` if a field was
+    /// changed in the live copy, too, or the publication is planned already.
     pub(super) fn publish_working_copies(&mut self, publication: &WorkingPublication) -> Result<WrittenResource> {
         let id = publication.id;
         let before = self.load(id)?;
@@ -210,7 +211,8 @@ impl Decider<'_, '_> {
         self.make_live(publication.id, before, published, &copies, &checked)
     }
 
-    /// Makes the working copies live whose publication was planned for a moment. Does nothing if there are none any more.
+    /// Makes the working copies live whose publication was planned for a moment. Does nothing if there are none any
+    /// more.
     fn publish_planned(&mut self, id: ResourceId, before: Meta, at: Millis) -> Result<WrittenResource> {
         let mut copies = self.working_copies_of(id, &before)?;
         copies.retain(|(_, working)| working.schedule.as_ref().is_some_and(|schedule| schedule.at == at));
@@ -318,8 +320,8 @@ impl Decider<'_, '_> {
         Ok(WrittenResource::live(id, Effect::Updated, after, Some(before)))
     }
 
-    /// Brings the working copies of a resource back from the trash, without references that `nullify` relations would have lost
-    /// meanwhile. Plans do not come back.
+    /// Brings the working copies of a resource back from the trash, without references that `nullify` relations would
+    /// have lost meanwhile. Plans do not come back.
     pub(super) fn restore_working_copies(&self, edit: &mut Edit, before: &Meta) -> Result<()> {
         for (variant, mut working) in self.working_copies_of(edit.id, before)? {
             working.schedule = None;
@@ -361,8 +363,8 @@ impl Decider<'_, '_> {
         }
     }
 
-    /// Returns the working copies that a publication is about, with their variants. Empty for a draft without any, whose live
-    /// copies are all that there is to publish.
+    /// Returns the working copies that a publication is about, with their variants. Empty for a draft without any,
+    /// whose live copies are all that there is to publish.
     fn chosen(&self, publication: &WorkingPublication, meta: &Meta) -> Result<Vec<(u16, WorkingCopy)>> {
         let mut copies = self.working_copies_of(publication.id, meta)?;
         if let Some(variants) = &publication.variants {

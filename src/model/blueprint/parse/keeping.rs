@@ -1,5 +1,5 @@
-//! The settings `trash` and `history` of a blueprint: what is kept of deleted resources and earlier versions (`API.md` 4.22,
-//! 4.23).
+//! The settings `trash` and `history` of a blueprint: what is kept of deleted resources and earlier versions (`API.md`
+//! 4.22, 4.23).
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,5 @@
-//! The setting `search` of a blueprint: fields, language, stop words, synonyms and boosts of ranked search (`API.md` 4.6.16).
+//! The setting `search` of a blueprint: fields, language, stop words, synonyms and boosts of ranked search (`API.md`
+//! 4.6.16).
 
 use serde_json::{Map, Value};
 
@@ -58,7 +59,8 @@ pub(super) fn read(value: Option<Value>, reader: &mut BodyReader) -> Option<Sear
     Some(SearchSettings { fields: weights, language, stop_words, synonyms, boost })
 }
 
-/// Reads `[{"field": "published_at", "half_life_days": 90, "weight": 0.5}, {"field": "price", "weight": 1, "from": 0, "to": 9}]`.
+/// Reads an array of boosts, such as `{"field": "published_at", "half_life_days": 90, "weight": 0.5}` and
+/// `{"field": "price", "weight": 1, "from": 0, "to": 9}`.
 fn boosts(value: Option<Value>, reader: &mut BodyReader) -> Vec<BoostSetting> {
     let sent = reader.array(value.filter(|value| !value.is_null()), "search.boost");
     if sent.len() > MAX_BOOSTS {

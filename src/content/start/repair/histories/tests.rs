@@ -63,8 +63,8 @@ impl Site {
         prefixes.into_iter().flat_map(|prefix| self.store().scan(prefix)).map(Result::unwrap).collect()
     }
 
-    /// Returns whether a record is a superseded version that the sweeper has not removed from its old place yet: then it can be
-    /// read from there.
+    /// Returns whether a record is a superseded version that the sweeper has not removed from its old place yet: then
+    /// it can be read from there.
     fn has_version_itself(&self, key: &Key) -> bool {
         let Key::FormerCopy { blueprint, id, variant, number } = *key else { return false };
         let version = CopyVersion { variant, number };
