@@ -8,7 +8,7 @@ mod part;
 use bindery_model::id::ResourceId;
 
 pub use part::KeyText;
-use part::Rest;
+use part::{Parts, Rest};
 
 use super::counter::Counter;
 
@@ -335,132 +335,57 @@ pub(super) fn is_copy(key: &[u8]) -> bool {
 impl Key {
     /// Encodes the key. Keys are ordered by table, then by the numbers they contain.
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(32);
-        match self {
-            Key::Counter(counter) => bytes.extend([table::COUNTER, counter.code()]),
-            Key::Superseded(number) => {
-                bytes.push(table::SUPERSEDED);
-                bytes.extend(number.to_be_bytes());
-            }
-            Key::Blueprint(blueprint) => numbered(&mut bytes, table::BLUEPRINT, *blueprint),
-            Key::BlueprintChange(blueprint) => numbered(&mut bytes, table::BLUEPRINT_CHANGE, *blueprint),
+        let parts = match self {
+            Key::Counter(counter) => Parts::of(table::COUNTER).u8(counter.code()),
+            Key::Superseded(number) => Parts::of(table::SUPERSEDED).u64(*number),
+            Key::Blueprint(blueprint) => Parts::of(table::BLUEPRINT).u32(*blueprint),
+            Key::BlueprintChange(blueprint) => Parts::of(table::BLUEPRINT_CHANGE).u32(*blueprint),
             Key::ListVersion { blueprint, is_public } => {
-                numbered(&mut bytes, table::LIST_VERSION, *blueprint);
-                bytes.push((*is_public).into());
+                Parts::of(table::LIST_VERSION).u32(*blueprint).u8((*is_public).into())
             }
-            Key::WorkingVersion(blueprint) => numbered(&mut bytes, table::WORKING_VERSION, *blueprint),
-            Key::Singular(blueprint) => numbered(&mut bytes, table::SINGULAR, *blueprint),
-            Key::Resource { blueprint, id } => {
-                numbered(&mut bytes, table::RESOURCE, *blueprint);
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
+            Key::WorkingVersion(blueprint) => Parts::of(table::WORKING_VERSION).u32(*blueprint),
+            Key::Singular(blueprint) => Parts::of(table::SINGULAR).u32(*blueprint),
+            Key::Resource { blueprint, id } => Parts::of(table::RESOURCE).u32(*blueprint).id(*id),
             Key::Copy { blueprint, id, variant, number } => {
-                numbered(&mut bytes, table::COPY, *blueprint);
-                bytes.extend(id.as_u128().to_be_bytes());
-                bytes.extend(variant.to_be_bytes());
-                bytes.extend(number.to_be_bytes());
+                Parts::of(table::COPY).u32(*blueprint).id(*id).u16(*variant).u64(*number)
             }
-            Key::Trashed { blueprint, id } => {
-                numbered(&mut bytes, table::TRASHED, *blueprint);
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
-            Key::TrashOrder { blueprint, at, id } => {
-                numbered(&mut bytes, table::TRASH_ORDER, *blueprint);
-                bytes.extend(at.to_be_bytes());
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
-            Key::TrashTotal(blueprint) => numbered(&mut bytes, table::TRASH_TOTAL, *blueprint),
-            Key::History { blueprint, id, variant } => {
-                of_variant(&mut bytes, table::HISTORY, *blueprint, *id, *variant);
-            }
+            Key::Trashed { blueprint, id } => Parts::of(table::TRASHED).u32(*blueprint).id(*id),
+            Key::TrashOrder { blueprint, at, id } => Parts::of(table::TRASH_ORDER).u32(*blueprint).u64(*at).id(*id),
+            Key::TrashTotal(blueprint) => Parts::of(table::TRASH_TOTAL).u32(*blueprint),
+            Key::History { blueprint, id, variant } => Parts::of(table::HISTORY).u32(*blueprint).id(*id).u16(*variant),
             Key::Revision { blueprint, id, variant, number } => {
-                of_variant(&mut bytes, table::REVISION, *blueprint, *id, *variant);
-                bytes.extend(number.to_be_bytes());
+                Parts::of(table::REVISION).u32(*blueprint).id(*id).u16(*variant).u32(*number)
             }
             Key::FormerCopy { blueprint, id, variant, number } => {
-                of_variant(&mut bytes, table::FORMER_COPY, *blueprint, *id, *variant);
-                bytes.extend(number.to_be_bytes());
+                Parts::of(table::FORMER_COPY).u32(*blueprint).id(*id).u16(*variant).u64(*number)
             }
-            Key::WorkingDue { at, blueprint, id } => {
-                bytes.push(table::WORKING_DUE);
-                bytes.extend(at.to_be_bytes());
-                bytes.extend(blueprint.to_be_bytes());
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
-            Key::ImportKey { blueprint, key } => {
-                numbered(&mut bytes, table::IMPORT_KEY, *blueprint);
-                key.encode(&mut bytes);
-            }
+            Key::WorkingDue { at, blueprint, id } => Parts::of(table::WORKING_DUE).u64(*at).u32(*blueprint).id(*id),
+            Key::ImportKey { blueprint, key } => Parts::of(table::IMPORT_KEY).u32(*blueprint).text(key),
             Key::FormerImportKey { blueprint, id, number } => {
-                numbered(&mut bytes, table::FORMER_IMPORT_KEY, *blueprint);
-                bytes.extend(id.as_u128().to_be_bytes());
-                bytes.extend(number.to_be_bytes());
+                Parts::of(table::FORMER_IMPORT_KEY).u32(*blueprint).id(*id).u64(*number)
             }
-            Key::Token(token) => {
-                bytes.push(table::TOKEN);
-                token.encode(&mut bytes);
-            }
-            Key::Member(id) => of_member(&mut bytes, table::MEMBER, *id),
-            Key::Password(id) => of_member(&mut bytes, table::PASSWORD, *id),
-            Key::Invitation(id) => of_member(&mut bytes, table::INVITATION, *id),
-            Key::Session(session) => {
-                bytes.push(table::SESSION);
-                session.encode(&mut bytes);
-            }
-            Key::View(view) => {
-                bytes.push(table::VIEW);
-                view.encode(&mut bytes);
-            }
-            Key::Synonym(synonym) => {
-                bytes.push(table::SYNONYM);
-                synonym.encode(&mut bytes);
-            }
-            Key::SearchRule(rule) => {
-                bytes.push(table::SEARCH_RULE);
-                rule.encode(&mut bytes);
-            }
+            Key::Token(token) => Parts::of(table::TOKEN).text(token),
+            Key::Member(id) => Parts::of(table::MEMBER).u64(*id),
+            Key::Password(id) => Parts::of(table::PASSWORD).u64(*id),
+            Key::Invitation(id) => Parts::of(table::INVITATION).u64(*id),
+            Key::Session(session) => Parts::of(table::SESSION).text(session),
+            Key::View(view) => Parts::of(table::VIEW).text(view),
+            Key::Synonym(synonym) => Parts::of(table::SYNONYM).text(synonym),
+            Key::SearchRule(rule) => Parts::of(table::SEARCH_RULE).text(rule),
             Key::Unique { blueprint, claims, variant, value } => {
-                numbered(&mut bytes, table::UNIQUE, *blueprint);
-                bytes.extend(claims.to_be_bytes());
-                bytes.extend(variant.to_be_bytes());
-                value.encode(&mut bytes);
+                Parts::of(table::UNIQUE).u32(*blueprint).u32(*claims).u16(*variant).text(value)
             }
-            Key::Idempotency { token, key } => {
-                bytes.push(table::IDEMPOTENCY);
-                token.encode(&mut bytes);
-                key.encode(&mut bytes);
-            }
-            Key::Changes(number) => {
-                bytes.push(table::CHANGES);
-                bytes.extend(number.to_be_bytes());
-            }
-            Key::Webhook(webhook) => {
-                bytes.push(table::WEBHOOK);
-                webhook.encode(&mut bytes);
-            }
-            Key::WebhookProgress(webhook) => {
-                bytes.push(table::WEBHOOK_PROGRESS);
-                webhook.encode(&mut bytes);
-            }
+            Key::Idempotency { token, key } => Parts::of(table::IDEMPOTENCY).text(token).text(key),
+            Key::Changes(number) => Parts::of(table::CHANGES).u64(*number),
+            Key::Webhook(webhook) => Parts::of(table::WEBHOOK).text(webhook),
+            Key::WebhookProgress(webhook) => Parts::of(table::WEBHOOK_PROGRESS).text(webhook),
             Key::MediaUser { media, blueprint, id, variant } => {
-                bytes.push(table::MEDIA_USER);
-                bytes.extend(media.as_u128().to_be_bytes());
-                bytes.extend(blueprint.to_be_bytes());
-                bytes.extend(id.as_u128().to_be_bytes());
-                bytes.extend(variant.to_be_bytes());
+                Parts::of(table::MEDIA_USER).id(*media).u32(*blueprint).id(*id).u16(*variant)
             }
-            Key::FileOwner { hash, blueprint, id } => {
-                bytes.push(table::FILE_OWNER);
-                bytes.extend(hash);
-                bytes.extend(blueprint.to_be_bytes());
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
-            Key::FileRemoval(hash) => {
-                bytes.push(table::FILE_REMOVAL);
-                bytes.extend(hash);
-            }
-        }
-        bytes
+            Key::FileOwner { hash, blueprint, id } => Parts::of(table::FILE_OWNER).bytes(hash).u32(*blueprint).id(*id),
+            Key::FileRemoval(hash) => Parts::of(table::FILE_REMOVAL).bytes(hash),
+        };
+        parts.finish()
     }
 
     /// Decodes a key. `None` if [`Key::encode`] cannot have written these bytes.
@@ -523,74 +448,42 @@ impl Key {
 impl Prefix {
     /// Returns the bytes that all keys of this part begin with.
     pub(super) fn encode(self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(24);
-        match self {
-            Prefix::All => {}
-            Prefix::Counters => bytes.push(table::COUNTER),
-            Prefix::Superseded => bytes.push(table::SUPERSEDED),
-            Prefix::Blueprints => bytes.push(table::BLUEPRINT),
-            Prefix::BlueprintChanges => bytes.push(table::BLUEPRINT_CHANGE),
-            Prefix::Resources(blueprint) => numbered(&mut bytes, table::RESOURCE, blueprint),
-            Prefix::Copies(blueprint) => numbered(&mut bytes, table::COPY, blueprint),
-            Prefix::CopiesOf { blueprint, id } => {
-                numbered(&mut bytes, table::COPY, blueprint);
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
-            Prefix::Trash(blueprint) => numbered(&mut bytes, table::TRASHED, blueprint),
-            Prefix::TrashOrder(blueprint) => numbered(&mut bytes, table::TRASH_ORDER, blueprint),
-            Prefix::TrashTotal(blueprint) => numbered(&mut bytes, table::TRASH_TOTAL, blueprint),
-            Prefix::Histories(blueprint) => numbered(&mut bytes, table::HISTORY, blueprint),
-            Prefix::Revisions(blueprint) => numbered(&mut bytes, table::REVISION, blueprint),
-            Prefix::FormerCopies(blueprint) => numbered(&mut bytes, table::FORMER_COPY, blueprint),
-            Prefix::WorkingDue => bytes.push(table::WORKING_DUE),
-            Prefix::ImportKeys(blueprint) => numbered(&mut bytes, table::IMPORT_KEY, blueprint),
-            Prefix::FormerImportKeys { blueprint, id } => {
-                numbered(&mut bytes, table::FORMER_IMPORT_KEY, blueprint);
-                bytes.extend(id.as_u128().to_be_bytes());
-            }
-            Prefix::Tokens => bytes.push(table::TOKEN),
-            Prefix::Members => bytes.push(table::MEMBER),
-            Prefix::Passwords => bytes.push(table::PASSWORD),
-            Prefix::Invitations => bytes.push(table::INVITATION),
-            Prefix::Sessions => bytes.push(table::SESSION),
-            Prefix::Views => bytes.push(table::VIEW),
-            Prefix::Synonyms => bytes.push(table::SYNONYM),
-            Prefix::SearchRules => bytes.push(table::SEARCH_RULE),
-            Prefix::Uniques(blueprint) => numbered(&mut bytes, table::UNIQUE, blueprint),
-            Prefix::UniquesOf { blueprint, claims } => {
-                numbered(&mut bytes, table::UNIQUE, blueprint);
-                bytes.extend(claims.to_be_bytes());
-            }
-            Prefix::Idempotency => bytes.push(table::IDEMPOTENCY),
-            Prefix::Changes => bytes.push(table::CHANGES),
-            Prefix::Webhooks => bytes.push(table::WEBHOOK),
-            Prefix::MediaUsers(media) => {
-                bytes.push(table::MEDIA_USER);
-                bytes.extend(media.as_u128().to_be_bytes());
-            }
-            Prefix::FileOwners(hash) => {
-                bytes.push(table::FILE_OWNER);
-                bytes.extend(hash);
-            }
-            Prefix::AllFileOwners => bytes.push(table::FILE_OWNER),
-            Prefix::FileRemovals => bytes.push(table::FILE_REMOVAL),
-        }
-        bytes
+        let parts = match self {
+            Prefix::All => return Vec::new(),
+            Prefix::Counters => Parts::of(table::COUNTER),
+            Prefix::Superseded => Parts::of(table::SUPERSEDED),
+            Prefix::Blueprints => Parts::of(table::BLUEPRINT),
+            Prefix::BlueprintChanges => Parts::of(table::BLUEPRINT_CHANGE),
+            Prefix::Resources(blueprint) => Parts::of(table::RESOURCE).u32(blueprint),
+            Prefix::Copies(blueprint) => Parts::of(table::COPY).u32(blueprint),
+            Prefix::CopiesOf { blueprint, id } => Parts::of(table::COPY).u32(blueprint).id(id),
+            Prefix::Trash(blueprint) => Parts::of(table::TRASHED).u32(blueprint),
+            Prefix::TrashOrder(blueprint) => Parts::of(table::TRASH_ORDER).u32(blueprint),
+            Prefix::TrashTotal(blueprint) => Parts::of(table::TRASH_TOTAL).u32(blueprint),
+            Prefix::Histories(blueprint) => Parts::of(table::HISTORY).u32(blueprint),
+            Prefix::Revisions(blueprint) => Parts::of(table::REVISION).u32(blueprint),
+            Prefix::FormerCopies(blueprint) => Parts::of(table::FORMER_COPY).u32(blueprint),
+            Prefix::WorkingDue => Parts::of(table::WORKING_DUE),
+            Prefix::ImportKeys(blueprint) => Parts::of(table::IMPORT_KEY).u32(blueprint),
+            Prefix::FormerImportKeys { blueprint, id } => Parts::of(table::FORMER_IMPORT_KEY).u32(blueprint).id(id),
+            Prefix::Tokens => Parts::of(table::TOKEN),
+            Prefix::Members => Parts::of(table::MEMBER),
+            Prefix::Passwords => Parts::of(table::PASSWORD),
+            Prefix::Invitations => Parts::of(table::INVITATION),
+            Prefix::Sessions => Parts::of(table::SESSION),
+            Prefix::Views => Parts::of(table::VIEW),
+            Prefix::Synonyms => Parts::of(table::SYNONYM),
+            Prefix::SearchRules => Parts::of(table::SEARCH_RULE),
+            Prefix::Uniques(blueprint) => Parts::of(table::UNIQUE).u32(blueprint),
+            Prefix::UniquesOf { blueprint, claims } => Parts::of(table::UNIQUE).u32(blueprint).u32(claims),
+            Prefix::Idempotency => Parts::of(table::IDEMPOTENCY),
+            Prefix::Changes => Parts::of(table::CHANGES),
+            Prefix::Webhooks => Parts::of(table::WEBHOOK),
+            Prefix::MediaUsers(media) => Parts::of(table::MEDIA_USER).id(media),
+            Prefix::FileOwners(hash) => Parts::of(table::FILE_OWNER).bytes(&hash),
+            Prefix::AllFileOwners => Parts::of(table::FILE_OWNER),
+            Prefix::FileRemovals => Parts::of(table::FILE_REMOVAL),
+        };
+        parts.finish()
     }
-}
-
-fn numbered(bytes: &mut Vec<u8>, table: u8, blueprint: u32) {
-    bytes.push(table);
-    bytes.extend(blueprint.to_be_bytes());
-}
-
-fn of_variant(bytes: &mut Vec<u8>, table: u8, blueprint: u32, id: ResourceId, variant: u16) {
-    numbered(bytes, table, blueprint);
-    bytes.extend(id.as_u128().to_be_bytes());
-    bytes.extend(variant.to_be_bytes());
-}
-
-fn of_member(bytes: &mut Vec<u8>, table: u8, member: u64) {
-    bytes.push(table);
-    bytes.extend(member.to_be_bytes());
 }

@@ -1,4 +1,4 @@
-//! Parts of keys: texts, and the decoding of the parts. Must not know tables.
+//! Parts of keys: texts, and the encoding and decoding of the parts. Must not know tables.
 
 use bindery_model::id::ResourceId;
 
@@ -41,19 +41,53 @@ impl From<String> for KeyText {
     }
 }
 
-impl KeyText {
-    /// Writes the text. The length comes first, so that no encoded text is a prefix of another one.
-    pub(super) fn encode(&self, bytes: &mut Vec<u8>) {
-        match &self.0 {
-            Text::Plain(text) => {
-                bytes.push(text.len() as u8);
-                bytes.extend(text.as_bytes());
-            }
-            Text::Hashed(hash) => {
-                bytes.push(HASHED);
-                bytes.extend(hash);
-            }
+/// The bytes of a key that are encoded so far.
+pub(super) struct Parts(Vec<u8>);
+
+impl Parts {
+    /// Begins a key of a table.
+    pub(super) fn of(table: u8) -> Parts {
+        let mut bytes = Vec::with_capacity(32);
+        bytes.push(table);
+        Parts(bytes)
+    }
+
+    pub(super) fn bytes(mut self, bytes: &[u8]) -> Parts {
+        self.0.extend_from_slice(bytes);
+        self
+    }
+
+    pub(super) fn u8(self, number: u8) -> Parts {
+        self.bytes(&[number])
+    }
+
+    pub(super) fn u16(self, number: u16) -> Parts {
+        self.bytes(&number.to_be_bytes())
+    }
+
+    pub(super) fn u32(self, number: u32) -> Parts {
+        self.bytes(&number.to_be_bytes())
+    }
+
+    pub(super) fn u64(self, number: u64) -> Parts {
+        self.bytes(&number.to_be_bytes())
+    }
+
+    pub(super) fn id(self, id: ResourceId) -> Parts {
+        self.bytes(&id.as_u128().to_be_bytes())
+    }
+
+    /// Adds a text. Its length comes first, so that no encoded text is a prefix of another one.
+    pub(super) fn text(self, text: &KeyText) -> Parts {
+        match &text.0 {
+            Text::Plain(text) => self.u8(text.len() as u8).bytes(text.as_bytes()),
+            Text::Hashed(hash) => self.u8(HASHED).bytes(hash),
         }
+    }
+
+    /// Returns the encoded key.
+    pub(super) fn finish(self) -> Vec<u8> {
+        self.0
     }
 }
 
