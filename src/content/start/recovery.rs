@@ -82,12 +82,16 @@ pub(crate) fn open_applier(
 
 /// Returns the blueprints that the store holds.
 pub(crate) fn load_blueprints(store: &Store) -> Result<Vec<Arc<Blueprint>>, StartError> {
-    let mut blueprints = Vec::new();
-    for entry in store.scan(Prefix::Blueprints) {
+    Ok(all(store, Prefix::Blueprints, render::decode)?.into_iter().map(Arc::new).collect())
+}
+
+/// Returns all records of a table, in the order of their keys.
+fn all<T>(store: &Store, table: Prefix, decode: fn(&[u8]) -> Result<T, String>) -> Result<Vec<T>, StartError> {
+    let records = store.scan(table).map(|entry| {
         let (_, bytes) = entry.map_err(StartError::content)?;
-        blueprints.push(Arc::new(render::decode(&bytes).map_err(StartError::content)?));
-    }
-    Ok(blueprints)
+        decode(&bytes).map_err(StartError::content)
+    });
+    records.collect()
 }
 
 /// Returns the blueprint changes that have begun.
@@ -113,31 +117,13 @@ pub(crate) fn load_state(
     number: u64,
 ) -> Result<State, StartError> {
     let mut tokens = Tokens::default();
-    for entry in store.scan(Prefix::Tokens) {
-        let (_, bytes) = entry.map_err(StartError::content)?;
-        tokens.insert(Token::decode(&bytes).map_err(StartError::content)?);
+    for token in all(store, Prefix::Tokens, Token::decode)? {
+        tokens.insert(token);
     }
-    let mut members = BTreeMap::new();
-    for entry in store.scan(Prefix::Members) {
-        let (_, bytes) = entry.map_err(StartError::content)?;
-        let member = Member::decode(&bytes).map_err(StartError::content)?;
-        members.insert(member.id, member);
-    }
-    let mut webhooks = BTreeMap::new();
-    for entry in store.scan(Prefix::Webhooks) {
-        let (_, bytes) = entry.map_err(StartError::content)?;
-        let webhook = Webhook::decode(&bytes).map_err(StartError::content)?;
-        webhooks.insert(webhook.id.clone(), Arc::new(webhook));
-    }
-    let mut views = BTreeMap::new();
-    for entry in store.scan(Prefix::Views) {
-        let (_, bytes) = entry.map_err(StartError::content)?;
-        let view = SavedView::decode(&bytes).map_err(StartError::content)?;
-        views.insert(view.id.clone(), Arc::new(view));
-    }
-    let steering = Arc::new(load_steering(store)?);
-    let (tokens, members, webhooks, views) = (Arc::new(tokens), Arc::new(members), Arc::new(webhooks), Arc::new(views));
-    let accounts = Arc::new(load_accounts(store)?);
+    let members = all(store, Prefix::Members, Member::decode)?.into_iter().map(|member| (member.id, member));
+    let webhooks =
+        all(store, Prefix::Webhooks, Webhook::decode)?.into_iter().map(|hook| (hook.id.clone(), Arc::new(hook)));
+    let views = all(store, Prefix::Views, SavedView::decode)?.into_iter().map(|view| (view.id.clone(), Arc::new(view)));
     let epoch = load_epoch(store)?.unwrap_or_default();
     let released = load_clock(store)?.last_time;
     if let Some(format) = store.get(&Key::Counter(Counter::Format)).map_err(StartError::content)? {
@@ -151,12 +137,12 @@ pub(crate) fn load_state(
         epoch,
         leader,
         blueprints: BTreeMap::new(),
-        tokens,
-        members,
-        webhooks,
-        views,
-        steering,
-        accounts,
+        tokens: Arc::new(tokens),
+        members: Arc::new(members.collect()),
+        webhooks: Arc::new(webhooks.collect()),
+        views: Arc::new(views.collect()),
+        steering: Arc::new(load_steering(store)?),
+        accounts: Arc::new(load_accounts(store)?),
         public_url: None,
     };
     for blueprint in blueprints {
