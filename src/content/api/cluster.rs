@@ -149,8 +149,8 @@ impl Content {
         Err(Error::new(Code::LogUnreachable, text))
     }
 
-    /// Returns whether this server does the regular jobs, such as webhooks: a single server does, and the leader of a
-    /// cluster.
+    /// Returns whether this server does the regular jobs, such as webhooks and the removal of files: a single server
+    /// does, and the leader of a cluster.
     pub fn does_jobs(&self) -> bool {
         self.node().is_none_or(|node| node.leads)
     }

@@ -53,7 +53,7 @@ pub(crate) async fn run(app: App) {
     // Nobody can upload what the last process marked, until that is done.
     let mut is_start = true;
     loop {
-        if app.content.removes_files()
+        if app.content.does_jobs()
             && let Err(error) = sweep(&app, least_age, is_start).await
         {
             tracing::warn!(message = error.message, "files of media could not be swept");
