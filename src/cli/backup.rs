@@ -20,7 +20,7 @@ use super::remote::Remote;
 pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     let file = args.file;
     match Remote::of(&args.server)? {
-        Some(remote) => download(&remote, &unfinished(&file)).await?,
+        Some(remote) => remote.download("/v2/backup", &unfinished(&file)).await?,
         None => write(&configure_existing(&args.server.folder)?, &file).await?,
     }
     let path = unfinished(&file);
@@ -108,17 +108,6 @@ fn join(parts: &[PathBuf; 2], content_bytes: u64, file: &Path) -> io::Result<()>
         io::copy(&mut File::open(part)?, &mut out)?;
     }
     out.sync_all()
-}
-
-/// Writes the server's response to a file.
-async fn download(remote: &Remote, file: &Path) -> Result<(), CliError> {
-    let writing = |error: std::io::Error| failed(format!("writing {}", file.display()), &error);
-    let mut response = remote.get_stream("/v2/backup").await?;
-    let mut out = File::create(file).map_err(writing)?;
-    while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
-        out.write_all(&piece).map_err(writing)?;
-    }
-    out.sync_all().map_err(writing)
 }
 
 /// Returns the path of the part of a backup with the files of media.

@@ -69,27 +69,20 @@ fn local_files(config: &Config) -> Result<Option<Files>, CliError> {
 /// file.
 pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, CliError> {
     let writing = |error: std::io::Error| failed(format!("writing {}", file.display()), &error);
-    let mut out = File::create(file).map_err(writing)?;
     match Remote::of(server)? {
-        Some(remote) => {
-            let mut response = remote.get_stream("/v2/backup/media").await?;
-            while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
-                out.write_all(&piece).map_err(writing)?;
-            }
-        }
+        Some(remote) => remote.download("/v2/backup/media", file).await?,
         None => {
-            let config = configure_existing(&server.folder)?;
-            if let Some(files) = local_files(&config)? {
+            let mut out = File::create(file).map_err(writing)?;
+            if let Some(files) = local_files(&configure_existing(&server.folder)?)? {
                 let mut parts = media_backup(files);
                 while let Some(piece) = parts.next().await {
                     let piece = piece.map_err(|error| failed("reading the files of media", &error))?;
                     out.write_all(&piece).map_err(writing)?;
                 }
             }
+            out.sync_all().map_err(writing)?;
         }
     }
-    out.sync_all().map_err(writing)?;
-    drop(out);
     let count = if fs::metadata(file).map_err(writing)?.len() == 0 { 0 } else { read(file, None).await? };
     if count == 0 {
         fs::remove_file(file).map_err(writing)?;

@@ -1,5 +1,8 @@
 //! Requests to a running server. Must not know commands.
 
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::Path;
 use std::time::Duration;
 
 use bindery_config::ServerArgs;
@@ -63,6 +66,17 @@ impl Remote {
     /// `GET`; the response is read piece by piece.
     pub(super) async fn get_stream(&self, path: &str) -> Result<reqwest::Response, CliError> {
         self.send(self.client.get(self.address(path))).await
+    }
+
+    /// `GET`; writes the response to a file, and syncs it.
+    pub(super) async fn download(&self, path: &str, file: &Path) -> Result<(), CliError> {
+        let writing = |error: io::Error| failed(format!("writing {}", file.display()), &error);
+        let mut response = self.get_stream(path).await?;
+        let mut out = File::create(file).map_err(writing)?;
+        while let Some(piece) = response.chunk().await.map_err(|error| failed("reading the response", &error))? {
+            out.write_all(&piece).map_err(writing)?;
+        }
+        out.sync_all().map_err(writing)
     }
 
     /// `POST` of streamed NDJSON. The response can be read while the body is still being sent.
