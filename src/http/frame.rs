@@ -2,11 +2,8 @@
 //! to panics and unknown routes. Must not know the routes.
 
 use std::any::Any;
-use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::{Duration, Instant};
 
 use axum::Router;
@@ -21,6 +18,7 @@ use axum::response::{IntoResponse, Response};
 use bindery_content::noting_number;
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
+use futures_util::FutureExt as _;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::cors::{AllowOrigin, Any as AnyOrigin, CorsLayer};
 use tower_service::Service;
@@ -170,15 +168,11 @@ fn has_room_for(connection: &Connection, response: &Response) -> bool {
 
 /// Answers a request. A panic of its handler becomes an error response.
 async fn caught(mut routes: Router, request: Request) -> Response {
-    let mut answering = pin!(async move {
+    let answering = async move {
         let Ok(response) = routes.call(request).await;
         response
-    });
-    poll_fn(|context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| answering.as_mut().poll(context)));
-        polled.unwrap_or_else(|cause| Poll::Ready(panicked(cause)))
-    })
-    .await
+    };
+    AssertUnwindSafe(answering).catch_unwind().await.unwrap_or_else(panicked)
 }
 
 /// Is true for the paths of health probes, which are answered even under overload.
