@@ -1,6 +1,7 @@
 //! The body of an event: `{"name": "pageview", "url", "referrer", "screen_width"}`, or one with a name of its own and
 //! `properties` (`API.md` 4.8.1, 4.8.10).
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 
 use bindery_analytics::{Event, NamedEvent, PageUrl};
@@ -81,8 +82,7 @@ fn parse_custom(object: &Map<String, Value>, body: &[u8]) -> Result<Option<Named
                 let problem = format!("it is {}; expected 1 to {MAX_NAME_BYTES} bytes", quote(text));
                 return Err(("name", format!("{problem} without control characters")));
             }
-            let properties =
-                parse_properties(properties, &written_properties(body)).map_err(|message| ("properties", message))?;
+            let properties = parse_properties(properties, body).map_err(|message| ("properties", message))?;
             Ok(Some(NamedEvent { name: text.to_owned(), properties }))
         }
         _ => {
@@ -104,14 +104,16 @@ fn written_properties(body: &[u8]) -> Written<'_> {
     properties.unwrap_or_default()
 }
 
-/// A number may be an identifier, such as an order number, so it counts as it is written.
-fn parse_properties(value: &Value, written: &Written<'_>) -> Result<Vec<(String, String)>, String> {
+/// A number may be an identifier, such as an order number, so it counts as it is written. Only then is the body parsed a
+/// second time.
+fn parse_properties(value: &Value, body: &[u8]) -> Result<Vec<(String, String)>, String> {
     let Value::Object(object) = value else {
         return Err(format!("it is {}; expected an object such as `{{\"plan\": \"large\"}}`", shown(Some(value))));
     };
     if object.len() > MAX_PROPERTIES {
         return Err(format!("it has {} properties; an event has at most {MAX_PROPERTIES}", object.len()));
     }
+    let written = LazyCell::new(|| written_properties(body));
     let mut properties = Vec::new();
     for (name, value) in object {
         if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
