@@ -119,19 +119,13 @@ impl<'a> Sorter<'a> {
     /// made and cached.
     fn run_orders(&self, first: &FirstKey<'_>, numbered: &NumberedRun) -> Result<Vec<Arc<RunOrder>>, Error> {
         let FirstKey { copies, column, kind, .. } = first;
-        let NumberedRun { number, run, .. } = numbered;
+        let run = &numbered.run;
         if let Some(orders) = run.orders(column.id, *kind, &copies.collation, self.interrupt)? {
             return Ok(orders);
         }
-        let cache = &self.context.cache;
         let of = [&[*kind as u8], copies.collation.name().as_bytes()].concat();
-        let key = cache.key_of_run::<RunOrder>(*number, column.id, &of);
-        if let Some(order) = cache.of_run(&key) {
-            return Ok(vec![order]);
-        }
-        let order = Arc::new(run.sorted(column.id, *kind, &copies.collation, self.interrupt)?);
-        cache.put_of_run(&key, &order);
-        Ok(vec![order])
+        let sort = || Ok(Arc::new(run.sorted(column.id, *kind, &copies.collation, self.interrupt)?));
+        Ok(vec![self.context.cache.kept_or_found(numbered, column.id, &of, sort)?])
     }
 }
 
