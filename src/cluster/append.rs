@@ -16,9 +16,10 @@ use tokio::task::AbortHandle;
 
 use crate::error::{AppendError, ClusterError};
 use crate::group::{Group, GroupError, MAX_GROUP_BYTES};
+use crate::id::random_bytes;
 use crate::log::{Log, LogShared, Look};
 use crate::objects::{PutError, runtime};
-use crate::position::{Position, random_bytes};
+use crate::position::Position;
 
 /// The pauses of an append. A test that has thousands of errors makes them shorter.
 #[derive(Debug, Clone, Copy)]

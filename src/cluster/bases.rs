@@ -22,9 +22,10 @@ use uuid::Uuid;
 
 use crate::cluster::History;
 use crate::error::{ClusterError, at};
+use crate::id::random_bytes;
 use crate::log::{Log, LogShared};
 use crate::objects::{Objects, block};
-use crate::position::{ChainHash, Position, random_bytes};
+use crate::position::{ChainHash, Position};
 
 const MAGIC: &[u8; 8] = b"BNDYBASE";
 const VERSION: u8 = 1;

@@ -10,10 +10,11 @@ use crate::address;
 use crate::bases;
 use crate::error::ClusterError;
 use crate::http::StoreDate;
+use crate::id::random_id;
 use crate::log::Log;
 use crate::nodes::check_name;
 use crate::objects::{CLUSTER_FILE, MAX_JSON_BYTES, Objects, again, block};
-use crate::position::{Position, random_id, uuid_text};
+use crate::position::Position;
 use crate::probe;
 
 /// The format of the objects in JSON. Their readers ignore members that they do not know.
@@ -29,7 +30,7 @@ pub struct Store {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClusterInfo {
     /// The id of the cluster, which stays the same for ever.
-    #[serde(with = "uuid_text")]
+    #[serde(with = "crate::id")]
     pub id: Uuid,
     /// The newest history.
     pub history: History,
@@ -41,7 +42,7 @@ pub struct History {
     /// 1, 2, 3. The highest one counts.
     pub number: u32,
     /// The id, which nothing else has.
-    #[serde(with = "uuid_text")]
+    #[serde(with = "crate::id")]
     pub id: Uuid,
 }
 
@@ -56,7 +57,7 @@ pub struct PreparedHistory {
 #[derive(Debug, Serialize, Deserialize)]
 struct ClusterFile {
     format: u64,
-    #[serde(with = "uuid_text")]
+    #[serde(with = "crate::id")]
     id: Uuid,
 }
 
@@ -64,7 +65,7 @@ struct ClusterFile {
 #[derive(Debug, Serialize, Deserialize)]
 struct HistoryFile {
     format: u64,
-    #[serde(with = "uuid_text")]
+    #[serde(with = "crate::id")]
     id: Uuid,
     /// The name of the first base.
     base: String,

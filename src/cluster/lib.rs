@@ -25,6 +25,7 @@ mod error;
 mod follow;
 mod group;
 mod http;
+mod id;
 mod log;
 mod nodes;
 mod objects;

@@ -75,37 +75,3 @@ impl Position {
         Position { seq: 0, number, chain: ChainHash::start(history) }
     }
 }
-
-/// Writes ids as text with hyphens (`#[serde(with = "position::uuid_text")]`).
-pub(crate) mod uuid_text {
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-    use uuid::Uuid;
-
-    pub(crate) fn serialize<S: Serializer>(id: &Uuid, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(id)
-    }
-
-    pub(crate) fn deserialize<'de, T: Deserializer<'de>>(deserializer: T) -> Result<Uuid, T::Error> {
-        let text = String::deserialize(deserializer)?;
-        Uuid::parse_str(&text).map_err(T::Error::custom)
-    }
-}
-
-/// Draws a random id.
-///
-/// # Errors
-/// If the system's generator fails.
-pub(crate) fn random_id() -> Result<Uuid, getrandom::Error> {
-    Ok(uuid::Builder::from_random_bytes(random_bytes()?).into_uuid())
-}
-
-/// Draws 16 random bytes.
-///
-/// # Errors
-/// If the system's generator fails.
-pub(crate) fn random_bytes() -> Result<[u8; 16], getrandom::Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(bytes)
-}

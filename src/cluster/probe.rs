@@ -8,8 +8,8 @@ use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 
 use crate::error::ClusterError;
+use crate::id::random_id;
 use crate::objects::{CLUSTER_FILE, Objects, PutError};
-use crate::position::random_id;
 
 const NAMES: usize = 50;
 const CREATORS: usize = 16;

@@ -31,7 +31,7 @@ fn patient(wait: Wait) -> ControlFlow<()> {
 
 /// A store in memory that no other test uses.
 fn memory_store() -> Store {
-    let name = crate::position::random_id().unwrap();
+    let name = crate::id::random_id().unwrap();
     Store::open(&format!("memory://{name}/prefix")).unwrap()
 }
 

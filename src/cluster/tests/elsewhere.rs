@@ -14,7 +14,7 @@ use crate::{Found, Position, Store};
 #[ignore = "needs a store, named by BINDERY_TEST_STORE"]
 fn a_store_can_hold_a_cluster() {
     let address = std::env::var("BINDERY_TEST_STORE").unwrap();
-    let store = Store::open(&format!("{address}/{}", crate::position::random_id().unwrap())).unwrap();
+    let store = Store::open(&format!("{address}/{}", crate::id::random_id().unwrap())).unwrap();
     let start = Instant::now();
     store.probe().unwrap();
     let probed = start.elapsed();
