@@ -46,8 +46,8 @@ async fn bring_analytics(config: &Config, node: &str, log: &str) -> Result<(), C
     let Some(key) = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref()) else { return Ok(()) };
     let (secret, node, log) = (key.secret().to_owned(), node.to_owned(), log.to_owned());
     let analytics = analytics_options(config);
-    let brought = move || Ok::<_, CliError>(bring_along(&log, analytics, secret, node));
-    blocking("writing the analytics", brought).await?.map_err(|error| failed("writing the analytics", &error))
+    let what = "writing the analytics";
+    blocking(what, move || bring_along(&log, analytics, secret, node).map_err(|error| failed(what, &error))).await
 }
 
 async fn leave_cluster(args: NodeArgs) -> Result<(), CliError> {
@@ -105,8 +105,8 @@ async fn repair(args: ClusterRepairArgs) -> Result<(), CliError> {
 async fn upgrade(ClusterUpgradeArgs { log }: ClusterUpgradeArgs) -> Result<(), CliError> {
     start_log("warn", false);
     let address = log.clone();
-    let upgraded = blocking("upgrading the cluster", move || Ok::<_, CliError>(upgrade_cluster(&address))).await?;
-    let upgraded = upgraded.map_err(|error| failed("upgrading the cluster", &error))?;
+    let what = "upgrading the cluster";
+    let upgraded = blocking(what, move || upgrade_cluster(&address).map_err(|error| failed(what, &error))).await?;
     print(&format!(
         "The nodes of the cluster at {log} may write format {} from number {} on; an older version cannot follow it any more",
         upgraded.format, upgraded.number
