@@ -3,7 +3,8 @@
 //! by default).
 //!
 //! Corpus: sentences of 6 to 14 words from a vocabulary of 4,000 made-up words with a skewed distribution, bodies of
-//! 1.5 KB in rich text, 90 % published, ten statuses, prices, dates over six years. A seed always makes the same corpus.
+//! 1.5 KB in rich text, 90 % published, ten statuses, prices, dates over six years. A seed always makes the same
+//! corpus.
 //!
 //! Reports the rate of the import and, for each list, the time of the first call (nothing is cached) and the median of
 //! 200 more.

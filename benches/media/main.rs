@@ -1,7 +1,7 @@
 //! Measures media on a real server: uploads, pictures that are made and that are kept, and lists beside them.
 //!
-//! `cargo bench --bench media -- --binary target/release/bindery` prints one line for each figure. `--keep DIR` leaves the pictures
-//! for `sharp.mjs`, which compares them with those of sharp. `cargo test` runs nothing.
+//! `cargo bench --bench media -- --binary target/release/bindery` prints one line for each figure. `--keep DIR` leaves
+//! the pictures for `sharp.mjs`, which compares them with those of sharp. `cargo test` runs nothing.
 
 #![allow(clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! Draws figures of several sizes as SVG: cost against size, both on logarithmic axes, one small diagram for each kind of
-//! request. Knows nothing but reports.
+//! Draws figures of several sizes as SVG: cost against size, both on logarithmic axes, one small diagram for each kind
+//! of request. Knows nothing but reports.
 
 use std::fmt::Write as _;
 

@@ -56,7 +56,8 @@ impl Postgres {
         Ok(Some(postgres))
     }
 
-    /// Returns a command that runs a program of PostgreSQL. Root uses another user, because PostgreSQL refuses to run as root.
+    /// Returns a command that runs a program of PostgreSQL. Root uses another user, because PostgreSQL refuses to run
+    /// as root.
     fn server_command(&self, program: &str) -> Command {
         let program = self.programs.join(program);
         let is_root = fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0);

@@ -33,7 +33,8 @@ struct ReadersAndWriters {
     readers: &'static str,
     /// The kinds of requests, of which the ids are read four times as often.
     kinds: &'static [&'static str],
-    /// Articles are created published. They come before all others in these pages then, so that each changes all of them.
+    /// Articles are created published. They come before all others in these pages then, so that each changes all of
+    /// them.
     is_published: bool,
 }
 

@@ -1,5 +1,5 @@
-//! The sign-in of members: passwords, sessions and invitations, as records and as a look-up of all of them. Must not know how
-//! secrets travel.
+//! The sign-in of members: passwords, sessions and invitations, as records and as a look-up of all of them. Must not
+//! know how secrets travel.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

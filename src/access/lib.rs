@@ -1,5 +1,5 @@
-//! Tokens, members, and how members sign in: who may do what (`API.md` 5 and 4.10). Must not know HTTP or storage: the store
-//! keeps the bytes that `encode` returns.
+//! Tokens, members, and how members sign in: who may do what (`API.md` 5 and 4.10). Must not know HTTP or storage: the
+//! store keeps the bytes that `encode` returns.
 
 mod account;
 mod actor;

@@ -1,5 +1,5 @@
-//! Questions that were asked before, for suggestions while somebody types (`API.md` 4.26). They are kept in memory, sorted, and
-//! made anew in the background: a suggestion waits for no figures.
+//! Questions that were asked before, for suggestions while somebody types (`API.md` 4.26). They are kept in memory,
+//! sorted, and made anew in the background: a suggestion waits for no figures.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -62,8 +62,8 @@ struct Made {
 }
 
 impl AskedBefore {
-    /// Returns at most `limit` questions that begin so and found something in a blueprint that `sees` selects, each with the number of
-    /// visitors, most first; not the beginning itself.
+    /// Returns at most `limit` questions that begin so and found something in a blueprint that `sees` selects, each
+    /// with the number of visitors, most first; not the beginning itself.
     pub fn find(&self, beginning: &str, limit: usize, sees: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
         let mut start = normalized_question(beginning);
         if beginning.ends_with(char::is_whitespace) {

@@ -133,8 +133,8 @@ impl Bounds {
         (name, properties)
     }
 
-    /// Returns the rows under which a search counts on a day: first that of its question. Days must come in order. Also returns
-    /// whether the question is counted separately.
+    /// Returns the rows under which a search counts on a day: first that of its question. Days must come in order. Also
+    /// returns whether the question is counted separately.
     pub(super) fn search(
         &mut self,
         day: Day,

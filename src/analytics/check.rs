@@ -27,8 +27,8 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
 }
 
-/// Reads every file of the analytics in `folder` (that of [`super::AnalyticsOptions`]) and changes nothing. A folder that
-/// does not exist has nothing to check. No process may have the analytics open.
+/// Reads every file of the analytics in `folder` (that of [`super::AnalyticsOptions`]) and changes nothing. A folder
+/// that does not exist has nothing to check. No process may have the analytics open.
 ///
 /// # Errors
 /// [`OpenError`] if a file cannot be read for another reason than damage.

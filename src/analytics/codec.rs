@@ -26,8 +26,8 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Reads values in the order in which they were appended. Every method fails with [`DecodeError`] if the bytes do not hold
-/// such a value.
+/// Reads values in the order in which they were appended. Every method fails with [`DecodeError`] if the bytes do not
+/// hold such a value.
 #[derive(Debug)]
 pub(super) struct Input<'a>(pub(super) &'a [u8]);
 

@@ -1,5 +1,5 @@
-//! The searches of a day that is being counted: which visitors asked what, and which searches can still be clicked. It does not
-//! know files; its bytes are part of a log record.
+//! The searches of a day that is being counted: which visitors asked what, and which searches can still be clicked. It
+//! does not know files; its bytes are part of a log record.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -65,8 +65,8 @@ struct Asker {
 }
 
 impl DaySearches {
-    /// Counts a search in the rollup of its site. If the visitor's last search has the same question, the search continues that one:
-    /// it is another page of it, has other filters, or looks in another blueprint.
+    /// Counts a search in the rollup of its site. If the visitor's last search has the same question, the search
+    /// continues that one: it is another page of it, has other filters, or looks in another blueprint.
     pub(super) fn add(&mut self, search: &Search, visitor: VisitorNumber, rollup: &mut Rollup) {
         self.forget_old(search.at);
         let number = self.continued(search, visitor).unwrap_or(search.number);
@@ -122,7 +122,8 @@ impl DaySearches {
         (is_same && search.at - last.at <= SESSION_GAP).then_some(*number)
     }
 
-    /// Returns whether a click counts: its search can be clicked, found something, and the result was not clicked before.
+    /// Returns whether a click counts: its search can be clicked, found something, and the result was not clicked
+    /// before.
     pub(super) fn accepts(&self, Click { at, click }: &Click) -> bool {
         let search = self.numbers.get(&click.number).and_then(|number| self.recent.get(number));
         search.is_some_and(|search| {

@@ -65,8 +65,8 @@ pub struct Hit {
     pub country: Option<String>,
 }
 
-/// A pageview, an event, a search or a click that waits to be counted. Its size has a bound (4 KiB). It is never written to disk or to the
-/// server's log. A node of a cluster hands it to another one in this form.
+/// A pageview, an event, a search or a click that waits to be counted. Its size has a bound (4 KiB). It is never
+/// written to disk or to the server's log. A node of a cluster hands it to another one in this form.
 #[derive(Serialize, Deserialize)]
 pub struct Countable(pub(super) CountableKind);
 

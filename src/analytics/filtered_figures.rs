@@ -58,8 +58,8 @@ impl<'a> FilteredFigures<'a> {
 
     /// Calls `visit` with the figures of every site and day in the period, counting only visits that match the filters.
     ///
-    /// Errors: `INVALID_FILTER` if a day has no visits; `INTERNAL` if a file is damaged or the disk fails; `OVERLOADED` if
-    /// it takes too long, or a file is replaced meanwhile.
+    /// Errors: `INVALID_FILTER` if a day has no visits; `INTERNAL` if a file is damaged or the disk fails; `OVERLOADED`
+    /// if it takes too long, or a file is replaced meanwhile.
     pub(super) fn each_rollup(
         &mut self,
         data: &AnalyticsData,

@@ -117,8 +117,8 @@ impl WorkerHandle {
         counted.recv_timeout(SETTLE_TIMEOUT).map_err(|_| overloaded())
     }
 
-    /// Returns everything that another server needs in order to go on from here, or the part of it that came after `since`. Imports
-    /// and deletions wait meanwhile.
+    /// Returns everything that another server needs in order to go on from here, or the part of it that came after
+    /// `since`. Imports and deletions wait meanwhile.
     ///
     /// Errors: `OVERLOADED` once it is closed; `INTERNAL` if the disk fails.
     pub(super) fn share(&self, since: Option<SharedUpTo>) -> Result<Shared> {

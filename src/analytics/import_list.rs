@@ -143,8 +143,8 @@ impl ImportedFile {
         ImportedFile { import, site: site.to_owned(), heads, bytes, pageviews, days: BTreeSet::new() }
     }
 
-    /// Returns how much of this beginning is that of this file, in bytes; `None` for another file. The file may have grown
-    /// or be shorter than it was. If it had less than a line, only the same bytes are the same file.
+    /// Returns how much of this beginning is that of this file, in bytes; `None` for another file. The file may have
+    /// grown or be shorter than it was. If it had less than a line, only the same bytes are the same file.
     fn known_beginning(&self, head: &[u8]) -> Option<usize> {
         let known = self.heads.iter().rev().find(|known| known.bytes <= head.len())?;
         let identifies = known.bytes >= MIN_HEAD_BYTES || known.bytes == head.len();

@@ -1,5 +1,5 @@
-//! Analytics: pageviews, events and searches in, exact figures out (`API.md` 4.8). Its interface is typed values; it does not
-//! know content, HTTP or JSON.
+//! Analytics: pageviews, events and searches in, exact figures out (`API.md` 4.8). Its interface is typed values; it
+//! does not know content, HTTP or JSON.
 //!
 //! One thread owns all changing data: it takes pageviews from a bounded queue, and counts them. Another thread writes
 //! them to their own log, which is synced several times a second. Finished days go into day files: sums by site and
@@ -159,12 +159,12 @@ impl Analytics {
         }
     }
 
-    /// Queues a pageview, an event, a search or a click without waiting. Figures that are requested afterwards include it. It is
-    /// handed to the disk within 250 ms, or when the disk has finished its earlier work. If more arrives than can be counted,
-    /// it is dropped, and the log says how much.
+    /// Queues a pageview, an event, a search or a click without waiting. Figures that are requested afterwards include
+    /// it. It is handed to the disk within 250 ms, or when the disk has finished its earlier work. If more arrives than
+    /// can be counted, it is dropped, and the log says how much.
     ///
-    /// A search counts once no other question of the visitor has followed for a second. Of one search, the first click on each of ten
-    /// results counts, and none if the search does not.
+    /// A search counts once no other question of the visitor has followed for a second. Of one search, the first click
+    /// on each of ten results counts, and none if the search does not.
     pub fn submit(&self, what: impl Into<Countable>) {
         match &self.opened {
             OpenOutcome::Yes(worker) => worker.submit(what.into()),
@@ -188,7 +188,8 @@ impl Analytics {
     /// Counts a batch that another server collected, unless it was counted before. Waits for that.
     ///
     /// # Errors
-    /// `OVERLOADED` if too much waits to be counted, or after [`Analytics::close`]; `INTERNAL` if the analytics could not be opened.
+    /// `OVERLOADED` if too much waits to be counted, or after [`Analytics::close`]; `INTERNAL` if the analytics could
+    /// not be opened.
     pub fn count_batch(&self, batch: Batch) -> Result<()> {
         self.worker()?.count_batch(batch)
     }
@@ -209,13 +210,14 @@ impl Analytics {
     /// Returns the number in the id of a search that can be clicked.
     ///
     /// # Errors
-    /// `NOT_FOUND` if this server did not issue the id, or it is too old; `INTERNAL` if the analytics could not be opened.
+    /// `NOT_FOUND` if this server did not issue the id, or it is too old; `INTERNAL` if the analytics could not be
+    /// opened.
     pub fn clickable_search(&self, id: &str) -> Result<u64> {
         self.worker()?.data.search_ids.open(id, self.now())
     }
 
-    /// Returns the questions that found something for at least five visitors in the last 30 days who saw no drafts. Does not wait: they are
-    /// those of a moment ago, and none at the first call after a start.
+    /// Returns the questions that found something for at least five visitors in the last 30 days who saw no drafts.
+    /// Does not wait: they are those of a moment ago, and none at the first call after a start.
     pub fn asked_before(&self) -> Option<Arc<AskedBefore>> {
         asked_before::newest(self.worker().ok()?)
     }

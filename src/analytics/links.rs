@@ -1,5 +1,5 @@
-//! Links to the files of the analytics at one moment, for a backup or another server: a file that is replaced or removed afterwards still
-//! exists under its link.
+//! Links to the files of the analytics at one moment, for a backup or another server: a file that is replaced or
+//! removed afterwards still exists under its link.
 
 use std::fs;
 use std::io;
@@ -47,7 +47,8 @@ pub(super) fn link_files(folder: &Path, state: State, links: &Path) -> io::Resul
     State { day: None, ..state }.write(links)
 }
 
-/// Returns the names of the linked files, without the log, and their paths: small ones first, then those of days in order.
+/// Returns the names of the linked files, without the log, and their paths: small ones first, then those of days in
+/// order.
 pub(super) fn list(links: &Path) -> io::Result<Vec<(String, PathBuf)>> {
     let days = links.join(DAYS_FOLDER);
     let mut keys = files(&days)?;

@@ -1,5 +1,6 @@
-//! The records of the analytics log: pageviews, events, searches and clicks in the order of arrival, the open sessions at each midnight,
-//! for a deletion all remaining figures, and the batches of other nodes that were counted. No record holds an address or a user agent.
+//! The records of the analytics log: pageviews, events, searches and clicks in the order of arrival, the open sessions
+//! at each midnight, for a deletion all remaining figures, and the batches of other nodes that were counted. No record
+//! holds an address or a user agent.
 
 use std::collections::HashMap;
 

@@ -151,8 +151,8 @@ impl WriterState {
         self.sync();
     }
 
-    /// Appends a record. On a full disk it retries until there is room: the queue of waiting records is bounded, and whoever
-    /// wants to work on the log is refused at once.
+    /// Appends a record. On a full disk it retries until there is room: the queue of waiting records is bounded, and
+    /// whoever wants to work on the log is refused at once.
     fn append(&mut self, record: &[u8], jobs: &Receiver<Job>) {
         let mut is_reported = false;
         while !self.status.has_failed.load(Ordering::Acquire) {

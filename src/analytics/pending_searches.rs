@@ -1,5 +1,5 @@
-//! Searches that have not rested yet: while somebody types, each keystroke is a search, and only the last one counts (`API.md`
-//! 4.8.13). So a keystroke is neither logged nor interned.
+//! Searches that have not rested yet: while somebody types, each keystroke is a search, and only the last one counts
+//! (`API.md` 4.8.13). So a keystroke is neither logged nor interned.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
@@ -40,8 +40,8 @@ struct Newest {
 }
 
 impl PendingSearches {
-    /// Adds a search of a visitor, in place of those with another question that wait. Searches must come in the order of their
-    /// times. Returns whether there was room.
+    /// Adds a search of a visitor, in place of those with another question that wait. Searches must come in the order
+    /// of their times. Returns whether there was room.
     pub(super) fn add(&mut self, at: Millis, visitor: VisitorHash, hit: Box<QueuedHit>) -> bool {
         let HitKind::Search(QueuedSearch { number, question, .. }) = &hit.what else { return false };
         if self.waiting.len() >= MAX_WAITING {
@@ -72,8 +72,8 @@ impl PendingSearches {
         None
     }
 
-    /// Takes a search before it has rested, because one of its results was clicked. `None` if it does not wait, or another question of
-    /// the visitor followed.
+    /// Takes a search before it has rested, because one of its results was clicked. `None` if it does not wait, or
+    /// another question of the visitor followed.
     pub(super) fn take(&mut self, number: u64) -> Option<Box<QueuedHit>> {
         let place = self.waiting.iter().position(|waiting| waiting.number == number)?;
         let waiting = self.waiting.remove(place)?;

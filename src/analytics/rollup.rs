@@ -64,8 +64,8 @@ pub(super) struct EventRow {
     pub(super) visitors: u64,
 }
 
-/// A question; or the searches for it that found something in one blueprint, or looked only there. The blueprint is [`NONE`] for the
-/// question itself.
+/// A question; or the searches for it that found something in one blueprint, or looked only there. The blueprint is
+/// [`NONE`] for the question itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct SearchKey {
     pub(super) question: Name,

@@ -1,5 +1,5 @@
-//! Searches that ask to be counted, as they arrive, and the clicks on their results (`API.md` 4.8.13). It does not know JSON, headers
-//! or the contents of resources.
+//! Searches that ask to be counted, as they arrive, and the clicks on their results (`API.md` 4.8.13). It does not know
+//! JSON, headers or the contents of resources.
 
 use std::net::IpAddr;
 
@@ -92,7 +92,8 @@ impl QueuedSearch {
     }
 }
 
-/// Returns the form of a question under which it is counted: in lowercase, with one space between words, at most 128 bytes.
+/// Returns the form of a question under which it is counted: in lowercase, with one space between words, at most 128
+/// bytes.
 pub fn normalized_question(question: &str) -> String {
     let visible: String = question.chars().map(|char| if char.is_control() { ' ' } else { char }).collect();
     let spaced = visible.split_whitespace().collect::<Vec<_>>().join(" ");

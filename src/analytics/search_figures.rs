@@ -51,8 +51,9 @@ impl SearchCount {
 }
 
 impl Figures<'_> {
-    /// Returns the first `limit` questions of a period with five visitors or more: those with the most searches that the report is
-    /// about first, equal ones by name. With a blueprint, only searches count that found something there or looked nowhere else.
+    /// Returns the first `limit` questions of a period with five visitors or more: those with the most searches that
+    /// the report is about first, equal ones by name. With a blueprint, only searches count that found something there
+    /// or looked nowhere else.
     ///
     /// # Errors
     /// `INTERNAL` if a day file cannot be read.
@@ -90,8 +91,8 @@ impl Figures<'_> {
         Ok(rows.collect())
     }
 
-    /// Returns the questions of a period by blueprint, with the number of visitors who found something there that readers without drafts
-    /// see, where these are five or more.
+    /// Returns the questions of a period by blueprint, with the number of visitors who found something there that
+    /// readers without drafts see, where these are five or more.
     pub(super) fn found_questions(&self, period: Period) -> Result<HashMap<SearchKey, u64>> {
         let mut finders: HashMap<SearchKey, u64> = HashMap::new();
         self.each_rollup(period, |_, rollup| {

@@ -1,8 +1,8 @@
-//! The ids of searches (`API.md` 4.8.13): signed, so that only clicks on searches of this server count, and nothing is stored for a
-//! search before it counts.
+//! The ids of searches (`API.md` 4.8.13): signed, so that only clicks on searches of this server count, and nothing is
+//! stored for a search before it counts.
 //!
-//! An id is the time, a random number, and a code over both. The key of the code is derived from the salt of the day. So ids are
-//! valid after a restart, and nobody can make or check one when the salt is destroyed.
+//! An id is the time, a random number, and a code over both. The key of the code is derived from the salt of the day.
+//! So ids are valid after a restart, and nobody can make or check one when the salt is destroyed.
 
 use std::collections::BTreeMap;
 
@@ -49,7 +49,8 @@ impl SearchIds {
         *self.0.write() = keys;
     }
 
-    /// Returns a new id. Right after midnight, it has the key of the day before. `None` if there is no such key, or no random numbers.
+    /// Returns a new id. Right after midnight, it has the key of the day before. `None` if there is no such key, or no
+    /// random numbers.
     pub(super) fn issue(&self, now: Millis) -> Option<SearchId> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).ok()?;

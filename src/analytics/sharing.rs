@@ -1,6 +1,6 @@
-//! Analytics that a server hands on, so that another one can continue them: all files and log records as of one moment, and later the
-//! records since. Also the batches that it gets from servers which do not count themselves. Must not know how any of this
-//! travels, or where it is kept.
+//! Analytics that a server hands on, so that another one can continue them: all files and log records as of one moment,
+//! and later the records since. Also the batches that it gets from servers which do not count themselves. Must not know
+//! how any of this travels, or where it is kept.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -32,7 +32,8 @@ pub(super) struct LastBatch {
     pub(super) at: Millis,
 }
 
-/// Pageviews, events, searches and clicks that another server was sent, in the order in which they came. The batches of a sender have rising numbers.
+/// Pageviews, events, searches and clicks that another server was sent, in the order in which they came. The batches of
+/// a sender have rising numbers.
 pub struct Batch {
     /// The name of the sender, which it has until it is restarted.
     pub sender: String,
@@ -56,7 +57,8 @@ pub struct SharedUpTo {
 pub struct Shared {
     /// The moment that it reaches.
     pub up_to: SharedUpTo,
-    /// Log records, each with its number, without a gap: all of them beside `files`, otherwise those since the last time.
+    /// Log records, each with its number, without a gap: all of them beside `files`, otherwise those since the last
+    /// time.
     pub records: Vec<(u64, Vec<u8>)>,
     /// All files, if one of them may have changed since the last time.
     pub files: Option<SharedFiles>,
@@ -119,7 +121,8 @@ impl Assembly {
         Ok(Assembly { folder: folder.to_owned(), unfinished, log, is_empty: true })
     }
 
-    /// Returns the path at which the caller puts the file of this name, and syncs it. `None` if analytics have no such file.
+    /// Returns the path at which the caller puts the file of this name, and syncs it. `None` if analytics have no such
+    /// file.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         is_file(name).then(|| self.unfinished.join(name))
     }

@@ -22,8 +22,8 @@ pub(super) struct Traffic {
 }
 
 impl Traffic {
-    /// Counts a pageview, an event, a search or a click. They must come in the order of their times. Days that are not open according
-    /// to `is_open` are left unchanged.
+    /// Counts a pageview, an event, a search or a click. They must come in the order of their times. Days that are not
+    /// open according to `is_open` are left unchanged.
     pub(super) fn add(&mut self, activity: &Activity, is_open: impl Fn(Day) -> bool) {
         match activity {
             Activity::Pageview(view) => self.add_view(view, is_open),

@@ -442,8 +442,8 @@ impl Worker {
         Ok(through)
     }
 
-    /// Returns what was not shared before. The last of its records names the batches that all of them count, so whoever continues from
-    /// there counts each batch once.
+    /// Returns what was not shared before. The last of its records names the batches that all of them count, so whoever
+    /// continues from there counts each batch once.
     fn share(&mut self, since: Option<SharedUpTo>, links: PathBuf) -> Result<Shared, StorageError> {
         let (record, batches) = {
             let now = (self.data.clock)();

@@ -37,9 +37,9 @@ pub(super) async fn backup(args: BackupArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Gives the complete parts of a backup their names, in the place of an earlier backup. If no media are wanted, the part of
-/// the earlier one is removed: its files belong to other content. If only none were found, it stays, and the call fails: the
-/// place of the files may be missing for the moment.
+/// Gives the complete parts of a backup their names, in the place of an earlier backup. If no media are wanted, the
+/// part of the earlier one is removed: its files belong to other content. If only none were found, it stays, and the
+/// call fails: the place of the files may be missing for the moment.
 fn publish(file: &Path, has_media: bool, without_media: bool) -> io::Result<()> {
     let part = media_part(file);
     if has_media {

@@ -1,8 +1,8 @@
 //! Files that imported items name by their addresses: taken into the library before the items are imported
 //! (`bindery import --fetch-media`). Must not know how a file is fetched.
 //!
-//! The server knows each fetched file by a key, which is its address. So a second import, also after a kill, finds the file
-//! instead of fetching it again.
+//! The server knows each fetched file by a key, which is its address. So a second import, also after a kill, finds the
+//! file instead of fetching it again.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -103,8 +103,8 @@ pub(super) fn library_of<'a>(
     Err(CliError::Incomplete(text))
 }
 
-/// Fetches the files that items name, and replaces their addresses by those in the library. Items without such addresses stay
-/// as they are.
+/// Fetches the files that items name, and replaces their addresses by those in the library. Items without such
+/// addresses stay as they are.
 pub(super) fn with_fetched_files(
     mut batches: Batches,
     blueprint: &Blueprint,

@@ -1,5 +1,5 @@
-//! The format of a file of items, found by its name or its beginning, and its compression, found by its name. Must not know how
-//! it is read or written.
+//! The format of a file of items, found by its name or its beginning, and its compression, found by its name. Must not
+//! know how it is read or written.
 
 /// The format of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,5 @@
-//! `bindery import BLUEPRINT FILE`: NDJSON, JSON or CSV, into a running server or a data folder. Must not know what an item
-//! holds.
+//! `bindery import BLUEPRINT FILE`: NDJSON, JSON or CSV, into a running server or a data folder. Must not know what an
+//! item holds.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

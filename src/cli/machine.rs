@@ -1,5 +1,5 @@
-//! Checks whether this machine can run a server with a configuration: its address and its data folder. Leaves nothing behind.
-//! Must not know other settings.
+//! Checks whether this machine can run a server with a configuration: its address and its data folder. Leaves nothing
+//! behind. Must not know other settings.
 
 use std::fs::{create_dir, remove_dir};
 use std::io::{Error, ErrorKind};

@@ -65,8 +65,8 @@ fn local_files(config: &Config) -> Result<Option<Files>, CliError> {
     }
 }
 
-/// Writes the files of media of a server or a data folder to a file, and returns how many there are. Without any, there is no
-/// file.
+/// Writes the files of media of a server or a data folder to a file, and returns how many there are. Without any, there
+/// is no file.
 pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, CliError> {
     let writing = |error: std::io::Error| failed(format!("writing {}", file.display()), &error);
     match Remote::of(server)? {

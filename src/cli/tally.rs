@@ -224,7 +224,8 @@ impl Tally {
     }
 }
 
-/// Returns the message of an error. One about several fields only names them; here each follows with what is wrong with it.
+/// Returns the message of an error. One about several fields only names them; here each follows with what is wrong with
+/// it.
 fn reasons(error: &Value) -> String {
     let message = error["message"].as_str().unwrap_or_default();
     let Some(fields) = error["fields"].as_object().filter(|fields| fields.len() > 1) else {

@@ -88,8 +88,8 @@ fn open_folder(address: &str, folder: &std::path::Path) -> Result<Objects, Clust
     Ok(Objects { folder: Some(PathBuf::from(folder)), ..Objects::new(address, Clients::same(store), prefix) })
 }
 
-/// Prepares connections to a database. Its address is no URL if it names several hosts. `setting` returns variables of the
-/// environment.
+/// Prepares connections to a database. Its address is no URL if it names several hosts. `setting` returns variables of
+/// the environment.
 pub(crate) fn open_database(address: &str, setting: &dyn Fn(&str) -> Option<String>) -> Result<Objects, ClusterError> {
     let database = Database::open(address, setting).map_err(|what| ClusterError::Address {
         address: without_password(address),

@@ -109,7 +109,8 @@ impl Log {
         wait(&mut pending, attempt, waiting)
     }
 
-    /// Appends the seal behind a position, which ends the history: no node reads what is behind it, so none appends there.
+    /// Appends the seal behind a position, which ends the history: no node reads what is behind it, so none appends
+    /// there.
     ///
     /// # Errors
     /// As [`Log::append`].

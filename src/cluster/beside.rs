@@ -1,5 +1,5 @@
-//! Objects beside the log, which others than the log own: they are created, read, listed and removed by their names. Must not know
-//! what is in them.
+//! Objects beside the log, which others than the log own: they are created, read, listed and removed by their names.
+//! Must not know what is in them.
 
 use std::collections::BTreeSet;
 
@@ -14,8 +14,8 @@ use crate::objects::block;
 const CONCURRENT_READS: usize = 8;
 
 impl Store {
-    /// Creates an object, unless one of this name exists; then it returns false. The bytes must contain something random, by which
-    /// they are recognized if it is not certain who created the object. Durable on return.
+    /// Creates an object, unless one of this name exists; then it returns false. The bytes must contain something
+    /// random, by which they are recognized if it is not certain who created the object. Durable on return.
     ///
     /// # Errors
     /// If the storage fails. The object may exist nevertheless.

@@ -78,8 +78,9 @@ struct HistoryFile {
 
 impl Store {
     /// Prepares requests to the storage at an address: `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
-    /// `az://CONTAINER/PREFIX`, `postgres://USER@HOST/DATABASE`, `file:///FOLDER`, or `memory://NAME`, which this process keeps and shares. Credentials
-    /// and options come from the environment, by the variables that each provider has for them. Sends nothing.
+    /// `az://CONTAINER/PREFIX`, `postgres://USER@HOST/DATABASE`, `file:///FOLDER`, or `memory://NAME`, which this
+    /// process keeps and shares. Credentials and options come from the environment, by the variables that each provider
+    /// has for them. Sends nothing.
     ///
     /// # Errors
     /// [`ClusterError::Address`] if the address, or a setting in the environment, is invalid.
@@ -141,8 +142,8 @@ impl Store {
         self.cluster_id().await
     }
 
-    /// Uploads the file `base`, which ends with the record `number`, as the beginning of the history after `after`. Until
-    /// [`Store::begin_history`] that history does not exist, and nodes ignore what was uploaded.
+    /// Uploads the file `base`, which ends with the record `number`, as the beginning of the history after `after`.
+    /// Until [`Store::begin_history`] that history does not exist, and nodes ignore what was uploaded.
     ///
     /// # Errors
     /// If the file cannot be read, or the storage fails.
@@ -155,8 +156,8 @@ impl Store {
         block(self.prepare_history(after.number.saturating_add(1), Some(after.number), base, number))
     }
 
-    /// Begins a history, to which all nodes move. The caller has made sure that nothing is appended to the one before it
-    /// any more ([`Log::seal`]).
+    /// Begins a history, to which all nodes move. The caller has made sure that nothing is appended to the one before
+    /// it any more ([`Log::seal`]).
     ///
     /// # Errors
     /// [`ClusterError::HistoryExists`] if another call began it.
@@ -177,8 +178,8 @@ impl Store {
         Ok(PreparedHistory { history, file })
     }
 
-    /// Creates the name of the history. The base of a creation that did not get this far belongs to a history that never
-    /// exists, so it is ignored.
+    /// Creates the name of the history. The base of a creation that did not get this far belongs to a history that
+    /// never exists, so it is ignored.
     async fn create_history(&self, prepared: PreparedHistory) -> Result<History, ClusterError> {
         let PreparedHistory { history, file } = prepared;
         let was_created = self.objects.create_certainly(&history.file(), &json(&file)?).await?;
@@ -238,14 +239,15 @@ impl Store {
         Ok(Log::new(Arc::clone(&self.objects), *history, node))
     }
 
-    /// Returns the time for a node whose clock shows `own`, in milliseconds since 1970: it differs by two seconds at most from that of the
-    /// storage's last answer. A storage that is not reached by HTTP has no clock.
+    /// Returns the time for a node whose clock shows `own`, in milliseconds since 1970: it differs by two seconds at
+    /// most from that of the storage's last answer. A storage that is not reached by HTTP has no clock.
     #[must_use]
     pub fn hold(&self, own: i64) -> i64 {
         self.date().map_or(own, |date| date.hold(own))
     }
 
-    /// Returns by how many seconds a clock that shows `own` is ahead of the storage's; 0 if it differs by two seconds at most.
+    /// Returns by how many seconds a clock that shows `own` is ahead of the storage's; 0 if it differs by two seconds
+    /// at most.
     #[must_use]
     pub fn error_of_clock(&self, own: i64) -> i64 {
         self.date().map_or(0, |date| date.error_of(own))

@@ -29,7 +29,8 @@ pub struct Group {
     pub seq: u64,
     /// The number of the first record.
     pub first: u64,
-    /// The records, in order. A group without records is the *seal*: the history ends with it, and nobody appends behind it.
+    /// The records, in order. A group without records is the *seal*: the history ends with it, and nobody appends
+    /// behind it.
     pub records: Vec<Vec<u8>>,
     /// The chain hash of the group before.
     pub previous: ChainHash,

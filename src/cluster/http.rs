@@ -47,8 +47,8 @@ pub(crate) struct StoreDate {
 const MAX_DIFFERENCE: i64 = 2_000;
 
 impl StoreDate {
-    /// Returns how far a clock that shows `own` is ahead of the store's, in milliseconds. The fraction of a second that the store leaves out is
-    /// no difference.
+    /// Returns how far a clock that shows `own` is ahead of the store's, in milliseconds. The fraction of a second that
+    /// the store leaves out is no difference.
     fn ahead(&self, own: i64) -> i64 {
         let stated =
             self.date.timestamp_millis() + i64::try_from(self.arrived.elapsed().as_millis()).unwrap_or(i64::MAX);
@@ -61,7 +61,8 @@ impl StoreDate {
         own - (ahead - ahead.clamp(-MAX_DIFFERENCE, MAX_DIFFERENCE))
     }
 
-    /// Returns by how many seconds a clock that shows `own` is wrong; 0 if it is not wrong by more than a node's time may be.
+    /// Returns by how many seconds a clock that shows `own` is wrong; 0 if it is not wrong by more than a node's time
+    /// may be.
     pub(crate) fn error_of(&self, own: i64) -> i64 {
         let ahead = self.ahead(own);
         if ahead.abs() > MAX_DIFFERENCE { ahead / 1_000 } else { 0 }
@@ -106,7 +107,8 @@ impl HttpService for Observed {
     }
 }
 
-/// Returns whether a request failed before there was a connection. The crate calls a connection that takes too long a timeout.
+/// Returns whether a request failed before there was a connection. The crate calls a connection that takes too long a
+/// timeout.
 fn has_not_connected(error: &HttpError) -> bool {
     let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
     error.kind() == HttpErrorKind::Connect

@@ -81,7 +81,8 @@ impl Log {
     ///
     /// # Errors
     /// [`ClusterError::Diverged`] if it does not continue the position, [`ClusterError::Damaged`],
-    /// [`ClusterError::NewerVersion`], [`ClusterError::Sealed`] at the end of the history, or that the storage cannot be read.
+    /// [`ClusterError::NewerVersion`], [`ClusterError::Sealed`] at the end of the history, or that the storage cannot
+    /// be read.
     pub fn read(&self, after: &Position) -> Result<Found, ClusterError> {
         block(again(async || self.shared.read(after).await))
     }

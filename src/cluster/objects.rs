@@ -286,7 +286,8 @@ impl Objects {
     }
 }
 
-/// Returns whether the store's answer says that the bucket itself is missing. The codes are those of S3, GCS, Azure and PostgreSQL.
+/// Returns whether the store's answer says that the bucket itself is missing. The codes are those of S3, GCS, Azure and
+/// PostgreSQL.
 fn is_missing_bucket(text: &str) -> bool {
     ["NoSuchBucket", "ContainerNotFound", "bucket does not exist", NO_DATABASE].iter().any(|code| text.contains(code))
 }
@@ -320,7 +321,8 @@ pub(crate) fn runtime() -> Result<&'static Runtime, ClusterError> {
     Ok(RUNTIME.get_or_init(|| runtime))
 }
 
-/// Repeats a read that failed because of one lost answer, which stores give now and then. An outage ends in its error soon.
+/// Repeats a read that failed because of one lost answer, which stores give now and then. An outage ends in its error
+/// soon.
 ///
 /// # Errors
 /// The last error of the read.

@@ -1,12 +1,13 @@
 //! The objects of a cluster in PostgreSQL: a database that offers what the log needs of object storage.
 //!
-//! Owns the tables and their statements. The names of objects say where they are: groups of the log have rows of their own behind a
-//! head that fences them, everything else is a row in `bindery_object`, whose bytes are in `bindery_base` if it was sent in parts.
-//! Must not know what an object means.
+//! Owns the tables and their statements. The names of objects say where they are: groups of the log have rows of their
+//! own behind a head that fences them, everything else is a row in `bindery_object`, whose bytes are in `bindery_base`
+//! if it was sent in parts. Must not know what an object means.
 //!
-//! A group is created by one statement that moves the head from the group before it, which must have the chain hash that the group
-//! continues. So a number that was used is never free again, and removed groups need no row: each number up to `removed` that has none
-//! is an empty object. If a standby was promoted without the last writes, nodes that have them notice it by the head.
+//! A group is created by one statement that moves the head from the group before it, which must have the chain hash
+//! that the group continues. So a number that was used is never free again, and removed groups need no row: each number
+//! up to `removed` that has none is an empty object. If a standby was promoted without the last writes, nodes that have
+//! them notice it by the head.
 
 mod connect;
 
@@ -44,7 +45,8 @@ const TABLES: &str = "
         name text, first bigint, body bytea not null, at timestamptz not null default now(), primary key (name, first));
     alter table bindery_base alter column body set storage external;";
 
-/// Returns whether the group was created. If not, the last group as it was when the statement began, and whether it has the chain hash.
+/// Returns whether the group was created. If not, the last group as it was when the statement began, and whether it has
+/// the chain hash.
 const CREATE_GROUP: &str = "
     with fence as (
         insert into bindery_head as head (history, seq, chain)
@@ -150,8 +152,8 @@ impl Database {
         if is_set_back { Err(self.set_back(last, seq - 1)) } else { Ok(false) }
     }
 
-    /// Waits until everything that can be read is durable. A row is visible to others only once its commit was replicated, unless the
-    /// server crashed or somebody ended that wait.
+    /// Waits until everything that can be read is durable. A row is visible to others only once its commit was
+    /// replicated, unless the server crashed or somebody ended that wait.
     pub(crate) async fn wait_until_durable(&self) -> Result<()> {
         self.query(&Path::default(), WAIT_UNTIL_DURABLE, &[]).await.map(drop)
     }
@@ -379,7 +381,8 @@ impl MultipartUpload for Upload {
     }
 
     async fn abort(&mut self) -> Result<()> {
-        // Without its parts, an object that is shown could not be read. If it is not shown, a later upload removes them.
+        // Without its parts, an object that is shown could not be read. If it is not shown, a later upload removes
+        // them.
         if self.may_be_shown {
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! Reading a log group by group, with the next groups on their way already: one request after the other would take half an hour for
-//! the groups of a day.
+//! Reading a log group by group, with the next groups on their way already: one request after the other would take half
+//! an hour for the groups of a day.
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, sync_channel};

@@ -188,8 +188,8 @@ pub struct ExportArgs {
     pub blueprint: String,
     /// The file to write, compressed if its name ends in `.gz` or `.zst` [default: standard output]
     pub file: Option<PathBuf>,
-    /// The format; ndjson has all variants and can be imported again with `bindery import` [default: what the name of the
-    /// file says, or else ndjson]
+    /// The format; ndjson has all variants and can be imported again with `bindery import` [default: what the name of
+    /// the file says, or else ndjson]
     #[arg(long, value_name = "FORMAT", value_parser = ["ndjson", "json", "csv"])]
     pub format: Option<String>,
     /// What separates the elements of a list in a cell of a table

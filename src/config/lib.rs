@@ -168,7 +168,8 @@ impl Config {
             (store, max_bytes, types, sizes),
             (&self.analytics.sites, self.analytics.retention_days),
         );
-        // A tuple of texts, numbers and lists is always JSON. The same on all builds, unlike a hash of the standard library.
+        // A tuple of texts, numbers and lists is always JSON. The same on all builds, unlike a hash of the standard
+        // library.
         let hash = blake3::hash(&serde_json::to_vec(&shared).unwrap_or_default()).to_hex();
         hash[..16].to_owned()
     }

@@ -13,7 +13,8 @@ use super::error::ConfigError;
 use super::log_format::LogFormat;
 use super::secret::Secret;
 
-/// The widths and heights in which pictures are made by default: from a thumbnail to a screen of twice the usual density.
+/// The widths and heights in which pictures are made by default: from a thumbnail to a screen of twice the usual
+/// density.
 const DEFAULT_MEDIA_SIZES: [u32; 10] = [160, 320, 480, 640, 960, 1280, 1600, 1920, 2560, 3840];
 
 /// The settings from one source. Each field is the flag `--name`, the variable `BINDERY_NAME` and the key `name`.
@@ -78,11 +79,13 @@ pub struct Settings {
     #[arg(long, value_name = "KEY")]
     pub cluster_key: Option<Secret>,
 
-    /// The address at which the other servers of the cluster reach this one [default: listen] [env: BINDERY_NODE_ADDRESS]
+    /// The address at which the other servers of the cluster reach this one
+    /// [default: listen] [env: BINDERY_NODE_ADDRESS]
     #[arg(long, value_name = "ADDR")]
     pub node_address: Option<String>,
 
-    /// The longest time that a write waits for the log of a cluster, in seconds [default: 30] [env: BINDERY_WRITE_TIMEOUT]
+    /// The longest time that a write waits for the log of a cluster, in seconds
+    /// [default: 30] [env: BINDERY_WRITE_TIMEOUT]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3_600))]
     pub write_timeout: Option<u64>,
 

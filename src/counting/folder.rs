@@ -1,4 +1,5 @@
-//! The folder of the analytics of a node: a copy of what is in the storage, which is made anew when the node begins to count.
+//! The folder of the analytics of a node: a copy of what is in the storage, which is made anew when the node begins to
+//! count.
 
 use std::fs;
 use std::io;
@@ -17,8 +18,8 @@ pub(crate) fn mark(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(MARK), b"")
 }
 
-/// Replaces the folder by one with what is in the storage. Returns the number of its newest entry; 0 if there is none, and the folder
-/// stays. A folder that is no copy is moved aside.
+/// Replaces the folder by one with what is in the storage. Returns the number of its newest entry; 0 if there is none,
+/// and the folder stays. A folder that is no copy is moved aside.
 pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> {
     let old = folder.with_extension("old");
     let is_copy = folder.join(MARK).exists();
@@ -41,8 +42,8 @@ pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> 
     Ok(last)
 }
 
-/// Gets the analytics of a cluster for a server that leaves it. `address` is that of the cluster's log. Returns false, and changes
-/// nothing, if the cluster has none.
+/// Gets the analytics of a cluster for a server that leaves it. `address` is that of the cluster's log. Returns false,
+/// and changes nothing, if the cluster has none.
 ///
 /// # Errors
 /// If the storage cannot be read, or the disk fails. It can be tried again.

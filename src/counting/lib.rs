@@ -1,8 +1,8 @@
-//! The analytics of a server. A single server counts what it is sent. In a cluster (`API.md` 4.20.14) the leader counts for all nodes: the
-//! others collect what they are sent and hand it over in batches, each of which counts once.
+//! The analytics of a server. A single server counts what it is sent. In a cluster (`API.md` 4.20.14) the leader counts
+//! for all nodes: the others collect what they are sent and hand it over in batches, each of which counts once.
 //!
-//! The leader keeps what it counted in the storage of the cluster, where the next leader finds it. A batch is confirmed when it is there;
-//! until then its node keeps it.
+//! The leader keeps what it counted in the storage of the cluster, where the next leader finds it. A batch is confirmed
+//! when it is there; until then its node keeps it.
 //!
 //! ```text
 //! analytics/entries/00000000000000000042   what was counted since the entry before, or everything

@@ -80,11 +80,13 @@ impl Counter {
     }
 }
 
-/// Writes what a server counted to the storage of the cluster that was made of it: whichever node leads goes on from there. Does
-/// nothing if it counted nothing. `address` is that of the cluster's log, `secret` its key, `node` the name of the server's node. Blocks.
+/// Writes what a server counted to the storage of the cluster that was made of it: whichever node leads goes on from
+/// there. Does nothing if it counted nothing. `address` is that of the cluster's log, `secret` its key, `node` the name
+/// of the server's node. Blocks.
 ///
 /// # Errors
-/// If the folder cannot be read, or the storage cannot be reached. Then the node brings them when it leads, if no other one led before.
+/// If the folder cannot be read, or the storage cannot be reached. Then the node brings them when it leads, if no other
+/// one led before.
 pub fn bring_along(
     address: &str,
     analytics: AnalyticsOptions,

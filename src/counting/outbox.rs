@@ -1,5 +1,5 @@
-//! Pageviews, events, searches and clicks that a node was sent and does not count itself: in numbered batches, which it keeps until they
-//! are confirmed.
+//! Pageviews, events, searches and clicks that a node was sent and does not count itself: in numbered batches, which it
+//! keeps until they are confirmed.
 //!
 //! Everything is kept as JSON from the beginning, so that its size is known.
 

@@ -1,5 +1,5 @@
-//! The salts of a cluster: each is the keyed hash of a random object in the storage. The key is known to the nodes only, so that the
-//! storage alone, with all its old versions, identifies nobody.
+//! The salts of a cluster: each is the keyed hash of a random object in the storage. The key is known to the nodes
+//! only, so that the storage alone, with all its old versions, identifies nobody.
 
 use std::collections::BTreeSet;
 

@@ -116,8 +116,8 @@ impl ServerAnalytics {
         }
     }
 
-    /// Writes everything except the salts to a file, see [`Analytics::backup`]. A node that does not count writes what is in the storage of
-    /// the cluster: all but the last ten seconds.
+    /// Writes everything except the salts to a file, see [`Analytics::backup`]. A node that does not count writes what
+    /// is in the storage of the cluster: all but the last ten seconds.
     ///
     /// # Errors
     /// Those of [`Analytics::backup`]; `LOG_UNREACHABLE` if the storage fails.
@@ -131,7 +131,8 @@ impl ServerAnalytics {
         }
     }
 
-    /// Writes what was counted to the storage of the cluster, if this node counts for it. On return it survives the loss of this server. Blocks.
+    /// Writes what was counted to the storage of the cluster, if this node counts for it. On return it survives the
+    /// loss of this server. Blocks.
     ///
     /// # Errors
     /// `LOG_UNREACHABLE` if the storage fails; it is tried again then.
@@ -146,7 +147,8 @@ impl ServerAnalytics {
         }
     }
 
-    /// Ends to count for a cluster for good. On return, everything that was counted is in the storage, unless that fails. Blocks.
+    /// Ends to count for a cluster for good. On return, everything that was counted is in the storage, unless that
+    /// fails. Blocks.
     pub fn stop_counting(&self) {
         if let Some(node) = self.node() {
             node.stop();
@@ -161,7 +163,8 @@ impl ServerAnalytics {
         self.node().ok_or_else(not_counting)?.receive(body)
     }
 
-    /// Returns the batch to send to the node that counts, which has counted those up to `counted`; with its number. `None` if there is none.
+    /// Returns the batch to send to the node that counts, which has counted those up to `counted`; with its number.
+    /// `None` if there is none.
     pub fn next_batch(&self, counted: u64) -> Option<(u64, Bytes)> {
         self.node()?.next_batch(counted)
     }

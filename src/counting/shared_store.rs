@@ -1,7 +1,7 @@
 //! The analytics in the storage of a cluster: numbered entries, and files named by their contents.
 //!
-//! An entry is created once, behind the newest one. So of two nodes that count at the same time, one finds that the number is taken,
-//! and knows that it does not count any more. Must not know who counts.
+//! An entry is created once, behind the newest one. So of two nodes that count at the same time, one finds that the
+//! number is taken, and knows that it does not count any more. Must not know who counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -52,8 +52,8 @@ impl Publisher {
         Publisher { store, last, whole: 0, up_to: None, prepared: None, hashes: BTreeMap::new() }
     }
 
-    /// Writes what was counted since the last time. Returns the last batch of each sender that is in the storage then; `None` if nothing
-    /// was counted.
+    /// Writes what was counted since the last time. Returns the last batch of each sender that is in the storage then;
+    /// `None` if nothing was counted.
     ///
     /// Errors: [`CountingError::Superseded`]; others, after which it may be tried again.
     pub(crate) fn publish(&mut self, analytics: &Analytics) -> Result<Option<BTreeMap<String, u64>>, CountingError> {
@@ -143,8 +143,9 @@ pub(crate) fn is_empty(store: &Store) -> Result<bool, CountingError> {
     Ok(store.object_names(ENTRIES)?.is_empty())
 }
 
-/// Makes the folder of the analytics that a cluster has, which must not exist. Returns the number of the newest entry; 0, and makes
-/// nothing, if there is none. Takes files from `old`, a folder of an earlier time, where they are unchanged.
+/// Makes the folder of the analytics that a cluster has, which must not exist. Returns the number of the newest entry;
+/// 0, and makes nothing, if there is none. Takes files from `old`, a folder of an earlier time, where they are
+/// unchanged.
 pub(crate) fn load(store: &Store, folder: &Path, old: Option<&Path>) -> Result<u64, CountingError> {
     let mut missing = String::new();
     for _ in 0..ATTEMPTS {

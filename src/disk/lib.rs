@@ -1,6 +1,6 @@
 //! Tools for every crate that writes files: failure points for tests, syncs that remember an earlier failure, files
-//! that are synced while they are written, hashes of the bytes that are written and read, and the free space of a disk. Must not know
-//! the contents of the files.
+//! that are synced while they are written, hashes of the bytes that are written and read, and the free space of a disk.
+//! Must not know the contents of the files.
 
 use std::io;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! A file that the disk stores while it is written. Must not know what the file holds.
 //!
-//! The kernel keeps what is written in memory, and stores all of it at the next sync of any file on the same disk. So after a
-//! gigabyte was written at once, the sync of a small write takes as long as that of the gigabyte.
+//! The kernel keeps what is written in memory, and stores all of it at the next sync of any file on the same disk. So
+//! after a gigabyte was written at once, the sync of a small write takes as long as that of the gigabyte.
 
 use std::fs::File;
 use std::io::{self, Write};

@@ -1,8 +1,8 @@
 //! Makes files durable, and remembers if that ever failed. It must not know what the files hold.
 //!
-//! A sync of one file flushes the cache of the whole disk. If that fails, the disk may have dropped what any thread wrote to
-//! any file, and the kernel believes that it is written: every later sync succeeds and proves nothing. So whichever sync
-//! fails, the process must acknowledge no more writes and record no more progress.
+//! A sync of one file flushes the cache of the whole disk. If that fails, the disk may have dropped what any thread
+//! wrote to any file, and the kernel believes that it is written: every later sync succeeds and proves nothing. So
+//! whichever sync fails, the process must acknowledge no more writes and record no more progress.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};

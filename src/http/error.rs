@@ -62,8 +62,8 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Returns the error object. It is the value of `errors` in an error response, in each failed item of a bulk response and in
-/// each failed line of an import.
+/// Returns the error object. It is the value of `errors` in an error response, in each failed item of a bulk response
+/// and in each failed line of an import.
 pub fn error_object(error: &Error) -> Value {
     error.to_json()
 }

@@ -63,8 +63,8 @@ pub async fn watch_cluster(app: App) {
     cluster::watch::run(app).await;
 }
 
-/// Counts for the cluster, or sends what this server collected to the node that does, until the task is aborted; ends at once on a single
-/// server.
+/// Counts for the cluster, or sends what this server collected to the node that does, until the task is aborted; ends
+/// at once on a single server.
 pub async fn count_for_cluster(app: App) {
     cluster::counting::run(app).await;
 }

@@ -1,5 +1,5 @@
-//! The files of media: the store, the pictures made from them, and their settings. Opened when they are first needed, so that a
-//! server without media has neither folders nor threads for them. Must not know requests.
+//! The files of media: the store, the pictures made from them, and their settings. Opened when they are first needed,
+//! so that a server without media has neither folders nor threads for them. Must not know requests.
 
 pub(crate) mod backup;
 pub(crate) mod fetch;
@@ -23,8 +23,8 @@ pub(crate) const FOLDER: &str = "media";
 pub(crate) const CACHE_FOLDER: &str = "media-cache";
 /// The memory for pictures that were used last.
 const MEMORY_BYTES: u64 = 32 << 20;
-/// The limits of uploads at once. Each has a file, and up to a few MiB of memory. A client that sends slowly keeps its slots for
-/// long, so half of them are for others.
+/// The limits of uploads at once. Each has a file, and up to a few MiB of memory. A client that sends slowly keeps its
+/// slots for long, so half of them are for others.
 const UPLOADS: SlotLimits = SlotLimits {
     of_all: 64,
     of_one: 32,

@@ -1,7 +1,7 @@
 //! The folder of renditions: bounded in bytes, the least recently used go first. Must not know what a rendition shows.
 //!
-//! Nothing here is synced: a rendition can be made again. A file has a checksum, and one that a crash left incomplete is
-//! removed when it is read.
+//! Nothing here is synced: a rendition can be made again. A file has a checksum, and one that a crash left incomplete
+//! is removed when it is read.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -3,13 +3,14 @@
 //! - JPEG, PNG and WebP: only the parts that a viewer needs stay, with the color profile. A rotation is kept as EXIF
 //!   data with only this one entry, because browsers apply it.
 //! - GIF: comments, texts and data of applications are removed. The number of repetitions and the profile stay.
-//! - AVIF, HEIC: EXIF and XMP items are overwritten with zeros, so that no offset changes, and so is what a phone adds, such as
-//!   a short video.
-//! - TIFF: all values are overwritten with zeros that do not say how the pixels are stored. CR2: the position, XMP and IPTC.
+//! - AVIF, HEIC: EXIF and XMP items are overwritten with zeros, so that no offset changes, and so is what a phone adds,
+//!   such as a short video.
+//! - TIFF: all values are overwritten with zeros that do not say how the pixels are stored. CR2: the position, XMP and
+//!   IPTC.
 //! - MP4, MOV, 3GP, M4A: metadata and the tracks of sensors are overwritten with zeros.
 //!
-//! Bytes behind the end are dropped, except those of a TIFF. Not cleaned: color profiles, SVG, pictures in other formats (BMP,
-//! ICO, other raw ones), other video and audio, and files that are neither: PDF, office documents.
+//! Bytes behind the end are dropped, except those of a TIFF. Not cleaned: color profiles, SVG, pictures in other
+//! formats (BMP, ICO, other raw ones), other video and audio, and files that are neither: PDF, office documents.
 
 mod exif;
 mod gif;

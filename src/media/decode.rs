@@ -73,7 +73,8 @@ impl Header {
     }
 }
 
-/// A decoded picture with 8 bits for each channel, as its pixels are stored: not rotated, and in the colors of its profile.
+/// A decoded picture with 8 bits for each channel, as its pixels are stored: not rotated, and in the colors of its
+/// profile.
 pub(crate) struct Decoded {
     pub(crate) image: DynamicImage,
     pub(crate) orientation: Orientation,

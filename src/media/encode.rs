@@ -10,7 +10,8 @@ use crate::error::MediaError;
 use crate::pixels::on_white;
 use crate::rendition::Format;
 
-/// The number of pixels above which pictures are made faster, and larger by 4 to 7 %: whoever asks first waits for them.
+/// The number of pixels above which pictures are made faster, and larger by 4 to 7 %: whoever asks first waits for
+/// them.
 const LARGE: u32 = 1_000_000;
 /// 1 is slow and small, 10 is fast.
 const AVIF_SPEED: u8 = 9;

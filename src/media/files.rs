@@ -26,8 +26,8 @@ const PIECE_BYTES: u64 = 256 * 1024;
 pub enum Place {
     /// A folder of this machine.
     Folder(PathBuf),
-    /// The address of a bucket: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, or `file:///FOLDER`. Credentials come from the
-    /// environment.
+    /// The address of a bucket: `s3://BUCKET/PREFIX`, `gs://…`, `az://…`, or `file:///FOLDER`. Credentials come from
+    /// the environment.
     Bucket(String),
 }
 
@@ -108,8 +108,8 @@ impl Files {
         Ok(Upload::new(self.clone(), file, max_bytes))
     }
 
-    /// Reads a file, or a part of it. The end of the part may lie behind the end of the file. Returns `None` if the file
-    /// is not stored.
+    /// Reads a file, or a part of it. The end of the part may lie behind the end of the file. Returns `None` if the
+    /// file is not stored.
     ///
     /// # Errors
     /// `Range` if the part begins behind the end of the file, and errors of the store.
@@ -253,8 +253,8 @@ impl Files {
         upload.finish_unchecked(hash).await
     }
 
-    /// Removes the temporary files of uploads that were stopped by the end of an earlier process, and returns how many. Must be
-    /// called before the first upload.
+    /// Removes the temporary files of uploads that were stopped by the end of an earlier process, and returns how many.
+    /// Must be called before the first upload.
     ///
     /// # Errors
     /// If the folder cannot be read, or a file cannot be removed.

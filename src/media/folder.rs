@@ -19,8 +19,8 @@ use crate::hash::Hash;
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
-    /// Held while a file gets its name, and while one is removed. So a file that was just uploaded again is not removed for
-    /// the age of the earlier one.
+    /// Held while a file gets its name, and while one is removed. So a file that was just uploaded again is not removed
+    /// for the age of the earlier one.
     names: Mutex<()>,
 }
 
@@ -36,8 +36,8 @@ impl Folder {
         self.path.join(hash.folder()).join(hash.to_string())
     }
 
-    /// Gives a temporary file its name. It takes the place of an existing file, which may be damaged, and is older: a sweep
-    /// removes files by their age.
+    /// Gives a temporary file its name. It takes the place of an existing file, which may be damaged, and is older: a
+    /// sweep removes files by their age.
     pub(crate) fn publish(&self, hash: &Hash, temporary: &Path) -> Result<(), MediaError> {
         let target = self.path_of(hash);
         let folder = target.parent().unwrap_or(&self.path);

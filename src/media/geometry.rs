@@ -68,8 +68,8 @@ fn cover(whole: Rectangle, w: f64, h: f64, focal: (f32, f32)) -> Plan {
     scaled(Rectangle { left, top, width, height }, w / width)
 }
 
-/// The whole picture in a canvas with the wanted proportions. If the canvas is larger than the picture on both sides, it
-/// becomes smaller until they touch.
+/// The whole picture in a canvas with the wanted proportions. If the canvas is larger than the picture on both sides,
+/// it becomes smaller until they touch.
 fn contain(whole: Rectangle, w: f64, h: f64) -> Plan {
     let shrink = (whole.width / w).max(whole.height / h).min(1.0).min(bound(w, h));
     let (w, h) = (w * shrink, h * shrink);

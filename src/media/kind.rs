@@ -50,7 +50,8 @@ fn binary(head: &[u8]) -> &'static str {
     }
 }
 
-/// Recognizes fonts, which `infer` names in forms that are out of use, BigTIFF, MP3 of all versions of MPEG, and Ogg with video.
+/// Recognizes fonts, which `infer` names in forms that are out of use, BigTIFF, MP3 of all versions of MPEG, and Ogg
+/// with video.
 fn of_signature(head: &[u8]) -> Option<&'static str> {
     match head.get(..4)? {
         b"wOFF" => Some("font/woff"),

@@ -1,7 +1,7 @@
 //! Files of media: checked and stored by their hash, and pictures in other sizes and formats.
 //!
-//! Owns the store of files ([`Files`]), their types and checks, and the pictures made from them ([`Renditions`]). It must
-//! not know resources, requests, or the log.
+//! Owns the store of files ([`Files`]), their types and checks, and the pictures made from them ([`Renditions`]). It
+//! must not know resources, requests, or the log.
 
 mod accepted;
 mod animate;

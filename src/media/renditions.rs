@@ -30,8 +30,8 @@ const EXPECTED_IN_MEMORY: usize = 1024;
 
 /// The number of pictures of which it is remembered if they are animated.
 const REMEMBERED: usize = 10_000;
-/// The first bytes of a file in which a second frame is looked for. If they are too few, eight times as many are read, up to the
-/// most.
+/// The first bytes of a file in which a second frame is looked for. If they are too few, eight times as many are read,
+/// up to the most.
 const FIRST_BYTES: u64 = 16 << 10;
 const MOST_BYTES: u64 = 8 << 20;
 
@@ -96,8 +96,8 @@ impl Renditions {
         Ok(Renditions { shared: Arc::new(shared) })
     }
 
-    /// Returns a picture in the wanted size and format, for a client at this address. It is made once for all who ask at once, and
-    /// then kept. Clients take turns.
+    /// Returns a picture in the wanted size and format, for a client at this address. It is made once for all who ask
+    /// at once, and then kept. Clients take turns.
     ///
     /// # Errors
     /// `Missing` if the source is not stored, `Busy` if too many pictures are being made, and errors of the store. A
@@ -115,8 +115,8 @@ impl Renditions {
         Ok(Rendition::Made(MadePicture { mime: wanted.format.mime(), bytes: contents, tag: key.variant() }))
     }
 
-    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8 MiB, it
-    /// counts as animated.
+    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8
+    /// MiB, it counts as animated.
     ///
     /// # Errors
     /// `Missing` if the file is not stored, and errors of the store.

@@ -1,6 +1,7 @@
 //! Reads the size of pictures that are neither decoded nor cleaned.
 
-/// Returns the width and height in pixels of a BMP, and those of the largest picture in an ICO. `head` are its first bytes.
+/// Returns the width and height in pixels of a BMP, and those of the largest picture in an ICO. `head` are its first
+/// bytes.
 pub(crate) fn of(mime: &str, head: &[u8]) -> Option<(u32, u32)> {
     let size = match mime {
         "image/bmp" => of_bmp(head),

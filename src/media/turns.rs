@@ -1,5 +1,5 @@
-//! Work that waits for a thread. Clients take turns, so that one who asks for much does not keep the others waiting. Must not know
-//! what the work is.
+//! Work that waits for a thread. Clients take turns, so that one who asks for much does not keep the others waiting.
+//! Must not know what the work is.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -49,8 +49,8 @@ impl<W> Default for Turns<W> {
 }
 
 impl<W> Turns<W> {
-    /// Adds work. If more than `most` waits then, returns the work that must give way: the last of the client with the most
-    /// waiting, which may be the added one.
+    /// Adds work. If more than `most` waits then, returns the work that must give way: the last of the client with the
+    /// most waiting, which may be the added one.
     pub(crate) fn push(&mut self, clients: Clients, work: W, most: usize) -> Option<W> {
         self.waiting.push((clients, work));
         if self.waiting.len() <= most {

@@ -117,7 +117,8 @@ pub struct Picture {
     pub width: u32,
     /// The height in pixels, as the picture is shown.
     pub height: u32,
-    /// A thumbhash in Base64, for a blurred preview. `None` for formats that are not decoded: SVG, AVIF, HEIC, BMP, ICO.
+    /// A thumbhash in Base64, for a blurred preview. `None` for formats that are not decoded: SVG, AVIF, HEIC, BMP,
+    /// ICO.
     pub placeholder: Option<String>,
     /// Is true if the picture has more than one frame.
     pub is_animated: bool,

@@ -1,8 +1,9 @@
 //! The ends of the groups in a node's copy of the log.
 //!
-//! Kept in the folder `ends` too, as a log whose record numbers are the sequence numbers of groups: without them, a start would have
-//! to read all groups since the last base from the shared log again. That file is a cache. It is not synced for each group, and may
-//! lack the newest ends or be lost. A start compares the newest group with the shared log, and so the last end.
+//! Kept in the folder `ends` too, as a log whose record numbers are the sequence numbers of groups: without them, a
+//! start would have to read all groups since the last base from the shared log again. That file is a cache. It is not
+//! synced for each group, and may lack the newest ends or be lost. A start compares the newest group with the shared
+//! log, and so the last end.
 //!
 //! Must not know the records of the groups.
 
@@ -55,8 +56,8 @@ impl Ends {
         }))
     }
 
-    /// Adds the end of the next group. If another end of this group was known, which a repair of the shared log replaced, the ends behind
-    /// it are dropped.
+    /// Adds the end of the next group. If another end of this group was known, which a repair of the shared log
+    /// replaced, the ends behind it are dropped.
     pub(crate) fn push(&self, end: Position) {
         let mut state = self.0.lock();
         let known = state.positions.partition_point(|known| known.seq < end.seq);
@@ -70,7 +71,8 @@ impl Ends {
         keep(file, |file| if is_next { file.append(&encode(&end)).map(drop) } else { rewrite(file, positions) });
     }
 
-    /// Returns the end before the last one. The group behind it shows whether the shared log still has what the copy has.
+    /// Returns the end before the last one. The group behind it shows whether the shared log still has what the copy
+    /// has.
     pub(crate) fn before_last_group(&self) -> Position {
         let positions = &self.0.lock().positions;
         positions[positions.len().saturating_sub(2)]

@@ -1,5 +1,5 @@
-//! The log of a cluster for a command that is not one of its nodes: reading it up to some moment, beginning a new history that continues
-//! it from there, and appending to it.
+//! The log of a cluster for a command that is not one of its nodes: reading it up to some moment, beginning a new
+//! history that continues it from there, and appending to it.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -92,13 +92,13 @@ impl NewestHistory {
         }
     }
 
-    /// Ends the history, and begins the next one with the file `base`, whose last record has this number. Nothing that was
-    /// written after that is in the new history. Whoever writes meanwhile is refused, and everything that was acknowledged
-    /// stays in the old history. Returns the number of the new history.
+    /// Ends the history, and begins the next one with the file `base`, whose last record has this number. Nothing that
+    /// was written after that is in the new history. Whoever writes meanwhile is refused, and everything that was
+    /// acknowledged stays in the old history. Returns the number of the new history.
     ///
     /// # Errors
-    /// [`ReplicaError`]. If the history was ended and the next one did not begin, nobody can write until a repeated call
-    /// succeeds.
+    /// [`ReplicaError`]. If the history was ended and the next one did not begin, nobody can write until a repeated
+    /// call succeeds.
     pub fn continue_from(self, base: &Path, number: u64) -> Result<u32, ReplicaError> {
         let point = |name: &'static str| failure::point(name).map_err(at("restore from", base));
         point("history::replayed")?;
@@ -112,8 +112,8 @@ impl NewestHistory {
         Ok(history.number)
     }
 
-    /// Appends a transaction behind everything that the nodes wrote, while they run. Durable on return. Returns the number of its last
-    /// record.
+    /// Appends a transaction behind everything that the nodes wrote, while they run. Durable on return. Returns the
+    /// number of its last record.
     ///
     /// # Errors
     /// [`ReplicaError`].

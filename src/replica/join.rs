@@ -1,7 +1,7 @@
 //! How a data folder becomes a node, and stops being one.
 //!
-//! A node with an empty folder begins from the newest base. So does one that is too far behind, or whose history ended: its
-//! copy is removed first. A crash in between leaves `is_joining` in `node.json`, and the next start begins again.
+//! A node with an empty folder begins from the newest base. So does one that is too far behind, or whose history ended:
+//! its copy is removed first. A crash in between leaves `is_joining` in `node.json`, and the next start begins again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -29,8 +29,8 @@ impl Node {
     /// Prepares the node in a data folder, which the caller has locked. Fills the folder from the newest base if it is
     /// empty or its copy of the log cannot be continued. `report` gets the bytes that were downloaded, and all.
     ///
-    /// If the storage cannot be reached, a folder that was a node before is used as it is: it answers reads, and continues
-    /// when the storage can be reached.
+    /// If the storage cannot be reached, a folder that was a node before is used as it is: it answers reads, and
+    /// continues when the storage can be reached.
     ///
     /// # Errors
     /// [`ReplicaError`], which says what is wrong and what to do. Nothing was lost.
@@ -135,8 +135,8 @@ fn place_base(
     fs::remove_file(&download).map_err(at("remove", &download))
 }
 
-/// Makes a cluster at an address, whose content begins with the file `base` of this record number, and makes the folder its
-/// first node. The caller has locked the folder, and nothing was written since the base.
+/// Makes a cluster at an address, whose content begins with the file `base` of this record number, and makes the folder
+/// its first node. The caller has locked the folder, and nothing was written since the base.
 ///
 /// # Errors
 /// [`ReplicaError`].
@@ -151,8 +151,8 @@ pub fn create_cluster(folder: &Path, address: &str, base: &Path, number: u64) ->
     Ok(membership.node)
 }
 
-/// Makes a single server of a node. The caller has locked the folder. The content is what the node has; the shared log keeps
-/// what came later.
+/// Makes a single server of a node. The caller has locked the folder. The content is what the node has; the shared log
+/// keeps what came later.
 ///
 /// # Errors
 /// [`ReplicaError::NoNode`] if the folder is no node.

@@ -126,8 +126,8 @@ impl ReplicatedLog {
         Ok(())
     }
 
-    /// Compares everything behind the position in `node.json`, which tells where the two logs part. Returns `error` if it does not: a node
-    /// that has more than the shared log must not begin anew because of what was removed.
+    /// Compares everything behind the position in `node.json`, which tells where the two logs part. Returns `error` if
+    /// it does not: a node that has more than the shared log must not begin anew because of what was removed.
     fn compare_all(&mut self, error: ReplicaError) -> Result<Position, ReplicaError> {
         match self.compare_behind(self.membership.position) {
             Err(other) if !may_be_other(&other) => Err(error),
@@ -227,8 +227,8 @@ impl ReplicatedLog {
         }
     }
 
-    /// Reads the next group at once, after it turned out that there is one of another node. Returns the error of an append or a
-    /// confirmation that met it.
+    /// Reads the next group at once, after it turned out that there is one of another node. Returns the error of an
+    /// append or a confirmation that met it.
     fn read_next(&mut self) -> AppendError {
         let after = self.ahead.back().map_or(self.position, |(_, end)| *end);
         match self.shared.read(&after) {
@@ -293,8 +293,8 @@ impl ReplicatedLog {
         Ok(!self.ahead.is_empty() || self.copy.last() != expected_last)
     }
 
-    /// Makes room for a group of another node, in the copy and for what applying it writes. Returns false while the disk has none. The
-    /// disk is asked once in a while only, since the copy fills what is left of it each time.
+    /// Makes room for a group of another node, in the copy and for what applying it writes. Returns false while the
+    /// disk has none. The disk is asked once in a while only, since the copy fills what is left of it each time.
     ///
     /// # Errors
     /// [`LogError`] if the copy accepts no more records.
@@ -320,8 +320,8 @@ impl ReplicatedLog {
     }
 }
 
-/// Returns whether the shared log may not have what the copy has. Over `file://`, one that was set back looks as if it could not be
-/// reached.
+/// Returns whether the shared log may not have what the copy has. Over `file://`, one that was set back looks as if it
+/// could not be reached.
 fn may_be_other(error: &ReplicaError) -> bool {
     use ClusterError::Unreachable;
     use ReplicaError::{Ahead, Cluster, Diverged};

@@ -1,8 +1,8 @@
-//! The file `node.json`: which node of which cluster a data folder is, and a position from which the shared log continues the
-//! node's copy.
+//! The file `node.json`: which node of which cluster a data folder is, and a position from which the shared log
+//! continues the node's copy.
 //!
-//! The position is that of an older group, not of the copy's end, so that it need not be written for each group. The ends of the
-//! groups behind it are kept apart (`ends.rs`).
+//! The position is that of an older group, not of the copy's end, so that it need not be written for each group. The
+//! ends of the groups behind it are kept apart (`ends.rs`).
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};

@@ -1,5 +1,5 @@
-//! What a node does for its cluster beside reading and writing: it says that it is there, and, if it leads, uploads bases and
-//! removes what nobody needs any more.
+//! What a node does for its cluster beside reading and writing: it says that it is there, and, if it leads, uploads
+//! bases and removes what nobody needs any more.
 //!
 //! All of it may be late or missing without harm: something is slower then, and nothing is lost.
 
@@ -209,8 +209,8 @@ impl Upkeep {
         }
     }
 
-    /// Looks whether the log has all groups behind the older of the newest bases. Nodes that begin from a base need them, and a name that
-    /// is free again could be used twice.
+    /// Looks whether the log has all groups behind the older of the newest bases. Nodes that begin from a base need
+    /// them, and a name that is free again could be used twice.
     pub(crate) fn look_for_gaps(&self) -> Result<(), ClusterError> {
         let Shared { log, status, .. } = &*self.shared;
         if let Some(older) = log.newest_bases(BASES)?.last() {
@@ -286,8 +286,8 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the position at which the node's newest base ends; `None` if it has none, or its position is not known any
-    /// more.
+    /// Returns the position at which the node's newest base ends; `None` if it has none, or its position is not known
+    /// any more.
     fn end_of_own_base(&self) -> Result<Option<Position>, ReplicaError> {
         let Some((number, _)) = bindery_base::newest(&self.folder)? else { return Ok(None) };
         Ok(self.ends.of_group_with(number).filter(|end| end.number == number))

@@ -1,5 +1,5 @@
-//! Files from the web that a client asks the server to fetch. Follows the rule of webhooks for addresses: none of the server's own
-//! network, also not after a redirect. Must not know what a file is.
+//! Files from the web that a client asks the server to fetch. Follows the rule of webhooks for addresses: none of the
+//! server's own network, also not after a redirect. Must not know what a file is.
 
 use std::time::Duration;
 

@@ -355,7 +355,8 @@ mod tests {
         assert!(!fail(&mut progress, 6, 9 * DAY), "a success begins the days anew");
     }
 
-    /// Lets a change fail until it is given up. Returns whether the webhook is switched off then, which it must not be earlier.
+    /// Lets a change fail until it is given up. Returns whether the webhook is switched off then, which it must not be
+    /// earlier.
     fn fail(progress: &mut WebhookProgress, number: u64, from: Millis) -> bool {
         progress.push(change(number, 1));
         let mut now = from;

@@ -97,8 +97,8 @@ impl Run {
     }
 }
 
-/// Delivers a webhook until it is deleted, or the task is dropped. A panic is logged and shown as the webhook's error, and
-/// the delivery goes on after a pause with what its progress says.
+/// Delivers a webhook until it is deleted, or the task is dropped. A panic is logged and shown as the webhook's error,
+/// and the delivery goes on after a pause with what its progress says.
 pub(super) async fn work(content: Content, sender: Sender, id: String, run: Arc<Run>) {
     let worker =
         Worker { access: Arc::new(Access::everything("webhook")), content, sender, run, pace: Pace::default() };

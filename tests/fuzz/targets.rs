@@ -1,8 +1,8 @@
 //! The fuzz targets: for each kind of input from outside, a function that panics if the input is handled wrongly, and
 //! the first inputs.
 //!
-//! `cargo fuzz` runs these functions for hours (`fuzz_targets`), `tests/it/fuzz/bounded.rs` for seconds on stable. Inputs
-//! that are a folder of files are edits of a sound folder, because checksums refuse nearly everything else.
+//! `cargo fuzz` runs these functions for hours (`fuzz_targets`), `tests/it/fuzz/bounded.rs` for seconds on stable.
+//! Inputs that are a folder of files are edits of a sound folder, because checksums refuse nearly everything else.
 
 use std::cell::OnceCell;
 use std::fs;

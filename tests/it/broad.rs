@@ -1,5 +1,5 @@
-//! Ranked search beyond the words as they stand (`API.md` 4.6.16): parts of names, forms of a word, compounds, and resources
-//! that lack some of the words. The oracle of the index checks that `q` finds the right resources.
+//! Ranked search beyond the words as they stand (`API.md` 4.6.16): parts of names, forms of a word, compounds, and
+//! resources that lack some of the words. The oracle of the index checks that `q` finds the right resources.
 
 use std::time::{Duration, Instant};
 

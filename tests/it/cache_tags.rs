@@ -155,8 +155,8 @@ impl Drop for Varnish {
     }
 }
 
-/// Writers count a title up, and wait until Varnish shows each number. Readers ask all the time, so that answers are on their
-/// way while their tags are purged. None of them may go back, and most come from Varnish.
+/// Writers count a title up, and wait until Varnish shows each number. Readers ask all the time, so that answers are on
+/// their way while their tags are purged. None of them may go back, and most come from Varnish.
 #[test]
 fn varnish_never_serves_a_page_that_is_older_than_a_purge() {
     let Some(program) = std::env::var_os("BINDERY_TEST_VARNISH").filter(|program| !program.is_empty()) else {

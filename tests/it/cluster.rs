@@ -1,4 +1,5 @@
-//! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket. `histories` lets everything fail.
+//! Several servers over one log (`API.md` 4.20), in a folder that stands for the bucket. `histories` lets everything
+//! fail.
 
 mod azurite;
 mod ceph;
@@ -544,8 +545,8 @@ fn a_start_that_would_lose_or_mix_content_is_refused_and_says_what_to_do() {
     create(&single, "two").expect(201);
 }
 
-/// The other nodes write without a leader whose disk is full. It refuses what it cannot decide, stops when it is told to, and has everything
-/// once there is room.
+/// The other nodes write without a leader whose disk is full. It refuses what it cannot decide, stops when it is told
+/// to, and has everything once there is room.
 #[test]
 fn a_leader_whose_disk_is_full_keeps_nobody_from_writing() {
     let cluster = Cluster::create();

@@ -367,7 +367,8 @@ fn a_history_that_is_switched_off_is_removed_and_does_not_come_back() {
         body["history"] = history.clone();
         server.put("/v2/blueprints/notes", &body).expect(200);
     };
-    // The removal takes some milliseconds, or a few seconds on a busy machine. Without it, all revisions come back each time.
+    // The removal takes some milliseconds, or a few seconds on a busy machine. Without it, all revisions come back each
+    // time.
     let kept_after = |history: Value, most: usize| {
         let deadline = Instant::now() + Duration::from_secs(30);
         loop {

@@ -323,8 +323,8 @@ console.log(answer.data.data.attributes.title);
     ),
 ];
 
-/// `BINDERY_TEST_GENERATORS` names the folder of the programs of redocly, openapi-typescript, orval, @hey-api/openapi-ts and
-/// typescript.
+/// `BINDERY_TEST_GENERATORS` names the folder of the programs of redocly, openapi-typescript, orval,
+/// @hey-api/openapi-ts and typescript.
 #[test]
 fn generators_and_linters_accept_the_description() {
     let Some(tools) = std::env::var_os("BINDERY_TEST_GENERATORS") else {

@@ -1,5 +1,6 @@
-//! Power cuts: no acknowledged write is lost, and a publication, a deletion or a restoration is whole or not at all. A disk forgets the writes that were not flushed. Its images, taken at
-//! random moments under load, must start with all writes that were acknowledged before.
+//! Power cuts: no acknowledged write is lost, and a publication, a deletion or a restoration is whole or not at all. A
+//! disk forgets the writes that were not flushed. Its images, taken at random moments under load, must start with all
+//! writes that were acknowledged before.
 //!
 //! The test needs root, FUSE and loop devices. Otherwise it prints that it is skipped. `power::two_hundred_cuts` is the
 //! long run: `cargo test --test it -- --ignored power`.
@@ -58,8 +59,8 @@ fn two_hundred_cuts() {
     }
 }
 
-/// While revisions that are no longer kept are removed, the power is cut: every value, and every revision that is kept, is there,
-/// and the next start removes the rest.
+/// While revisions that are no longer kept are removed, the power is cut: every value, and every revision that is kept,
+/// is there, and the next start removes the rest.
 #[test]
 fn a_sweep_survives_power_cuts() {
     const NOTES: u64 = 90;
@@ -238,8 +239,8 @@ fn define(server: &Server, keep: u32) {
     server.post("/v2/blueprints", &body).expect(201);
 }
 
-/// Creates, changes, publishes, deletes and restores resources until it is told to stop. The texts are long and do not compress, so that
-/// checkpoints and merges happen, too.
+/// Creates, changes, publishes, deletes and restores resources until it is told to stop. The texts are long and do not
+/// compress, so that checkpoints and merges happen, too.
 fn write_until(server: &Server, stop: &AtomicBool, ledger: &Mutex<Ledger>, seed: u64) {
     let mut random = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = move || {

@@ -1,4 +1,5 @@
-//! Reasons for the order of ranked lists in explained answers (`API.md` 4.18), and lists with a rule that is not stored (4.25).
+//! Reasons for the order of ranked lists in explained answers (`API.md` 4.18), and lists with a rule that is not stored
+//! (4.25).
 
 use std::collections::BTreeSet;
 
@@ -44,7 +45,8 @@ fn ranking(server: &Server, q: &str, more: &str) -> Vec<(String, Value)> {
     .collect()
 }
 
-/// Formats the way of each word: `asked:way~typos(words)[fields]`, or `asked:-` for one that is lacked; `asked:0` if that costs nothing.
+/// Formats the way of each word: `asked:way~typos(words)[fields]`, or `asked:-` for one that is lacked; `asked:0` if
+/// that costs nothing.
 fn ways(reason: &Value) -> String {
     let list = |list: &Value| {
         list.as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect::<Vec<_>>().join(",")

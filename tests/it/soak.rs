@@ -2,7 +2,8 @@
 //! not at all. Memory, open files, disk and latency must stop growing.
 //!
 //! The long run: `cargo test --release --test it -- --ignored --nocapture soak`, two hours at 200,000 resources.
-//! `SOAK_MINUTES` and `SOAK_RESOURCES` change that. A run of seconds is part of every test run: it shows that the load works.
+//! `SOAK_MINUTES` and `SOAK_RESOURCES` change that. A run of seconds is part of every test run: it shows that the load
+//! works.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

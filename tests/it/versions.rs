@@ -1,4 +1,5 @@
-//! Versions come from the log: whoever applies it has the same entity tags, after a restart, a kill or a rebuild as well.
+//! Versions come from the log: whoever applies it has the same entity tags, after a restart, a kill or a rebuild as
+//! well.
 
 use std::collections::BTreeMap;
 use std::fs;

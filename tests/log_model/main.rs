@@ -1,32 +1,34 @@
 //! Checks the protocol of the replicated log exhaustively, within small bounds, with the model checker `stateright`.
 //!
-//! Several nodes share one log in object storage. The store offers one operation that they rely on: create a name unless it
-//! exists. The protocol, in the order of a node's work:
+//! Several nodes share one log in object storage. The store offers one operation that they rely on: create a name
+//! unless it exists. The protocol, in the order of a node's work:
 //!
-//! 1. A node decides a command against its *position*, the last group that it applied. It puts the new group under the name
-//!    that follows, `log/<position + 1>`, unless that name exists.
+//! 1. A node decides a command against its *position*, the last group that it applied. It puts the new group under the
+//!    name that follows, `log/<position + 1>`, unless that name exists.
 //! 2. If the store reports that it created the name, the node applies the group and acknowledges the command.
 //! 3. After any other outcome, including no answer, the node reads the name:
 //!    - its own group: the put succeeded; the node acknowledges;
 //!    - another group: the node applies it and decides its command again;
 //!    - missing: the node puts the same bytes again, and decides nothing else before the outcome is known;
 //!    - empty: the group was removed. The node joins from the newest base and reports that the outcome is unknown.
-//! 4. A command that writes nothing is refused only after a look at `log/<position + 1>` that began after the command arrived
-//!    and found nothing.
-//! 5. Any node may write a *base*, the state at its position. Groups up to the older of the two newest bases are removed:
-//!    overwritten with an empty object and never deleted, so no name is free twice.
-//! 6. A restore ends a history with a *seal*, which takes the name behind the last group, and then begins the next history from
-//!    there. A node that finds the seal appends nothing behind it. It moves to the next history, and decides its command again.
+//! 4. A command that writes nothing is refused only after a look at `log/<position + 1>` that began after the command
+//!    arrived and found nothing.
+//! 5. Any node may write a *base*, the state at its position. Groups up to the older of the two newest bases are
+//!    removed: overwritten with an empty object and never deleted, so no name is free twice.
+//! 6. A restore ends a history with a *seal*, which takes the name behind the last group, and then begins the next
+//!    history from there. A node that finds the seal appends nothing behind it. It moves to the next history, and
+//!    decides its command again.
 //!
-//! The environment is hostile. The store may act and its answer be lost; a put may arrive late, or never, also after its node
-//! crashed; a node may crash at any moment and restart at any earlier position or from a base; any node may write bases and
-//! remove groups at any time.
+//! The environment is hostile. The store may act and its answer be lost; a put may arrive late, or never, also after
+//! its node crashed; a node may crash at any moment and restart at any earlier position or from a base; any node may
+//! write bases and remove groups at any time.
 //!
-//! `state` holds what exists, `protocol` the steps, `properties` what must hold after each step. The tests here choose the
-//! bounds, and check that each broken variant of the protocol has a counterexample. Nothing here uses code of the product.
+//! `state` holds what exists, `protocol` the steps, `properties` what must hold after each step. The tests here choose
+//! the bounds, and check that each broken variant of the protocol has a counterexample. Nothing here uses code of the
+//! product.
 //!
-//! The model leaves out: more than one command per group, leaders and forwarding (safety does not depend on them), gaps in the
-//! log (only a damaged store has them), restores to an earlier state, and bases that vanish during a download.
+//! The model leaves out: more than one command per group, leaders and forwarding (safety does not depend on them), gaps
+//! in the log (only a damaged store has them), restores to an earlier state, and bases that vanish during a download.
 
 #![allow(clippy::unwrap_used)]
 
@@ -116,7 +118,8 @@ fn refute(variant: Variant, property: &'static str, steps: usize) {
     let found = HasDiscoveries::AnyOf(BTreeSet::from([property]));
     let seals = variant == Variant::SealBeside;
     let protocol = Protocol { nodes: 2, commands: 3, in_flight: 3, seals, variant };
-    // The checker counts states, of which the first is at depth 1, and stops before it checks those at the maximum depth.
+    // The checker counts states, of which the first is at depth 1, and stops before it checks those at the maximum
+    // depth.
     let checker = protocol.checker().finish_when(found).target_max_depth(steps + 2).spawn_bfs().join();
     let Some(path) = checker.discovery(property) else {
         panic!("{variant:?} should break \"{property}\" within {steps} steps");

@@ -25,8 +25,8 @@ pub(crate) enum Variant {
     NamesByRecord,
     /// Removed groups are deleted.
     Delete,
-    /// Removed groups are deleted. A node whose put was created checks that its name is above what was removed; otherwise it
-    /// deletes the name again and joins from the newest base.
+    /// Removed groups are deleted. A node whose put was created checks that its name is above what was removed;
+    /// otherwise it deletes the name again and joins from the newest base.
     DeleteAndCheck,
     /// A command is acknowledged when its put is sent.
     AcknowledgeEarly,
@@ -49,8 +49,8 @@ pub(crate) enum Action {
     SendReplace(usize),
     /// The node puts its command's group.
     Put(usize),
-    /// The store receives a put. Its answer reaches the node if the node still waits for it. A lost answer is a `TimeOut`
-    /// before this step.
+    /// The store receives a put. Its answer reaches the node if the node still waits for it. A lost answer is a
+    /// `TimeOut` before this step.
     Receive(Put),
     /// The node stops waiting for the answer to its put, which stays in flight.
     TimeOut(usize),
@@ -136,8 +136,8 @@ impl Protocol {
     }
 
     fn refuse(&self, state: &mut State, node: usize, command: Command) {
-        // A value never comes back once it was overwritten. So a refusal was true at some moment since the command arrived
-        // exactly if it is true now.
+        // A value never comes back once it was overwritten. So a refusal was true at some moment since the command
+        // arrived exactly if it is true now.
         state.wrongly_refused |= command.may_write_at(self.tail(state));
         state.nodes[node].phase = Phase::Idle;
     }
@@ -162,8 +162,8 @@ fn decide_again(phase: Phase) -> Phase {
 
 /// The store and the names in it.
 impl Protocol {
-    /// How many records the groups of a chain hold. Groups hold one record, except that names by record number are wrong only if
-    /// sizes differ.
+    /// How many records the groups of a chain hold. Groups hold one record, except that names by record number are
+    /// wrong only if sizes differ.
     fn records(&self, chain: Chain) -> usize {
         match self.variant {
             Variant::NamesByRecord => chain.iter().map(|command| if command % 2 == 1 { 2 } else { 1 }).sum(),
@@ -310,8 +310,8 @@ impl Model for Protocol {
     fn next_state(&self, state: &State, action: Action) -> Option<State> {
         let mut next = state.clone();
         self.step(&mut next, action);
-        // Nodes are alike, so states that differ only in the order of nodes are one state. The steps of a counterexample name
-        // nodes by their index, which must not change in between.
+        // Nodes are alike, so states that differ only in the order of nodes are one state. The steps of a
+        // counterexample name nodes by their index, which must not change in between.
         if self.variant == Variant::Correct {
             next.nodes.sort_unstable();
         }

@@ -12,8 +12,9 @@ const MOST_COMMANDS: usize = 5;
 
 /// A group, together with all groups before it: the numbers of their commands.
 ///
-/// It stands for the group's nonce and its chain hash. Two groups are the same exactly if they were decided for the same
-/// command behind the same groups. A node's position and the content of a base are the chain of the last group applied.
+/// It stands for the group's nonce and its chain hash. Two groups are the same exactly if they were decided for the
+/// same command behind the same groups. A node's position and the content of a base are the chain of the last group
+/// applied.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Chain {
     commands: [Number; MOST_COMMANDS],

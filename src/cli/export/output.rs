@@ -1,4 +1,5 @@
-//! The output of an export: standard output, or a file that is compressed if its name says so. Must not know what is written.
+//! The output of an export: standard output, or a file that is compressed if its name says so. Must not know what is
+//! written.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};

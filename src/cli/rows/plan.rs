@@ -39,7 +39,8 @@ impl Plan {
         let header = &survey.header;
         let last = header.len().saturating_sub(1);
         let target = |(position, column): (usize, &String)| match options.target(column) {
-            // In an export, the second column is `type`, which says that each row is a resource. A field may have that name.
+            // In an export, the second column is `type`, which says that each row is a resource. A field may have that
+            // name.
             Some(field @ Target::Field(_))
                 if position == 1
                     && is_export(header)

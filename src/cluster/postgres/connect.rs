@@ -1,4 +1,5 @@
-//! Connections to the PostgreSQL of a cluster: addresses, TLS, what is checked of a server, what its errors mean, and who listens.
+//! Connections to the PostgreSQL of a cluster: addresses, TLS, what is checked of a server, what its errors mean, and
+//! who listens.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,8 +27,8 @@ use crate::http::SENT;
 
 /// The name of the kind of store, for messages.
 pub(super) const STORE: &str = "PostgreSQL";
-/// A statement that takes longer has failed. Less than the time of a read of the layer above, which would drop a connection that is
-/// no longer usable back into the pool.
+/// A statement that takes longer has failed. Less than the time of a read of the layer above, which would drop a
+/// connection that is no longer usable back into the pool.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 /// The bytes a second that a statement may be slow at.
 const SLOW_BYTES: u64 = 1 << 20;
@@ -41,8 +42,8 @@ const LISTEN_AGAIN: Duration = Duration::from_secs(2);
 /// The text by which a missing database is recognized.
 pub(crate) const NO_DATABASE: &str = "the database does not exist";
 
-/// Reads what durability depends on, and sets it for the session, so that it stays as it was checked. Statements wait for locks for a
-/// bounded time: a server does not notice that a client has left.
+/// Reads what durability depends on, and sets it for the session, so that it stays as it was checked. Statements wait
+/// for locks for a bounded time: a server does not notice that a client has left.
 const CHECK: &str = "
     select set_config('synchronous_commit', current_setting('synchronous_commit'), false),
     current_setting('synchronous_standby_names'), current_setting('fsync'), set_config('lock_timeout', '15s', false),
@@ -51,8 +52,8 @@ const CHECK: &str = "
 /// True once it was said that the server does not sync.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// A value of a statement. Its type is sent along, so that a statement needs one round trip, and no state of its connection: a pooler
-/// may be between.
+/// A value of a statement. Its type is sent along, so that a statement needs one round trip, and no state of its
+/// connection: a pooler may be between.
 pub(super) enum Parameter<'a> {
     Text(&'a str),
     Int(i32),
@@ -150,7 +151,8 @@ impl Database {
         self.settle(&path, client, answer)
     }
 
-    /// Returns the answer to a statement. Gives up the connections if the server is silent, or accepts no writes any more.
+    /// Returns the answer to a statement. Gives up the connections if the server is silent, or accepts no writes any
+    /// more.
     fn settle<T>(
         &self,
         path: &Path,
@@ -171,7 +173,8 @@ impl Database {
                 Error::Generic { store: STORE, source: "no answer arrived in time".into() }
             }
         };
-        // A late answer belongs to no other statement. The server is not told to stop: that would end its wait for a standby.
+        // A late answer belongs to no other statement. The server is not told to stop: that would end its wait for a
+        // standby.
         drop(Object::take(client));
         self.pool.retain(|_, _| false);
         Err(error)
@@ -189,8 +192,8 @@ impl Database {
         })
     }
 
-    /// Calls `hint` with the number of each group that a node adds to the log of a history, until the task is aborted. A pooler may
-    /// keep that from arriving.
+    /// Calls `hint` with the number of each group that a node adds to the log of a history, until the task is aborted.
+    /// A pooler may keep that from arriving.
     pub(crate) fn listen<H: Fn(u64) + Send + Sync + 'static>(
         &self,
         history: u32,

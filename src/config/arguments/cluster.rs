@@ -73,7 +73,8 @@ pub struct ClusterRestoreArgs {
 /// `bindery cluster repair`
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct ClusterRepairArgs {
-    /// Where the log has other records than the node: end its history, and begin the next one with the content of this node
+    /// Where the log has other records than the node: end its history, and begin the next one with the content of this
+    /// node
     #[arg(long)]
     pub new_history: bool,
     /// The folder for temporary files of `--new-history` [default: the one of the system]

@@ -2,11 +2,11 @@
 //! documents.
 //!
 //! An answer is kept under everything that its request asks for ([`RequestKey`]), and is valid for one version
-//! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints these are, and whether
-//! drafts count in its order, is kept with the answer, since it is known only once the request's parameters were read. So
-//! nothing has to be told to this cache: after a write, requests arrive with another version. Then the answer stays if the
-//! writes since do not show in it (`content::KeptList`), and otherwise another one replaces it. Requests that ask the same while
-//! the answer is being made wait for it.
+//! (`content::AnswerVersion`), which stands for everything else that it depends on. Which other blueprints these are,
+//! and whether drafts count in its order, is kept with the answer, since it is known only once the request's parameters
+//! were read. So nothing has to be told to this cache: after a write, requests arrive with another version. Then the
+//! answer stays if the writes since do not show in it (`content::KeptList`), and otherwise another one replaces it.
+//! Requests that ask the same while the answer is being made wait for it.
 //!
 //! The cache is bounded in bytes for all blueprints together. Answers that were not requested again are evicted first.
 //! Must not know what an answer holds. Compressed forms have their own cache, see `encoding`.

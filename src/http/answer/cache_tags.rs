@@ -1,5 +1,5 @@
-//! The tags of an answer: the names of what it depends on, by which a cache in front of the server forgets it when one of
-//! them changes (`API.md` 4.24). Must not know how an answer is made.
+//! The tags of an answer: the names of what it depends on, by which a cache in front of the server forgets it when one
+//! of them changes (`API.md` 4.24). Must not know how an answer is made.
 
 use std::fmt::Write;
 
@@ -19,7 +19,8 @@ pub(crate) struct CacheTags {
 }
 
 impl CacheTags {
-    /// Returns the tags with these names: slugs of blueprints and ids of resources, which contain neither spaces nor commas.
+    /// Returns the tags with these names: slugs of blueprints and ids of resources, which contain neither spaces nor
+    /// commas.
     pub(crate) fn new<T: std::fmt::Display>(names: impl IntoIterator<Item = T>) -> Option<CacheTags> {
         let mut text = String::new();
         for name in names {

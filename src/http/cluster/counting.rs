@@ -56,8 +56,8 @@ fn json(body: &impl Serialize) -> Answer {
     Ok(respond::json(StatusCode::OK, body))
 }
 
-/// Counts for the cluster while this node leads, and sends what it collected to the leader otherwise, until the task is aborted. Does
-/// nothing on a single server, and in a cluster without a key.
+/// Counts for the cluster while this node leads, and sends what it collected to the leader otherwise, until the task is
+/// aborted. Does nothing on a single server, and in a cluster without a key.
 pub(crate) async fn run(app: App) {
     if !app.analytics.is_shared() {
         return;
@@ -107,7 +107,8 @@ pub(crate) async fn send_collected(app: &App) {
     let _ = tokio::time::timeout(SENDING, sending).await;
 }
 
-/// Ends to count, because this node stops. Takes some seconds at most: if the storage is away, the next leader goes on from what it has.
+/// Ends to count, because this node stops. Takes some seconds at most: if the storage is away, the next leader goes on
+/// from what it has.
 pub(crate) async fn stop(app: &App) {
     let analytics = app.analytics.clone();
     let stopping = tokio::task::spawn_blocking(move || analytics.stop_counting());
@@ -170,7 +171,8 @@ impl Courier {
         }
     }
 
-    /// Sends one body. Returns the last batch that the leader has counted; `None` if it did not answer, or does not count.
+    /// Sends one body. Returns the last batch that the leader has counted; `None` if it did not answer, or does not
+    /// count.
     async fn send_one(&mut self, app: &App, leader: &Leader, body: Bytes) -> Option<u64> {
         let (status, answer) = self.peer(app, leader).send(Method::POST, BATCHES, body).await?;
         if status != StatusCode::OK {

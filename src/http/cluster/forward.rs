@@ -1,4 +1,5 @@
-//! Forwards writes to the leader, as they came, and requests for figures. If the leader cannot be reached, the node writes by itself.
+//! Forwards writes to the leader, as they came, and requests for figures. If the leader cannot be reached, the node
+//! writes by itself.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -109,8 +110,8 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
         Err(refused) => return Forwarding::Answered(refused),
     };
     let Some(response) = send(app, &leader, stream, request).await else {
-        // The next request must not end like this one: the hints that still come show only that the leader reaches this node. A body that
-        // is passed on as it comes may also have ended early because of its client.
+        // The next request must not end like this one: the hints that still come show only that the leader reaches this
+        // node. A body that is passed on as it comes may also have ended early because of its client.
         if kept.is_some() {
             app.heard.avoid();
         }
@@ -130,8 +131,8 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     }
 }
 
-/// Returns whether the leader handles a request: all writes, the deliveries of webhooks, which it makes, and in a cluster that counts
-/// together everything about analytics but what pages send.
+/// Returns whether the leader handles a request: all writes, the deliveries of webhooks, which it makes, and in a
+/// cluster that counts together everything about analytics but what pages send.
 fn is_for_leader(app: &App, method: &Method, path: &str) -> bool {
     let is_write = ![Method::GET, Method::HEAD, Method::OPTIONS].contains(method);
     match path.strip_prefix(ANALYTICS) {
@@ -206,8 +207,8 @@ pub(super) async fn connect(address: &str) -> std::io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Sends a request to the leader and returns its answer, once this node has what was written. `None` if the answer did not
-/// come: then nobody knows what became of the request.
+/// Sends a request to the leader and returns its answer, once this node has what was written. `None` if the answer did
+/// not come: then nobody knows what became of the request.
 async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Request) -> Option<Response> {
     let (mut sender, connection) = hyper::client::conn::http1::handshake::<_, Body>(TokioIo::new(stream)).await.ok()?;
     tokio::spawn(async move {
@@ -229,7 +230,8 @@ async fn send(app: &App, leader: &Arc<Leader>, stream: TcpStream, request: Reque
     Some(Response::from_parts(parts, Body::new(body)))
 }
 
-/// Returns once the leader is not heard any more, or not reached any more. Otherwise an answer may take as long as it wants.
+/// Returns once the leader is not heard any more, or not reached any more. Otherwise an answer may take as long as it
+/// wants.
 async fn lost(app: &App, leader: &Leader) {
     let mut peer = Peer::new(app, &leader.address);
     let (mut heard, mut reached) = (Instant::now(), Instant::now());

@@ -1,5 +1,5 @@
-//! Hints: the leader tells the other nodes that it is there, and how far the log is, so that they need not ask the storage
-//! all the time. A hint that is lost or wrong makes something slower, nothing else.
+//! Hints: the leader tells the other nodes that it is there, and how far the log is, so that they need not ask the
+//! storage all the time. A hint that is lost or wrong makes something slower, nothing else.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -73,12 +73,14 @@ impl Heard {
         self.since(term).is_some_and(|since| since <= FRESH)
     }
 
-    /// Returns whether the leader can be counted on: it was heard a moment ago, and requests reach it as far as is known.
+    /// Returns whether the leader can be counted on: it was heard a moment ago, and requests reach it as far as is
+    /// known.
     pub(crate) fn is_reliable(&self, term: u64) -> bool {
         self.is_fresh(term) && self.avoided.lock().is_none_or(|end| end <= Instant::now())
     }
 
-    /// Does not count on the leader for a while, also if it is heard: a request did not reach it, or its answer did not come.
+    /// Does not count on the leader for a while, also if it is heard: a request did not reach it, or its answer did not
+    /// come.
     pub(crate) fn avoid(&self) {
         *self.avoided.lock() = Some(Instant::now() + AVOIDED);
     }
@@ -119,7 +121,8 @@ pub(crate) async fn receive(_: FromNode, State(app): State<App>, body: Bytes) ->
         match is_of_leader {
             true => {
                 app.heard.note(hint.term);
-                // Only the leader knows where the log ends. From another node this would hide that one is cut off from it.
+                // Only the leader knows where the log ends. From another node this would hide that one is cut off from
+                // it.
                 upkeep.hint(hint.seq);
             }
             false if node.leads => app.heard.greet(hint.address),

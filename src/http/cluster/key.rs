@@ -12,7 +12,8 @@ use bindery_model::time::Millis;
 use crate::app::App;
 use crate::error::Failure;
 
-/// The proof that a request comes from a node: the time in seconds, the client, and a code over both and the request line.
+/// The proof that a request comes from a node: the time in seconds, the client, and a code over both and the request
+/// line.
 pub(crate) const BINDERY_NODE: HeaderName = HeaderName::from_static("bindery-node");
 
 /// The age from which a proof is not accepted. Clocks of nodes may differ by less.

@@ -1,4 +1,5 @@
-//! `Bindery-Number`, `Bindery-After` and `Bindery-Lag`: how a client reads what it has written, whichever server answers.
+//! `Bindery-Number`, `Bindery-After` and `Bindery-Lag`: how a client reads what it has written, whichever server
+//! answers.
 //!
 //! A single server has no use for numbers unless a cache in front of it compares them (`cache_tags`), and does not name
 //! them: they count the writes of everybody, also of drafts.

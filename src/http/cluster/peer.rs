@@ -40,7 +40,8 @@ impl Peer {
         &self.address
     }
 
-    /// Sends a request with a body in JSON, if it has one. Returns the status and the body of its answer; `None` if none came in time.
+    /// Sends a request with a body in JSON, if it has one. Returns the status and the body of its answer; `None` if
+    /// none came in time.
     pub(super) async fn send(
         &mut self,
         method: Method,

@@ -1,5 +1,5 @@
-//! The watch of a node: as the leader it sends hints; otherwise it looks whether there still is a leader, and takes over if
-//! there is none.
+//! The watch of a node: as the leader it sends hints; otherwise it looks whether there still is a leader, and takes
+//! over if there is none.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -35,13 +35,14 @@ const LISTED_FOR: u64 = 600_000;
 
 /// The longest time that a leader which stops takes to make another node the leader.
 const HANDING_OVER: Duration = Duration::from_secs(5);
-/// The time for which such a leader goes on to answer, for requests that were on their way when the other nodes heard of the new leader:
-/// if they found a closed connection, nobody would know what became of them.
+/// The time for which such a leader goes on to answer, for requests that were on their way when the other nodes heard
+/// of the new leader: if they found a closed connection, nobody would know what became of them.
 const ON_THE_WAY: Duration = Duration::from_secs(1);
 
 /// How often a node asks the storage for new groups while the leader tells it of each.
 const POLL_WITH_HINTS: Duration = Duration::from_secs(10);
-/// How often the leader asks, who knows of its own groups, but not of those that others append while they do not hear it.
+/// How often the leader asks, who knows of its own groups, but not of those that others append while they do not hear
+/// it.
 const POLL_OF_LEADER: Duration = Duration::from_secs(1);
 /// How often a node asks that hears no leader.
 const POLL: Duration = Duration::from_millis(500);
@@ -124,9 +125,9 @@ pub(crate) async fn run(app: App) {
     }
 }
 
-/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer. Otherwise
-/// the others would notice only after a minute. What it counted is in the storage before, so that the next leader finds it. Takes some
-/// seconds at most.
+/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer.
+/// Otherwise the others would notice only after a minute. What it counted is in the storage before, so that the next
+/// leader finds it. Takes some seconds at most.
 pub(crate) async fn hand_over(app: &App) {
     let leads = || app.content.node().is_some_and(|node| node.leads);
     let led = leads();
@@ -220,7 +221,8 @@ impl Watch {
             self.suspected = None;
             return;
         }
-        // A node that lost its folder has another name than before, and its old one may lead: who answers there now is this node.
+        // A node that lost its folder has another name than before, and its old one may lead: who answers there now is
+        // this node.
         let is_elsewhere = leader.address != node.address;
         if is_elsewhere && self.is_alive(&leader.address).await {
             self.suspected = None;

@@ -107,7 +107,8 @@ impl Position {
     /// Looks up the access that the sender has now.
     ///
     /// # Errors
-    /// `UNAUTHENTICATED`, `FORBIDDEN` if the token was revoked, the session has ended, or the member has no rights left.
+    /// `UNAUTHENTICATED`, `FORBIDDEN` if the token was revoked, the session has ended, or the member has no rights
+    /// left.
     fn look_again(&mut self) -> Result<(), Failure> {
         self.call.access = access_of_sender(&self.call.app, &Method::GET, &self.extensions, &self.headers)?;
         Ok(())

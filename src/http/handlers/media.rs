@@ -1,4 +1,5 @@
-//! Uploads of media (`API.md` 4.27): receives a file, and has its resource created or changed. Must not know what a file may be.
+//! Uploads of media (`API.md` 4.27): receives a file, and has its resource created or changed. Must not know what a
+//! file may be.
 
 mod delivery;
 mod form;

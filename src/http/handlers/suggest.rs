@@ -1,4 +1,5 @@
-//! `GET /v2/search/suggest` (`API.md` 4.26): what a search field offers while somebody types. Must not know how words are found.
+//! `GET /v2/search/suggest` (`API.md` 4.26): what a search field offers while somebody types. Must not know how words
+//! are found.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -101,8 +102,8 @@ async fn find(
 }
 
 impl Found {
-    /// Returns at most `limit` suggestions: what was typed with its last word completed, then questions that were asked before, then
-    /// titles. Titles have at least half of the places if there are as many, and words half of the others.
+    /// Returns at most `limit` suggestions: what was typed with its last word completed, then questions that were asked
+    /// before, then titles. Titles have at least half of the places if there are as many, and words half of the others.
     fn shown(self, q: &str, limit: usize) -> Value {
         let head = bindery_query::before_last_word(q);
         let mut words: Vec<(String, u64)> = self.words.into_iter().collect();

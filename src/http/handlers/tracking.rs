@@ -1,5 +1,5 @@
-//! Searches with `track=true` (`API.md` 4.8.13): each is handed to the analytics, and its answer gets an id, for clicks on its results.
-//! Must not know how searches are answered or counted.
+//! Searches with `track=true` (`API.md` 4.8.13): each is handed to the analytics, and its answer gets an id, for clicks
+//! on its results. Must not know how searches are answered or counted.
 
 use std::convert::Infallible;
 
@@ -83,8 +83,8 @@ impl Visitor {
     }
 }
 
-/// Returns the site whose page sent a request: the host of `Origin`, otherwise of `Referer`. Without both, it is the only site, if there
-/// is one only. `None` if that host is not one of the sites.
+/// Returns the site whose page sent a request: the host of `Origin`, otherwise of `Referer`. Without both, it is the
+/// only site, if there is one only. `None` if that host is not one of the sites.
 fn site(headers: &HeaderMap, sites: &[String]) -> Option<String> {
     let sent = [ORIGIN, REFERER].into_iter().find_map(|name| headers.get(name));
     let Some(sent) = sent else { return sites.first().filter(|_| sites.len() == 1).cloned() };
@@ -92,8 +92,8 @@ fn site(headers: &HeaderMap, sites: &[String]) -> Option<String> {
     sites.contains(&host).then_some(host)
 }
 
-/// Returns the body of a list with `meta.search_id`. The list is as it is kept for other requests: it ends with `meta`, which is not
-/// empty.
+/// Returns the body of a list with `meta.search_id`. The list is as it is kept for other requests: it ends with `meta`,
+/// which is not empty.
 pub(super) fn with_search_id(list: &[u8], id: &Value) -> Vec<u8> {
     let mut body = list.strip_suffix(b"}}").unwrap_or(list).to_vec();
     body.extend_from_slice(format!(",\"search_id\":{id}}}}}").as_bytes());

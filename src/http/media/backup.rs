@@ -6,7 +6,8 @@
 //! 0  the number of files (8 bytes)
 //! ```
 //!
-//! Numbers are little-endian. A stream without its end is incomplete. The bytes of a file need no other checksum than its hash.
+//! Numbers are little-endian. A stream without its end is incomplete. The bytes of a file need no other checksum than
+//! its hash.
 
 use std::io::{self, Read};
 use std::sync::Arc;

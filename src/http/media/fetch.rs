@@ -1,5 +1,5 @@
-//! Files that are taken into the store: from a form, or from the web. Also serves `bindery import`, which fetches files into a data
-//! folder. Must not know HTTP requests.
+//! Files that are taken into the store: from a form, or from the web. Also serves `bindery import`, which fetches files
+//! into a data folder. Must not know HTTP requests.
 
 use bindery_access::Access;
 use bindery_content::{Content, IdempotentAnswer, import_key};
@@ -45,8 +45,8 @@ impl FileRequest {
 }
 
 impl Media {
-    /// Checks a received file and makes it durable. Nothing of it is kept if `content` accepts no writes: without a resource,
-    /// it would take the space that a full disk lacks.
+    /// Checks a received file and makes it durable. Nothing of it is kept if `content` accepts no writes: without a
+    /// resource, it would take the space that a full disk lacks.
     ///
     /// # Errors
     /// Those that `API.md` 4.27.3 names, and `OVERLOADED`.

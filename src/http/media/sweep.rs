@@ -1,9 +1,10 @@
-//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides which those are;
-//! must not know why.
+//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides
+//! which those are; must not know why.
 //!
-//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless
-//! it was uploaded again within the last hour; a transaction removes the mark. A kill between them leaves a mark, with which the
-//! next start goes on. While a backup is sent, no files are removed: it names those that its content had at first.
+//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is
+//! removed, unless it was uploaded again within the last hour; a transaction removes the mark. A kill between them
+//! leaves a mark, with which the next start goes on. While a backup is sent, no files are removed: it names those that
+//! its content had at first.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -104,8 +105,9 @@ async fn unused(app: &App, files: &Files, least_age: Duration) -> Result<Vec<[u8
     Ok(unused)
 }
 
-/// Removes marked files, and then their marks. If another server leads by now, it may have removed the mark of one of them, and somebody
-/// may have uploaded the file again: so the marks are read again once it is certain that none are newer.
+/// Removes marked files, and then their marks. If another server leads by now, it may have removed the mark of one of
+/// them, and somebody may have uploaded the file again: so the marks are read again once it is certain that none are
+/// newer.
 async fn remove(app: &App, media: &OpenedMedia, marked: Vec<[u8; 32]>, least_age: Duration) -> Result<(), Error> {
     if marked.is_empty() {
         return Ok(());

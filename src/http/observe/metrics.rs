@@ -60,7 +60,8 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Counts an answer to a request of a route, if there is one for it. `seconds` is how long it took until its head was ready.
+    /// Counts an answer to a request of a route, if there is one for it. `seconds` is how long it took until its head
+    /// was ready.
     pub(crate) fn count(&self, method: &str, route: Option<&'static str>, status: u16, seconds: f64) {
         let route = route.unwrap_or(NO_ROUTE);
         let method = MethodLabel::of(method);

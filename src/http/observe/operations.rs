@@ -1,5 +1,5 @@
-//! Every operation of the API, as a table: an entry for each method of each route. Must not know handlers; a test compares
-//! it with the router.
+//! Every operation of the API, as a table: an entry for each method of each route. Must not know handlers; a test
+//! compares it with the router.
 
 mod accounts;
 mod steering;

@@ -21,8 +21,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Returns the client of a request. Its headers count only if it arrived from a trusted proxy, at this node or at the one
-    /// that forwarded it.
+    /// Returns the client of a request. Its headers count only if it arrived from a trusted proxy, at this node or at
+    /// the one that forwarded it.
     pub(crate) fn of(extensions: &Extensions, headers: &HeaderMap, settings: &AnalyticsConfig) -> Client {
         if let Some(&ForwardedFor { address, has_tls }) = extensions.get() {
             return Client { address, has_tls, country: None };

@@ -1,5 +1,5 @@
-//! Limits the number of requests of a kind that take long, such as those that wait for changes, so that neither one client nor all
-//! together take every slot. Must not know what they do.
+//! Limits the number of requests of a kind that take long, such as those that wait for changes, so that neither one
+//! client nor all together take every slot. Must not know what they do.
 
 use std::collections::HashMap;
 use std::net::IpAddr;

@@ -22,8 +22,8 @@ const EMPTY_EXIF: &[u8] = b"\0\0\0\0MM\0\x2A\0\0\0\x08\0\0\0\0\0\0";
 /// XMP that says nothing.
 const EMPTY_XMP: &[u8] = b"<x:xmpmeta xmlns:x=\"adobe:ns:meta/\"/>";
 
-/// Overwrites the items with EXIF and XMP, and what stands around the picture. Readers refuse a file with invalid items, so empty
-/// ones stay. A file that this does not understand stays as it is: nothing here decodes it.
+/// Overwrites the items with EXIF and XMP, and what stands around the picture. Readers refuse a file with invalid
+/// items, so empty ones stay. A file that this does not understand stays as it is: nothing here decodes it.
 ///
 /// # Errors
 /// `BrokenPicture` if the file is cut off.
@@ -90,7 +90,8 @@ pub(crate) fn size(source: &[u8]) -> Option<(u32, u32)> {
     size_of(source, own).or_else(|| size_of(source, all.iter().filter(|part| part.kind != *b"clap")))
 }
 
-/// Returns the size in some properties: the largest, cut off as they say, and turned if the picture is rotated by 90 degrees.
+/// Returns the size in some properties: the largest, cut off as they say, and turned if the picture is rotated by 90
+/// degrees.
 fn size_of<'a>(source: &[u8], properties: impl Iterator<Item = &'a Part>) -> Option<(u32, u32)> {
     let mut size = None;
     let mut cut = None;

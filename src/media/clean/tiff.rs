@@ -1,10 +1,11 @@
-//! Removes metadata of TIFF, and positions from raw pictures, by overwriting them with zeros, so that no offset changes.
+//! Removes metadata of TIFF, and positions from raw pictures, by overwriting them with zeros, so that no offset
+//! changes.
 
 use super::Cleaned;
 use crate::error::MediaError;
 
-/// Ranges of tags that say where the pixels are, how they are stored, and how they look. All others are metadata: texts, times,
-/// positions also of maps, XMP, IPTC, and what makers of cameras add.
+/// Ranges of tags that say where the pixels are, how they are stored, and how they look. All others are metadata:
+/// texts, times, positions also of maps, XMP, IPTC, and what makers of cameras add.
 const KEPT: &[(u16, u16)] = &[
     (254, 259),
     (262, 266),
@@ -46,8 +47,8 @@ const SUB_DIRECTORIES: u16 = 330;
 const GPS: u16 = 34853;
 /// Tags that point to directories of metadata: EXIF, GPS, interoperability.
 const PRIVATE_DIRECTORIES: &[u16] = &[34665, GPS, 40965];
-/// Tags of raw pictures that can be removed without harm: XMP, IPTC. What makers of cameras add stays, because it says what the
-/// pixels mean.
+/// Tags of raw pictures that can be removed without harm: XMP, IPTC. What makers of cameras add stays, because it says
+/// what the pixels mean.
 const PRIVATE_OF_RAW: &[u16] = &[700, 33723];
 
 /// Bounds the directories that are visited, because a hostile file may link them in a circle.
@@ -61,8 +62,8 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     Ok(Cleaned { scratch: 8, frames: frames.min(1), ..Cleaned::still(bytes) })
 }
 
-/// Removes the position from a raw picture that is built like a TIFF. A file that this does not understand stays as it is: nothing
-/// here decodes it.
+/// Removes the position from a raw picture that is built like a TIFF. A file that this does not understand stays as it
+/// is: nothing here decodes it.
 pub(crate) fn clean_raw(source: &[u8]) -> Vec<u8> {
     cleaned(source, Scope::Raw).map_or_else(|_| source.to_vec(), |(bytes, _)| bytes)
 }

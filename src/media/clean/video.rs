@@ -1,8 +1,8 @@
-//! Removes metadata of MP4, MOV, 3GP and M4A, and of the boxes around the picture in AVIF and HEIC: positions, names, texts, the
-//! tracks with what sensors measured, and what stands behind the end.
+//! Removes metadata of MP4, MOV, 3GP and M4A, and of the boxes around the picture in AVIF and HEIC: positions, names,
+//! texts, the tracks with what sensors measured, and what stands behind the end.
 //!
-//! Everything is overwritten with zeros in its place, as a box of the type `free`, so that no offset changes. A file that this does
-//! not understand stays as it is from there on: nothing here decodes it.
+//! Everything is overwritten with zeros in its place, as a box of the type `free`, so that no offset changes. A file
+//! that this does not understand stays as it is from there on: nothing here decodes it.
 
 mod samples;
 
@@ -13,7 +13,8 @@ const MAX_BOXES: usize = 200_000;
 const PIECE_BYTES: usize = 64 * 1024;
 static ZEROS: [u8; PIECE_BYTES] = [0; PIECE_BYTES];
 
-/// Boxes of the file that a player needs. Others hold metadata, or what a phone adds to a picture, such as a short video.
+/// Boxes of the file that a player needs. Others hold metadata, or what a phone adds to a picture, such as a short
+/// video.
 const OF_FILE: &[&[u8; 4]] =
     &[b"ftyp", b"styp", b"moov", b"moof", b"mdat", b"mfra", b"sidx", b"ssix", b"pdin", b"prft", b"imda", b"wide"];
 /// Boxes with metadata of a film or of one of its tracks.
@@ -106,7 +107,8 @@ impl<F: Read + Write + Seek> Cleaner<'_, F> {
         }
     }
 
-    /// Keeps the title and so on, which players show, in the form of iTunes: the handler stands behind the first 20 bytes.
+    /// Keeps the title and so on, which players show, in the form of iTunes: the handler stands behind the first 20
+    /// bytes.
     fn clean_titles(&mut self, part: Part) -> io::Result<()> {
         let is_titles = part.kind == *b"meta" && self.read(part.contents + 20, 4)? == b"mdir";
         if is_titles { Ok(()) } else { self.blank(part) }

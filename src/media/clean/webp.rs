@@ -71,8 +71,8 @@ fn next_chunk<'a>(chunks: &mut Cursor<'a>) -> Result<([u8; 4], &'a [u8]), MediaE
     Ok((kind, data))
 }
 
-/// Reads a width and a height of 24 bits each, and checks their bounds. The decoder refuses large sizes too, but without
-/// naming the limits.
+/// Reads a width and a height of 24 bits each, and checks their bounds. The decoder refuses large sizes too, but
+/// without naming the limits.
 fn size_at(data: &[u8], at: usize) -> Result<(u32, u32), MediaError> {
     let size = data.get(at..at + 6).ok_or_else(super::cut_off)?;
     let side = |at: usize| u32::from_le_bytes([size[at], size[at + 1], size[at + 2], 0]) + 1;
@@ -90,7 +90,8 @@ fn check_frame(data: &[u8]) -> Result<(), MediaError> {
     Ok(())
 }
 
-/// Compares the size of pixels with the size that the file claims, because the decoder does so only after decoding them.
+/// Compares the size of pixels with the size that the file claims, because the decoder does so only after decoding
+/// them.
 fn check_pixels(kind: &[u8; 4], data: &[u8], claimed: Option<(u32, u32)>) -> Result<(), MediaError> {
     let number =
         |at: usize| data.get(at..at + 4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));

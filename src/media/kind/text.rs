@@ -129,7 +129,8 @@ fn after_declaration(text: &str) -> Option<&str> {
     }
 }
 
-/// Returns true for UTF-8, UTF-16 with a mark, and single-byte encodings such as Windows-1252, which spreadsheets write.
+/// Returns true for UTF-8, UTF-16 with a mark, and single-byte encodings such as Windows-1252, which spreadsheets
+/// write.
 fn is_text(head: &[u8]) -> bool {
     if head.is_empty() {
         return false;

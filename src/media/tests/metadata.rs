@@ -157,8 +157,8 @@ async fn a_rotation_stays_and_decides_about_the_size() {
     }
 }
 
-/// A TIFF of 2 × 2 gray pixels, with a description, a comment of Windows, the place of a map, and a position in a directory of
-/// its own.
+/// A TIFF of 2 × 2 gray pixels, with a description, a comment of Windows, the place of a map, and a position in a
+/// directory of its own.
 fn tiff(is_big: bool) -> Vec<u8> {
     let length = SECRET.len() as u64;
     let private = [

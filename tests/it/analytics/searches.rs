@@ -225,7 +225,8 @@ fn check(counter: &Counter, steps: &[Step], random: &mut Random, now: i64) -> us
     rows
 }
 
-/// Sends random searches and clicks, with restarts and midnights, and compares all reports. Returns the number of compared rows.
+/// Sends random searches and clicks, with restarts and midnights, and compares all reports. Returns the number of
+/// compared rows.
 fn run(seed: u64, count: usize) -> usize {
     let temp = tempfile::tempdir().unwrap();
     let mut random = Random(seed);

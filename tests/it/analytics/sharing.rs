@@ -1,4 +1,5 @@
-//! A server continues what another one counted, from what that one shared: nothing of it is lost, and nothing counts twice.
+//! A server continues what another one counted, from what that one shared: nothing of it is lost, and nothing counts
+//! twice.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

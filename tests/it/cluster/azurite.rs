@@ -64,7 +64,8 @@ impl Azurite {
 
     fn create_container(&self) {
         let date = chrono::Utc::now().format("%a, %d %b %Y %H:%M:%S GMT").to_string();
-        // The empty lines are headers that the request does not have. The account is once that of the key, once a part of the path.
+        // The empty lines are headers that the request does not have. The account is once that of the key, once a part
+        // of the path.
         let headers = format!("x-ms-date:{date}\nx-ms-version:{VERSION}");
         let signed = format!("PUT{}{headers}\n/{ACCOUNT}/{ACCOUNT}/{CONTAINER}\nrestype:container", "\n".repeat(12));
         let key = hmac::Key::new(hmac::HMAC_SHA256, &BASE64_STANDARD.decode(KEY).unwrap());

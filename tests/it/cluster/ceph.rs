@@ -1,5 +1,5 @@
-//! Ceph with its gateway that speaks S3, in a folder of its own, for tests: one monitor, and one store in memory. Also part of the unit
-//! tests of the log, so it knows nothing of Bindery.
+//! Ceph with its gateway that speaks S3, in a folder of its own, for tests: one monitor, and one store in memory. Also
+//! part of the unit tests of the log, so it knows nothing of Bindery.
 
 use std::fs::{self, File};
 use std::net::{TcpListener, TcpStream};
@@ -128,8 +128,8 @@ impl Drop for Ceph {
 /// The id of the cluster, which only its own processes see.
 const CLUSTER: &str = "b1d3b1d3-0000-4000-8000-000000000000";
 
-/// Returns the configuration: nobody needs a key, one copy of each object is enough, and the pauses with which a monitor collects
-/// changes are short, since the start consists of them.
+/// Returns the configuration: nobody needs a key, one copy of each object is enough, and the pauses with which a
+/// monitor collects changes are short, since the start consists of them.
 fn configuration(folder: &Path, monitor: u16, gateway: u16) -> String {
     let (folder, seconds) = (folder.display(), START.as_secs());
     format!(

@@ -1,5 +1,5 @@
-//! Decides whether a history of operations is linearizable: whether each of them can have taken effect at one moment between
-//! its call and its answer. The algorithm is that of Wing and Gong, with the memoization of Lowe.
+//! Decides whether a history of operations is linearizable: whether each of them can have taken effect at one moment
+//! between its call and its answer. The algorithm is that of Wing and Gong, with the memoization of Lowe.
 //!
 //! An operation whose outcome is unknown may take effect at any time after its call, or never. Must not know servers.
 
@@ -113,8 +113,8 @@ impl Model for Register {
     }
 }
 
-/// A unique value, which at most one resource holds. Owners are the requests that create a resource; one that is repeated with
-/// the same idempotency key has the same owner.
+/// A unique value, which at most one resource holds. Owners are the requests that create a resource; one that is
+/// repeated with the same idempotency key has the same owner.
 pub(super) struct Claim;
 
 /// The state of a [`Claim`].

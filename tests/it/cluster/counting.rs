@@ -1,4 +1,5 @@
-//! Analytics of a cluster: whatever node a page sends its visitors to, each pageview counts once, and every node reports all of them.
+//! Analytics of a cluster: whatever node a page sends its visitors to, each pageview counts once, and every node
+//! reports all of them.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Working copies, history and the trash on several nodes: every node answers the same, whichever was written to, and a planned
-//! publication happens once, also if the node that leads stops before its moment.
+//! Working copies, history and the trash on several nodes: every node answers the same, whichever was written to, and a
+//! planned publication happens once, also if the node that leads stops before its moment.
 
 use std::time::Duration;
 

@@ -91,8 +91,8 @@ impl Faults {
         self.outages.clear();
     }
 
-    /// Returns the fault of a request of a node, if it has one, with the time that it takes. `applies` says which can happen to it. Who delivers
-    /// a late put counts it down.
+    /// Returns the fault of a request of a node, if it has one, with the time that it takes. `applies` says which can
+    /// happen to it. Who delivers a late put counts it down.
     pub(super) fn draw(&mut self, node: &str, applies: impl Fn(Fault) -> bool) -> (Option<Fault>, Duration) {
         self.requests += 1;
         let fault = match self.is_cut_off(node) {

@@ -1,11 +1,14 @@
-//! Three nodes over object storage, in memory or in Ceph, or over PostgreSQL, while everything fails: the storage's answers, the
-//! storage itself, the nodes, their folders. Clients talk to any node. Afterwards, nothing that was acknowledged is lost, nothing is
-//! applied twice, each resource and each unique value has one order of operations, and all nodes give the same answers.
+//! Three nodes over object storage, in memory or in Ceph, or over PostgreSQL, while everything fails: the storage's
+//! answers, the storage itself, the nodes, their folders. Clients talk to any node. Afterwards, nothing that was
+//! acknowledged is lost, nothing is applied twice, each resource and each unique value has one order of operations, and
+//! all nodes give the same answers.
 //!
-//! A few histories with fixed seeds are part of every test run. `BINDERY_HISTORIES=200 cargo test --test it histories --
-//! --nocapture` runs so many, each of `BINDERY_HISTORY_SECONDS` (7), from the seed `BINDERY_HISTORY_SEED` (1) on. Long runs,
-//! of 10 histories or more, also fail if a kind of fault never happened, or if too many outcomes are unknown. A failed history prints its seed, and keeps the
-//! folders and logs of its nodes. The seed decides the faults and the requests, but not how threads interleave.
+//! A few histories with fixed seeds are part of every test run.
+//! `BINDERY_HISTORIES=200 cargo test --test it histories -- --nocapture` runs so many, each of
+//! `BINDERY_HISTORY_SECONDS` (7), from the seed `BINDERY_HISTORY_SEED` (1) on. Long runs, of 10 histories or more, also
+//! fail if a kind of fault never happened, or if too many outcomes are unknown. A failed history prints its seed, and
+//! keeps the folders and logs of its nodes. The seed decides the faults and the requests, but not how threads
+//! interleave.
 
 mod afterwards;
 mod nemesis;
@@ -28,8 +31,8 @@ use world::World;
 const WORKERS: u64 = 10;
 /// The largest share of the writes of one history whose outcome the client does not learn.
 const MAX_UNKNOWN: f64 = 0.35;
-/// The largest such share of all histories of a long run together. Clients give up early and nodes are killed all the time, so some are never known;
-/// more than this means that nodes leave clients without an answer that they could have.
+/// The largest such share of all histories of a long run together. Clients give up early and nodes are killed all the
+/// time, so some are never known; more than this means that nodes leave clients without an answer that they could have.
 const MAX_UNKNOWN_OF_ALL: f64 = 0.05;
 /// The share of requests to the storage that fail.
 const FAULT_RATE: f64 = 0.04;

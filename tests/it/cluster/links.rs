@@ -1,5 +1,5 @@
-//! The connections between nodes: each node is reached by the others through a proxy, which can be cut for all of them or for
-//! one. Clients connect to the nodes themselves. Must not know what the connections are used for.
+//! The connections between nodes: each node is reached by the others through a proxy, which can be cut for all of them
+//! or for one. Clients connect to the nodes themselves. Must not know what the connections are used for.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -22,7 +22,8 @@ const LOOK: Duration = Duration::from_millis(10);
 pub(super) enum Cut {
     /// Connections are refused. From one node only they are accepted and closed, since all nodes use one port.
     Refused,
-    /// Connections are accepted, and nothing is passed on. It arrives when the cut ends, as the packets would that the network repeats.
+    /// Connections are accepted, and nothing is passed on. It arrives when the cut ends, as the packets would that the
+    /// network repeats.
     Silent,
     /// Requests arrive, and answers do not until the cut ends.
     Unanswered,

@@ -1,4 +1,5 @@
-//! Servers of PostgreSQL in folders of their own, for tests. Also part of the unit tests of the log, so it knows nothing of Bindery.
+//! Servers of PostgreSQL in folders of their own, for tests. Also part of the unit tests of the log, so it knows
+//! nothing of Bindery.
 
 use std::fs;
 use std::net::{TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! PostgreSQL that fails over while nodes write: with a synchronous standby, nothing that was acknowledged is lost; after the promotion of
-//! one without the last writes, nodes say so and can give them back.
+//! PostgreSQL that fails over while nodes write: with a synchronous standby, nothing that was acknowledged is lost;
+//! after the promotion of one without the last writes, nodes say so and can give them back.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};

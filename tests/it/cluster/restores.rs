@@ -97,7 +97,8 @@ impl World {
         sent.iter().filter(|sent| sent.called > since && sent.acknowledged.is_some()).count()
     }
 
-    /// Runs `cluster restore`, which is killed at a step unless that is empty. Returns what it prints if it succeeds, or its error.
+    /// Runs `cluster restore`, which is killed at a step unless that is empty. Returns what it prints if it succeeds,
+    /// or its error.
     fn restore(&self, to: u64, step: &str) -> Result<String, String> {
         let points = if step.is_empty() { String::new() } else { format!("{step}=return(kill)") };
         let scratch: PathBuf = self.temp.path().join("scratch");
@@ -127,8 +128,9 @@ impl World {
         }
     }
 
-    /// Lets clients write, and restores the cluster meanwhile to the number of a write that was acknowledged a moment before. `run` runs the
-    /// command and returns when the history began: between these times. Checks that exactly the right notes are there.
+    /// Lets clients write, and restores the cluster meanwhile to the number of a write that was acknowledged a moment
+    /// before. `run` runs the command and returns when the history began: between these times. Checks that exactly the
+    /// right notes are there.
     fn round(&self, run: impl FnOnce(u64) -> (Instant, Instant)) {
         let before: BTreeSet<u64> = match self.next.load(Ordering::SeqCst) {
             1 => BTreeSet::new(),

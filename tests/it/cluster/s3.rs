@@ -1,5 +1,6 @@
-//! An S3 server with faults: what the crate `object_store` asks for, and no more. Its objects are in memory, where conditional puts are
-//! atomic and signatures are not checked, or in Ceph, to which it forwards the requests that no fault keeps.
+//! An S3 server with faults: what the crate `object_store` asks for, and no more. Its objects are in memory, where
+//! conditional puts are atomic and signatures are not checked, or in Ceph, to which it forwards the requests that no
+//! fault keeps.
 //!
 //! Nodes are told apart by their access key id. Must not know what an object means.
 

@@ -1,4 +1,5 @@
-//! The storage of a history: an S3 server with faults, in memory or before Ceph, or PostgreSQL behind connections that fail.
+//! The storage of a history: an S3 server with faults, in memory or before Ceph, or PostgreSQL behind connections that
+//! fail.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

@@ -1,5 +1,5 @@
-//! Two nodes over stores that others make, without faults: Ceph, and the emulator of Azure Blob Storage. `cluster create` and the first
-//! start of each node check a store with races on new names.
+//! Two nodes over stores that others make, without faults: Ceph, and the emulator of Azure Blob Storage.
+//! `cluster create` and the first start of each node check a store with races on new names.
 
 use serde_json::json;
 

@@ -1,5 +1,5 @@
-//! Random histories of writes, compared with a naive list of everything that was ever written. The server is killed and its
-//! index removed between the steps.
+//! Random histories of writes, compared with a naive list of everything that was ever written. The server is killed and
+//! its index removed between the steps.
 
 use serde_json::{Value, json};
 

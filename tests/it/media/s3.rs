@@ -1,9 +1,11 @@
-//! Files in a bucket of a real S3 server: uploads in one part and in several, delivery, replacements, removal, moves and a check.
+//! Files in a bucket of a real S3 server: uploads in one part and in several, delivery, replacements, removal, moves
+//! and a check.
 //!
-//! `BINDERY_TEST_S3` names an empty bucket, such as `s3://bucket/prefix`; its server and its credentials are in `AWS_ENDPOINT`,
-//! `AWS_ACCESS_KEY_ID` and so on, as for a server in use. Otherwise `BINDERY_TEST_MOTO` names the program `moto_server`, which the
-//! test starts. Without both it says that it is skipped. It also passes with the npm package `s3rver`, started with
-//! `s3rver -d FOLDER -p 9000 --configure-bucket bucket`, whose access key and secret are both `S3RVER`.
+//! `BINDERY_TEST_S3` names an empty bucket, such as `s3://bucket/prefix`; its server and its credentials are in
+//! `AWS_ENDPOINT`, `AWS_ACCESS_KEY_ID` and so on, as for a server in use. Otherwise `BINDERY_TEST_MOTO` names the
+//! program `moto_server`, which the test starts. Without both it says that it is skipped. It also passes with the npm
+//! package `s3rver`, started with `s3rver -d FOLDER -p 9000 --configure-bucket bucket`, whose access key and secret are
+//! both `S3RVER`.
 
 use std::io::Write as _;
 use std::net::TcpListener;
@@ -76,7 +78,8 @@ impl Bucket {
         Server::start_in_environment(folder, &["--media-store", &self.address], &variables)
     }
 
-    /// Runs a command on a data folder whose files are in the bucket, or on one whose files are its own. Returns what it printed.
+    /// Runs a command on a data folder whose files are in the bucket, or on one whose files are its own. Returns what
+    /// it printed.
     #[track_caller]
     fn run(&self, arguments: &[&str], folder: &Path, is_in_bucket: bool) -> String {
         let mut command = Command::new(binary());

@@ -10,8 +10,8 @@ use super::forms::fold;
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// A unit of text that is compared: a word, or a character of a script without spaces. `joined` says that the unit before
-/// stands directly before it.
+/// A unit of text that is compared: a word, or a character of a script without spaces. `joined` says that the unit
+/// before stands directly before it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Unit {
     text: String,

@@ -1,8 +1,8 @@
 //! A disk whose power can be cut: a real ext4 or xfs on a loop device over a FUSE file that forgets writes that were
 //! not flushed.
 //!
-//! The FUSE program comes with the shared material (`crash/crashdisk.c` beside the folder that `BINDERY_TEST_DATA` names)
-//! and is compiled here. Needs root, loop devices, `/dev/fuse`, a C compiler and libfuse3.
+//! The FUSE program comes with the shared material (`crash/crashdisk.c` beside the folder that `BINDERY_TEST_DATA`
+//! names) and is compiled here. Needs root, loop devices, `/dev/fuse`, a C compiler and libfuse3.
 
 use std::fs;
 use std::io::Write;

@@ -1,5 +1,5 @@
-//! Power cuts while files of media are uploaded, replaced, deleted and swept: no acknowledged file is lost, and none stays that
-//! nothing names.
+//! Power cuts while files of media are uploaded, replaced, deleted and swept: no acknowledged file is lost, and none
+//! stays that nothing names.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! The process ends at named points of a publication, a restoration, a deletion into the trash and the like. Afterwards the request is
-//! whole or not at all: everything that can be read is as it was before it, or as it is after it.
+//! The process ends at named points of a publication, a restoration, a deletion into the trash and the like. Afterwards
+//! the request is whole or not at all: everything that can be read is as it was before it, or as it is after it.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! What becomes of working copies: publishing with its checks and conflicts, drafts, discarding, the trash, bulk requests,
-//! changes of the blueprint, and a second server.
+//! What becomes of working copies: publishing with its checks and conflicts, drafts, discarding, the trash, bulk
+//! requests, changes of the blueprint, and a second server.
 
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
-//! Random histories of writes of live and working copies of two blueprints that refer to each other, compared with a naive model for
-//! readers of both, and of one: lists, totals, facets, searches, relations, tags, revisions, the trash and the change feed. The
-//! server is killed and its index removed between the steps.
+//! Random histories of writes of live and working copies of two blueprints that refer to each other, compared with a
+//! naive model for readers of both, and of one: lists, totals, facets, searches, relations, tags, revisions, the trash
+//! and the change feed. The server is killed and its index removed between the steps.
 
 mod compare;
 mod model;

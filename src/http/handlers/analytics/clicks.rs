@@ -21,8 +21,8 @@ use crate::transport::body::JsonBody;
 const MAX_POSITION: u64 = 100_000;
 const FIELDS: [&str; 2] = ["id", "position"];
 
-/// Handles `POST /v2/analytics/searches/{search_id}/click`. Answers before the click is counted, and gives the same answer if it is not
-/// counted.
+/// Handles `POST /v2/analytics/searches/{search_id}/click`. Answers before the click is counted, and gives the same
+/// answer if it is not counted.
 pub(super) async fn click(State(app): State<App>, Path(search): Path<String>, parts: Parts, body: JsonBody) -> Answer {
     limit_visitor(&app, &parts)?;
     let number = app.analytics.clickable_search(&search)?;

@@ -104,8 +104,8 @@ fn written_properties(body: &[u8]) -> Written<'_> {
     properties.unwrap_or_default()
 }
 
-/// A number may be an identifier, such as an order number, so it counts as it is written. Only then is the body parsed a
-/// second time.
+/// A number may be an identifier, such as an order number, so it counts as it is written. Only then is the body parsed
+/// a second time.
 fn parse_properties(value: &Value, body: &[u8]) -> Result<Vec<(String, String)>, String> {
     let Value::Object(object) = value else {
         return Err(format!("it is {}; expected an object such as `{{\"plan\": \"large\"}}`", shown(Some(value))));

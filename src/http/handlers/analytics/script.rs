@@ -1,6 +1,7 @@
 //! The script that pages include. It sends a pageview when a page is shown, also on client-side navigation and when the
 //! page comes from the browser's history, and has `bindery(name, properties)` for events. It reports
-//! clicks within an element whose attribute `data-search` has the id of a search, that of a resource, and its position. It stores nothing in the browser.
+//! clicks within an element whose attribute `data-search` has the id of a search, that of a resource, and its position.
+//! It stores nothing in the browser.
 
 use axum::extract::{RawQuery, State};
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue};

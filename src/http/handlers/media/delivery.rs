@@ -1,5 +1,5 @@
-//! Delivery of files (`API.md` 4.27.5): who may see a file, which part or picture of it is answered, and for how long it may be
-//! kept. Must not know how pictures are made.
+//! Delivery of files (`API.md` 4.27.5): who may see a file, which part or picture of it is answered, and for how long
+//! it may be kept. Must not know how pictures are made.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -105,7 +105,8 @@ pub(crate) async fn deliver(
     }
 }
 
-/// Returns the access of the sender, if it has a valid token or session. Without one, a file that is not public does not exist.
+/// Returns the access of the sender, if it has a valid token or session. Without one, a file that is not public does
+/// not exist.
 ///
 /// # Errors
 /// `RATE_LIMITED`, `LOG_UNREACHABLE`.
@@ -227,8 +228,8 @@ impl Delivery<'_> {
         Ok(Body::from_stream(stream.body))
     }
 
-    /// Returns the part that is asked for. `Range` counts for `GET` only, and a range of another version, or several ranges, stand
-    /// for the whole.
+    /// Returns the part that is asked for. `Range` counts for `GET` only, and a range of another version, or several
+    /// ranges, stand for the whole.
     fn part(&self, shown: &Representation<'_>) -> Part {
         if is_unmodified(self.request, &shown.tag) {
             return Part::Known;

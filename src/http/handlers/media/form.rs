@@ -1,4 +1,5 @@
-//! The form of an upload, `multipart/form-data`: received piece by piece, and bounded. Must not know what its parts mean.
+//! The form of an upload, `multipart/form-data`: received piece by piece, and bounded. Must not know what its parts
+//! mean.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use crate::transport::body::{cut_off, no_memory};
 use crate::transport::budget::Charge;
 use crate::transport::connection::Connection;
 
-/// The bytes that may be received and not processed yet. The parser of the form keeps what it receives until it finds the end of
-/// a part's head, so this bounds its memory.
+/// The bytes that may be received and not processed yet. The parser of the form keeps what it receives until it finds
+/// the end of a part's head, so this bounds its memory.
 const WAITING_BYTES: usize = 256 << 10;
 /// The times that the parser may ask for more at that bound before it is clear that it makes no progress.
 const PATIENCE: usize = 32;
@@ -103,8 +104,8 @@ impl<'a> Form<'a> {
     /// Receives all parts.
     ///
     /// # Errors
-    /// `VALIDATION_FAILED` for a part that is unknown, missing or sent twice, `PAYLOAD_TOO_LARGE`, `MALFORMED_JSON` for a body
-    /// that is cut off or no form.
+    /// `VALIDATION_FAILED` for a part that is unknown, missing or sent twice, `PAYLOAD_TOO_LARGE`, `MALFORMED_JSON` for
+    /// a body that is cut off or no form.
     pub(super) async fn receive(self) -> Result<ReceivedForm, Failure> {
         let Form { app, mut parts, waiting, takes_attributes, mut charge } = self;
         let (mut file, mut attributes, mut published_at) = (None, None, None);

@@ -1,5 +1,5 @@
-//! The query string of the address of a file: which picture is wanted. Rounds what is asked for, so that the number of different
-//! pictures is small. Must not know files.
+//! The query string of the address of a file: which picture is wanted. Rounds what is asked for, so that the number of
+//! different pictures is small. Must not know files.
 
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
@@ -9,8 +9,8 @@ use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
 use bindery_query::RawParams;
 
-/// The steps of proportions: the shorter side is a multiple of this part of the longer one. It keeps 16:9, 16:10, 3:2, 4:3, 2:1, 3:1
-/// and 1:1 exactly, and has 95 steps from 48:1 to 1:48.
+/// The steps of proportions: the shorter side is a multiple of this part of the longer one. It keeps 16:9, 16:10, 3:2,
+/// 4:3, 2:1, 3:1 and 1:1 exactly, and has 95 steps from 48:1 to 1:48.
 const PROPORTIONS: u64 = 48;
 /// The qualities in which pictures are made.
 const QUALITIES: [u8; 6] = [30, 45, 60, 75, 90, 100];
@@ -79,8 +79,8 @@ impl Parameters {
         self.format == Some(WantedFormat::Auto)
     }
 
-    /// Returns whether the file stays as it is: an animated picture whose client takes any format and does not name the only one that
-    /// keeps it animated.
+    /// Returns whether the file stays as it is: an animated picture whose client takes any format and does not name the
+    /// only one that keeps it animated.
     pub(super) fn keep_the_file(&self, is_animated: bool, headers: &HeaderMap) -> bool {
         is_animated && self.depend_on_accept() && !accepts(headers, "image/webp")
     }
@@ -135,8 +135,8 @@ fn rounded_up(side: u32, sizes: &[u32]) -> u32 {
     sizes.iter().copied().find(|size| *size >= side).or(sizes.last().copied()).unwrap_or(side)
 }
 
-/// Rounds the longer side up to one that exists, and keeps the proportions. Rounded on their own, 640 × 360 would become
-/// 640 × 480.
+/// Rounds the longer side up to one that exists, and keeps the proportions. Rounded on their own, 640 × 360 would
+/// become 640 × 480.
 fn proportional(width: u32, height: u32, sizes: &[u32]) -> (Option<u32>, Option<u32>) {
     let rounded = |part: u64, of: u64| (part + of / 2) / of;
     let (long, short) = (u64::from(width.max(height)), u64::from(width.min(height)));

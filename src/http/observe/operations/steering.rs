@@ -1,4 +1,5 @@
-//! The operations on synonyms and rules of ranked search (`API.md` 4.25) and on suggestions (4.26), as entries of the table. Must not know handlers.
+//! The operations on synonyms and rules of ranked search (`API.md` 4.25) and on suggestions (4.26), as entries of the
+//! table. Must not know handlers.
 
 use crate::observe::operation::{Body, Operation, Request, operation};
 

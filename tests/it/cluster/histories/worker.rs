@@ -10,8 +10,8 @@ use super::world::{CLAIMS, LASTING, REGISTERS, World};
 use crate::oracle::random::Random;
 use crate::support::Reply;
 
-/// The longest wait for an answer. That of some clients is longer than the servers wait for the storage. The others do not
-/// wait for a node that was stopped.
+/// The longest wait for an answer. That of some clients is longer than the servers wait for the storage. The others do
+/// not wait for a node that was stopped.
 const PATIENCE: Duration = Duration::from_secs(7);
 const IMPATIENCE: Duration = Duration::from_millis(800);
 /// How often a request is repeated whose outcome is unknown.
@@ -303,8 +303,8 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Writes the counter of this client, with `If-Match`: an earlier write whose outcome is unknown may arrive later, and
-    /// must not set the counter back then.
+    /// Writes the counter of this client, with `If-Match`: an earlier write whose outcome is unknown may arrive later,
+    /// and must not set the counter back then.
     fn count(&mut self) {
         let path = format!("/v2/resources/registers/{}", self.counter);
         let Some(tag) = self.tag.take() else {

@@ -22,8 +22,8 @@ pub(super) const LASTING: usize = 3;
 /// The unique values that clients compete for.
 pub(super) const CLAIMS: usize = 5;
 
-/// In half of the histories a leader is gone after a few seconds, nodes write bases all the time, the leader removes groups and bases
-/// soon, and a node that was away for so long begins from a base.
+/// In half of the histories a leader is gone after a few seconds, nodes write bases all the time, the leader removes
+/// groups and bases soon, and a node that was away for so long begins from a base.
 const HURRY: &str = "watch::suspicious=return(1);watch::gone=return(2);checkpoint::is_due=1%return;checkpoint::base_is_due=return;\
                      upkeep::kept_for=return(4)";
 

@@ -1,4 +1,5 @@
-//! Requests that are sent on to Ceph as they came. Their signatures hold there, because the header `Host` is sent on, too.
+//! Requests that are sent on to Ceph as they came. Their signatures hold there, because the header `Host` is sent on,
+//! too.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -28,8 +29,8 @@ impl Forward {
         Forward { ceph, agent }
     }
 
-    /// Sends a request on and returns the answer. Without one it is unknown whether the request was carried out, and the answer
-    /// is 500.
+    /// Sends a request on and returns the answer. Without one it is unknown whether the request was carried out, and
+    /// the answer is 500.
     pub(super) fn handle(&self, request: &Request) -> Response {
         self.send(request).unwrap_or_else(|error| {
             eprintln!("Ceph has not answered {} {}: {error}", request.method, request.target);

@@ -139,8 +139,8 @@ impl Note {
         }
     }
 
-    /// Removes targets from the relation in a working copy whose live copy was `before`. Returns whether that shows. With an actor
-    /// it is a revision.
+    /// Removes targets from the relation in a working copy whose live copy was `before`. Returns whether that shows.
+    /// With an actor it is a revision.
     fn follow(
         &mut self,
         variant: usize,
