@@ -1,10 +1,9 @@
 //! Helpers for folders and the bytes of files. It does not know the contents of the files.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::Path;
 
-use bindery_disk::sync;
+use bindery_disk::{sync, unless_missing};
 
 use crate::error::Error;
 
@@ -15,10 +14,7 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<(), Error> {
 
 /// Creates an empty folder, and removes what an interrupted attempt left there.
 pub(crate) fn create_empty_folder(folder: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(Error::io(folder)(error)),
-        _ => {}
-    }
+    unless_missing(fs::remove_dir_all(folder)).map_err(Error::io(folder))?;
     fs::create_dir_all(folder).map_err(Error::io(folder))
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bindery_disk::sync;
+use bindery_disk::{sync, unless_missing};
 use bindery_model::time::{format_date, parse_date};
 use parking_lot::Mutex;
 
@@ -282,10 +282,7 @@ impl DayFiles {
 
 /// Removes a file. Succeeds if it is missing.
 pub(super) fn remove_if_there(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    unless_missing(fs::remove_file(path))
 }
 
 /// Returns the file with the greatest number. The log is expected to reach that number, so it must be verified.

@@ -12,7 +12,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use bindery_disk::sync;
+use bindery_disk::{sync, unless_missing};
 use bindery_model::error::Result;
 use bindery_model::time::{DAY_MILLIS, Millis, day_number, day_start, format_date, parse_date};
 use parking_lot::RwLock;
@@ -226,8 +226,5 @@ fn destroy(path: &Path) -> io::Result<()> {
         file.write_all(&[0; FILE_BYTES])?;
         sync::all(&file)
     });
-    match overwritten.and_then(|()| fs::remove_file(path)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
+    unless_missing(overwritten.and_then(|()| fs::remove_file(path)))
 }

@@ -8,11 +8,9 @@
 //! full disk, a limit, missing rights, a failing disk) is not damage: it ends the start, and nothing is moved.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 
-use bindery_disk::failure;
-use bindery_disk::sync;
+use bindery_disk::{failure, sync, unless_missing};
 use bindery_log::{Log, LogOptions};
 use bindery_store::{Assembler, Store, StoreOptions, checkpointed, condemned};
 
@@ -108,7 +106,8 @@ pub fn recover_reporting(
         store.checkpoint()?;
     }
     step("recover::built", data_folder)?;
-    remove_if_exists(&store_folder.join(BUILDING))?;
+    let building = store_folder.join(BUILDING);
+    unless_missing(fs::remove_file(&building)).map_err(at("remove", &building))?;
     remove_older(data_folder, STORE)?;
     File::open(data_folder).and_then(|folder| sync::all(&folder)).map_err(at("sync", data_folder))?;
     Ok((log, store, recovered))
@@ -208,11 +207,4 @@ fn build(
         log.reset_to(number + 1)?;
     }
     Ok((store, number))
-}
-
-fn remove_if_exists(path: &Path) -> Result<(), BaseError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at("remove", path)(error)),
-        _ => Ok(()),
-    }
 }

@@ -5,10 +5,10 @@
 //! a server that is started on a half restored folder would be an empty server, or one without its files.
 
 use std::fs::{self, File};
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::Path;
 
-use bindery_disk::{failure, sync};
+use bindery_disk::{failure, sync, unless_missing};
 
 use super::error::{BaseError, at};
 use super::files::{list, sync_folder_of};
@@ -64,10 +64,7 @@ pub fn finish(data_folder: &Path) -> Result<(), BaseError> {
 }
 
 fn remove(mark: &Path) -> Result<(), BaseError> {
-    match fs::remove_file(mark) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(at("remove", mark)(error)),
-        _ => {}
-    }
+    unless_missing(fs::remove_file(mark)).map_err(at("remove", mark))?;
     sync_folder_of(mark)
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use bindery_cluster::Store;
+use bindery_disk::unless_missing;
 
 use crate::error::CountingError;
 use crate::shared_store;
@@ -27,7 +28,7 @@ pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> 
         return Ok(0);
     }
     if is_copy {
-        remove_if_there(&old)?;
+        unless_missing(fs::remove_dir_all(&old))?;
         fs::rename(folder, &old)?;
     } else if folder.exists() {
         let aside = free_name(folder);
@@ -38,7 +39,7 @@ pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> 
         );
     }
     let last = shared_store::load(store, folder, Some(&old))?;
-    remove_if_there(&old)?;
+    unless_missing(fs::remove_dir_all(&old))?;
     Ok(last)
 }
 
@@ -49,14 +50,6 @@ pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> 
 /// If the storage cannot be read, or the disk fails. It can be tried again.
 pub fn take_along(address: &str, folder: &Path) -> Result<bool, CountingError> {
     Ok(renew(&Store::open(address)?, folder)? > 0)
-}
-
-/// Removes a folder. Succeeds if it is missing.
-pub(crate) fn remove_if_there(folder: &Path) -> io::Result<()> {
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
 }
 
 /// Returns the name of a folder that does not exist, beside another one.

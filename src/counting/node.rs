@@ -1,6 +1,7 @@
 //! The analytics of a node of a cluster: it counts while it leads, and collects for the leader otherwise.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,13 +9,14 @@ use std::time::{Duration, Instant};
 
 use bindery_analytics::{Analytics, AnalyticsOptions, AskedBefore, Batch, Countable, SharedSalts};
 use bindery_cluster::Store;
+use bindery_disk::unless_missing;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::time::Millis;
 use bytes::Bytes;
 use parking_lot::{Mutex, RwLock};
 
 use crate::error::CountingError;
-use crate::folder::{self, remove_if_there};
+use crate::folder;
 use crate::outbox::{Outbox, SentBatch};
 use crate::salts::SaltKeeper;
 use crate::shared_store::{self, Publisher};
@@ -293,12 +295,12 @@ impl Node {
     pub(crate) fn backup_of_storage(&self, file: &Path) -> Result<(), CountingError> {
         let folder = self.options.folder.with_extension("fetched");
         let _one_at_a_time = self.changing.lock();
-        remove_if_there(&folder)?;
+        unless_missing(fs::remove_dir_all(&folder))?;
         shared_store::load(&self.store, &folder, None)?;
         let analytics = Analytics::open(&AnalyticsOptions { folder: folder.clone(), ..self.options.clone() })?;
         let written = analytics.backup(file);
         analytics.close();
-        remove_if_there(&folder)?;
+        unless_missing(fs::remove_dir_all(&folder))?;
         Ok(written?)
     }
 }

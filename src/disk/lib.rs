@@ -1,6 +1,6 @@
 //! Tools for every crate that writes files: failure points for tests, syncs that remember an earlier failure, files
-//! that are synced while they are written, hashes of the bytes that are written and read, and the free space of a disk.
-//! Must not know the contents of the files.
+//! that are synced while they are written, hashes of the bytes that are written and read, removals, and the free space
+//! of a disk. Must not know the contents of the files.
 
 use std::io;
 use std::path::Path;
@@ -34,5 +34,16 @@ pub fn require_room(folder: &Path, bytes: u64) -> io::Result<()> {
     match free_bytes(folder)? < KEPT_FREE_BYTES.saturating_add(bytes) {
         true => Err(rustix::io::Errno::NOSPC.into()),
         false => Ok(()),
+    }
+}
+
+/// Returns the result of the removal of a file or folder. It is no error if that does not exist.
+///
+/// # Errors
+/// Those of the system.
+pub fn unless_missing(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }

@@ -6,8 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use bindery_disk::failure;
-use bindery_disk::sync;
+use bindery_disk::{failure, sync, unless_missing};
 
 use super::error::{LogError, at};
 use super::segment::{self, HEADER_BYTES, SegmentFile};
@@ -45,10 +44,7 @@ pub fn lock_folder(folder: &Path) -> Result<File, LogError> {
 /// Removes a segment that a crash left unfinished.
 pub(super) fn remove_unfinished(folder: &Path) -> Result<(), LogError> {
     let path = folder.join(UNFINISHED);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at("remove", &path)(error)),
-        _ => Ok(()),
-    }
+    unless_missing(fs::remove_file(&path)).map_err(at("remove", &path))
 }
 
 /// Returns the segments, oldest first.

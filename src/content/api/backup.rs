@@ -1,11 +1,10 @@
 //! Backups: one file that holds everything, written while the server goes on.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
 use std::path::Path;
 
 use bindery_base::Header;
-use bindery_disk::{KEPT_FREE_BYTES, require_room};
+use bindery_disk::{KEPT_FREE_BYTES, require_room, unless_missing};
 use bindery_model::error::{Error, Result};
 
 use crate::handle::Content;
@@ -52,17 +51,12 @@ impl Content {
         require_room(&folder, KEPT_FREE_BYTES).map_err(|error| Error::writing(&folder, &error))?;
         let opened = write(&path).and_then(|()| File::open(&path).map_err(Error::internal));
         // This also removes what a write to a full disk left unfinished, which would keep the disk full.
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::internal(error)),
-            _ => opened,
-        }
+        unless_missing(fs::remove_file(&path)).map_err(Error::internal)?;
+        opened
     }
 }
 
 /// Removes backups that an earlier run did not finish sending.
 pub(crate) fn clear_unfinished(folder: &Path) -> std::io::Result<()> {
-    match fs::remove_dir_all(folder.join(FOLDER)) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    unless_missing(fs::remove_dir_all(folder.join(FOLDER)))
 }

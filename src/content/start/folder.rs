@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use bindery_base::{BaseError, Header, restoring};
+use bindery_disk::unless_missing;
 use bindery_replica::{ENDS_FOLDER, NODE_FILE};
 
 use crate::start::epoch;
@@ -166,10 +167,7 @@ pub(crate) fn remove_index(folder: &Path) -> Result<(), StartError> {
         return Err(StartError::folder(folder, &"it does not exist"));
     }
     let _lock = lock(folder)?;
-    match fs::remove_dir_all(index_of(folder)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StartError::folder(folder, &error)),
-        _ => Ok(()),
-    }
+    unless_missing(fs::remove_dir_all(index_of(folder))).map_err(|error| StartError::folder(folder, &error))
 }
 
 /// Keeps servers out of a folder that exists while the file is held, and changes nothing in it. `None` if no server was
