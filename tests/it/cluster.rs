@@ -551,10 +551,7 @@ fn a_start_that_would_lose_or_mix_content_is_refused_and_says_what_to_do() {
 fn a_leader_whose_disk_is_full_keeps_nobody_from_writing() {
     let cluster = Cluster::create();
     let folder = cluster.folder("small");
-    let Some(_disk) = SmallDisk::mount(&folder, 150) else {
-        eprintln!("skipped: this process may not mount a file system");
-        return;
-    };
+    let Some(_disk) = SmallDisk::mount(&folder, 150) else { return };
     let mut leader = cluster.start("small");
     let mut former = cluster.start("a");
     create_notes(&former);

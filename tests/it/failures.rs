@@ -287,12 +287,16 @@ fn a_server_that_stops_gives_up_the_base_that_it_writes() {
 pub(crate) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
-    /// Mounts the file system. Returns `None` if this process may not mount.
+    /// Mounts the file system. If this process may not, says so and returns `None`.
     pub(crate) fn mount(folder: &Path, megabytes: u32) -> Option<SmallDisk> {
         std::fs::create_dir_all(folder).unwrap();
         let size = format!("size={megabytes}m");
-        let output = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output().ok()?;
-        output.status.success().then(|| SmallDisk(folder.to_owned()))
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "tmpfs"]).arg(folder).output();
+        if mounted.is_ok_and(|output| output.status.success()) {
+            return Some(SmallDisk(folder.to_owned()));
+        }
+        eprintln!("skipped: this process may not mount a file system");
+        None
     }
 
     fn resize(&self, megabytes: u32) {
@@ -311,10 +315,7 @@ impl Drop for SmallDisk {
 fn a_full_disk_of_the_log_refuses_writes_until_there_is_room() {
     let temp = tempfile::tempdir().unwrap();
     let folder = temp.path().join("data");
-    let Some(disk) = SmallDisk::mount(&folder.join("log"), 7) else {
-        eprintln!("skipped: this process may not mount a file system");
-        return;
-    };
+    let Some(disk) = SmallDisk::mount(&folder.join("log"), 7) else { return };
     let template = nearly_full_segment();
     copy_folder(&template.path().join("data/."), &folder);
     let mut server = Server::start_in(&folder, &[]);
@@ -482,10 +483,7 @@ fn no_write_is_acknowledged_after_a_sync_failed_while_nothing_was_written() {
 fn a_full_disk_is_reported_before_anybody_writes() {
     let temp = tempfile::tempdir().unwrap();
     let mount = temp.path().join("mount");
-    let Some(_disk) = SmallDisk::mount(&mount, 100) else {
-        eprintln!("skipped: this process may not mount a file system");
-        return;
-    };
+    let Some(_disk) = SmallDisk::mount(&mount, 100) else { return };
     let mut server = Server::start_in(&mount.join("data"), &[]);
     define_notes(&server);
     let health = |server: &Server| {

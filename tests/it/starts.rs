@@ -262,7 +262,16 @@ fn a_kill_while_a_large_value_is_replaced_or_deleted_leaves_no_pieces() {
 pub(crate) struct Disk(pub(crate) TempDir);
 
 impl Disk {
-    pub(crate) fn mount(arguments: &[&str]) -> Option<Disk> {
+    /// Mounts a file system in memory, with these options. If this process may not, says so and returns `None`.
+    pub(crate) fn in_memory(options: &str) -> Option<Disk> {
+        let disk = Disk::mount(&["-t", "tmpfs", "-o", options, "tmpfs"]);
+        if disk.is_none() {
+            eprintln!("not tested: mounting a file system needs root");
+        }
+        disk
+    }
+
+    fn mount(arguments: &[&str]) -> Option<Disk> {
         let folder = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount").args(arguments).arg(folder.path()).output();
         mounted.is_ok_and(|output| output.status.success()).then_some(Disk(folder))
@@ -277,10 +286,7 @@ impl Drop for Disk {
 
 #[test]
 fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=120m") else { return };
     let server = Server::start_in(&disk.0.path().join("data"), &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     let filler = disk.0.path().join("filler");
@@ -302,10 +308,7 @@ fn writes_are_refused_on_a_full_disk_and_succeed_again_without_a_restart() {
 
 #[test]
 fn a_store_that_could_not_write_is_reported_until_a_restart_and_nothing_is_lost() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=120m") else { return };
     let mut server = Server::start_in(&disk.0.path().join("data"), &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     let mut created = 0;
@@ -351,10 +354,7 @@ fn give_back(filler: &Path, bytes: u64) {
 
 #[test]
 fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that_ends() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=120m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=120m") else { return };
     let server = Server::start_in(&disk.0.path().join("data"), &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
     let filler = disk.0.path().join("filler");
@@ -388,10 +388,7 @@ fn the_log_says_once_when_a_full_disk_begins_to_refuse_writes_and_once_when_that
 
 #[test]
 fn an_upload_that_a_full_disk_refuses_takes_none_of_its_space() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=160m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=160m") else { return };
     let data = disk.0.path().join("data");
     let server = Server::start_in(&data, &[]);
     server.post("/v2/blueprints", &media::definition()).expect(201);
@@ -418,10 +415,7 @@ fn an_upload_that_a_full_disk_refuses_takes_none_of_its_space() {
 
 #[test]
 fn a_start_on_a_full_disk_says_how_much_to_free_and_succeeds_with_that() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=200m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=200m") else { return };
     let data = disk.0.path().join("data");
     let server = Server::start_in(&data, &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
@@ -441,10 +435,7 @@ fn a_start_on_a_full_disk_says_how_much_to_free_and_succeeds_with_that() {
 
 #[test]
 fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=256m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=256m") else { return };
     let data = disk.0.path().join("data");
     let mut server = Server::start_in(&data, &["--demo"]);
     // The store must have nothing left to write when the disk becomes full.
@@ -471,10 +462,7 @@ fn a_backup_that_finds_no_room_on_the_disk_says_so_and_leaves_nothing_behind() {
 
 #[test]
 fn the_index_leaves_the_store_the_last_bytes_of_the_disk() {
-    let Some(disk) = Disk::mount(&["-t", "tmpfs", "-o", "size=200m", "tmpfs"]) else {
-        eprintln!("not tested: mounting a file system needs root");
-        return;
-    };
+    let Some(disk) = Disk::in_memory("size=200m") else { return };
     let data = disk.0.path().join("data");
     let mut server = Server::start_in(&data, &[]);
     server.blueprint("notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
