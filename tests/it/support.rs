@@ -54,6 +54,22 @@ pub(crate) fn binary() -> PathBuf {
     std::env::var_os("BINDERY_TEST_BINARY").map_or_else(|| env!("CARGO_BIN_EXE_bindery").into(), PathBuf::from)
 }
 
+/// Runs a command of the binary, which finds no server in the environment. Returns its exit code and what it printed.
+pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(binary());
+    let output = command.args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
+}
+
+/// Runs a command that must succeed. Returns what it printed.
+#[track_caller]
+pub(crate) fn succeed(arguments: &[&str]) -> String {
+    let (code, text) = run(arguments);
+    assert_eq!(code, Some(0), "{arguments:?}: {text}");
+    text
+}
+
 /// A running server. Killed when dropped.
 pub(crate) struct Server {
     child: Child,

@@ -2,11 +2,9 @@
 
 mod random;
 
-use std::process::Command;
-
 use serde_json::{Value, json};
 
-use crate::support::{Failures, Reply, Server, binary};
+use crate::support::{Failures, Reply, Server, succeed};
 
 fn field(slug: &str, kind: &str) -> Value {
     json!({ "name": slug, "slug": slug, "type": kind })
@@ -473,19 +471,13 @@ fn backups_verify_salvage_and_a_rebuilt_index_keep_the_trash() {
     let relative = |text: &str, address: &str| text.replace(address, "");
     assert!(server.terminate().success());
     let folder = server.folder().to_owned();
-    let run = |arguments: &[&str]| {
-        let output = Command::new(binary()).args(arguments).env_remove("BINDERY_URL").output().unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {text}");
-        text
-    };
     let data = folder.to_str().unwrap();
-    run(&["verify", "--data", data]);
+    succeed(&["verify", "--data", data]);
     let temp = tempfile::tempdir().unwrap();
     let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
-    run(&["backup", "--data", data, &path("b.bindery")]);
-    run(&["restore", &path("b.bindery"), "--data", &path("restored")]);
-    run(&["salvage", "--data", data, "--to", &path("salvaged")]);
+    succeed(&["backup", "--data", data, &path("b.bindery")]);
+    succeed(&["restore", &path("b.bindery"), "--data", &path("restored")]);
+    succeed(&["salvage", "--data", data, "--to", &path("salvaged")]);
     std::fs::remove_dir_all(folder.join("index")).unwrap();
     for data in [folder.clone(), temp.path().join("restored"), temp.path().join("salvaged")] {
         let mut other = Server::start_in(&data, &[]);
@@ -498,6 +490,6 @@ fn backups_verify_salvage_and_a_rebuilt_index_keep_the_trash() {
         }
         assert_eq!(other.get("/v2/resources/articles").json()["meta"]["total"], 12, "{data:?}");
         assert!(other.terminate().success());
-        run(&["verify", "--data", data.to_str().unwrap()]);
+        succeed(&["verify", "--data", data.to_str().unwrap()]);
     }
 }

@@ -1,7 +1,6 @@
 //! The change feed over kills, restarts and restores, and its limit.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -10,7 +9,7 @@ use chrono::{SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
 use super::{draft, last_change, ops, with_notes};
-use crate::support::{ADMIN, Server, binary, kill_process};
+use crate::support::{ADMIN, Server, kill_process, succeed};
 
 const KILLS: u64 = 6;
 const WRITERS: usize = 3;
@@ -118,19 +117,13 @@ fn a_client_that_fell_behind_what_is_kept_is_told_so() {
 
 #[test]
 fn a_client_of_another_history_is_told_so_after_a_restore() {
-    let run = |arguments: &[&str]| {
-        let output =
-            Command::new(binary()).args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output();
-        let output = output.unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    };
     let temp = tempfile::tempdir().unwrap();
     let (backup, folder) = (temp.path().join("backup"), temp.path().join("restored"));
     let server = with_notes();
     let kept = [draft(&server, "notes"), draft(&server, "notes")];
-    run(&["backup", "--url", server.address(), "--token", ADMIN, backup.to_str().unwrap()]);
+    succeed(&["backup", "--url", server.address(), "--token", ADMIN, backup.to_str().unwrap()]);
     (0..3).for_each(|_| drop(draft(&server, "notes")));
-    run(&["restore", "--data", folder.to_str().unwrap(), backup.to_str().unwrap()]);
+    succeed(&["restore", "--data", folder.to_str().unwrap(), backup.to_str().unwrap()]);
     let restored = Server::start_in(&folder, &[]);
     for _ in 0..2 {
         for since in [3, 4, 5, 6] {

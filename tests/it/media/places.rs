@@ -1,26 +1,10 @@
 //! Places of files (`API.md` 4.14, 4.27.7): a check of the folder, backups, and moving to a bucket.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use super::files::SWEEPS;
 use super::{definition, fetch, png, text, upload};
-use crate::support::{Server, binary};
-
-/// Runs a command, and returns its exit code and what it printed.
-fn run(arguments: &[&str]) -> (Option<i32>, String) {
-    let mut command = Command::new(binary());
-    let output = command.args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (output.status.code(), text(&output.stdout) + &text(&output.stderr))
-}
-
-#[track_caller]
-fn succeeds(arguments: &[&str]) -> String {
-    let (code, text) = run(arguments);
-    assert_eq!(code, Some(0), "{arguments:?}: {text}");
-    text
-}
+use crate::support::{Server, run, succeed};
 
 /// Makes a data folder with one file. Returns the bytes that are served, and the address.
 fn prepare(folder: &Path) -> (Vec<u8>, String) {
@@ -44,14 +28,14 @@ fn a_check_of_the_folder_finds_missing_and_damaged_files() {
     let folder = temp.path().join("data");
     let (bytes, _) = prepare(&folder);
     let data = folder.to_str().unwrap();
-    assert!(succeeds(&["verify", "--data", data]).contains("no problems found"));
+    assert!(succeed(&["verify", "--data", data]).contains("no problems found"));
     let file = only_file(&folder);
     let spare = file.with_file_name(blake3::hash(b"x").to_hex().to_string());
     let spare =
         folder.join("media").join(&spare.file_name().unwrap().to_str().unwrap()[..2]).join(spare.file_name().unwrap());
     std::fs::create_dir_all(spare.parent().unwrap()).unwrap();
     std::fs::write(&spare, b"x").unwrap();
-    assert!(succeeds(&["verify", "--data", data]).contains("1 file of media that nothing names"));
+    assert!(succeed(&["verify", "--data", data]).contains("1 file of media that nothing names"));
     let mut damaged = bytes.clone();
     damaged[40] ^= 1;
     std::fs::write(&file, damaged).unwrap();
@@ -67,15 +51,15 @@ fn a_backup_has_the_files_in_a_part_of_their_own() {
     let temp = tempfile::tempdir().unwrap();
     let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
     let (bytes, url) = prepare(&temp.path().join("data"));
-    succeeds(&["backup", &path("off"), "--data", &path("data")]);
+    succeed(&["backup", &path("off"), "--data", &path("data")]);
     let server = Server::start_in(&temp.path().join("data"), &[]);
-    succeeds(&["backup", &path("on"), "--url", server.address(), "--token", server.secret()]);
-    succeeds(&["backup", &path("small"), "--without-media", "--url", server.address(), "--token", server.secret()]);
+    succeed(&["backup", &path("on"), "--url", server.address(), "--token", server.secret()]);
+    succeed(&["backup", &path("small"), "--without-media", "--url", server.address(), "--token", server.secret()]);
     drop(server);
     assert!(!Path::new(&path("small.media")).exists());
     for name in ["off", "on"] {
         let restored = path(&format!("restored-{name}"));
-        assert!(succeeds(&["restore", &path(name), "--data", &restored]).contains("1 file of media"));
+        assert!(succeed(&["restore", &path(name), "--data", &restored]).contains("1 file of media"));
         let server = Server::start_in(Path::new(&restored), &[]);
         assert!(fetch(&server, &url).expect(200).bytes == bytes, "{name}");
     }
@@ -110,8 +94,8 @@ fn a_backup_has_the_files_that_lost_their_names_before_they_were_sent() {
     std::thread::sleep(std::time::Duration::from_millis(600));
     std::fs::write(path("all.media"), get("/v2/backup/media")).unwrap();
     drop(server);
-    assert!(succeeds(&["restore", &path("all"), "--data", &path("new")]).contains("3 files of media"));
-    assert!(succeeds(&["verify", "--data", &path("new")]).contains("no problems found"));
+    assert!(succeed(&["restore", &path("all"), "--data", &path("new")]).contains("3 files of media"));
+    assert!(succeed(&["verify", "--data", &path("new")]).contains("no problems found"));
     let server = Server::start_in(&temp.path().join("new"), &[]);
     uploaded.iter().for_each(|resource| drop(fetch(&server, text(resource, "url")).expect(200)));
 }
@@ -123,7 +107,7 @@ fn an_interrupted_backup_leaves_both_parts_of_the_one_before() {
     prepare(&temp.path().join("data"));
     let (all, data) = (path("all"), path("data"));
     let backup = ["backup", all.as_str(), "--data", data.as_str()];
-    succeeds(&backup);
+    succeed(&backup);
     let before = std::fs::read(path("all")).unwrap();
     let mut server = Server::start_in(&temp.path().join("data"), &[]);
     upload(&server, "b.png", &png(31, 20));
@@ -133,13 +117,13 @@ fn an_interrupted_backup_leaves_both_parts_of_the_one_before() {
     assert_eq!(run(&backup).0, Some(1));
     assert!(std::fs::read(path("all")).unwrap() == before);
     std::fs::remove_dir(path("all.media.unfinished")).unwrap();
-    assert!(succeeds(&backup).contains("all.media holds 2 files"));
+    assert!(succeed(&backup).contains("all.media holds 2 files"));
     // A volume that is not mounted.
     std::fs::rename(path("data/media"), path("away")).unwrap();
     assert_eq!(run(&backup).0, Some(1));
     assert!(Path::new(&path("all.media")).exists());
     std::fs::rename(path("away"), path("data/media")).unwrap();
-    succeeds(&[&backup[..], &["--without-media"]].concat());
+    succeed(&[&backup[..], &["--without-media"]].concat());
     assert!(!Path::new(&path("all.media")).exists());
 }
 
@@ -148,9 +132,9 @@ fn a_salvage_takes_the_files_over_and_counts_those_that_are_missing() {
     let temp = tempfile::tempdir().unwrap();
     let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
     let (bytes, url) = prepare(&temp.path().join("data"));
-    let said = succeeds(&["salvage", "--data", &path("data"), "--to", &path("new")]);
+    let said = succeed(&["salvage", "--data", &path("data"), "--to", &path("new")]);
     assert!(said.contains("the files of media were taken over") && said.contains("nothing is lost"), "{said}");
-    assert!(succeeds(&["verify", "--data", &path("new")]).contains("no problems found"));
+    assert!(succeed(&["verify", "--data", &path("new")]).contains("no problems found"));
     let mut server = Server::start_in(&temp.path().join("new"), &[]);
     assert!(fetch(&server, &url).expect(200).bytes == bytes);
     server.terminate();
@@ -179,8 +163,8 @@ fn files_move_to_a_bucket_and_back() {
     let data = folder.to_str().unwrap();
     let (bytes, url) = prepare(&folder);
     let bucket = format!("file://{}", temp.path().join("bucket").display());
-    succeeds(&["media", "move", "--to", &bucket, "--data", data]);
-    assert!(succeeds(&["media", "move", "--to", &bucket, "--data", data]).contains("0 files copied"));
+    succeed(&["media", "move", "--to", &bucket, "--data", data]);
+    assert!(succeed(&["media", "move", "--to", &bucket, "--data", data]).contains("0 files copied"));
     std::fs::remove_dir_all(folder.join("media")).unwrap();
     let mut server = Server::start_in(&folder, &["--media-store", &bucket]);
     assert!(fetch(&server, &url).expect(200).bytes == bytes);
@@ -199,7 +183,7 @@ fn servers_of_a_cluster_share_a_bucket() {
     let address = |name: &str| format!("file://{}", temp.path().join(name).display());
     let (log, bucket) = (address("log"), address("bucket"));
     let (one, two) = (temp.path().join("one"), temp.path().join("two"));
-    succeeds(&["cluster", "create", "--data", one.to_str().unwrap(), "--log", &log]);
+    succeed(&["cluster", "create", "--data", one.to_str().unwrap(), "--log", &log]);
     let mut server = Server::start_in(&one, &["--log", &log]);
     server.post("/v2/blueprints", &definition()).expect(201);
     let bytes = png(30, 20);
