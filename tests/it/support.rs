@@ -290,12 +290,8 @@ impl Server {
 
     /// Kills the process (`kill -9`) and starts it on the same folder with these arguments.
     pub(crate) fn kill_and_restart_with(&mut self, arguments: &[&str]) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-        let temp = self._temp.take();
-        let mut server = Server::start_in(&self.folder.clone(), arguments);
-        server._temp = temp;
-        *self = server;
+        self.kill();
+        self.restart_with(arguments);
     }
 
     /// Kills the process (`kill -9`) and starts it on the same folder.
@@ -318,10 +314,22 @@ impl Server {
 
     /// Starts the server on the same folder. The process must have ended before.
     pub(crate) fn restart(&mut self) {
+        self.restart_with(&[]);
+    }
+
+    fn restart_with(&mut self, arguments: &[&str]) {
         let temp = self._temp.take();
-        let mut server = Server::start_in(&self.folder.clone(), &[]);
+        let mut server = Server::start_in(&self.folder.clone(), arguments);
         server._temp = temp;
         *self = server;
+    }
+
+    /// Stops the server, and starts it again without its index, which it rebuilds.
+    #[track_caller]
+    pub(crate) fn restart_without_index(&mut self) {
+        assert!(self.terminate().success());
+        std::fs::remove_dir_all(self.folder.join("index")).unwrap();
+        self.restart();
     }
 
     /// Returns the number of lines that the server has logged so far.

@@ -125,11 +125,7 @@ impl History {
                 }
             }
             10 if self.random.chance(20) => self.server.kill_and_restart(),
-            10 if self.random.chance(10) => {
-                assert!(self.server.terminate().success());
-                std::fs::remove_dir_all(self.server.folder().join("index")).unwrap();
-                self.server.restart();
-            }
+            10 if self.random.chance(10) => self.server.restart_without_index(),
             _ => {}
         }
     }

@@ -178,11 +178,7 @@ impl History {
                 assert_eq!(self.server.delete(&format!("/v2/trash/{id}")).status, self.model.purge(&id));
             }
             17 if self.random.chance(30) => self.server.kill_and_restart(),
-            17 if self.random.chance(30) => {
-                assert!(self.server.terminate().success());
-                std::fs::remove_dir_all(self.server.folder().join("index")).unwrap();
-                self.server.restart();
-            }
+            17 if self.random.chance(30) => self.server.restart_without_index(),
             _ => {}
         }
     }

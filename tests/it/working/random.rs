@@ -100,11 +100,7 @@ impl World {
             17..=19 => self.restore_revision(at, variant, actor),
             20 if self.random.chance(30) => self.change_blueprint(),
             21 if self.random.chance(20) => self.server.kill_and_restart(),
-            22 if self.random.chance(10) => {
-                assert!(self.server.terminate().success());
-                std::fs::remove_dir_all(self.server.folder().join("index")).unwrap();
-                self.server.restart();
-            }
+            22 if self.random.chance(10) => self.server.restart_without_index(),
             23 => self.empty_trash(actor),
             _ => {}
         }
