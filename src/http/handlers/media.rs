@@ -6,9 +6,9 @@ mod form;
 mod parameters;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
-use bindery_content::{CreatedResource, IdempotencyKey, IfMatch, ResourceWriter};
+use bindery_content::{CreatedResource, IfMatch, ResourceWriter};
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
@@ -146,19 +146,5 @@ fn created(
         RenderedResponse::new(StatusCode::CREATED, written_body(answer))
             .with(header::ETAG, &quoted(answer.tag))
             .with(header::LOCATION, &format!("{base}/v2/resources/{blueprint}/{id}"))
-    }
-}
-
-impl KeyedRequest {
-    /// Returns the method and the address of a request with its key, before its body is read.
-    fn of(request: &Request) -> KeyedRequest {
-        let (method, uri): (Method, Uri) = (request.method().clone(), request.uri().clone());
-        KeyedRequest::new(method, uri, request.headers())
-    }
-
-    /// Returns the key, if one was sent.
-    fn key<P>(&self, call: &Call<P>, ability: Ability) -> Result<Option<IdempotencyKey>, Error> {
-        call.access.require(&[ability])?;
-        self.parse_key(&call.access)
     }
 }

@@ -9,7 +9,6 @@ use axum::extract::{FromRequest, Request};
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderName, LOCATION};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use bindery_access::Access;
 use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer, IdempotentRequest};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
@@ -29,9 +28,7 @@ const KEPT_HEADERS: [HeaderName; 3] = [CONTENT_TYPE, ETAG, LOCATION];
 /// A `POST` whose body is still to be read.
 #[derive(Debug)]
 pub(crate) struct Post {
-    method: Method,
-    uri: Uri,
-    key: Option<Vec<u8>>,
+    head: KeyedRequest,
     body: JsonBody,
 }
 
@@ -39,8 +36,8 @@ impl<S: Send + Sync> FromRequest<S> for Post {
     type Rejection = Infallible;
 
     async fn from_request(request: Request, state: &S) -> std::result::Result<Post, Infallible> {
-        let (method, uri, key) = (request.method().clone(), request.uri().clone(), sent_key(request.headers()));
-        Ok(Post { method, uri, key, body: JsonBody::from_request(request, state).await? })
+        let head = KeyedRequest::of(&request);
+        Ok(Post { head, body: JsonBody::from_request(request, state).await? })
     }
 }
 
@@ -53,7 +50,7 @@ fn sent_key(headers: &HeaderMap) -> Option<Vec<u8>> {
 impl Post {
     /// Returns whether the request has a key, valid or not.
     pub(crate) fn has_key(&self) -> bool {
-        self.key.is_some()
+        self.head.key.is_some()
     }
 
     /// Returns the body, for a handler that ignores the key.
@@ -77,17 +74,14 @@ impl Post {
         render: impl Fn(&T) -> RenderedResponse + Clone + Send + Sync + 'static,
         run: impl AsyncFnOnce(JsonBody, Option<Idempotency<T>>) -> std::result::Result<IdempotentAnswer<T>, Failure>,
     ) -> Answer {
-        call.access.require(&[ability])?;
-        let Some(key) = self.key else { return respond_to(run(self.body, None).await?, render) };
-        let key = IdempotencyKey::parse(&call.access, &key)?;
+        let Some(key) = self.head.key(call, ability)? else {
+            return respond_to(run(self.body, None).await?, render);
+        };
         let body = self.body.read_ahead(call.max_body_bytes()).await;
-        let request = body.bytes().map(|bytes| {
-            let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
-            key.clone().request(&[self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes(), bytes])
-        });
+        let request = body.bytes().map(|bytes| self.head.request(&key, &[bytes]));
         // The member may have been limited to other blueprints since then. In that case the request is checked like a
         // new one.
-        let is_seen = blueprint_of(&self.uri).is_none_or(|slug| call.access.sees(slug));
+        let is_seen = blueprint_of(&self.head.uri).is_none_or(|slug| call.access.sees(slug));
         let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
         if let Some(kept) = kept.filter(|_| is_seen) {
             return Ok(RenderedResponse::decode(&kept)?.into_response());
@@ -100,7 +94,8 @@ impl Post {
     }
 }
 
-/// A `POST` whose body is not JSON, with its key. The caller says which parts of it the key stands for.
+/// The head of a `POST`, with its key. If its body is not JSON, the caller says which parts of it the key stands for.
+#[derive(Debug)]
 pub(crate) struct KeyedRequest {
     method: Method,
     uri: Uri,
@@ -108,17 +103,19 @@ pub(crate) struct KeyedRequest {
 }
 
 impl KeyedRequest {
-    /// Reads the head of a request.
-    pub(crate) fn new(method: Method, uri: Uri, headers: &HeaderMap) -> KeyedRequest {
-        KeyedRequest { method, uri, key: sent_key(headers) }
+    /// Reads the head of a request, before its body is read.
+    pub(crate) fn of(request: &Request) -> KeyedRequest {
+        let (method, uri) = (request.method().clone(), request.uri().clone());
+        KeyedRequest { method, uri, key: sent_key(request.headers()) }
     }
 
     /// Returns the key, if one was sent.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` if it is invalid.
-    pub(crate) fn parse_key(&self, access: &Access) -> Result<Option<IdempotencyKey>> {
-        self.key.as_ref().map(|key| IdempotencyKey::parse(access, key)).transpose()
+    /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key.
+    pub(crate) fn key<P>(&self, call: &Call<P>, ability: Ability) -> Result<Option<IdempotencyKey>> {
+        call.access.require(&[ability])?;
+        self.key.as_ref().map(|key| IdempotencyKey::parse(&call.access, key)).transpose()
     }
 
     fn request(&self, key: &IdempotencyKey, parts: &[&[u8]]) -> IdempotentRequest {
