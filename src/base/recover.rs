@@ -40,7 +40,8 @@ pub struct RecoverOptions {
 /// The result of a recovery, for the server's log.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct RecoveryReport {
-    /// The number of the last record of the log, which is applied to the store.
+    /// The number of the last record that is applied to the store. A kill may have left the beginning of a transaction
+    /// behind it.
     pub number: u64,
     /// The number of log records that were replayed.
     pub replayed: u64,
@@ -53,7 +54,7 @@ pub struct RecoveryReport {
 }
 
 /// Opens the log and the store of a data folder. Creates the folder if it is missing. Afterwards the store is at the
-/// last record of the log, and that number is checkpointed.
+/// end of the last complete transaction of the log, and that number is checkpointed.
 ///
 /// If the folder contains only a base, log and store are created from it. This is how a backup is restored.
 pub fn recover(data_folder: &Path, options: &RecoverOptions) -> Result<(Log, Store, RecoveryReport), BaseError> {

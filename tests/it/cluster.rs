@@ -368,6 +368,37 @@ fn nodes_that_are_killed_and_emptied_have_everything_that_was_acknowledged() {
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
 }
 
+/// A transaction of more than 1 MiB has several records.
+#[test]
+fn a_node_that_is_killed_between_the_records_of_a_transaction_has_all_of_it_after_a_restart() {
+    let temp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(temp.path().join("shared")).unwrap();
+    let log = format!("file://{}", temp.path().join("shared").display());
+    let node = |name: &str| Node::new(&temp.path().join(name), &log, Vec::new(), &["--cluster-key", KEY]);
+    let (leader, other) = (node("a"), node("b"));
+    let start = |node: &Node, points: &str| {
+        node.start_failing(points);
+        node.wait_ready(Duration::from_secs(60)).unwrap();
+    };
+    leader.create_cluster();
+    start(&leader, "");
+    let client = Client::new(Duration::from_secs(30));
+    until("a node leads", || client.get(&leader, "/v2/cluster", &[]).unwrap().data()["leader"] != json!(null));
+    client.blueprint(&leader, "notes", json!([{ "name": "Text", "slug": "text", "type": "text" }]));
+    start(&other, "");
+    client.latest(&other, "/v2/resources/notes").unwrap().expect(200);
+    other.kill();
+    // The end of the group and the first of its three records are written.
+    start(&other, "log::append=2*off->return(kill)");
+    let note = json!({ "attributes": { "text": "some words ".repeat(5_800) } });
+    let notes = json!({ "resources": vec![note; 40] });
+    client.send(&leader, "POST", "/v2/resources/notes/bulk", &[], Some(&notes)).unwrap().expect(201);
+    until("the node is killed", || other.has_ended());
+    start(&other, "");
+    let found = client.latest(&other, "/v2/resources/notes?per_page=100&fields=id").unwrap().expect(200);
+    assert_eq!(found.data().as_array().unwrap().len(), 40);
+}
+
 /// The threads of a process, each with its name and the function of the kernel in which it waits.
 fn threads(process: u32) -> String {
     let read = |path: &Path| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();

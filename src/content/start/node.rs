@@ -32,7 +32,9 @@ pub(crate) fn open(
     let mut missed = None;
     loop {
         let (log, store, recovered) = options.recover(progress)?;
-        let position = log.last();
+        // A kill may have left the beginning of a transaction behind it. Its rest comes from the shared log, and means
+        // nothing without that.
+        let position = recovered.number;
         match node.attach(log) {
             Ok(log) => {
                 let ClusterOptions { node_address: address, version, settings_hash, max_lag, .. } = cluster.clone();
