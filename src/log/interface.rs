@@ -39,6 +39,9 @@ pub trait CommitLog: Send {
     /// [`LogError`] if the records cannot be kept here, or do not continue those before them.
     fn take_in(&mut self) -> Result<u64, LogError>;
 
+    /// Notes that the records up to this one are applied. A shared log tells the other servers how far this one is.
+    fn note_applied(&mut self, _number: u64) {}
+
     /// Returns whether other processes may append.
     fn is_shared(&self) -> bool;
 

@@ -44,6 +44,8 @@ pub struct ReplicatedLog {
     short_of_room: Option<(Instant, String)>,
     /// The position of the copy's end, once attached.
     position: Position,
+    /// The number of the last record that is applied.
+    applied: u64,
     ends: Arc<Ends>,
     /// True while the outcome of an append is not known.
     is_pending: bool,
@@ -69,6 +71,7 @@ impl ReplicatedLog {
             ahead: VecDeque::new(),
             short_of_room: None,
             position,
+            applied: 0,
             ends,
             is_pending: false,
             folder: node.folder.clone(),
@@ -122,7 +125,7 @@ impl ReplicatedLog {
         let follower = Arc::new(self.shared.follow(position, wake)?);
         self.status.follow_with(&follower);
         self.follower = Some(follower);
-        self.status.set_position(position);
+        self.show_position();
         Ok(())
     }
 
@@ -197,8 +200,12 @@ impl ReplicatedLog {
             self.copy.append(record)?;
         }
         self.position = end;
-        self.status.set_position(end);
         Ok(())
+    }
+
+    /// Says how far the node is. Readers see only what is applied, so groups that are only copied do not count.
+    fn show_position(&self) {
+        self.status.set_position(self.ends.last_before(self.applied + 1));
     }
 
     /// Moves what the follower has read to `ahead`, unless that still has groups: what it reads meanwhile is bounded.
@@ -216,6 +223,7 @@ impl ReplicatedLog {
             }
         }
         if self.ahead.is_empty()
+            && self.applied >= self.copy.last()
             && status.is_at_tail
             && let Some(at) = status.last_look
         {
@@ -438,6 +446,11 @@ impl CommitLog for ReplicatedLog {
             self.copy.sync()?;
         }
         Ok(self.copy.last())
+    }
+
+    fn note_applied(&mut self, number: u64) {
+        self.applied = number;
+        self.show_position();
     }
 
     fn is_shared(&self) -> bool {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 /// The state of a node, as of now.
 #[derive(Debug, Clone)]
 pub struct Standing {
-    /// The position of the node's copy of the log.
+    /// The position behind the last group that the node has applied.
     pub position: Position,
     /// The time since the node last saw that it has everything.
     pub lag: Duration,
@@ -100,7 +100,7 @@ impl Status {
         self.0.known.lock().position = position;
     }
 
-    /// Notes that the copy had everything at this moment.
+    /// Notes that the node had everything at this moment.
     pub(crate) fn was_at_tail(&self, at: Instant) {
         self.0.known.lock().note_tail(at);
     }

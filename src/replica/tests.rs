@@ -74,12 +74,22 @@ fn records(log: &ReplicatedLog) -> Vec<Vec<u8>> {
     log.follow().read(1, log.last()).unwrap().map(|record| record.unwrap().1).collect()
 }
 
+/// Takes in what others appended, and applies it as the committer does.
+fn take_in(log: &mut ReplicatedLog) -> u64 {
+    let last = log.take_in().unwrap();
+    log.note_applied(last);
+    last
+}
+
 /// Appends a group as the committer does: again after an unknown outcome, decided again after a conflict.
 fn append(log: &mut ReplicatedLog, group: &[Vec<u8>]) {
     loop {
-        let last = log.take_in().unwrap();
+        let last = take_in(log);
         match log.append(last, group) {
-            Ok(number) => return assert_eq!(number, last + group.len() as u64),
+            Ok(number) => {
+                log.note_applied(number);
+                return assert_eq!(number, last + group.len() as u64);
+            }
             Err(AppendError::Conflict | AppendError::Unknown(_)) => {}
             Err(error) => panic!("{error}"),
         }
@@ -88,8 +98,8 @@ fn append(log: &mut ReplicatedLog, group: &[Vec<u8>]) {
 
 fn until_equal(one: &mut ReplicatedLog, other: &mut ReplicatedLog) {
     while one.last() != other.last() {
-        one.take_in().unwrap();
-        other.take_in().unwrap();
+        take_in(one);
+        take_in(other);
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
 }
@@ -117,6 +127,29 @@ fn nodes_that_append_in_turn_have_the_same_records_also_after_restarts() {
     assert_eq!(one.last(), expected);
     assert_eq!(records(&one), records(&other));
     assert_eq!(one.status().get().position, other.status().get().position);
+}
+
+#[test]
+fn a_node_is_as_far_as_it_has_applied_and_not_as_it_has_copied() {
+    let cluster = Cluster::new();
+    cluster.append(3);
+    let mut other = cluster.open(1).unwrap();
+    while other.last() < 3 {
+        other.take_in().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    // It finds nothing more, and hears that group 3 is the newest.
+    other.take_in().unwrap();
+    let seen = |log: &ReplicatedLog| {
+        log.status().hint(3);
+        let standing = log.status().get();
+        (standing.position.seq, standing.has_caught_up)
+    };
+    assert_eq!(seen(&other), (0, false));
+    other.note_applied(2);
+    assert_eq!(seen(&other), (2, false));
+    other.note_applied(3);
+    assert_eq!(seen(&other), (3, true));
 }
 
 #[test]
@@ -218,7 +251,7 @@ fn ends_of_groups_that_a_repair_replaced_are_replaced() {
         drop(copy);
         let mut other = cluster.open(1).unwrap();
         while other.last() < 6 {
-            other.take_in().unwrap();
+            take_in(&mut other);
         }
         let (one, expected) = (cluster.open(0).unwrap(), other.status().get().position);
         assert_eq!(one.shared().1.of_group_with(6), Some(expected));

@@ -119,9 +119,10 @@ impl Appender {
     ///
     /// # Errors
     /// `INTERNAL` if the system's generator fails.
-    pub(crate) fn new(log: Box<dyn CommitLog>, position: u64) -> Result<Appender> {
+    pub(crate) fn new(mut log: Box<dyn CommitLog>, position: u64) -> Result<Appender> {
         let writer = getrandom::u64().map_err(Error::internal)?;
         let follow = log.follow();
+        log.note_applied(position);
         Ok(Appender { log, follow, position, assembler: Assembler::default(), writer, append_time: Duration::ZERO })
     }
 
@@ -262,12 +263,21 @@ impl Appender {
         group.transactions.into_iter().map(take).collect()
     }
 
-    /// Returns the next transactions that other processes appended; `None` if there are none.
+    /// Notes that everything that was read or appended is applied.
+    pub(crate) fn note_applied(&mut self) {
+        self.log.note_applied(self.position);
+    }
+
+    /// Returns the next transactions that other processes appended; `None` if there are none. The caller applies them before
+    /// the next call, which takes in more only then: an error behind them must not keep them from being applied.
     ///
     /// # Errors
     /// `INTERNAL` if the log cannot be read.
     pub(crate) fn read_others(&mut self) -> Result<Option<Vec<CommittedTransaction>>> {
-        let last = self.log.take_in().map_err(Error::internal)?;
+        let last = match self.log.last() {
+            last if last > self.position => last,
+            _ => self.log.take_in().map_err(Error::internal)?,
+        };
         if last <= self.position {
             return Ok(None);
         }

@@ -28,7 +28,7 @@ use super::commit::Waiters;
 use super::decide::{Context, asks_the_index, decide};
 use super::overlay::Overlay;
 use super::room::Room;
-use crate::apply::Applier;
+use crate::apply::{Applier, CommittedTransaction};
 use crate::clock::ContentClock;
 use crate::command::{Command, KeepAnswer, Outcome};
 use crate::data::blueprint_change::BlueprintChange;
@@ -186,7 +186,7 @@ impl Committer {
         }
         let Appended::Group(transactions) = appended else { return Ok(Vec::new()) };
         failure::point("committer::committed").map_err(|error| self.stop(Error::internal(error)))?;
-        self.applier.apply(transactions).map_err(|error| self.stop(error))?;
+        self.apply(transactions).map_err(|error| self.stop(error))?;
         failure::point("committer::applied").map_err(|error| self.stop(Error::internal(error)))?;
         self.counters.commands.fetch_add(results.len() as u64, Ordering::Relaxed);
         Ok(results)
@@ -222,8 +222,15 @@ impl Committer {
     /// Applies transactions that other processes appended to the log.
     pub(super) fn catch_up(&mut self) -> Result<()> {
         while let Some(transactions) = self.appender.read_others().map_err(|error| self.stopped_by(error))? {
-            self.applier.apply(transactions).map_err(|error| self.cannot_apply(error))?;
+            self.apply(transactions).map_err(|error| self.cannot_apply(error))?;
         }
+        Ok(())
+    }
+
+    /// Applies the transactions that were appended or read last.
+    pub(super) fn apply(&mut self, transactions: Vec<CommittedTransaction>) -> Result<()> {
+        self.applier.apply(transactions)?;
+        self.appender.note_applied();
         Ok(())
     }
 
@@ -293,7 +300,7 @@ impl Committer {
         let mut group = Group::default();
         self.appender.add(&mut group, writes.into());
         match self.commit(group, Waiters::Undecided(&mut []))? {
-            Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error)),
+            Appended::Group(transactions) => self.apply(transactions).map_err(|error| self.stop(error)),
             Appended::Outrun => {
                 self.applier.sweeper.step_failed();
                 Ok(())

@@ -147,7 +147,7 @@ impl Committer {
             self.appender.add(&mut group, decided);
         }
         match self.commit(group, Waiters::Undecided(jobs))? {
-            Appended::Group(transactions) => self.applier.apply(transactions).map_err(|error| self.stop(error)),
+            Appended::Group(transactions) => self.apply(transactions).map_err(|error| self.stop(error)),
             Appended::Outrun => self.catch_up(),
         }
     }

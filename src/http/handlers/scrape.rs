@@ -145,7 +145,12 @@ fn register_content(registry: &mut Registry, app: &App) {
 fn register_node(registry: &mut Registry, app: &App) {
     let Some(node) = app.content.node() else { return };
     gauge(registry, "node_lag_seconds", "Time since this node last had everything", node.standing.lag.as_secs());
-    gauge(registry, "node_position", "The last group of the shared log that this node has", node.standing.position.seq);
+    gauge(
+        registry,
+        "node_position",
+        "The last group of the shared log that this node has applied",
+        node.standing.position.seq,
+    );
     gauge(registry, "node_leads", "1 if this node leads the cluster", u64::from(node.leads));
     gauge(
         registry,
