@@ -19,6 +19,8 @@ mod storage;
 mod stores;
 mod upgrade;
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -234,6 +236,36 @@ fn a_leader_that_is_stopped_makes_another_node_the_leader_and_no_write_is_lost_m
     assert_eq!(titles(&others[1]).len(), 100);
     let back = cluster.start("a");
     assert_ne!(leading(&back), before);
+}
+
+/// The leader would close a connection that is opened before the body is there.
+#[test]
+fn a_body_that_comes_slowly_is_forwarded_once_it_is_complete() {
+    let cluster = Cluster::create();
+    let start = |name| cluster.start_with(name, &["--cluster-key", KEY, "--client-timeout", "1"]);
+    let nodes = ["a", "b"].map(start);
+    nodes[0].blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    until("the second node forwards", || {
+        create(&nodes[1], "note").expect(201);
+        let counted = nodes[0].get("/metrics").expect(200).text;
+        counted.lines().any(|line| line.contains("POST") && line.contains("/v2/resources/{"))
+    });
+    let body = json!({ "attributes": { "title": "slow ".repeat(12_500) } }).to_string();
+    let mut stream = TcpStream::connect(nodes[1].address().trim_start_matches("http://")).unwrap();
+    let head = format!(
+        "POST /v2/resources/notes HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {ADMIN}\r\nConnection: close\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    // Each piece is as much as a client must send within the timeout.
+    for piece in body.as_bytes().chunks(17_000) {
+        std::thread::sleep(Duration::from_millis(500));
+        stream.write_all(piece).unwrap();
+    }
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 201"), "{answer}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ pub(crate) enum Forwarding {
 }
 
 /// Forwards a request to the leader, if it is for the leader and another node leads.
-pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
+pub(crate) async fn forward(app: &App, request: Request) -> Forwarding {
     let Some(node) = app.content.node() else { return Forwarding::Here(request) };
     let is_for_leader = is_for_leader(app, request.method(), request.uri().path());
     if is_for_leader && request.headers().contains_key(BINDERY_NODE) {
@@ -91,6 +91,11 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     if request.uri().path().starts_with(ANALYTICS) {
         counting::send_collected(app).await;
     }
+    // A short body is read first: a client may send it slowly, and the leader closes a connection that sends no head.
+    let (mut request, kept) = match Kept::of(request).await {
+        Ok(both) => both,
+        Err(refused) => return Forwarding::Answered(refused),
+    };
     let Ok(stream) = connect(&leader.address).await else {
         app.heard.forget();
         return Forwarding::Here(request);
@@ -105,10 +110,6 @@ pub(crate) async fn forward(app: &App, mut request: Request) -> Forwarding {
     if let (false, Ok(host)) = (request.headers().contains_key(HOST), HeaderValue::from_str(&leader.address)) {
         request.headers_mut().insert(HOST, host);
     }
-    let (request, kept) = match Kept::of(request).await {
-        Ok(both) => both,
-        Err(refused) => return Forwarding::Answered(refused),
-    };
     let Some(response) = send(app, &leader, stream, request).await else {
         // The next request must not end like this one: the hints that still come show only that the leader reaches this
         // node. A body that is passed on as it comes may also have ended early because of its client.
@@ -167,8 +168,7 @@ impl Kept {
     }
 
     /// Returns the request as it came.
-    fn request(mut self) -> Request {
-        self.head.headers.remove(BINDERY_NODE);
+    fn request(self) -> Request {
         Request::from_parts(self.head, Body::from(self.body))
     }
 }
