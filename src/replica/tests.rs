@@ -247,7 +247,7 @@ fn ends_of_groups_that_a_repair_replaced_are_replaced() {
     for lost in [6..=6, 4..=6] {
         lost.for_each(|seq| std::fs::remove_file(cluster.object(seq)).unwrap());
         let copy = copy_in(&cluster.node(0));
-        append_missing(&cluster.node(0), &cluster.address(), &copy.reader(), copy.last()).unwrap();
+        append_missing(&cluster.node(0), &cluster.address(), &copy.reader(), copy.last(), &|_| true).unwrap();
         drop(copy);
         let mut other = cluster.open(1).unwrap();
         while other.last() < 6 {
@@ -258,6 +258,28 @@ fn ends_of_groups_that_a_repair_replaced_are_replaced() {
         drop((one, other));
         std::fs::remove_dir_all(cluster.node(1)).unwrap();
     }
+}
+
+#[test]
+fn groups_that_a_repair_appends_hold_whole_transactions() {
+    let cluster = Cluster::new();
+    // Two transactions of three records, of which the second does not fit into the group of the first.
+    let [inner, last] = [b'.', b'!'].map(|byte| vec![byte; 1 << 20]);
+    let transaction = [inner.clone(), inner, last];
+    let mut one = cluster.open(0).unwrap();
+    append(&mut one, &[transaction.clone(), transaction].concat());
+    drop(one);
+    std::fs::remove_file(cluster.object(1)).unwrap();
+    let copy = copy_in(&cluster.node(0));
+    let ends_transaction = |record: &[u8]| record[0] == b'!';
+    append_missing(&cluster.node(0), &cluster.address(), &copy.reader(), copy.last(), &ends_transaction).unwrap();
+    drop(copy);
+    let mut other = cluster.open(1).unwrap();
+    while other.last() < 6 {
+        take_in(&mut other);
+    }
+    let ends = [1, 4].map(|number| other.shared().1.of_group_with(number).unwrap().number);
+    assert_eq!(ends, [3, 6]);
 }
 
 /// A crash can leave an older state of the ends than of the copy, or the reverse, or none.

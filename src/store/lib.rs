@@ -41,7 +41,7 @@ pub use key::{Key, KeyText, Prefix};
 pub use options::StoreOptions;
 pub use room::{KEPT_FREE_BYTES, check_room};
 pub use scan::{Entries, Entry, Scan};
-pub use transaction::{Assembler, Transaction, encode_transaction};
+pub use transaction::{Assembler, Transaction, encode_transaction, ends_transaction};
 pub use tree::Store;
 pub use watch::{has_failed_write, watch_syncs};
 pub use write::{StoreWrite, WriteOp, WritesError, decode_writes, encode_writes};

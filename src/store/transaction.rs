@@ -50,6 +50,12 @@ pub fn encode_transaction(writer: u64, writes: &[StoreWrite]) -> Vec<Vec<u8>> {
     list.chunks(PIECE_BYTES).enumerate().map(|(position, bytes)| piece(position, bytes)).collect()
 }
 
+/// Returns whether a record is the last one of its transaction.
+#[must_use]
+pub fn ends_transaction(record: &[u8]) -> bool {
+    Piece::read(record).is_ok_and(|piece| piece.flags & LAST != 0)
+}
+
 /// Assembles transactions from the records of a log.
 #[derive(Debug, Default)]
 pub struct Assembler {
@@ -137,6 +143,8 @@ mod tests {
             let records = encode_transaction(9, &writes(bytes));
             assert_eq!(records.len(), n_records, "{bytes} bytes");
             assert!(records.iter().all(|record| record.len() <= PIECE_BYTES + HEADER_BYTES));
+            let ends = records.iter().filter(|record| ends_transaction(record)).count();
+            assert!(ends == 1 && ends_transaction(&records[n_records - 1]), "{bytes} bytes");
             let expected = Transaction { first: 1, last: n_records as u64, writer: 9, writes: writes(bytes) };
             assert_eq!(assemble(&records), [expected], "{bytes} bytes");
         }

@@ -101,7 +101,8 @@ pub fn repair_cluster(options: &ContentOptions, address: &str) -> Result<u64, St
     let path = &options.folder;
     let _lock = folder::lock(path)?;
     let (log, ..) = options.recover(&Progress::default())?;
-    append_missing(path, address, &log.reader(), log.last()).map_err(|error| StartError::folder(path, &error))
+    append_missing(path, address, &log.reader(), log.last(), &bindery_store::ends_transaction)
+        .map_err(|error| StartError::folder(path, &error))
 }
 
 /// Makes the content of a node that is not running that of the whole cluster: its history ends, and the next one begins
