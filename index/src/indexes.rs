@@ -15,6 +15,7 @@ use crate::schema::Schema;
 pub use checkpoint::Checkpoint;
 pub use folder_check::{FolderCheck, FolderProblem};
 use index_folder::IndexFolder;
+pub use manifest::TEXT_DATA;
 use registry::{Registry, wake};
 use signal::Task;
 

@@ -132,7 +132,7 @@ mod working;
 pub use error::Error;
 pub use ids::IdSet;
 pub use index::Index;
-pub use indexes::{Checkpoint, FolderCheck, FolderProblem, Indexes, checkpointed};
+pub use indexes::{Checkpoint, FolderCheck, FolderProblem, Indexes, TEXT_DATA, checkpointed};
 pub use interrupt::Interrupt;
 pub use language::Language;
 pub use options::{Options, Thresholds};

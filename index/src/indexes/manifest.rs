@@ -22,7 +22,7 @@ const FORMAT: u32 = 7;
 
 /// The versions of the crates whose data defines folding and collation, from `build.rs`. With other data a text may
 /// have another folded form or another position in an order, so indexes of other versions are dropped and rebuilt too.
-const TEXT_DATA: &str = env!("BINDERY_TEXT_DATA");
+pub const TEXT_DATA: &str = env!("BINDERY_TEXT_DATA");
 
 /// The system's error number for a failed read.
 const EIO: i32 = 5;

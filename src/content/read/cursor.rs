@@ -1,13 +1,13 @@
 //! Cursors: the position of a resource in an order, as a text that clients send back (`API.md` 4.2.8). Must not know
 //! how a position is found.
 //!
-//! A cursor is authenticated with a key derived from the list that it belongs to and from the epoch of the content,
-//! which outlives restarts. So a cursor that is damaged, invented, or of another list is rejected, and the server
-//! stores no cursors.
+//! A cursor is authenticated with a key derived from the list that it belongs to, from the epoch of the content, which
+//! outlives restarts, and from the releases of the data that orders texts. So a cursor that is damaged, invented, or of
+//! another list or order is rejected, and the server stores no cursors.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use bindery_index::{Position, PositionKey, SortBy, SortKey};
+use bindery_index::{Position, PositionKey, SortBy, SortKey, TEXT_DATA};
 use bindery_model::error::{Code, Error, Result};
 use bindery_query::Query;
 
@@ -26,8 +26,7 @@ impl CursorKey {
     /// Derives the key for the lists of a blueprint in one order, variant and visibility,
     /// with live or with working copies.
     pub(super) fn new(epoch: u64, collection: &Collection, query: &Query, visibility: Visibility) -> CursorKey {
-        let mut hasher = blake3::Hasher::new_derive_key("Bindery cursor");
-        hasher.update(&epoch.to_le_bytes());
+        let mut hasher = hasher_of(epoch, TEXT_DATA);
         hasher.update(&collection.blueprint.number.to_le_bytes());
         hasher.update(&query.copies.variant.to_le_bytes());
         hasher.update(&[match visibility {
@@ -84,7 +83,8 @@ impl CursorKey {
     /// `INVALID_PARAMETER` if it is damaged, or belongs to something else.
     pub(super) fn open(&self, cursor: &str) -> Result<Position> {
         self.position(cursor).ok_or_else(|| {
-            let problem = "`cursor` is damaged, or belongs to another blueprint, `sort`, `variant` or visibility";
+            let problem = "`cursor` is damaged, or belongs to another blueprint, `sort`, `variant` or visibility, or to \
+                           another release of the server";
             Error::new(Code::InvalidParameter, format!("{problem}; begin again with an empty `cursor=`"))
         })
     }
@@ -123,6 +123,15 @@ impl CursorKey {
     }
 }
 
+/// Begins the key of a list of a content whose texts are ordered by this data. Under other data a text may have another
+/// place in an order, and a walk that went on would skip resources or repeat them.
+fn hasher_of(epoch: u64, text_data: &str) -> blake3::Hasher {
+    let mut hasher = blake3::Hasher::new_derive_key("Bindery cursor");
+    hasher.update(&epoch.to_le_bytes());
+    hasher.update(blake3::hash(text_data.as_bytes()).as_bytes());
+    hasher
+}
+
 fn widened(tag: [u8; TAG_BYTES]) -> [u8; blake3::OUT_LEN] {
     let mut wide = [0; blake3::OUT_LEN];
     wide[..TAG_BYTES].copy_from_slice(&tag);
@@ -144,6 +153,15 @@ mod tests {
             "\\PC{0,20}".prop_map(PositionKey::Text),
         ];
         prop::collection::vec(key, 0..5)
+    }
+
+    #[test]
+    fn a_cursor_belongs_to_one_release_of_the_data_that_orders_texts() {
+        let key = |text_data: &str| CursorKey(*hasher_of(1, text_data).finalize().as_bytes());
+        let position = Position { keys: vec![PositionKey::Text("a".to_owned())], id: 7 };
+        let cursor = key("icu_collator 2.0.0").seal(&position);
+        assert_eq!(key("icu_collator 2.0.0").open(&cursor).unwrap(), position);
+        assert_eq!(key("icu_collator 2.1.0").open(&cursor).unwrap_err().code, Code::InvalidParameter);
     }
 
     proptest! {
