@@ -91,7 +91,12 @@ pub(crate) enum Command {
     /// Deletes the webhook of that id.
     DeleteWebhook(String),
     /// Stores the delivery progress of webhooks, by their ids.
-    SaveWebhookProgress(Vec<(String, usize, Vec<u8>)>),
+    SaveWebhookProgress {
+        /// The term under which the sender has read the progress before.
+        term: u64,
+        /// The id of a webhook, the number of a part, and its stored form.
+        parts: Vec<(String, usize, Vec<u8>)>,
+    },
     /// Changes the sign-in of a member.
     Account(AccountCommand),
     /// Makes a node the leader of the cluster.

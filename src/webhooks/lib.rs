@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use bindery_content::{Content, Webhook};
 use bindery_disk::failure;
-use bindery_model::error::Result;
+use bindery_model::error::{Code, Result};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -75,15 +75,15 @@ impl Webhooks {
         let mut stopping = self.0.stopping.subscribe();
         let mut ticks = tokio::time::interval(SAVE_INTERVAL);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut does_jobs = self.0.content.does_jobs();
+        let mut term = self.0.content.job_term();
         self.follow_definitions();
         while !*stopping.borrow_and_update() {
             tokio::select! {
                 _ = stopping.changed() => {}
                 _ = webhooks.changed() => self.follow_definitions(),
                 _ = ticks.tick() => {
-                    let did_jobs = std::mem::replace(&mut does_jobs, self.0.content.does_jobs());
-                    if did_jobs != does_jobs || !self.0.not_started.lock().is_empty() {
+                    let before = std::mem::replace(&mut term, self.0.content.job_term());
+                    if before != term || !self.0.not_started.lock().is_empty() {
                         self.follow_definitions();
                     }
                     self.save(false).await;
@@ -119,15 +119,18 @@ impl Webhooks {
         self.0.sender.send_test(webhook).await
     }
 
-    /// Begins tasks for new webhooks, wakes those of changed ones, and ends those of deleted ones. In a cluster only
-    /// the leader has tasks: a node that leads no longer ends all of them, and the next leader goes on from the stored
-    /// progress.
+    /// Begins tasks for new webhooks, wakes those of changed ones, and ends those of deleted ones. In a cluster only the leader
+    /// has tasks: a node that leads no longer ends all of them, and the next leader goes on from the stored progress. So does
+    /// one that leads again.
     fn follow_definitions(&self) {
         let mut running = self.0.running.lock();
-        let webhooks = if self.0.content.does_jobs() { self.0.content.webhooks() } else { Vec::new() };
+        let (term, webhooks) = match self.0.content.job_term() {
+            Some(term) => (term, self.0.content.webhooks()),
+            None => (0, Vec::new()),
+        };
         let ids: HashSet<&str> = webhooks.iter().map(|webhook| webhook.id.as_str()).collect();
         running.retain(|id, running| {
-            let is_there = ids.contains(id.as_str());
+            let is_there = ids.contains(id.as_str()) && running.run.term == term;
             if is_there {
                 running.run.changed.notify_one();
             } else {
@@ -141,7 +144,7 @@ impl Webhooks {
             if running.contains_key(&webhook.id) {
                 continue;
             }
-            match self.begin(webhook) {
+            match self.begin(webhook, term) {
                 Ok(begun) => {
                     not_started.remove(&webhook.id);
                     running.insert(webhook.id.clone(), begun);
@@ -157,8 +160,8 @@ impl Webhooks {
         }
     }
 
-    /// Begins the task of a webhook.
-    fn begin(&self, webhook: &Webhook) -> Result<RunningWebhook> {
+    /// Begins the task of a webhook, under this term.
+    fn begin(&self, webhook: &Webhook, term: u64) -> Result<RunningWebhook> {
         let mut stored = self.0.content.webhook_progress(&webhook.id)?;
         if failure::is_asked_for("webhook::progress") {
             stored[0] = b"damaged".to_vec();
@@ -177,7 +180,7 @@ impl Webhooks {
                 (WebhookProgress::new(webhook.since), Some(text))
             }
         };
-        let run = Arc::new(Run::new(progress, &stored, error));
+        let run = Arc::new(Run::new(progress, &stored, error, term));
         let WebhooksState { content, sender, .. } = &*self.0;
         let worker = worker::work(content.clone(), sender.clone(), webhook.id.clone(), Arc::clone(&run));
         Ok(RunningWebhook { run, task: tokio::spawn(worker) })
@@ -185,20 +188,26 @@ impl Webhooks {
 
     /// Saves the changed parts of the progress of all webhooks if they are due, or all changed parts if `at_once`.
     async fn save(&self, at_once: bool) {
-        let changed: Vec<(String, usize, Vec<u8>)> = {
+        let (term, changed) = {
             let running = self.0.running.lock();
+            // All tasks have the same one.
+            let term = running.values().next().map_or(0, |running| running.run.term);
             let of = |(id, running): (&String, &RunningWebhook)| {
                 let parts = running.run.take_changed(at_once).into_iter();
                 let id = id.clone();
                 parts.map(move |(number, part)| (id.clone(), number, part))
             };
-            running.iter().flat_map(of).collect()
+            let changed: Vec<(String, usize, Vec<u8>)> = running.iter().flat_map(of).collect();
+            (term, changed)
         };
         if changed.is_empty() {
             return;
         }
         let ids: HashSet<String> = changed.iter().map(|(id, ..)| id.clone()).collect();
-        if let Err(error) = self.0.content.save_webhook_progress(changed).await {
+        if let Err(error) = self.0.content.save_webhook_progress(term, changed).await {
+            if error.code == Code::Conflict && !at_once {
+                return self.follow_definitions();
+            }
             tracing::warn!(%error, "how far webhooks are delivered could not be saved; this is tried again");
             let running = self.0.running.lock();
             ids.iter().filter_map(|id| running.get(id)).for_each(|running| running.run.forget_stored());

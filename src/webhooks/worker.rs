@@ -42,6 +42,8 @@ pub(super) struct Run {
     pub(super) changed: Notify,
     /// The last failure, as a text for people.
     pub(super) error: Mutex<Option<String>>,
+    /// The term under which the progress was read. Under another one, it may be older than what is stored.
+    pub(super) term: u64,
     saving: Mutex<SaveState>,
 }
 
@@ -54,14 +56,15 @@ struct SaveState {
 }
 
 impl Run {
-    /// Returns the delivery of a webhook whose progress is stored in these parts.
-    pub(super) fn new(progress: WebhookProgress, stored: &ProgressParts, error: Option<String>) -> Run {
+    /// Returns the delivery of a webhook whose progress is stored in these parts, and was read under this term.
+    pub(super) fn new(progress: WebhookProgress, stored: &ProgressParts, error: Option<String>, term: u64) -> Run {
         let stored = std::array::from_fn(|part| Some(blake3::hash(&stored[part])));
         let saving = SaveState { due: Some(Instant::now()), stored };
         Run {
             progress: Mutex::new(progress),
             changed: Notify::new(),
             error: Mutex::new(error),
+            term,
             saving: Mutex::new(saving),
         }
     }
@@ -138,6 +141,8 @@ impl Worker {
             let is_read = self.read(&webhook).await;
             let due = self.run.progress.lock().next_due(now_millis());
             match due {
+                // It may be delivered already, and the task ends in a moment.
+                Some(_) if self.content.job_term() != Some(self.run.term) => sleep(ERROR_PAUSE).await,
                 Some(change) => self.deliver(&webhook, &change).await,
                 None if !is_read => sleep(ERROR_PAUSE).await,
                 None => self.wait(&mut end).await,
@@ -258,7 +263,7 @@ mod tests {
     fn progress_is_saved_while_it_is_noted() {
         let progress = WebhookProgress::new(0);
         let stored = progress.encode();
-        let run = Arc::new(Run::new(progress, &stored, None));
+        let run = Arc::new(Run::new(progress, &stored, None, 0));
         let (done, is_done) = mpsc::channel();
         let steps: [fn(&Run); 2] = [
             |run| {

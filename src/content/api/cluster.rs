@@ -14,6 +14,9 @@ use crate::command::Command;
 use crate::data::leader::Leader;
 use crate::handle::Content;
 
+/// The time without a look at the end of the log after which a leader pauses its jobs.
+const JOBS_PAUSE_AFTER: Duration = Duration::from_secs(10);
+
 tokio::task_local! {
     /// The number of the newest state that the request of this task has used.
     static USED_NUMBER: Cell<Option<u64>>;
@@ -149,10 +152,18 @@ impl Content {
         Err(Error::new(Code::LogUnreachable, text))
     }
 
-    /// Returns whether this server does the regular jobs, such as webhooks and the removal of files: a single server
-    /// does, and the leader of a cluster.
+    /// Returns the term under which this server does the regular jobs, such as webhooks; `None` if it does none. A single
+    /// server does them, and the leader of a cluster, unless it has not been at the end of the log for long: then another
+    /// node may lead.
+    pub fn job_term(&self) -> Option<u64> {
+        let Some(node) = self.node() else { return Some(self.state().term()) };
+        let does_jobs = node.leads && node.standing.lag < JOBS_PAUSE_AFTER;
+        node.leader.filter(|_| does_jobs).map(|leader| leader.term)
+    }
+
+    /// Returns whether this server does the regular jobs, such as the removal of files.
     pub fn does_jobs(&self) -> bool {
-        self.node().is_none_or(|node| node.leads)
+        self.job_term().is_some()
     }
 
     /// Makes this node the leader, with the term after the present one. Durable on return.

@@ -107,12 +107,12 @@ impl Content {
     }
 
     /// Saves parts of the delivery progress of webhooks: the id of a webhook, the number of a part, and its stored
-    /// form.
+    /// form. `term` is what [`Content::job_term`] returned before the progress was read.
     ///
     /// # Errors
-    /// `OVERLOADED`.
-    pub async fn save_webhook_progress(&self, parts: Vec<(String, usize, Vec<u8>)>) -> Result<()> {
-        self.submit(Command::SaveWebhookProgress(parts)).await.map(|_| ())
+    /// `CONFLICT` if the cluster has another term by now: the progress must be read again; `OVERLOADED`.
+    pub async fn save_webhook_progress(&self, term: u64, parts: Vec<(String, usize, Vec<u8>)>) -> Result<()> {
+        self.submit(Command::SaveWebhookProgress { term, parts }).await.map(|_| ())
     }
 }
 

@@ -84,6 +84,11 @@ pub(crate) struct ListVersions {
 }
 
 impl State {
+    /// Returns the term of the leader; 0 before the first one, and on a server that never was in a cluster.
+    pub(crate) fn term(&self) -> u64 {
+        self.leader.as_ref().map_or(0, |leader| leader.term)
+    }
+
     /// Returns the blueprint of that slug with its resources.
     ///
     /// # Errors

@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 
 use super::memory_log::{MemoryLog, Mishaps, Outage, SharedRecords};
 use super::random::Random;
+use crate::command::Command;
 use crate::data::format::{FORMAT, encode_format};
+use crate::data::leader::Leader;
 use crate::fixture::{access, options};
 use crate::read::view::View;
 use crate::start::folder;
@@ -473,6 +475,32 @@ fn a_write_behind_a_due_publication_waits_until_the_log_answers() {
         assert_eq!(ids(content).len(), 3, "{outage:?}");
         node.end();
     }
+}
+
+/// A leader that was paused has older progress in memory than the next one has saved.
+#[test]
+fn progress_of_webhooks_that_was_read_under_another_term_is_not_saved() {
+    let (log, mishaps) = (Arc::new(SharedRecords::default()), Arc::default());
+    let nodes = [21, 22].map(|seed| Node::start(&log, seed, &mishaps));
+    let lead = |term| Command::Lead(Leader { node: format!("node-{term}"), address: String::new(), term });
+    runtime().block_on(async {
+        let [one, other] = nodes.each_ref().map(|node| &node.content);
+        one.submit(lead(1)).await.unwrap();
+        let hook = br#"{"name":"hook","url":"https://a.example/","events":["created"]}"#;
+        one.create_webhook(&access(), hook, None).await.unwrap();
+        let id = one.webhooks()[0].id.clone();
+        let save = |content: &Content, term: u64, text: &str| {
+            let (content, parts) = (content.clone(), vec![(id.clone(), 0, text.as_bytes().to_vec())]);
+            async move { content.save_webhook_progress(term, parts).await.map_err(|error| error.code) }
+        };
+        assert_eq!(save(one, 1, "first").await, Ok(()));
+        other.submit(lead(2)).await.unwrap();
+        assert_eq!(save(other, 2, "newer").await, Ok(()));
+        assert_eq!(save(one, 1, "older").await, Err(Code::Conflict));
+        catch_up(one).await;
+        assert_eq!(one.webhook_progress(&id).unwrap()[0], b"newer");
+    });
+    nodes.into_iter().for_each(Node::end);
 }
 
 /// A node that is older than the others reads what it knows, writes nothing, and says why.

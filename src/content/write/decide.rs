@@ -60,7 +60,7 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
         Command::CreateWebhook(webhook) => webhook::create(state, overlay, webhook),
         Command::ChangeWebhook(id, patch) => webhook::change(state, overlay, id, patch),
         Command::DeleteWebhook(id) => webhook::delete(state, overlay, id),
-        Command::SaveWebhookProgress(progress) => Ok(webhook::save(state, overlay, progress)),
+        Command::SaveWebhookProgress { term, parts } => webhook::save(state, overlay, *term, parts),
         Command::Account(command) => account::decide(state, overlay, command),
         Command::Lead(leader) => lead(state, overlay, leader),
         Command::CondemnFiles(files) => condemn_files(overlay, files),
@@ -75,7 +75,7 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
 
 /// Makes a node the leader, unless another one has the term already.
 fn lead(state: &State, overlay: &mut Overlay<'_>, leader: &Leader) -> Result<Outcome> {
-    if state.leader.as_ref().is_some_and(|present| present.term >= leader.term) {
+    if state.term() >= leader.term {
         return Err(Error::new(Code::Conflict, "another node leads by now"));
     }
     overlay.put(Key::Counter(Counter::Leader), leader.encode()?);

@@ -125,13 +125,16 @@ pub(crate) async fn run(app: App) {
     }
 }
 
-/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer.
-/// Otherwise the others would notice only after a minute. What it counted is in the storage before, so that the next
-/// leader finds it. Takes some seconds at most.
+/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer. Otherwise
+/// the others would notice only after a minute. What it counted is in the storage before, and how far its webhooks are is in the log, so
+/// that the next leader finds both. Takes some seconds at most.
 pub(crate) async fn hand_over(app: &App) {
     let leads = || app.content.node().is_some_and(|node| node.leads);
     let led = leads();
     counting::stop(app).await;
+    if led && tokio::time::timeout(HANDING_OVER, app.webhooks.stop()).await.is_err() {
+        tracing::warn!("how far webhooks are delivered could not be saved in time; some deliveries are repeated");
+    }
     if tokio::time::timeout(HANDING_OVER, try_hand_over(app)).await.is_err() {
         tracing::warn!("no other node could be made the leader in time; one takes over by itself");
     }

@@ -59,15 +59,24 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Stores the delivery progress of webhooks. Skips webhooks that were deleted meanwhile.
-pub(super) fn save(state: &State, overlay: &mut Overlay<'_>, parts: &[(String, usize, Vec<u8>)]) -> Outcome {
+/// Stores the delivery progress of webhooks. Skips webhooks that were deleted meanwhile. A server that led before, such as
+/// one that was paused, must not put its progress in the place of what the present leader has saved.
+pub(super) fn save(
+    state: &State,
+    overlay: &mut Overlay<'_>,
+    term: u64,
+    parts: &[(String, usize, Vec<u8>)],
+) -> Result<Outcome> {
+    if state.term() != term {
+        return Err(Error::new(Code::Conflict, "another server has led the cluster since this progress was read"));
+    }
     for (id, part, bytes) in parts.iter().filter(|(id, ..)| state.webhooks.contains_key(id)) {
         match bytes.is_empty() {
             true => overlay.remove(progress_key(id, *part)),
             false => overlay.put(progress_key(id, *part), bytes.clone()),
         }
     }
-    Outcome::Done
+    Ok(Outcome::Done)
 }
 
 fn put(overlay: &mut Overlay<'_>, webhook: Webhook) -> Outcome {
