@@ -35,6 +35,8 @@ const FOR_EVER: &str = "public, max-age=31536000, immutable";
 const SHORT: &str = "public, max-age=60, must-revalidate";
 /// That of a file that not everybody may see.
 const PRIVATE: &str = "private, no-store";
+/// That of an error.
+const ERROR: &str = "no-store";
 
 /// The policy of SVG, which may contain scripts, and of everything that a browser might show as a page.
 const POLICY: &str = "sandbox; default-src 'none'; style-src 'unsafe-inline'";
@@ -196,11 +198,12 @@ impl Delivery<'_> {
                 (StatusCode::PARTIAL_CONTENT, Some(format!("bytes {start}-{}/{bytes}", end.saturating_sub(1))))
             }
         };
+        let cache_control = if *part == Part::Unsatisfiable { ERROR } else { self.cache_control };
         let mut response = Response::new(body);
         *response.status_mut() = status;
         let headers = response.headers_mut();
         headers.insert(ETAG, tag.clone());
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static(self.cache_control));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(cache_control));
         headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         if self.varies {
             headers.insert(VARY, HeaderValue::from_static("Accept"));
