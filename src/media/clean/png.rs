@@ -15,6 +15,7 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     let mut cursor = Cursor::new(source);
     let mut bytes = cursor.take(SIGNATURE.len())?.to_vec();
     let mut rotation = None;
+    let mut pixels = None;
     let mut frames = 0;
     loop {
         let start = cursor.position;
@@ -25,17 +26,18 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
         if kind == *b"eXIf" {
             rotation = rotation.or_else(|| exif::rotation(contents));
         }
-        // The rotation must stand in front of the pixels.
-        if kind == *b"IDAT"
-            && let Some(rotation) = rotation.take()
-        {
-            push_chunk(&mut bytes, b"eXIf", &exif::with_rotation(rotation));
+        if kind == *b"IDAT" {
+            pixels.get_or_insert(bytes.len());
         }
         frames += u64::from(kind == *b"fcTL");
         if KEPT.contains(&&kind) {
             bytes.extend_from_slice(&source[start..cursor.position]);
         }
         if kind == *b"IEND" {
+            // The rotation may have stood behind the pixels. Decoders expect it in front.
+            if let (Some(rotation), Some(pixels)) = (rotation, pixels) {
+                bytes.splice(pixels..pixels, chunk(b"eXIf", &exif::with_rotation(rotation)));
+            }
             return Ok(Cleaned { frames: frames.max(1), ..Cleaned::still(bytes) });
         }
     }
@@ -57,14 +59,9 @@ pub(super) fn is_animated(head: &[u8]) -> Result<bool, MediaError> {
     }
 }
 
-fn push_chunk(bytes: &mut Vec<u8>, kind: &[u8; 4], contents: &[u8]) {
-    let length = contents.len() as u32;
-    bytes.extend_from_slice(&length.to_be_bytes());
-    let start = bytes.len();
-    bytes.extend_from_slice(kind);
-    bytes.extend_from_slice(contents);
-    let checksum = crc(&bytes[start..]);
-    bytes.extend_from_slice(&checksum.to_be_bytes());
+fn chunk(kind: &[u8; 4], contents: &[u8]) -> Vec<u8> {
+    let named = [kind.as_slice(), contents].concat();
+    [&(contents.len() as u32).to_be_bytes()[..], &named, &crc(&named).to_be_bytes()].concat()
 }
 
 /// The checksum of chunks. It is computed for a few bytes only, so a table would not pay off.

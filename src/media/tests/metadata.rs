@@ -2,7 +2,7 @@
 
 use image::ImageFormat;
 
-use super::pictures::{self, SECRET, corners, exif, jpeg, png, with_chunks, with_segments};
+use super::pictures::{self, SECRET, corners, exif, jpeg, png, with_chunks, with_chunks_behind, with_segments};
 use super::{Store, contains};
 
 #[tokio::test]
@@ -143,6 +143,7 @@ async fn a_rotation_stays_and_decides_about_the_size() {
         for bytes in [
             with_segments(&jpeg(&image), &[(0xE1, &exif(rotation))]),
             with_chunks(&png(image.clone()), &[(b"eXIf", &exif(rotation)[6..])]),
+            with_chunks_behind(&png(image.clone()), &[(b"eXIf", &exif(rotation)[6..])]),
             pictures::webp_with_metadata(&image, rotation),
         ] {
             let taken = store.upload("picture", &bytes).await.unwrap();

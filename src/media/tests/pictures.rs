@@ -113,7 +113,16 @@ pub(super) fn with_segments(jpeg: &[u8], segments: &[(u8, &[u8])]) -> Vec<u8> {
 
 /// Inserts chunks in front of the pixels of a PNG.
 pub(super) fn with_chunks(png: &[u8], chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
-    let mut bytes = png[..33].to_vec();
+    with_chunks_at(33, png, chunks)
+}
+
+/// Inserts chunks behind the pixels.
+pub(super) fn with_chunks_behind(png: &[u8], chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+    with_chunks_at(png.len() - 12, png, chunks)
+}
+
+fn with_chunks_at(position: usize, png: &[u8], chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
+    let mut bytes = png[..position].to_vec();
     for (kind, contents) in chunks {
         bytes.extend_from_slice(&(contents.len() as u32).to_be_bytes());
         bytes.extend_from_slice(*kind);
@@ -121,7 +130,7 @@ pub(super) fn with_chunks(png: &[u8], chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
         let checksum = crc([kind.as_slice(), contents].concat().as_slice());
         bytes.extend_from_slice(&checksum.to_be_bytes());
     }
-    bytes.extend_from_slice(&png[33..]);
+    bytes.extend_from_slice(&png[position..]);
     bytes
 }
 
