@@ -8,7 +8,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::StreamExt;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::cache::{Cache, Key};
 use crate::clean;
@@ -34,6 +34,8 @@ const REMEMBERED: usize = 10_000;
 /// up to the most.
 const FIRST_BYTES: u64 = 16 << 10;
 const MOST_BYTES: u64 = 8 << 20;
+/// The files in which a second frame is looked for at the same time. Requests without a token ask for it, and each takes memory.
+const SEARCHES: usize = 8;
 
 /// Bounds of the renditions that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,10 +59,13 @@ struct Shared {
     memory: quick_cache::sync::Cache<Key, Bytes, Weight>,
     /// The pictures that are known to be animated, or not to be.
     animated: quick_cache::sync::Cache<Hash, bool>,
+    searches: Semaphore,
     /// The renditions that are being made, with those who wait for them.
     flights: Mutex<HashMap<Key, (Clients, Outcome)>>,
     #[cfg(test)]
     made: std::sync::atomic::AtomicU64,
+    #[cfg(test)]
+    searched: std::sync::atomic::AtomicU64,
 }
 
 /// The contents of a rendition. They are empty if the original file serves better.
@@ -89,9 +94,12 @@ impl Renditions {
             disk,
             memory,
             animated: quick_cache::sync::Cache::new(REMEMBERED),
+            searches: Semaphore::new(SEARCHES),
             flights: Mutex::default(),
             #[cfg(test)]
             made: std::sync::atomic::AtomicU64::new(0),
+            #[cfg(test)]
+            searched: std::sync::atomic::AtomicU64::new(0),
         };
         Ok(Renditions { shared: Arc::new(shared) })
     }
@@ -115,19 +123,20 @@ impl Renditions {
         Ok(Rendition::Made(MadePicture { mime: wanted.format.mime(), bytes: contents, tag: key.variant() }))
     }
 
-    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8
-    /// MiB, it counts as animated.
+    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8 MiB, it
+    /// counts as animated. The file is read once for all who ask at once.
     ///
     /// # Errors
     /// `Missing` if the file is not stored, and errors of the store.
     pub async fn is_animated(&self, hash: &Hash, mime: &str) -> Result<bool, MediaError> {
         let Some(kind @ (Raster::Gif | Raster::Webp | Raster::Png)) = Raster::of(mime) else { return Ok(false) };
-        if let Some(known) = self.shared.animated.get(hash) {
-            return Ok(known);
-        }
-        let found = find_second_frame(&self.shared.files, hash, kind).await?;
-        self.shared.animated.insert(*hash, found);
-        Ok(found)
+        let search = async {
+            let _permit = self.shared.searches.acquire().await.map_err(|_| MediaError::Stopped)?;
+            #[cfg(test)]
+            self.shared.searched.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            find_second_frame(&self.shared.files, hash, kind).await
+        };
+        self.shared.animated.get_or_insert_async(hash, search).await
     }
 
     /// Removes the renditions of a picture, because it was removed.
@@ -140,6 +149,12 @@ impl Renditions {
     #[cfg(test)]
     pub(crate) fn made(&self) -> u64 {
         self.shared.made.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Returns the number of files that were read for a second frame.
+    #[cfg(test)]
+    pub(crate) fn searched(&self) -> u64 {
+        self.shared.searched.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     #[cfg(test)]

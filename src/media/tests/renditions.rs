@@ -267,6 +267,24 @@ async fn only_a_picture_with_several_frames_counts_as_animated() {
 }
 
 #[tokio::test]
+async fn a_file_is_read_once_for_all_who_ask_if_it_is_animated() {
+    let store = Store::new();
+    let renditions = open(&store, LIMITS);
+    let Source { hash, mime, .. } = source(&store, &pictures::gif(64, 64, 6)).await;
+    let asked = (0..50).map(|_| renditions.is_animated(&hash, &mime));
+    for found in futures_util::future::join_all(asked).await {
+        assert!(found.unwrap());
+    }
+    assert_eq!(renditions.searched(), 1);
+    // An error is not remembered.
+    let missing = crate::Hash::of(b"missing");
+    for _ in 0..2 {
+        assert!(matches!(renditions.is_animated(&missing, &mime).await, Err(MediaError::Missing { .. })));
+    }
+    assert_eq!(renditions.searched(), 3);
+}
+
+#[tokio::test]
 async fn an_animated_picture_stays_animated_as_webp() {
     let store = Store::new();
     let renditions = open(&store, LIMITS);
