@@ -56,7 +56,7 @@ pub struct Renditions {
 struct Shared {
     files: Files,
     disk: Cache,
-    memory: quick_cache::sync::Cache<Key, Bytes, Weight>,
+    memory: quick_cache::sync::Cache<Key, Option<Bytes>, Weight>,
     /// The pictures that are known to be animated, or not to be.
     animated: quick_cache::sync::Cache<Hash, bool>,
     searches: Semaphore,
@@ -68,16 +68,17 @@ struct Shared {
     searched: std::sync::atomic::AtomicU64,
 }
 
-/// The contents of a rendition. They are empty if the original file serves better.
-type Made = Result<Bytes, MediaError>;
+/// The contents of a rendition. They are empty if the original file serves better, and `None` if the file cannot be decoded. That
+/// is remembered in the memory only: it may be damaged, and be stored again.
+type Made = Result<Option<Bytes>, MediaError>;
 type Outcome = watch::Receiver<Option<Made>>;
 
 #[derive(Debug, Clone)]
 struct Weight;
 
-impl quick_cache::Weighter<Key, Bytes> for Weight {
-    fn weight(&self, _: &Key, contents: &Bytes) -> u64 {
-        contents.len() as u64 + 256
+impl quick_cache::Weighter<Key, Option<Bytes>> for Weight {
+    fn weight(&self, _: &Key, contents: &Option<Bytes>) -> u64 {
+        contents.as_ref().map_or(0, Bytes::len) as u64 + 256
     }
 }
 
@@ -109,7 +110,7 @@ impl Renditions {
     ///
     /// # Errors
     /// `Missing` if the source is not stored, `Busy` if too many pictures are being made, and errors of the store. A
-    /// source that cannot be decoded is answered with `Rendition::Original`.
+    /// source that cannot be decoded is answered with `Rendition::Failed`.
     pub async fn get(&self, source: &Source, wanted: &Wanted, client: IpAddr) -> Result<Rendition, MediaError> {
         let Some(kind) = Raster::of(&source.mime) else { return Ok(Rendition::Original) };
         let key = key_of(source, wanted);
@@ -117,10 +118,11 @@ impl Renditions {
             Some(contents) => contents,
             None => self.fly(key, kind, source, wanted, client).await?,
         };
-        if contents.is_empty() {
-            return Ok(Rendition::Original);
-        }
-        Ok(Rendition::Made(MadePicture { mime: wanted.format.mime(), bytes: contents, tag: key.variant() }))
+        Ok(match contents {
+            None => Rendition::Failed,
+            Some(bytes) if bytes.is_empty() => Rendition::Original,
+            Some(bytes) => Rendition::Made(MadePicture { mime: wanted.format.mime(), bytes, tag: key.variant() }),
+        })
     }
 
     /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8 MiB, it
@@ -139,8 +141,9 @@ impl Renditions {
         self.shared.animated.get_or_insert_async(hash, search).await
     }
 
-    /// Removes the renditions of a picture, because it was removed.
+    /// Removes the renditions of a picture, because it was removed, or stored again: the file before may have been damaged.
     pub fn forget(&self, hash: &Hash) {
+        self.shared.animated.remove_if(hash, |_| true);
         self.shared.memory.retain(|key, _| key.source != *hash);
         self.shared.disk.forget(hash);
     }
@@ -237,7 +240,7 @@ async fn read_or_make(
 ) -> Made {
     let disk = Arc::clone(shared);
     if let Some(contents) = blocking(move || Ok(disk.disk.read(&key))).await? {
-        return Ok(contents);
+        return Ok(Some(contents));
     }
     let (making, source, wanted) = (Arc::clone(shared), source.clone(), *wanted);
     let runtime = tokio::runtime::Handle::current();
@@ -245,7 +248,7 @@ async fn read_or_make(
     match shared.files.workers().run(Class::Rendition(clients), work).await {
         Err(error @ (MediaError::BrokenPicture { .. } | MediaError::PictureTooLarge { .. })) => {
             tracing::warn!(%error, file = %key.source, "a picture is served as it is, because it cannot be resized");
-            keep(shared, key, Bytes::new()).await
+            Ok(None)
         }
         Err(error) => Err(error),
         Ok(contents) => keep(shared, key, contents).await,
@@ -257,7 +260,7 @@ async fn keep(shared: &Arc<Shared>, key: Key, contents: Bytes) -> Made {
     let shared = Arc::clone(shared);
     blocking(move || {
         shared.disk.write(&key, &contents);
-        Ok(contents)
+        Ok(Some(contents))
     })
     .await
 }
@@ -270,7 +273,7 @@ fn make(
     kind: Raster,
     source: &Source,
     wanted: &Wanted,
-) -> Made {
+) -> Result<Bytes, MediaError> {
     #[cfg(test)]
     shared.made.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let original = read(&shared.files, runtime, &source.hash)?;

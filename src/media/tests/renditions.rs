@@ -348,18 +348,24 @@ async fn what_cannot_be_made_is_the_original() {
         Rendition::Original
     );
     // A rendition of the same size and format that is not smaller.
-    let small = source(&store, &jpeg(&pictures::photo(64, 64))).await;
+    let tiny = source(&store, &jpeg(&pictures::photo(64, 64))).await;
     let larger = Wanted { quality: Some(100), ..wanted(0, 0, Fit::Inside, Format::Jpeg) };
-    assert_eq!(renditions.get(&small, &larger, CLIENT).await.unwrap(), Rendition::Original);
+    assert_eq!(renditions.get(&tiny, &larger, CLIENT).await.unwrap(), Rendition::Original);
     // A file that was damaged after its upload.
-    let damaged = source(&store, &jpeg(&corners(64, 64))).await;
+    let whole = jpeg(&corners(64, 64));
+    let damaged = source(&store, &whole).await;
     std::fs::write(store.files.local_path(&damaged.hash).unwrap(), b"\xFF\xD8\xFF\xE0 not a picture").unwrap();
-    assert_eq!(
-        renditions.get(&damaged, &wanted(8, 0, Fit::Inside, Format::Webp), CLIENT).await.unwrap(),
-        Rendition::Original
-    );
+    let (small, before) = (wanted(8, 0, Fit::Inside, Format::Webp), (renditions.made(), renditions.bytes_on_disk()));
+    for _ in 0..2 {
+        assert_eq!(renditions.get(&damaged, &small, CLIENT).await.unwrap(), Rendition::Failed);
+    }
+    // The failure is remembered, but not on disk.
+    assert_eq!((renditions.made(), renditions.bytes_on_disk()), (before.0 + 1, before.1));
+    store.upload("picture", &whole).await.unwrap();
+    renditions.forget(&damaged.hash);
+    make(&renditions, &damaged, &small).await;
     let missing = Source { hash: crate::Hash::of(b"missing"), ..damaged };
-    let error = renditions.get(&missing, &wanted(8, 0, Fit::Inside, Format::Webp), CLIENT).await.unwrap_err();
+    let error = renditions.get(&missing, &small, CLIENT).await.unwrap_err();
     assert!(matches!(error, MediaError::Missing { .. }));
 }
 

@@ -193,6 +193,23 @@ fn clients_take_turns_for_pictures_that_have_to_be_made() {
 }
 
 #[test]
+fn a_picture_that_failed_is_made_once_its_file_was_stored_again() {
+    let server = start();
+    let bytes = jpeg(1_000, 500);
+    let resource = upload(&server, "a.jpg", &bytes);
+    let (url, hash) = (format!("{}&w=160", text(&resource, "url")), text(&resource, "hash"));
+    let file = server.folder().join("media").join(&hash[..2]).join(hash);
+    let length = std::fs::metadata(&file).unwrap().len() as usize;
+    std::fs::write(&file, vec![0; length]).unwrap();
+    let failed = fetch(&server, &url).expect(200);
+    assert_eq!((failed.bytes.len(), failed.header("etag")), (length, &*format!("\"{hash}\"")));
+    assert_eq!(failed.header("cache-control"), "public, max-age=60, must-revalidate");
+    upload(&server, "b.jpg", &bytes);
+    let made = fetch(&server, &url).expect(200);
+    assert_eq!((size(&made.bytes), made.header("cache-control")), ((160, 80), IMMUTABLE));
+}
+
+#[test]
 fn the_focal_point_decides_what_is_cut_off() {
     let server = start();
     let resource = upload(&server, "a.png", &png(1_000, 250));

@@ -31,7 +31,7 @@ use crate::transport::rate::network;
 
 /// The `Cache-Control` of an address that names the version of the file.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
-/// That of other addresses of a public file: what they stand for may change.
+/// That of other addresses of a public file, and of a file in the place of a picture that failed: what they stand for may change.
 const SHORT: &str = "public, max-age=60, must-revalidate";
 /// That of a file that not everybody may see.
 const PRIVATE: &str = "private, no-store";
@@ -153,6 +153,10 @@ impl Delivery<'_> {
         let made = match renditions.get(&source, &wanted, self.client).await {
             Ok(Rendition::Made(made)) => made,
             Ok(Rendition::Original) => return self.original().await,
+            Ok(Rendition::Failed) => {
+                let cache_control = if self.media.is_public { SHORT } else { PRIVATE };
+                return Delivery { cache_control, ..self }.original().await;
+            }
             Err(error) => {
                 counters.failed_renditions.fetch_add(1, Ordering::Relaxed);
                 return Err(Failure::from(error_of(&error)).retry_after(2));
