@@ -10,6 +10,7 @@ use image::codecs::tiff::TiffDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::metadata::{LoopCount, Orientation};
 use image::{AnimationDecoder, ColorType, DynamicImage, Frames, ImageDecoder, ImageError, Limits};
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::error::MediaError;
 use crate::pixels::narrow;
@@ -28,7 +29,7 @@ const MAX_SCANNED_PIXELS: u64 = 2_000_000_000;
 pub(crate) const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 /// The memory for the parts of a PNG before the pixels.
 const HEADER_BYTES: u64 = 16 * 1024 * 1024;
-/// The time to decode a picture.
+/// The time of its thread that the decoding of a picture may take.
 const MAX_TIME: Duration = Duration::from_secs(30);
 
 /// A format that can be decoded.
@@ -85,7 +86,7 @@ pub(crate) struct Decoded {
 ///
 /// `scratch` is the number of bytes for each pixel that the decoder needs beside its result.
 pub(crate) fn header(kind: Raster, bytes: &[u8], scratch: u64) -> Result<Header, MediaError> {
-    let mut decoder = open(kind, bytes, Instant::now())?;
+    let mut decoder = open(kind, bytes, Stopwatch::start())?;
     let (width, height) = decoder.dimensions();
     check_size(width, height)?;
     let pixels = u64::from(width) * u64::from(height);
@@ -145,15 +146,15 @@ pub(crate) fn decode<'a>(
     memory: &'a Memory,
 ) -> Result<(Decoded, Reservation<'a>), MediaError> {
     let reservation = memory.reserve(header.memory)?;
-    let started = Instant::now();
-    let mut decoder = open(kind, bytes, started)?;
+    let stopwatch = Stopwatch::start();
+    let mut decoder = open(kind, bytes, stopwatch)?;
     check_size(decoder.dimensions().0, decoder.dimensions().1)?;
     let profile = decoder.icc_profile().ok().flatten().filter(|profile| profile.len() < 4 << 20);
     let mut image = DynamicImage::from_decoder(decoder).map_err(failed)?;
     if !matches!(image.color(), ColorType::L8 | ColorType::Rgb8 | ColorType::Rgba8) {
         image = narrow(&image);
     }
-    if started.elapsed() > MAX_TIME {
+    if stopwatch.is_beyond(MAX_TIME) {
         return Err(too_slow());
     }
     Ok((Decoded { image, orientation: header.orientation, profile }, reservation))
@@ -169,7 +170,7 @@ pub(crate) struct Animation<'a> {
 
 /// Opens an animation. Returns `None` for formats without any.
 pub(crate) fn animation(kind: Raster, bytes: &[u8]) -> Result<Option<Animation<'_>>, MediaError> {
-    let reader = Timed::new(bytes, Instant::now());
+    let reader = Timed::new(bytes, Stopwatch::start());
     Ok(Some(match kind {
         Raster::Gif => {
             let mut decoder = GifDecoder::new(reader).map_err(failed)?;
@@ -216,8 +217,8 @@ fn limits_of_header() -> Limits {
     limits
 }
 
-fn open(kind: Raster, bytes: &[u8], started: Instant) -> Result<Box<dyn ImageDecoder + '_>, MediaError> {
-    let reader = Timed::new(bytes, started);
+fn open(kind: Raster, bytes: &[u8], stopwatch: Stopwatch) -> Result<Box<dyn ImageDecoder + '_>, MediaError> {
+    let reader = Timed::new(bytes, stopwatch);
     let mut decoder: Box<dyn ImageDecoder + '_> = match kind {
         Raster::Jpeg => Box::new(JpegDecoder::new(reader).map_err(failed)?),
         Raster::Png => Box::new(PngDecoder::with_limits(reader, limits_of_header()).map_err(failed)?),
@@ -249,19 +250,43 @@ fn too_slow() -> MediaError {
     MediaError::beyond(format!("decoding it takes more than {} seconds", MAX_TIME.as_secs()))
 }
 
+/// Measures the time that the thread computes. Its priority is low, so on a busy machine it waits for most of the time.
+#[derive(Debug, Clone, Copy)]
+struct Stopwatch {
+    started: Instant,
+    /// The time that the thread had computed by then.
+    computed: Duration,
+}
+
+impl Stopwatch {
+    fn start() -> Stopwatch {
+        Stopwatch { started: Instant::now(), computed: computed() }
+    }
+
+    fn is_beyond(&self, limit: Duration) -> bool {
+        // Decoders ask at each read. The time of the thread, which takes a call of the system, is never the longer one.
+        self.started.elapsed() > limit && computed().saturating_sub(self.computed) > limit
+    }
+}
+
+/// Returns the time that this thread has computed.
+fn computed() -> Duration {
+    Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
+}
+
 /// Reads from memory, until the time is over. A decoder cannot be stopped in another way.
 struct Timed<'a> {
     inner: Cursor<&'a [u8]>,
-    started: Instant,
+    stopwatch: Stopwatch,
 }
 
 impl<'a> Timed<'a> {
-    fn new(bytes: &'a [u8], started: Instant) -> Timed<'a> {
-        Timed { inner: Cursor::new(bytes), started }
+    fn new(bytes: &'a [u8], stopwatch: Stopwatch) -> Timed<'a> {
+        Timed { inner: Cursor::new(bytes), stopwatch }
     }
 
     fn check(&self) -> io::Result<()> {
-        if self.started.elapsed() > MAX_TIME { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
+        if self.stopwatch.is_beyond(MAX_TIME) { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) }
     }
 }
 
@@ -287,5 +312,20 @@ impl Seek for Timed<'_> {
     fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
         self.check()?;
         self.inner.seek(position)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_time_that_a_thread_computes_counts() {
+        let (stopwatch, limit) = (Stopwatch::start(), Duration::from_millis(20));
+        std::thread::sleep(3 * limit);
+        assert!(!stopwatch.is_beyond(limit));
+        while !stopwatch.is_beyond(limit) {
+            std::hint::spin_loop();
+        }
     }
 }
