@@ -4,13 +4,14 @@
 use std::sync::Arc;
 
 use bindery_access::Access;
+use bindery_index::{Filter, Interrupt, Predicate};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::{Blueprint, BlueprintKind, SystemField};
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::media::{MediaFile, media_version};
 use bindery_model::value::FieldRemovals;
-use bindery_query::Selection;
+use bindery_query::{Selection, projection};
 use bindery_store::{Key, Prefix};
 use serde_json::Value;
 
@@ -161,6 +162,26 @@ impl Content {
 }
 
 impl Content {
+    /// Writes the system fields to all copies of media that lack them: after a variant was added, the server may have stopped, or been
+    /// unable to write.
+    ///
+    /// # Errors
+    /// `OVERLOADED`, `INTERNAL` if store or index fail.
+    pub async fn complete_all_media(&self) -> Result<()> {
+        let state = self.state();
+        let find = move || {
+            let incomplete = state.blueprints.values().filter_map(|collection| match is_incomplete(collection) {
+                Ok(is_incomplete) => is_incomplete.then(|| Ok(Arc::clone(&collection.blueprint))),
+                Err(error) => Some(Err(error)),
+            });
+            incomplete.collect::<Result<Vec<Arc<Blueprint>>>>()
+        };
+        for blueprint in tokio::task::spawn_blocking(find).await.map_err(Error::internal)?? {
+            self.complete_media(&Access::everything("blueprint"), &blueprint).await?;
+        }
+        Ok(())
+    }
+
     /// Writes the system fields to the copies of variants that the blueprint did not have before.
     ///
     /// # Errors
@@ -247,6 +268,20 @@ impl Content {
         });
         keys.collect()
     }
+}
+
+/// Returns whether resources of a media blueprint have no file in one of its variants.
+fn is_incomplete(collection: &Collection) -> Result<bool> {
+    let blueprint = &collection.blueprint;
+    let Some(position) = blueprint.position_of(SystemField::Hash) else { return Ok(false) };
+    let lacks = Filter::Column(projection::column_of(&blueprint.fields[position]), Predicate::Null);
+    for variant in blueprint.variant_numbers() {
+        let found = collection.snapshot.find(variant, &lacks, &Interrupt::never());
+        if found.map_err(|error| collection.search_failed(error))?.len() > 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns the media resource of that id, with its blueprint.

@@ -1,5 +1,5 @@
-//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides
-//! which those are; must not know why.
+//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides which those are;
+//! must not know why. It also has the content complete media in variants that were added, if that was interrupted.
 //!
 //! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is
 //! removed, unless it was uploaded again within the last hour; a transaction removes the mark. A kill between them
@@ -54,10 +54,13 @@ pub(crate) async fn run(app: App) {
     // Nobody can upload what the last process marked, until that is done.
     let mut is_start = true;
     loop {
-        if app.content.does_jobs()
-            && let Err(error) = sweep(&app, least_age, is_start).await
-        {
-            tracing::warn!(message = error.message, "files of media could not be swept");
+        if app.content.does_jobs() {
+            if let Err(error) = sweep(&app, least_age, is_start).await {
+                tracing::warn!(message = error.message, "files of media could not be swept");
+            }
+            if let Err(error) = app.content.complete_all_media().await {
+                tracing::warn!(message = error.message, "media could not be completed in a variant that was added");
+            }
         }
         is_start = false;
         tokio::time::sleep(pause).await;

@@ -1,5 +1,7 @@
 //! Blueprints of the kind `media`, and writes of the fields that the server adds (`API.md` 4.27.1 and 4.27.2).
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use super::{BOUNDARY, definition, fetch, form, jpeg, png, send_form, start, text, upload};
@@ -254,6 +256,32 @@ fn a_variant_that_is_added_later_has_the_fields_too() {
     assert_eq!(server.get(&path).expect(200).data()["attributes"]["hash"], resource["attributes"]["hash"]);
     assert_eq!(server.ids("media?filter[mime]=image/png&variant=fr").len(), 1);
     server.put("/v2/blueprints/media", &definition()).expect(200);
+}
+
+#[test]
+fn a_variant_has_the_fields_also_if_the_server_stopped_when_it_was_added() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    let mut server = Server::start_in(&folder, &[]);
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let resource = upload(&server, "a.png", &png(10, 10));
+    server.terminate();
+    let failing = Server::start_failing(&folder, &[], "apply::stored=return(kill)");
+    let mut longer = definition();
+    longer["variants"].as_array_mut().unwrap().push(json!({ "name": "fr", "slug": "fr" }));
+    let sent = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        failing.put("/v2/blueprints/media", &longer);
+    }));
+    assert!(sent.is_err(), "the server answered");
+    drop(failing);
+    let server = Server::start_in(&folder, &[]);
+    let until = Instant::now() + Duration::from_secs(30);
+    while !server.ids("media?variant=fr&filter[hash][null]=true").is_empty() {
+        assert!(Instant::now() < until, "the fields are missing");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let path = format!("/v2/resources/media/{}?variant=fr", resource["id"].as_str().unwrap());
+    assert_eq!(server.get(&path).expect(200).data()["attributes"]["hash"], resource["attributes"]["hash"]);
 }
 
 #[test]
