@@ -1,7 +1,10 @@
 //! Films and sounds in boxes: metadata is removed, everything else stays in its place.
 
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+
 use super::pictures::SECRET;
 use super::{Store, contains};
+use crate::clean::{Container, clean_boxes};
 
 /// The samples of the track of pictures.
 const PIXELS: &[u8] = b"the pixels of the film";
@@ -106,4 +109,50 @@ async fn damaged_films_are_taken_as_they_are_or_cleaned() {
         store.upload("film", &damaged).await.unwrap();
         store.upload("film", &film[..=at]).await.unwrap();
     }
+}
+
+/// A file that notes the length of the longest read.
+struct Watched {
+    file: Cursor<Vec<u8>>,
+    longest: usize,
+}
+
+impl Read for Watched {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.longest = self.longest.max(read);
+        Ok(read)
+    }
+}
+
+impl Write for Watched {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Seek for Watched {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.file.seek(position)
+    }
+}
+
+#[test]
+fn the_tables_of_a_long_track_are_not_in_memory_at_once() {
+    let begin = part(b"ftyp", &[b"isom", &[0; 4], b"isommp42"]);
+    let first = begin.len() as u32 + 8;
+    let pixels = first + SECRET.len() as u32;
+    let mut samples = vec![(pixels, &b""[..]); 300_000];
+    (samples[0], samples[299_999]) = ((first, SECRET), (pixels + PIXELS.len() as u32, SECRET));
+    let movie = part(b"moov", &[&track(b"meta", &samples, &[])]);
+    let film = [begin, part(b"mdat", &[SECRET, PIXELS, SECRET]), movie].concat();
+    let mut watched = Watched { file: Cursor::new(film), longest: 0 };
+    assert!(clean_boxes(&mut watched, Container::Video).unwrap().is_changed);
+    assert!(watched.longest <= 64 * 1024, "{} bytes were read at once", watched.longest);
+    let cleaned = watched.file.into_inner();
+    assert!(!contains(&cleaned, SECRET) && contains(&cleaned, PIXELS));
 }
