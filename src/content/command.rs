@@ -15,6 +15,7 @@ use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use bindery_model::value::FieldRemovals;
 use bindery_query::CopyKind;
+use bindery_store::Key;
 use serde_json::{Map, Value};
 
 use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
@@ -105,6 +106,8 @@ pub(crate) enum Command {
     CondemnFiles(Vec<FileHash>),
     /// Removes the marks of files that were removed.
     ForgetRemovals(Vec<FileHash>),
+    /// Removes those of some notes of uses of media that are not true any more.
+    ForgetUses(Vec<Key>),
     /// Changes nothing. Answered when everything that was decided before is visible.
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.

@@ -17,9 +17,10 @@ use serde_json::Value;
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{CreatedResource, ParsedBody, ResourceWriter, created};
-use crate::command::{Command, Effect, MissingTargets, Outcome, Write, WrittenResource};
+use crate::command::{Command, Effect, Item, MissingTargets, Outcome, Write, WrittenResource};
 use crate::data::files;
 use crate::data::lookup::{Lookup, resources};
+use crate::data::media_users::{MAX_COMPARED, NotedCopy};
 use crate::data::records::{CopyVersion, Meta};
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
@@ -211,6 +212,56 @@ impl Content {
             }
         }
         Ok(())
+    }
+
+    /// Removes obsolete notes of uses of the media that items delete, as far as the committer would not compare them any more: it would
+    /// count them as uses.
+    ///
+    /// # Errors
+    /// `OVERLOADED`, `INTERNAL` if the store fails.
+    pub(super) async fn forget_obsolete_uses(&self, items: &[Item]) -> Result<()> {
+        let deleted = items.iter().filter_map(|item| match item {
+            Item::Delete { id, .. } => Some(*id),
+            _ => None,
+        });
+        let deleted: Vec<ResourceId> = deleted.collect();
+        if deleted.is_empty() {
+            return Ok(());
+        }
+        let content = self.clone();
+        let find = move || deleted.into_iter().map(|media| content.obsolete_uses(media)).collect::<Result<Vec<_>>>();
+        for notes in tokio::task::spawn_blocking(find).await.map_err(Error::internal)?? {
+            for notes in notes.chunks(MAX_COMPARED) {
+                self.submit(Command::ForgetUses(notes.to_vec())).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the notes of uses of a media resource before the first one that is true, unless the committer compares so many.
+    fn obsolete_uses(&self, media: ResourceId) -> Result<Vec<Key>> {
+        let (state, store) = (self.state(), &self.shared.store);
+        let mut obsolete = Vec::new();
+        for entry in store.scan(Prefix::MediaUsers(media)) {
+            let (note, _) = entry.map_err(Error::internal)?;
+            // A copy may be replaced while it is read. The committer compares again.
+            if NotedCopy::of(&note).is_some_and(|copy| copy.uses(store, &state, media).unwrap_or(false)) {
+                break;
+            }
+            obsolete.push(note);
+        }
+        Ok(if obsolete.len() < MAX_COMPARED { Vec::new() } else { obsolete })
+    }
+
+    /// Returns the name under which this content owns a bucket of files. A restore begins another epoch, so a copy has
+    /// another name than its original, whose newer files it does not know. `None` if a full disk has kept the first
+    /// epoch from beginning.
+    pub fn media_owner(&self) -> Option<String> {
+        let epoch = Some(self.state().epoch).filter(|epoch| *epoch != 0)?;
+        // Whoever reads the bucket must not learn the epoch, by which entity tags cannot be guessed.
+        let mut hasher = blake3::Hasher::new_derive_key("Bindery owner of media");
+        hasher.update(&epoch.to_le_bytes());
+        Some(hasher.finalize().to_hex().to_string())
     }
 
     /// Returns those of some files that no resource and no revision names.

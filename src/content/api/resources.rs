@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bindery_access::Access;
 use bindery_model::ability::Ability;
+use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
@@ -275,6 +276,9 @@ impl ResourceWriter {
     /// Has the committer decide items that were prepared against the blueprint of this write.
     pub(super) async fn submit(&self, items: Arc<Vec<Item>>, keep: Option<KeepAnswer>) -> Result<Outcome> {
         let blueprint = Arc::clone(&self.collection.blueprint);
+        if blueprint.kind == BlueprintKind::Media {
+            self.content.forget_obsolete_uses(&items).await?;
+        }
         let (missing_targets, access) = (MissingTargets::Refuse, self.access.clone());
         let command = Command::Write(Write { blueprint, items, missing_targets, access });
         self.content.submit_keeping(&self.access, command, keep).await

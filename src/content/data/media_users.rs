@@ -8,10 +8,15 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
 use bindery_model::media::fields_with_address_of;
+use bindery_store::Key;
 use serde_json::Value;
 
 use crate::data::lookup::Lookup;
 use crate::data::records::CopyVersion;
+use crate::data::state::State;
+
+/// The most notes that the committer compares with what is stored, for one deletion. Beyond them a note counts as a use.
+pub(crate) const MAX_COMPARED: usize = 1_000;
 
 /// A copy that a note names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,8 +30,29 @@ pub(crate) struct NotedCopy {
 }
 
 impl NotedCopy {
-    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if
-    /// the blueprint has not its variant any more.
+    /// Returns the copy that a note names.
+    pub(crate) fn of(note: &Key) -> Option<NotedCopy> {
+        match *note {
+            Key::MediaUser { blueprint, id, variant, .. } => Some(NotedCopy { blueprint, id, variant }),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the copy, as it is now, contains an address of the media resource.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn uses(&self, lookup: &dyn Lookup, state: &State, media: ResourceId) -> Result<bool> {
+        let Some(collection) = state.numbered(self.blueprint) else { return Ok(false) };
+        let Some(meta) = lookup.meta(self.blueprint, self.id)? else { return Ok(false) };
+        let Some(version) = meta.copy(self.variant) else { return Ok(false) };
+        let public_url = state.public_url.as_deref();
+        let fields = self.fields_using(lookup, &collection.blueprint, version.number, media, public_url)?;
+        Ok(!fields.is_empty())
+    }
+
+    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if the
+    /// blueprint has not its variant any more.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

@@ -12,7 +12,7 @@ use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_query::{CopyKind, RawParams};
-use bindery_store::{Key, Prefix, Store};
+use bindery_store::{Prefix, Store};
 
 use crate::data::media_users::NotedCopy;
 use crate::data::referrers::{Referrer, referring_to};
@@ -101,11 +101,10 @@ impl AddressUsers {
                 return Ok(None);
             }
             let (key, _) = entry.map_err(Error::internal)?;
-            let Key::MediaUser { blueprint, id, variant, .. } = key else { continue };
-            let Some(collection) = state.numbered(blueprint) else { continue };
-            let fields = self.fields_using(state, collection, NotedCopy { blueprint, id, variant })?;
-            for field in fields {
-                users.entry((collection.blueprint.slug.clone(), field)).or_default().insert(id);
+            let Some(copy) = NotedCopy::of(&key) else { continue };
+            let Some(collection) = state.numbered(copy.blueprint) else { continue };
+            for field in self.fields_using(state, collection, copy)? {
+                users.entry((collection.blueprint.slug.clone(), field)).or_default().insert(copy.id);
             }
         }
         found.extend(users.into_iter().map(|((blueprint, field), ids)| FieldReferrers {

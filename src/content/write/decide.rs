@@ -27,6 +27,7 @@ use bindery_store::{Counter, Key};
 use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
 use crate::data::files::{FileHash, names_file};
 use crate::data::leader::Leader;
+use crate::data::media_users::NotedCopy;
 use crate::data::state::State;
 use crate::write::overlay::Overlay;
 pub(crate) use decider::Context;
@@ -68,6 +69,7 @@ pub(crate) fn decide(context: &Context<'_>, overlay: &mut Overlay<'_>, command: 
             files.iter().for_each(|hash| overlay.remove(Key::FileRemoval(*hash)));
             Ok(Outcome::Done)
         }
+        Command::ForgetUses(notes) => forget_uses(state, overlay, notes),
         Command::Wait => Ok(Outcome::Done),
         Command::Checkpoint => Err(Error::internal("a checkpoint is not decided")),
     }
@@ -99,6 +101,17 @@ fn condemn_files(overlay: &mut Overlay<'_>, files: &[FileHash]) -> Result<Outcom
         }
     }
     Ok(Outcome::CondemnedFiles(condemned))
+}
+
+/// Removes those of some notes of uses of media that are not true any more.
+fn forget_uses(state: &State, overlay: &mut Overlay<'_>, notes: &[Key]) -> Result<Outcome> {
+    for note in notes {
+        let (Key::MediaUser { media, .. }, Some(copy)) = (note, NotedCopy::of(note)) else { continue };
+        if !copy.uses(&*overlay, state, *media)? {
+            overlay.remove(note.clone());
+        }
+    }
+    Ok(Outcome::Done)
 }
 
 /// Decides the items of a write one after another, each against what the items before it left.

@@ -108,6 +108,35 @@ fn uses_in_variants_working_copies_and_drafts_count_for_those_who_see_them() {
 }
 
 #[test]
+fn a_file_that_very_many_pages_once_used_can_be_deleted() {
+    let server = start();
+    pages(&server);
+    let media = upload(&server, "a.png", &png(10, 10));
+    let (id, url) = (media["id"].as_str().unwrap(), text(&media, "url").to_owned());
+    let path = format!("/v2/resources/media/{id}");
+    let pages: Vec<String> = (0..1_100).map(|number| format!("0192b3c4-0000-7000-8000-{number:012x}")).collect();
+    let line = |page: &String| json!({ "id": page, "attributes": { "image": url } }).to_string();
+    let lines: Vec<String> = pages.iter().map(line).collect();
+    let ndjson = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/pages/import", &ndjson, lines.join("\n").as_bytes()).expect(200);
+    assert_eq!(referrers(&server, id)[0]["total"], 1_100);
+    let bulk = |method: &str, body: Value| {
+        server.send(method, "/v2/resources/pages/bulk", Some(&body)).expect(200);
+    };
+    // Half of them are deleted, and the others lose the address, except the last one.
+    let (deleted, changed) = pages[..1_099].split_at(500);
+    deleted.chunks(100).for_each(|ids| bulk("DELETE", json!({ "ids": ids })));
+    for ids in changed.chunks(100) {
+        let update = |id: &String| json!({ "id": id, "attributes": { "image": null } });
+        bulk("PATCH", json!({ "updates": ids.iter().map(update).collect::<Vec<Value>>() }));
+    }
+    let refused = server.delete(&path).expect(409).json();
+    assert_eq!((&refused["errors"]["count"], &refused["errors"]["ids"]), (&json!(1), &json!([pages[1_099]])));
+    bulk("DELETE", json!({ "ids": [pages[1_099]] }));
+    server.delete(&path).expect(204);
+}
+
+#[test]
 fn absolute_addresses_count_with_the_public_url() {
     let server = super::start_with(&["--public-url", "https://cms.example"]);
     pages(&server);

@@ -18,11 +18,8 @@ use super::decider::{Decider, Edit};
 use crate::command::{CopyDraft, Extent, SystemValues, WrittenValue};
 use crate::data::files::parse_hash;
 use crate::data::lookup::Lookup;
-use crate::data::media_users::NotedCopy;
+use crate::data::media_users::{MAX_COMPARED, NotedCopy};
 use crate::data::refusals::{UNCHANGEABLE_SYSTEM_FIELD, file_is_being_removed};
-
-/// The most notes of uses that a deletion compares with what is stored. Beyond them a note counts as a use.
-const MAX_COMPARED: usize = 1_000;
 
 /// The resources that use a media resource by address.
 #[derive(Default)]
@@ -134,24 +131,15 @@ impl Decider<'_, '_> {
         let mut found = AddressUsers::default();
         let mut seen = HashSet::new();
         for (n_compared, key) in self.overlay.media_users(media)?.into_iter().enumerate() {
-            let Key::MediaUser { blueprint, id, variant, .. } = key else { continue };
-            let is_used = n_compared >= MAX_COMPARED || self.is_used_in(media, NotedCopy { blueprint, id, variant })?;
+            let Some(copy) = NotedCopy::of(&key) else { continue };
+            let is_used = n_compared >= MAX_COMPARED || copy.uses(&*self.overlay, self.context.state, media)?;
             if !is_used {
                 found.obsolete.push(key);
-            } else if seen.insert((blueprint, id)) {
-                found.users.push((blueprint, id));
+            } else if seen.insert((copy.blueprint, copy.id)) {
+                found.users.push((copy.blueprint, copy.id));
             }
         }
         Ok(found)
-    }
-
-    fn is_used_in(&self, media: ResourceId, copy: NotedCopy) -> Result<bool> {
-        let Some(collection) = self.context.state.numbered(copy.blueprint) else { return Ok(false) };
-        let Some(meta) = self.overlay.meta(copy.blueprint, copy.id)? else { return Ok(false) };
-        let public_url = self.context.state.public_url.as_deref();
-        let Some(version) = meta.copy(copy.variant) else { return Ok(false) };
-        let fields = copy.fields_using(&*self.overlay, &collection.blueprint, version.number, media, public_url)?;
-        Ok(!fields.is_empty())
     }
 }
 
