@@ -1,27 +1,44 @@
-//! `bindery media move`, and the files of media in backups and in a verification. Must not know how files are stored.
+//! `bindery media`, and the files of media in backups and in a verification. Must not know how files are stored.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Write as _};
 use std::path::Path;
 
 use bindery_config::{Config, MediaCommand, ServerArgs};
-use bindery_content::Findings;
+use bindery_content::{Content, Findings};
 use bindery_http::{media_backup, place_of_media, restore_media};
 use bindery_media::{Files, Hash, Place, Verdict};
 use futures_util::StreamExt;
 
 use super::error::{CliError, failed};
-use super::folder::configure_existing;
+use super::folder::{configure_existing, with_content};
 use super::output::{counted, note};
 use super::remote::Remote;
 
 pub(super) async fn media(command: MediaCommand) -> Result<(), CliError> {
-    let MediaCommand::Move { to, folder } = command;
-    let config = configure_existing(&folder)?;
-    let from = place_of_media(&config);
+    match command {
+        MediaCommand::Move { to, folder } => move_files(&configure_existing(&folder)?, &to).await,
+        MediaCommand::Own { folder } => own(&configure_existing(&folder)?).await,
+    }
+}
+
+/// Makes the content of a folder the owner of its bucket.
+async fn own(config: &Config) -> Result<(), CliError> {
+    let Some(place @ Place::Bucket(_)) = place_of_media(config) else {
+        return Err(CliError::Incomplete("`media_store` names no bucket; a folder needs no owner".to_owned()));
+    };
+    let owner = with_content(config, async |content: Content| Ok(content.media_owner())).await?;
+    let owner = owner.ok_or_else(|| CliError::Incomplete("start the server once, with some free space".to_owned()))?;
+    open(config, &place)?.own(&owner).await.map_err(|error| failed("writing to the bucket", &error))?;
+    note("This server owns the bucket now; start it, and it removes files that nothing names");
+    Ok(())
+}
+
+async fn move_files(config: &Config, to: &str) -> Result<(), CliError> {
+    let from = place_of_media(config);
     let from =
         from.ok_or_else(|| CliError::Incomplete("a server of a cluster has files only in `media_store`".to_owned()))?;
-    let to = match to.as_str() {
+    let to = match to {
         "folder" => Place::Folder(config.data.join("media")),
         address => Place::Bucket(address.to_owned()),
     };
@@ -31,7 +48,7 @@ pub(super) async fn media(command: MediaCommand) -> Result<(), CliError> {
     // A running server would store files in the old place meanwhile.
     let _lock =
         bindery_content::lock_folder(&config.data).map_err(|error| failed("opening the data folder", &error))?;
-    let (source, target) = (open(&config, &from)?, open(&config, &to)?);
+    let (source, target) = (open(config, &from)?, open(config, &to)?);
     let mut moved = 0;
     let mut stored = std::pin::pin!(source.list());
     while let Some(file) = stored.next().await {

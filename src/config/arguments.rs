@@ -248,6 +248,15 @@ pub enum MediaCommand {
         #[command(flatten)]
         folder: FolderArgs,
     },
+    /// Make a stopped server the owner of the bucket `media_store`; only the owner removes files from it
+    #[command(
+        after_help = "A server that was restored from a backup is not the owner of the bucket of its original, whose newer files it does not know. Make it the owner once the original is gone for good."
+    )]
+    Own {
+        /// The data folder.
+        #[command(flatten)]
+        folder: FolderArgs,
+    },
 }
 
 /// `bindery restore`

@@ -104,6 +104,11 @@ impl Media {
         self.place.is_some()
     }
 
+    /// Returns whether the files are in a bucket, which other servers may use.
+    pub(crate) fn is_in_bucket(&self) -> bool {
+        matches!(self.place, Some(Place::Bucket(_)))
+    }
+
     /// Returns the store and the pictures. The first call opens them.
     ///
     /// # Errors

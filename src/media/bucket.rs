@@ -13,7 +13,9 @@ use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::prefix::PrefixStore;
-use object_store::{ClientConfigKey, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, WriteMultipart};
+use object_store::{
+    ClientConfigKey, GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, WriteMultipart,
+};
 use url::Url;
 
 use crate::error::{MediaError, bucket_error, io_error};
@@ -33,6 +35,9 @@ const PART_BYTES: usize = 5 * 1024 * 1024;
 /// A file of the same content that was stored this long ago is stored again, so that a sweep, which removes files by
 /// their age, leaves it.
 const FRESH: Duration = Duration::from_secs(15 * 60);
+
+/// The name of the object that says to whom the bucket belongs. It is no hash, so it is not listed.
+const OWNER: &str = "owner";
 
 /// A bucket with files.
 #[derive(Debug, Clone)]
@@ -120,6 +125,31 @@ impl Bucket {
             return Ok(false);
         }
         found(self.store.delete(&path_of(hash)).await, "remove").map(|_| true)
+    }
+
+    /// Returns whether the bucket belongs to `owner`, who gets it if it belongs to nobody.
+    pub(crate) async fn claim(&self, owner: &str) -> Result<bool, MediaError> {
+        if let Some(present) = self.owner().await? {
+            return Ok(present == owner.as_bytes());
+        }
+        let options = PutMode::Create.into();
+        match self.store.put_opts(&Path::from(OWNER), owner.to_owned().into(), options).await {
+            Ok(_) | Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {}
+            // Some stores do not know this condition. Then the last one wins of those who ask at the same moment.
+            Err(_) => self.own(owner).await?,
+        }
+        Ok(self.owner().await?.is_some_and(|present| present == owner.as_bytes()))
+    }
+
+    /// Gives the bucket to `owner`, also if it belongs to another one.
+    pub(crate) async fn own(&self, owner: &str) -> Result<(), MediaError> {
+        let written = self.store.put(&Path::from(OWNER), owner.to_owned().into()).await;
+        written.map(drop).map_err(bucket_error("write"))
+    }
+
+    async fn owner(&self) -> Result<Option<Bytes>, MediaError> {
+        let Some(result) = found(self.store.get(&Path::from(OWNER)).await, "read")? else { return Ok(None) };
+        result.bytes().await.map(Some).map_err(bucket_error("read"))
     }
 
     /// Returns all files. Objects with other names are left out.

@@ -177,6 +177,30 @@ impl Files {
         }
     }
 
+    /// Returns whether `owner` may remove files: in a folder, which only one server has, and in its own bucket. A bucket that belongs to
+    /// nobody is its own from now on.
+    ///
+    /// # Errors
+    /// The errors of the store.
+    pub async fn claim(&self, owner: Option<&str>) -> Result<bool, MediaError> {
+        match (&self.shared.backend, owner) {
+            (Backend::Folder(_), _) => Ok(true),
+            (Backend::Bucket(bucket), Some(owner)) => bucket.claim(owner).await,
+            (Backend::Bucket(_), None) => Ok(false),
+        }
+    }
+
+    /// Gives the bucket to `owner`, also if it belongs to another one.
+    ///
+    /// # Errors
+    /// The errors of the store.
+    pub async fn own(&self, owner: &str) -> Result<(), MediaError> {
+        match &self.shared.backend {
+            Backend::Folder(_) => Ok(()),
+            Backend::Bucket(bucket) => bucket.own(owner).await,
+        }
+    }
+
     /// Removes a file, if it is stored.
     ///
     /// # Errors

@@ -253,15 +253,19 @@ impl Content {
         Ok(if obsolete.len() < MAX_COMPARED { Vec::new() } else { obsolete })
     }
 
-    /// Returns the name under which this content owns a bucket of files. A restore begins another epoch, so a copy has
-    /// another name than its original, whose newer files it does not know. `None` if a full disk has kept the first
-    /// epoch from beginning.
+    /// Returns the name under which this content owns a bucket of files. A restore begins another epoch, so a copy has another name than its
+    /// original, whose newer files it does not know. `None` if a full disk has kept the first epoch from beginning.
     pub fn media_owner(&self) -> Option<String> {
         let epoch = Some(self.state().epoch).filter(|epoch| *epoch != 0)?;
         // Whoever reads the bucket must not learn the epoch, by which entity tags cannot be guessed.
         let mut hasher = blake3::Hasher::new_derive_key("Bindery owner of media");
         hasher.update(&epoch.to_le_bytes());
         Some(hasher.finalize().to_hex().to_string())
+    }
+
+    /// Returns whether this server removes files: a single server, and the leader of a cluster.
+    pub fn removes_files(&self) -> bool {
+        self.node().is_none_or(|node| node.leads)
     }
 
     /// Returns those of some files that no resource and no revision names.

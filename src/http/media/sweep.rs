@@ -1,11 +1,12 @@
 //! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides which those are;
 //! must not know why. It also has the content complete media in variants that were added, if that was interrupted.
 //!
-//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is
-//! removed, unless it was uploaded again within the last hour; a transaction removes the mark. A kill between them
-//! leaves a mark, with which the next start goes on. While a backup is sent, no files are removed: it names those that
-//! its content had at first.
+//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless
+//! it was uploaded again within the last hour; a transaction removes the mark. A kill between them leaves a mark, with which the
+//! next start goes on. While a backup is sent, no files are removed: it names those that its content had at first. From a bucket, only
+//! its owner removes files: a copy of the content that uses the same bucket does not know the newer ones.
 
+use std::sync::Once;
 use std::time::{Duration, Instant, SystemTime};
 
 use bindery_disk::failure;
@@ -73,10 +74,14 @@ pub(crate) async fn run(app: App) {
 /// Removes the files that are marked, and unless the server has just started also those that nothing names.
 async fn sweep(app: &App, least_age: Duration, is_start: bool) -> Result<(), Error> {
     let begun = app.content.files_being_removed()?;
-    if is_start && begun.is_empty() {
+    // A bucket gets its owner early, before there is a copy of the content.
+    if is_start && begun.is_empty() && !app.media.is_in_bucket() {
         return Ok(());
     }
     let Some(media) = app.media.open_if_used() else { return Ok(()) };
+    if !is_owner(app, &media.files).await? {
+        return if begun.is_empty() { Ok(()) } else { app.content.forget_removals(begun).await };
+    }
     remove(app, media, begun, least_age).await?;
     if is_start {
         return Ok(());
@@ -84,13 +89,29 @@ async fn sweep(app: &App, least_age: Duration, is_start: bool) -> Result<(), Err
     for unused in unused(app, &media.files, least_age).await?.chunks(STEP_FILES) {
         let condemned = app.content.condemn_files(unused.to_vec()).await?;
         failure::point("media::condemned").map_err(Error::internal)?;
-        // A backup that began before the files were marked may name them.
-        if app.media.sweep_hold.left().is_some() {
+        // A backup that began before the files were marked may name them, or the bucket may have been given to another server.
+        if app.media.sweep_hold.left().is_some() || !is_owner(app, &media.files).await? {
             return app.content.forget_removals(condemned).await;
         }
         remove(app, media, condemned, least_age).await?;
     }
     Ok(())
+}
+
+/// Returns whether this server may remove files. If not, the log says so once.
+async fn is_owner(app: &App, files: &Files) -> Result<bool, Error> {
+    static WARNING: Once = Once::new();
+    let owner = app.content.media_owner();
+    let is_owner = files.claim(owner.as_deref()).await.map_err(|error| error_of(&error))?;
+    if !is_owner {
+        WARNING.call_once(|| {
+            tracing::warn!(
+                "no files of media are removed: the bucket belongs to another server, such as the original of a restored backup; if \
+                 that one is gone for good, stop this server and run `bindery media own`"
+            );
+        });
+    }
+    Ok(is_owner)
 }
 
 /// Returns old files that nothing names at the moment.

@@ -1,10 +1,12 @@
 //! Places of files (`API.md` 4.14, 4.27.7): a check of the folder, backups, and moving to a bucket.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::files::SWEEPS;
 use super::{definition, fetch, png, text, upload};
-use crate::support::{Server, run, succeed};
+use crate::support::{Server, binary, run, succeed};
 
 /// Makes a data folder with one file. Returns the bytes that are served, and the address.
 fn prepare(folder: &Path) -> (Vec<u8>, String) {
@@ -175,6 +177,46 @@ fn files_move_to_a_bucket_and_back() {
     fetch(&server, text(&other, "url")).expect(200);
     assert!(!folder.join("media").exists());
     server.terminate();
+}
+
+#[track_caller]
+fn wait_until(holds: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < until);
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_restored_copy_removes_no_files_from_the_bucket_of_its_original_until_it_owns_it() {
+    let temp = tempfile::tempdir().unwrap();
+    let path = |name: &str| temp.path().join(name).to_str().unwrap().to_owned();
+    let bucket = format!("file://{}", path("bucket"));
+    let store = ["--media-store", &*bucket];
+    let mut original = Server::start_in(&temp.path().join("data"), &store);
+    original.post("/v2/blueprints", &definition()).expect(201);
+    let older = upload(&original, "a.png", &png(30, 20));
+    wait_until(|| temp.path().join("bucket/owner").exists());
+    succeed(&["backup", &path("all"), "--url", original.address(), "--token", original.secret()]);
+    let newer = upload(&original, "b.png", &png(31, 20));
+    succeed(&["restore", &path("all"), "--data", &path("copy")]);
+    let mut copy = Server::start_failing(&temp.path().join("copy"), &store, SWEEPS);
+    // The copy would have removed the file by then.
+    std::thread::sleep(Duration::from_millis(600));
+    fetch(&original, text(&newer, "url")).expect(200);
+    fetch(&copy, text(&older, "url")).expect(200);
+    original.terminate();
+    copy.terminate();
+
+    let mut own = Command::new(binary());
+    own.args(["media", "own", "--data", &path("copy")]).env("BINDERY_MEDIA_STORE", &bucket);
+    assert!(own.output().unwrap().status.success());
+    let copy = Server::start_failing(&temp.path().join("copy"), &store, SWEEPS);
+    let hash = text(&newer, "hash");
+    let file = temp.path().join("bucket").join(&hash[..2]).join(hash);
+    wait_until(|| !file.exists());
+    fetch(&copy, text(&older, "url")).expect(200);
 }
 
 #[test]
