@@ -177,8 +177,8 @@ impl Files {
         }
     }
 
-    /// Returns whether `owner` may remove files: in a folder, which only one server has, and in its own bucket. A bucket that belongs to
-    /// nobody is its own from now on.
+    /// Returns whether `owner` may remove files: in a folder, which only one server has, and in its own bucket. A
+    /// bucket that belongs to nobody is its own from now on.
     ///
     /// # Errors
     /// The errors of the store.

@@ -34,7 +34,8 @@ const REMEMBERED: usize = 10_000;
 /// up to the most.
 const FIRST_BYTES: u64 = 16 << 10;
 const MOST_BYTES: u64 = 8 << 20;
-/// The files in which a second frame is looked for at the same time. Requests without a token ask for it, and each takes memory.
+/// The files in which a second frame is looked for at the same time. Requests without a token ask for it, and each
+/// takes memory.
 const SEARCHES: usize = 8;
 
 /// Bounds of the renditions that are kept.
@@ -68,8 +69,8 @@ struct Shared {
     searched: std::sync::atomic::AtomicU64,
 }
 
-/// The contents of a rendition. They are empty if the original file serves better, and `None` if the file cannot be decoded. That
-/// is remembered in the memory only: it may be damaged, and be stored again.
+/// The contents of a rendition. They are empty if the original file serves better, and `None` if the file cannot be
+/// decoded. That is remembered in the memory only: it may be damaged, and be stored again.
 type Made = Result<Option<Bytes>, MediaError>;
 type Outcome = watch::Receiver<Option<Made>>;
 
@@ -141,7 +142,8 @@ impl Renditions {
         self.shared.animated.get_or_insert_async(hash, search).await
     }
 
-    /// Removes the renditions of a picture, because it was removed, or stored again: the file before may have been damaged.
+    /// Removes the renditions of a picture, because it was removed, or stored again: the file before may have been
+    /// damaged.
     pub fn forget(&self, hash: &Hash) {
         self.shared.animated.remove_if(hash, |_| true);
         self.shared.memory.retain(|key, _| key.source != *hash);

@@ -163,8 +163,8 @@ impl Content {
 }
 
 impl Content {
-    /// Writes the system fields to all copies of media that lack them: after a variant was added, the server may have stopped, or been
-    /// unable to write.
+    /// Writes the system fields to all copies of media that lack them: after a variant was added, the server may have
+    /// stopped, or been unable to write.
     ///
     /// # Errors
     /// `OVERLOADED`, `INTERNAL` if store or index fail.
@@ -214,8 +214,8 @@ impl Content {
         Ok(())
     }
 
-    /// Removes obsolete notes of uses of the media that items delete, as far as the committer would not compare them any more: it would
-    /// count them as uses.
+    /// Removes obsolete notes of uses of the media that items delete, if there are more than the committer compares: it
+    /// would count the others as uses.
     ///
     /// # Errors
     /// `OVERLOADED`, `INTERNAL` if the store fails.
@@ -238,7 +238,8 @@ impl Content {
         Ok(())
     }
 
-    /// Returns the notes of uses of a media resource before the first one that is true, unless the committer compares so many.
+    /// Returns the notes of uses of a media resource before the first one that is true; none if the committer compares
+    /// as many.
     fn obsolete_uses(&self, media: ResourceId) -> Result<Vec<Key>> {
         let (state, store) = (self.state(), &self.shared.store);
         let mut obsolete = Vec::new();
@@ -253,8 +254,9 @@ impl Content {
         Ok(if obsolete.len() < MAX_COMPARED { Vec::new() } else { obsolete })
     }
 
-    /// Returns the name under which this content owns a bucket of files. A restore begins another epoch, so a copy has another name than its
-    /// original, whose newer files it does not know. `None` if a full disk has kept the first epoch from beginning.
+    /// Returns the name under which this content owns a bucket of files. A restore begins another epoch, so a copy has
+    /// another name than its original, whose newer files it does not know. `None` if a full disk has kept the first
+    /// epoch from beginning.
     pub fn media_owner(&self) -> Option<String> {
         let epoch = Some(self.state().epoch).filter(|epoch| *epoch != 0)?;
         // Whoever reads the bucket must not learn the epoch, by which entity tags cannot be guessed.

@@ -15,7 +15,8 @@ use crate::data::lookup::Lookup;
 use crate::data::records::CopyVersion;
 use crate::data::state::State;
 
-/// The most notes that the committer compares with what is stored, for one deletion. Beyond them a note counts as a use.
+/// The most notes that the committer compares with what is stored, for one deletion. Beyond them a note counts as a
+/// use.
 pub(crate) const MAX_COMPARED: usize = 1_000;
 
 /// A copy that a note names.

@@ -3,8 +3,8 @@
 //!
 //! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless
 //! it was uploaded again within the last hour; a transaction removes the mark. A kill between them leaves a mark, with which the
-//! next start goes on. While a backup is sent, no files are removed: it names those that its content had at first. From a bucket, only
-//! its owner removes files: a copy of the content that uses the same bucket does not know the newer ones.
+//! next start goes on. While a backup is sent, no files are removed: it names those that its content had at first. From
+//! a bucket, only its owner removes files: a copy of the content with the same bucket does not know the newer ones.
 
 use std::sync::Once;
 use std::time::{Duration, Instant, SystemTime};
@@ -89,7 +89,7 @@ async fn sweep(app: &App, least_age: Duration, is_start: bool) -> Result<(), Err
     for unused in unused(app, &media.files, least_age).await?.chunks(STEP_FILES) {
         let condemned = app.content.condemn_files(unused.to_vec()).await?;
         failure::point("media::condemned").map_err(Error::internal)?;
-        // A backup that began before the files were marked may name them, or the bucket may have been given to another server.
+        // A backup that began before the files were marked may name them, or the bucket may have another owner by now.
         if app.media.sweep_hold.left().is_some() || !is_owner(app, &media.files).await? {
             return app.content.forget_removals(condemned).await;
         }
@@ -106,8 +106,8 @@ async fn is_owner(app: &App, files: &Files) -> Result<bool, Error> {
     if !is_owner {
         WARNING.call_once(|| {
             tracing::warn!(
-                "no files of media are removed: the bucket belongs to another server, such as the original of a restored backup; if \
-                 that one is gone for good, stop this server and run `bindery media own`"
+                "no files of media are removed: the bucket belongs to another server, such as the original of a \
+                 restored backup; if that one is gone for good, stop this server and run `bindery media own`"
             );
         });
     }

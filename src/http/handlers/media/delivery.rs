@@ -31,7 +31,8 @@ use crate::transport::rate::network;
 
 /// The `Cache-Control` of an address that names the version of the file.
 const FOR_EVER: &str = "public, max-age=31536000, immutable";
-/// That of other addresses of a public file, and of a file in the place of a picture that failed: what they stand for may change.
+/// That of other addresses of a public file, and of a file in the place of a picture that failed: what they stand for
+/// may change.
 const SHORT: &str = "public, max-age=60, must-revalidate";
 /// That of a file that not everybody may see.
 const PRIVATE: &str = "private, no-store";

@@ -4,8 +4,8 @@ use std::io::{self, Read, Seek, Write};
 
 use super::{Cleaner, Part, number};
 
-/// The length of a table, each entry of which may cost a read. Sensors write some 200 samples a second at most; longer tables are
-/// those of sound.
+/// The length of a table, each entry of which may cost a read. Sensors write some 200 samples a second at most; longer
+/// tables are those of sound.
 const MAX_TABLE_BYTES: u64 = 16 * 1024 * 1024;
 /// The bytes of a table that are in memory: many films may be uploaded at once.
 const WINDOW_BYTES: u64 = 64 * 1024;
