@@ -252,11 +252,16 @@ fn part_ranges(word: &str) -> Vec<Range<usize>> {
     let mut before = NameClass::Other;
     // The number of the last uppercase letters in a row.
     let mut capitals = 0;
+    // The place of the letter or digit after the current separator. It only moves forward, since a text may have a
+    // million separators in a row.
+    let mut next = 0;
     for (index, &(at, here)) in chars.iter().enumerate() {
         if here == NameClass::Other {
+            if next < index {
+                next = (index..chars.len()).find(|place| class(*place) != NameClass::Other).unwrap_or(chars.len());
+            }
             // Separators between digits belong to the number.
-            let next = chars[index..].iter().map(|(_, class)| *class).find(|class| *class != NameClass::Other);
-            if before != NameClass::Digit || next != Some(NameClass::Digit) {
+            if before != NameClass::Digit || class(next) != NameClass::Digit {
                 ranges.extend(start.take().map(|start| start..at));
                 before = NameClass::Other;
             }

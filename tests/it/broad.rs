@@ -307,6 +307,18 @@ fn hostile_questions_are_cheap() {
 }
 
 #[test]
+fn a_million_separators_in_a_row_are_cheap() {
+    let server = articles();
+    let separators = |count| format!("a{}b", "_".repeat(count));
+    let started = Instant::now();
+    server.create("articles", json!({ "title": "Many", "body": format!("<p>{}</p>", separators(1_000_000)) }));
+    let all = server.as_token(server.secret());
+    // A name with the same parts is found.
+    assert_eq!(titles(&all, &format!("q={}&highlight=body", separators(60_000))), "Many");
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_word_in_a_compound_is_marked_as_a_whole_if_its_end_is_inside_a_character() {
     let server = articles();
     add_german(&server, &["Die Straßenbahn kommt", "Bahn und Strasse", "stras"]);
