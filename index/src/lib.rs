@@ -144,6 +144,6 @@ pub use search::{
 };
 pub use text_query::{
     Boost, Curve, Expansion, LastWord, Mark, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words,
-    last_word, row_of_words,
+    last_word, row_of_words, word_count,
 };
 pub use trace::{StepKind, Trace, TraceStep};

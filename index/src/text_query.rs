@@ -18,7 +18,7 @@ pub(crate) use distance::Skip;
 pub(crate) use expansion::Alternatives;
 pub use expansion::{Expansion, Synonymous};
 pub(crate) use marks::MarkFinder;
-pub use parse::{LastWord, last_word};
+pub use parse::{LastWord, last_word, word_count};
 pub(crate) use scan::TokenScan;
 pub(crate) use similar::{changed_beginnings, similar_to};
 pub(crate) use synonyms::SynonymPhrases;
@@ -199,14 +199,9 @@ impl TextQuery {
 }
 
 impl Words {
-    /// Returns the number of words and quoted rows of words.
-    pub fn len(&self) -> usize {
-        self.required.len() + self.excluded.len()
-    }
-
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.required.is_empty() && self.excluded.is_empty()
     }
 
     /// Removes duplicates of words. Each would take as long as the first, and find the same.

@@ -43,7 +43,7 @@ impl SuggestParams {
     /// `INVALID_PARAMETER`.
     pub fn parse(params: &RawParams, blueprint: &Blueprint, steering: &Steering) -> Result<SuggestParams, Error> {
         let q = params.single("q")?.unwrap_or_default();
-        words::check_count(Words::parse(q, true).len())?;
+        words::check_count(q)?;
         let slug = params.single("variant")?.filter(|slug| blueprint.variant(slug).is_some());
         let copies = copies_of(blueprint, slug, None);
         let field = |(column, weight)| TextField { column, weight, fallback: None };

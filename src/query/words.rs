@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use bindery_index::{Boost, Curve, Expansion, SortBy, SortKey, Synonymous, Synonyms, TextField, TextQuery, Words};
+use bindery_index::{
+    Boost, Curve, Expansion, SortBy, SortKey, Synonymous, Synonyms, TextField, TextQuery, Words, word_count,
+};
 use bindery_model::blueprint::{Blueprint, BoostSetting, Field};
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
@@ -68,8 +70,8 @@ pub(super) fn parse(
     if is_strict && how.mode == Some(Mode::Exact) && how.matching.is_some() {
         return Err(ignored("q_match", "`q_mode=exact` asks for all words"));
     }
+    check_count(q)?;
     let mut words = how.words(q, blueprint, copies, synonyms);
-    check_count(words.len())?;
     words.merge_equal();
     let columns = ranked_columns(blueprint);
     let why = match (words.is_empty(), columns.is_empty()) {
@@ -92,7 +94,8 @@ pub(super) fn parse(
 ///
 /// # Errors
 /// `INVALID_PARAMETER` if there are too many.
-pub(super) fn check_count(words: usize) -> Result<(), Error> {
+pub(super) fn check_count(q: &str) -> Result<(), Error> {
+    let words = word_count(q);
     if words > MAX_WORDS {
         let message = format!("`q` has {words} words; it must have at most {MAX_WORDS}");
         return Err(Error::new(Code::InvalidParameter, message));

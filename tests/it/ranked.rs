@@ -233,6 +233,47 @@ fn highlights_show_where_it_was_found_and_run_nothing() {
 }
 
 #[test]
+fn words_are_counted_in_quotes_too_and_text_without_spaces_is_one() {
+    let server = articles();
+    let all = server.as_token(server.secret());
+    let many = |count: usize| "a ".repeat(count);
+    let sentence = "\u{65e5}\u{672c}\u{8a9e}".repeat(70);
+    let mut failures = Failures::default();
+    for (q, count) in [
+        (format!("\"{}\"", many(100)), 100),
+        (format!("\"{}\"", many(101)), 101),
+        (format!("-\"{}\" {}", many(60), many(60)), 120),
+        (format!("x -{}", ["a"; 100].join("-")), 101),
+        (sentence.clone(), 1),
+        (format!("\"{sentence}\""), 1),
+        (format!("\"{}\"", format!("{sentence} a ").repeat(3)), 6),
+    ] {
+        let found = titles(&all, &[("q", &q)]).join(",");
+        failures.check_eq(&q, found.as_str(), if count > 100 { "INVALID_PARAMETER" } else { "" });
+        let reply = all.get(&format!("/v2/search/suggest?q={}", encoded(&q)));
+        let message = format!("`q` has {count} words; it must have at most 100");
+        let is_refused = reply.status == 422 && reply.message() == message;
+        failures.check(is_refused == (count > 100), || format!("{q}: {}", reply.text));
+    }
+    failures.assert_none();
+}
+
+#[test]
+fn too_many_words_are_refused_before_they_are_compared_with_stop_words() {
+    let server = articles();
+    let mut blueprint = server.get("/v2/blueprints/articles").expect(200).data();
+    let stop_words = (0..1_000).map(|n| format!("{}{n}", "\u{416}".repeat(90)));
+    blueprint["search"] = json!({ "language": "de", "stop_words": stop_words.collect::<Vec<_>>() });
+    server.put("/v2/blueprints/articles", &blueprint).expect(200);
+    let started = Instant::now();
+    for q in ["a+".repeat(30_000), "a-".repeat(30_000)] {
+        let reply = server.get(&format!("{LIST}?q={q}")).expect(422);
+        assert_eq!(reply.message(), "`q` has 30000 words; it must have at most 100");
+    }
+    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+}
+
+#[test]
 fn a_fallback_that_counts_is_found_where_the_variant_is_null() {
     let server = Server::start();
     let variants = json!([{ "name": "en", "slug": "en", "default": true }, { "name": "de", "slug": "de" }]);
