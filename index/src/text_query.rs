@@ -6,12 +6,9 @@
 
 use std::ops::Range;
 
-use memchr::memmem::Finder;
-
-use crate::pieces::{Class, class};
 use crate::query::SortBy;
 use crate::schema::{ColumnId, VariantNumber};
-use crate::tokens::{TokenKind, each_token};
+use crate::tokens::TokenKind;
 pub(crate) use closeness::Closeness;
 use distance::Distance;
 pub(crate) use distance::Skip;
@@ -19,6 +16,7 @@ pub(crate) use expansion::Alternatives;
 pub use expansion::{Expansion, Synonymous};
 pub(crate) use marks::MarkFinder;
 pub use parse::{LastWord, last_word, word_count};
+pub(crate) use row_tester::RowTester;
 pub(crate) use scan::TokenScan;
 pub(crate) use similar::{changed_beginnings, similar_to};
 pub(crate) use synonyms::SynonymPhrases;
@@ -29,6 +27,7 @@ mod distance;
 mod expansion;
 mod marks;
 mod parse;
+mod row_tester;
 mod scan;
 mod similar;
 mod synonyms;
@@ -344,63 +343,4 @@ impl Measure<'_> {
     pub(crate) fn skip(&self) -> Option<Skip> {
         self.distance.as_ref().and_then(|distance| distance.skip(self.wanted.rest == Rest::Word))
     }
-}
-
-/// Tests whether texts contain a row of tokens.
-pub(crate) struct RowTester<'a> {
-    row: &'a [WantedToken],
-    /// Set if the row consists of overlapping pairs of characters. Then a text has the row exactly if it contains these
-    /// characters, such as `日本語` for the pairs `日本` and `本語`.
-    characters: Option<Finder<'static>>,
-}
-
-impl<'a> RowTester<'a> {
-    pub(crate) fn new(row: &'a [WantedToken]) -> RowTester<'a> {
-        let mut characters = String::new();
-        for token in row {
-            let mut chars = token.text.chars();
-            match (chars.next(), chars.next(), chars.next()) {
-                (Some(first), Some(second), None)
-                    if [first, second].iter().all(|char| class(*char) == Class::Unspaced)
-                        && token.rest == Rest::Nothing
-                        && (characters.is_empty() || characters.ends_with(first)) =>
-                {
-                    if characters.is_empty() {
-                        characters.push(first);
-                    }
-                    characters.push(second);
-                }
-                _ => return RowTester { row, characters: None },
-            }
-        }
-        RowTester { row, characters: Some(Finder::new(characters.as_bytes()).into_owned()) }
-    }
-
-    /// Returns whether a folded text contains the tokens one after the other.
-    pub(crate) fn is_in(&self, folded: &str) -> bool {
-        match &self.characters {
-            Some(characters) => characters.find(folded.as_bytes()).is_some(),
-            None => has_row(folded, self.row),
-        }
-    }
-}
-
-fn has_row(folded: &str, row: &[WantedToken]) -> bool {
-    // For each open attempt, the number of tokens of the row found so far, newest last. Several attempts are needed
-    // because a row may begin within another attempt.
-    let mut tries: Vec<usize> = Vec::new();
-    let mut found = false;
-    each_token(folded, |token| {
-        if found {
-            return;
-        }
-        tries.push(0);
-        tries.retain_mut(|reached| {
-            let is_next = row.get(*reached).is_some_and(|wanted| wanted.closeness(&token.text).is_some());
-            *reached += 1;
-            found |= is_next && *reached == row.len();
-            is_next
-        });
-    });
-    found
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::row_tester::RowFinder;
 use super::{Alternatives, Mark, Measure, Requirement, SynonymPhrases, WantedRow, WantedToken, Words};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -19,24 +20,11 @@ impl Words {
         each_raw_token(text, |token| tokens.push(token));
         let mut marks = Vec::new();
         for (word, required) in self.required.iter().enumerate() {
-            match required {
-                Requirement::Token(wanted) => {
-                    marks.extend(
-                        found_of(wanted, &tokens, text, interrupt)?.into_iter().map(|range| Mark { range, word }),
-                    );
-                }
-                Requirement::Row(WantedRow { tokens: row, .. }) => {
-                    for found in tokens.windows(row.len()) {
-                        interrupt.step()?;
-                        if row.iter().zip(found).all(|(wanted, token)| wanted.closeness(&token.text).is_some()) {
-                            marks.extend(row.iter().zip(found).map(|(wanted, token)| Mark {
-                                range: wanted.shown(token.kind, &token.range, text),
-                                word,
-                            }));
-                        }
-                    }
-                }
-            }
+            let found = match required {
+                Requirement::Token(wanted) => found_of(wanted, &tokens, text, interrupt)?,
+                Requirement::Row(WantedRow { tokens: row, .. }) => found_of_row(row, &tokens, text, interrupt)?,
+            };
+            marks.extend(found.into_iter().map(|range| Mark { range, word }));
             for phrase in required.synonyms().into_iter().flat_map(SynonymPhrases::phrases) {
                 let ranges = found_of_phrase(&phrase, &tokens, text, interrupt)?;
                 marks.extend(ranges.into_iter().map(|range| Mark { range, word }));
@@ -59,6 +47,30 @@ fn found_of(
     for token in tokens {
         interrupt.step()?;
         found.extend(finder.find(token, text));
+    }
+    Ok(found)
+}
+
+/// Returns the places of the tokens of a row.
+fn found_of_row(
+    row: &[WantedToken],
+    tokens: &[Token<'_>],
+    text: &str,
+    interrupt: &Interrupt<'_>,
+) -> Result<Vec<Range<usize>>, Error> {
+    let Some(last) = row.last() else { return Ok(Vec::new()) };
+    let finder = RowFinder::new(row);
+    let mut found = Vec::new();
+    let (mut reached, mut end) = (0, 0);
+    for (place, token) in tokens.iter().enumerate() {
+        interrupt.step()?;
+        if finder.ends_with(&token.text, &mut reached) {
+            // Rows overlap if a row repeats itself. Their common tokens are not found again and again.
+            let start = (place + 1 - row.len()).max(end);
+            found.extend(tokens[start..place].iter().map(|token| token.range.clone()));
+            found.push(last.shown(token.kind, &token.range, text));
+            end = place;
+        }
     }
     Ok(found)
 }
