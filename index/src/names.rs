@@ -164,12 +164,19 @@ enum NameClass {
     /// A letter without case.
     Letter,
     Digit,
-    /// Belongs to the character before it.
+    /// Belongs to the character before it: a mark, or an invisible format character such as a soft hyphen.
     Mark,
     Other,
 }
 
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
+const ZERO_WIDTH_NON_JOINER: char = '\u{200c}';
+
+/// Returns whether a character belongs to the one before it.
+fn is_mark(char: char) -> bool {
+    let category = CATEGORIES.get(char);
+    category == GeneralCategory::Format || GeneralCategoryGroup::Mark.contains(category)
+}
 
 impl NameClass {
     fn of(char: char) -> NameClass {
@@ -178,7 +185,9 @@ impl NameClass {
             'A'..='Z' => NameClass::Upper,
             '0'..='9' => NameClass::Digit,
             '\0'..='\u{7f}' => NameClass::Other,
-            char if GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)) => NameClass::Mark,
+            // In Persian, endings stand behind it. A word is also found without them.
+            ZERO_WIDTH_NON_JOINER => NameClass::Other,
+            char if is_mark(char) => NameClass::Mark,
             char if char.is_lowercase() => NameClass::Lower,
             char if char.is_uppercase() => NameClass::Upper,
             char if char.is_alphabetic() => NameClass::Letter,
@@ -342,6 +351,8 @@ mod tests {
             ("U.S.A", &["U", "S", "A"]),
             ("\u{44f}\u{41c}\u{430}", &["\u{44f}", "\u{41c}\u{430}"]),
             ("e\u{301}A", &["e\u{301}", "A"]),
+            ("Donau\u{ad}dampf\u{ad}Schiff\u{200f}", &["Donau\u{ad}dampf\u{ad}", "Schiff\u{200f}"]),
+            ("\u{6a9}\u{62a}\u{200c}\u{647}\u{627}", &["\u{6a9}\u{62a}", "\u{647}\u{627}"]),
         ] {
             let found: Vec<&str> = part_ranges(text).into_iter().map(|range| &text[range]).collect();
             assert_eq!(found, parts, "{text:?}");
@@ -366,6 +377,8 @@ mod tests {
         assert_eq!(rows("Call getInt32, then."), ["get", "getint", "int", "int32", "32"]);
         assert_eq!(rows("l'\u{c9}t\u{e9} U.S.A. (GPUs) 3.14"), ["lete", "ete", "us", "usa", "sa"]);
         assert_eq!(rows("plain words, a-b x/y"), [""; 0]);
+        // Syllables are no parts.
+        assert_eq!(rows("Donau\u{ad}dampf\u{ad}schiff"), [""; 0]);
         // A hash in hexadecimal digits is no name.
         assert_eq!(rows("a1b2c3d4e5"), [""; 0]);
     }

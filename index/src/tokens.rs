@@ -1,8 +1,8 @@
 //! Cuts texts into the tokens that ranked search looks for and counts. It knows no columns and no queries.
 //!
-//! A word by Unicode's rules is a token, without diacritics in scripts whose readers omit them. In text of scripts
-//! without spaces, each pair of neighboring characters is a token, and so is the last character. So any part of such a
-//! text is a row of tokens.
+//! A word by Unicode's rules is a token, without diacritics in scripts whose readers omit them, and without invisible
+//! format characters. In text of scripts without spaces, each pair of neighboring characters is a token, and so is the
+//! last character. So any part of such a text is a row of tokens.
 //!
 //! | folded text | tokens |
 //! |---|---|
@@ -48,7 +48,7 @@ pub(crate) fn each_token<'a>(folded: &'a str, mut emit: impl FnMut(Token<'a>)) {
     each_piece(folded, |kind, range| {
         let text = &folded[range.clone()];
         let text = match kind {
-            TokenKind::Word => without_diacritics(text),
+            TokenKind::Word => comparable(text),
             // In text without spaces, marks are kept.
             TokenKind::Pair | TokenKind::Last => Cow::Borrowed(text),
         };
@@ -67,8 +67,8 @@ pub(crate) fn each_raw_token<'a>(raw: &'a str, mut emit: impl FnMut(Token<'a>)) 
 /// Returns the form in which a word that is not folded is compared.
 pub(crate) fn token_form(word: &str) -> Cow<'_, str> {
     match fold(word) {
-        Cow::Borrowed(folded) => without_diacritics(folded),
-        Cow::Owned(folded) => Cow::Owned(without_diacritics(&folded).into_owned()),
+        Cow::Borrowed(folded) => comparable(folded),
+        Cow::Owned(folded) => Cow::Owned(comparable(&folded).into_owned()),
     }
 }
 
@@ -154,7 +154,7 @@ const NFD: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizer::new_n
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> = CodePointMapData::new();
 const SCRIPTS: CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
-/// Returns whether a character is neither a mark nor a letter with one.
+/// Returns whether a character is neither a mark, nor a letter with one, nor a format character.
 fn is_plain(char: char) -> bool {
     match char as usize {
         0..0x80 => true,
@@ -164,8 +164,9 @@ fn is_plain(char: char) -> bool {
 }
 
 fn is_plain_beyond_ascii(char: char) -> bool {
-    let is_mark = GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char));
-    !is_mark && NFD.is_normalized(char.encode_utf8(&mut [0; 4]))
+    let category = CATEGORIES.get(char);
+    let is_dropped = category == GeneralCategory::Format || GeneralCategoryGroup::Mark.contains(category);
+    !is_dropped && NFD.is_normalized(char.encode_utf8(&mut [0; 4]))
 }
 
 /// The result of [`is_plain`] for each character of the basic plane. Most words have only plain characters, and need
@@ -175,8 +176,10 @@ static PLAIN: LazyLock<Box<[bool]>> = LazyLock::new(|| {
     (0..0x1_0000).map(is_plain).collect()
 });
 
-/// Removes the marks on letters of scripts whose readers omit them. In other scripts they distinguish words.
-fn without_diacritics(folded: &str) -> Cow<'_, str> {
+/// Returns a word in the form in which it is compared: without format characters, such as soft hyphens and marks of
+/// direction, which nobody sees, and without the marks on letters of scripts whose readers omit them. In other scripts
+/// marks distinguish words.
+fn comparable(folded: &str) -> Cow<'_, str> {
     match folded.chars().all(is_plain) {
         true => Cow::Borrowed(folded),
         false => taken_apart(folded),
@@ -187,7 +190,12 @@ fn taken_apart(folded: &str) -> Cow<'_, str> {
     let mut stripped = String::with_capacity(folded.len());
     let (mut drops_marks, mut has_dropped) = (false, false);
     for char in NFD.normalize(folded).chars() {
-        if GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)) {
+        let category = CATEGORIES.get(char);
+        if category == GeneralCategory::Format {
+            has_dropped = true;
+            continue;
+        }
+        if GeneralCategoryGroup::Mark.contains(category) {
             if drops_marks {
                 has_dropped = true;
                 continue;
@@ -230,6 +238,9 @@ mod tests {
             ("ガ", &["ガ"]),
             ("Stra\u{df}e", &["strasse"]),
             ("\u{1f600} ...", &[]),
+            ("\u{1f468}\u{200d}\u{1f469} go \u{1f3f4}\u{e0067}\u{e007f}", &["go"]),
+            ("Do\u{ad}nau\u{200f} \u{200e}a\u{2060}b\u{feff} e\u{200d}\u{301}", &["donau", "ab", "e"]),
+            ("\u{915}\u{94d}\u{200d}\u{937} \u{6a9}\u{200c}\u{647}", &["\u{915}\u{94d}\u{937}", "\u{6a9}\u{647}"]),
         ] {
             assert_eq!(cut(text), tokens, "{text:?}");
         }

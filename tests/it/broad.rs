@@ -332,6 +332,32 @@ fn a_word_in_a_compound_is_marked_as_a_whole_if_its_end_is_inside_a_character() 
 }
 
 #[test]
+fn invisible_characters_do_not_count() {
+    let server = articles();
+    let long = "Donau\u{ad}dampf\u{ad}schiff\u{ad}fahrts\u{ad}gesell\u{ad}schaft";
+    let persian = "\u{6a9}\u{62a}\u{627}\u{628}\u{200c}\u{647}\u{627}";
+    let hindi = "\u{915}\u{94d}\u{200d}\u{937}";
+    let family = "family\u{feff} \u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}";
+    let titles_of = ["Kernel\u{200f}", "\u{200e}panic\u{200e}", long, "navi\u{2060}gator", persian, hindi, family];
+    add(&server, &titles_of);
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    let is_invisible = |char: char| "\u{200f}\u{200e}\u{ad}\u{2060}\u{200c}\u{200d}\u{feff}".contains(char);
+    for title in titles_of {
+        for q in [title.to_owned(), title.replace(is_invisible, ""), format!("{title}\u{200f}")] {
+            for mode in ["broad", "exact"] {
+                let query = format!("q={q} &typos=false&q_match=all&q_mode={mode}");
+                failures.check_eq(&query, titles(&all, &query).as_str(), title);
+            }
+        }
+    }
+    // Endings behind a zero-width non-joiner are parts, but syllables are not.
+    failures.check_eq("part", titles(&all, "q=\u{6a9}\u{62a}\u{627}\u{628} &q_match=all").as_str(), persian);
+    failures.check_eq("syllable", titles(&all, "q=dampf &q_match=all").as_str(), "");
+    failures.assert_none();
+}
+
+#[test]
 fn japanese_is_found_in_either_normal_form() {
     let server = articles();
     add(&server, &["がくせいの本"]);

@@ -18,7 +18,7 @@ use crate::schema::{Column, ColumnId, Kind, Schema, Variant, VariantNumber};
 
 /// The format of the index files. Must be increased whenever any of them would be read differently. Indexes of another
 /// format are dropped and rebuilt.
-const FORMAT: u32 = 7;
+const FORMAT: u32 = 8;
 
 /// The versions of the crates whose data defines folding and collation, from `build.rs`. With other data a text may
 /// have another folded form or another position in an order, so indexes of other versions are dropped and rebuilt too.

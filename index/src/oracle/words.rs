@@ -241,10 +241,12 @@ fn rows(text: &str) -> Vec<String> {
 
 /// Cuts a word of letters, digits and separators into the parts of a name.
 fn parts(word: &str) -> Vec<String> {
-    // The characters, each with the marks behind it.
+    // The characters, each with the marks and the invisible characters behind it. A zero-width non-joiner separates.
     let mut chars: Vec<(char, String)> = Vec::new();
     for char in word.chars() {
-        match (GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)), chars.last_mut()) {
+        let category = CATEGORIES.get(char);
+        let is_invisible = category == GeneralCategory::Format && char != '\u{200c}';
+        match (is_invisible || GeneralCategoryGroup::Mark.contains(category), chars.last_mut()) {
             (true, None) => {}
             (true, Some((_, text))) => text.push(char),
             (false, _) => chars.push((char, char.to_string())),
@@ -346,6 +348,9 @@ fn without_diacritics(word: &str) -> String {
     let mut kept = String::new();
     let mut base = Script::Common;
     for char in DecomposingNormalizer::new_nfd().normalize(word).chars() {
+        if CATEGORIES.get(char) == GeneralCategory::Format {
+            continue;
+        }
         let is_mark = GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char));
         if !is_mark {
             base = SCRIPTS.get(char);

@@ -177,7 +177,11 @@ fn without_diacritics(word: &str) -> String {
     let mut kept = String::new();
     let mut is_dropped = false;
     for char in DecomposingNormalizer::new_nfd().normalize(word).chars() {
-        if GeneralCategoryGroup::Mark.contains(CATEGORIES.get(char)) {
+        let category = CATEGORIES.get(char);
+        if category == GeneralCategory::Format {
+            continue;
+        }
+        if GeneralCategoryGroup::Mark.contains(category) {
             if is_dropped {
                 continue;
             }
