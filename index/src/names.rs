@@ -22,8 +22,12 @@ use crate::tokens::{TokenKind, each_piece, each_token, token_form};
 pub(crate) const MARK: char = '\u{1}';
 /// The character before one with which words or rows begin; no word has it.
 pub(crate) const BEGINNING: char = '\u{2}';
-/// A word with more parts is no name, but a number or a hash in hexadecimal digits.
-const MAX_PARTS: usize = 8;
+/// A word with more parts is no name. It would have too many rows.
+const MAX_PARTS: usize = 64;
+/// A word with more parts, many of which begin with a digit, is no name, but a number or a hash in hexadecimal digits.
+const MAX_HASH_PARTS: usize = 8;
+/// The parts of a name with more parts are not asked for one by one. Each is looked up in every field.
+const MAX_ASKED_PARTS: usize = 8;
 /// The most parts of a row.
 const MAX_ROW: usize = 4;
 
@@ -105,13 +109,15 @@ impl Name {
             return None;
         }
         let ranges = part_ranges(word);
+        let is_name = (2..=MAX_PARTS).contains(&ranges.len()) && !is_hash(word, &ranges);
         let parts = || ranges.iter().map(|range| token_form(&word[range.clone()]).into_owned()).collect();
-        (2..=MAX_PARTS).contains(&ranges.len()).then(|| Name { parts: parts() })
+        is_name.then(|| Name { parts: parts() })
     }
 
     /// Returns the parts that a question for the name asks for: those with more than one character.
     pub(crate) fn asked_parts(&self) -> impl Iterator<Item = &str> {
-        self.parts.iter().map(String::as_str).filter(|part| !is_short(part))
+        let parts = if self.parts.len() <= MAX_ASKED_PARTS { &self.parts[..] } else { &[] };
+        parts.iter().map(String::as_str).filter(|part| !is_short(part))
     }
 
     /// Returns all parts joined, if there is a row that long.
@@ -150,6 +156,16 @@ pub(crate) fn rows_where(word: &str, kind: TokenKind, mut is_wanted: impl FnMut(
         }
     }
     found
+}
+
+/// Returns whether a word with these parts looks like a number or a hash: more than a third of many parts begin with a
+/// digit.
+fn is_hash(word: &str, parts: &[Range<usize>]) -> bool {
+    let begins_with_digit = |part: &&Range<usize>| {
+        let first = word[part.start..].chars().next();
+        first.is_some_and(|first| NameClass::of(first) == NameClass::Digit)
+    };
+    parts.len() > MAX_HASH_PARTS && 3 * parts.iter().filter(begins_with_digit).count() > parts.len()
 }
 
 fn is_short(text: &str) -> bool {
@@ -381,5 +397,11 @@ mod tests {
         assert_eq!(rows("Donau\u{ad}dampf\u{ad}schiff"), [""; 0]);
         // A hash in hexadecimal digits is no name.
         assert_eq!(rows("a1b2c3d4e5"), [""; 0]);
+        assert_eq!(rows("3f786850e387550fdab836ed7e6dc881de23001b"), [""; 0]);
+        let long = rows("System.Collections.Generic.IReadOnlyDictionary.TryGetValue");
+        assert!(["dictionary", "trygetvalue"].iter().all(|row| long.iter().any(|found| found == row)), "{long:?}");
+        // Each part begins at most four rows.
+        assert_eq!(rows(&"Ab".repeat(64)).len(), 4 * 64 - 6);
+        assert_eq!(rows(&"Ab".repeat(65)), [""; 0]);
     }
 }

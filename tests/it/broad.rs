@@ -91,6 +91,30 @@ fn parts_of_names_are_found_after_whole_words() {
 }
 
 #[test]
+fn names_with_many_parts_are_found_by_each() {
+    let server = articles();
+    let name = "System.Collections.Generic.IReadOnlyDictionary.TryGetValue";
+    add(&server, &[name, "a1b2c3d4e5f60718293a4b"]);
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (query, expected) in [
+        ("q=TryGetValue ", name),
+        ("q=TryGetValue", name),
+        ("q=dictionary ", name),
+        ("q=ReadOnlyDictionary ", name),
+        ("q=diction", name),
+        ("q=System.Collections.Generic.IReadOnlyDictionary.TryGetValue ", name),
+        ("q=Generic.IReadOnlyDictionary.TryGetValue.Other ", ""),
+        // A hash is found as a whole.
+        ("q=a1b2c3d4e5f60718293a4b ", "a1b2c3d4e5f60718293a4b"),
+        ("q=60718293 ", ""),
+    ] {
+        failures.check_eq(query, titles(&all, &format!("{query}&q_match=all&typos=false")).as_str(), expected);
+    }
+    failures.assert_none();
+}
+
+#[test]
 fn forms_of_a_word_follow_the_language_of_the_variant() {
     let server = articles();
     add(&server, &["A compiler", "All compilers", "A compilre"]);

@@ -110,6 +110,7 @@ fn texts() -> impl Strategy<Value = String> {
         "Ordnung Gewerbe",
         "Gewerbeordnungen, Gewerbeordnung",
         "U.S.A. HTMLElement",
+        "Int.Collections.Generic.IReadOnlyKernel.TryGetInt32 a1b2c3d4e5 aB1cD2eF3gH",
         "get\u{ad}Int\u{200d}32 kern\u{ad}el\u{200f} a\u{200c}b",
         "int kernel ordnung",
         "Kernels",

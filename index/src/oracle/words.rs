@@ -223,7 +223,8 @@ fn rows(text: &str) -> Vec<String> {
     let mut rows = Vec::new();
     for word in text.split(is_unspaced).flat_map(|part| part.unicode_words()) {
         let parts = parts(word);
-        if !(2..=8).contains(&parts.len()) {
+        let with_digit = parts.iter().filter(|part| part.starts_with(|first: char| !first.is_alphabetic())).count();
+        if !(2..=64).contains(&parts.len()) || (parts.len() > 8 && with_digit * 3 > parts.len()) {
             continue;
         }
         let parts: Vec<String> = parts.iter().map(|part| without_diacritics(&fold(part))).collect();
