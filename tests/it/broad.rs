@@ -91,6 +91,28 @@ fn parts_of_names_are_found_after_whole_words() {
 }
 
 #[test]
+fn parts_that_begin_with_the_last_word_are_marked() {
+    let server = articles();
+    add(&server, &["getInt32", "l'environnement", "get_int_8"]);
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (q, expected) in [
+        ("environ", "l&#39;<mark>environnement</mark>"),
+        ("in", "get<mark>Int</mark>32; get_<mark>int</mark>_8"),
+        ("int3", "get<mark>Int32</mark>"),
+        ("getin", "<mark>getInt32</mark>; <mark>get_int</mark>_8"),
+        ("e", "l&#39;<mark>environnement</mark>"),
+    ] {
+        let found = ask(&all, &format!("q={q}&typos=false&highlight=title")).data();
+        let shown = |item: &Value| item["highlights"]["title"].as_str().unwrap().to_owned();
+        let mut shown: Vec<String> = found.as_array().unwrap().iter().map(shown).collect();
+        shown.sort();
+        failures.check_eq(q, shown.join("; ").as_str(), expected);
+    }
+    failures.assert_none();
+}
+
+#[test]
 fn names_with_many_parts_are_found_by_each() {
     let server = articles();
     let name = "System.Collections.Generic.IReadOnlyDictionary.TryGetValue";

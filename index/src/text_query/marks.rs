@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::row_tester::RowFinder;
-use super::{Alternatives, Mark, Measure, Requirement, SynonymPhrases, WantedRow, WantedToken, Words};
+use super::{Alternatives, Mark, Measure, Requirement, Rest, SynonymPhrases, WantedRow, WantedToken, Words};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::names::{MARK, rows_where};
@@ -97,7 +97,7 @@ fn found_of_phrase(
 pub(crate) struct MarkFinder<'a> {
     wanted: &'a WantedToken,
     measure: Measure<'a>,
-    /// The rows of parts that it is found by, each after [`MARK`].
+    /// The rows of parts that it is found by, each after [`MARK`]. The first one is the word itself.
     rows: Vec<String>,
 }
 
@@ -134,7 +134,14 @@ impl<'a> MarkFinder<'a> {
             let is_form = || forms.as_ref().is_some_and(|forms| forms.has(row.strip_prefix(MARK).unwrap_or(row)));
             self.rows.iter().any(|wanted| wanted == row) || is_form()
         };
-        let found = rows_where(raw, token.kind, is_wanted);
+        let mut found = rows_where(raw, token.kind, is_wanted);
+        if self.wanted.rest == Rest::Word {
+            let is_begun = |row: &str| self.rows.first().is_some_and(|word| row.starts_with(word));
+            // Longer rows from the same part on begin so, too.
+            let mut begun = rows_where(raw, token.kind, is_begun);
+            begun.dedup_by_key(|row| row.start);
+            found.extend(begun);
+        }
         found.into_iter().map(|range| token.range.start + range.start..token.range.start + range.end).collect()
     }
 }
