@@ -142,6 +142,7 @@ pub use search::{
     Aggregates, FEW as FEW_MATCHES, FoundWord, KeptPage, PageDependence, Rank, RankedHits, Reason, ResultSet, Snapshot,
     Stream, Way, WordReason,
 };
+pub use text::composed;
 pub use text_query::{
     Boost, Curve, Expansion, LastWord, Mark, Pin, SynonymEntry, Synonymous, Synonyms, TextField, TextQuery, Words,
     last_word, row_of_words, word_count,

@@ -12,6 +12,12 @@ const CASES: CaseMapperBorrowed<'static> = CaseMapper::new();
 /// The number of code points at the beginning of a text that it is sorted by.
 pub(crate) const HEAD_CODE_POINTS: usize = 256;
 
+/// Returns a text in the normal form NFC, in which texts are cut into words: the marks of kana are part of a character
+/// then.
+pub fn composed(text: &str) -> Cow<'_, str> {
+    NFC.normalize(text)
+}
+
 /// Normalizes to NFC, applies full case folding, and normalizes again. Borrowed if nothing changes.
 pub(crate) fn fold(text: &str) -> Cow<'_, str> {
     if text.is_ascii() {

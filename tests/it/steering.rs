@@ -367,6 +367,27 @@ fn with_pins(others: Vec<String>, pins: &[(String, usize)]) -> Vec<String> {
 }
 
 #[test]
+fn synonyms_and_rules_are_found_in_either_normal_form() {
+    let (composed, decomposed) = ("がくせい", "か\u{3099}くせい");
+    let all_of = |server: &Server, query: &str| titles(&server.as_token(server.secret()), query);
+    for (stored, asked) in [(composed, decomposed), (decomposed, composed)] {
+        let server = articles();
+        add(&server, "Students");
+        let pinned = add(&server, "Other");
+        let encoded: String = asked.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        synonyms(&server, &[stored, "students"], false);
+        assert_eq!(all_of(&server, &format!("q={encoded}&q_match=all")), "Students", "{stored}");
+        assert_eq!(all_of(&server, "q=students &q_match=all"), "Students");
+        add(&server, asked);
+        assert_eq!(all_of(&server, "q=students &q_match=all"), format!("Students; {asked}"));
+        let body = json!({ "query": stored, "pin": [{ "id": pinned, "position": 1 }] });
+        server.post(RULES, &body).expect(201);
+        let expected = format!("Other; {asked}; Students");
+        assert_eq!(all_of(&server, &format!("q={encoded}&q_match=all")), expected, "{stored}");
+    }
+}
+
+#[test]
 fn rules_pin_hide_and_filter() {
     let server = articles();
     let kinds = ["new", "old"];

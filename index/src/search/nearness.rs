@@ -10,6 +10,7 @@ use super::text_search::{FoundToken, TextSearch, TokensInRun};
 use super::token_slots::in_all;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
+use crate::text::composed;
 use crate::text_query::closeness::{FORM, PART, WHOLE};
 use crate::text_query::{Measure, Requirement, WantedToken};
 use crate::tokens::each_raw_token;
@@ -128,7 +129,7 @@ impl Nearness<'_> {
         let Nearness { titles, question, .. } = self;
         let of_title = |title: &usize| {
             let is_as_long = question.is_as_long(search, *title, slot);
-            search.fields[*title].head(slot).map(|text| question.nearness(&text, is_as_long))
+            search.fields[*title].head(slot).map(|text| question.nearness(&composed(&text), is_as_long))
         };
         titles.iter().filter_map(of_title).fold(1.0, f32::max)
     }

@@ -10,7 +10,7 @@ use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::names::{MARK, rows_where};
 use crate::schema::ColumnId;
-use crate::text::first_chars;
+use crate::text::{composed, first_chars};
 use crate::text_query::closeness::{
     BEGUN, COMPOUND, Closeness, FORM, PART, PARTS, SYNONYM, WHOLE, distance_of, typos_of, without_typos,
 };
@@ -247,7 +247,7 @@ impl<'a> TextSearch<'a> {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         for field in &self.fields {
             let Some(text) = field.whole(slot) else { continue };
-            let text = beginning(&text);
+            let text = &*composed(beginning(&text));
             let mut tokens = Vec::new();
             each_raw_token(text, |token| tokens.push(token));
             for token in tokens {

@@ -10,7 +10,8 @@ use crate::names::{MARK, rows_where};
 use crate::tokens::{Token, each_raw_token};
 
 impl Words {
-    /// Returns the matches in a text that is not folded, by position. Matches of different words may overlap.
+    /// Returns the matches in a text that is [`composed`](crate::composed), but not folded, by position. Matches of
+    /// different words may overlap.
     ///
     /// # Errors
     /// [`Error::Interrupted`].

@@ -12,11 +12,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
 
-use icu_normalizer::ComposingNormalizerBorrowed;
-
 use super::expansion::Synonymous;
 use super::synonyms::row_of_words;
 use super::{Alternatives, AskedWord, Expansion, Requirement, Rest, SynonymPhrases, WantedRow, WantedToken, Words};
+use crate::text::composed;
 use crate::tokens::{Token, TokenKind, each_raw_token, token_form};
 
 /// A part of a query string: its text, whether it is quoted, and whether it is excluded.
@@ -53,12 +52,6 @@ impl Words {
     pub fn parse_expanded(query: &str, typos: bool, expansion: &Expansion) -> Words {
         Parser::new(&composed(query), typos, Some(expansion)).parse()
     }
-}
-
-/// Returns a query in the normal form in which texts are cut into words: the marks of kana are part of a character
-/// then.
-fn composed(query: &str) -> Cow<'_, str> {
-    ComposingNormalizerBorrowed::new_nfc().normalize(query)
 }
 
 /// Returns the number of words of a query string, also of those that are quoted, excluded or repeated. Text without

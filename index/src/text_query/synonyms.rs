@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::parse::{row_of, units};
 use super::{Alternatives, Rest, WantedToken, Words};
 use crate::language::Language;
+use crate::text::composed;
 use crate::tokens::{Token, TokenKind, each_raw_token};
 
 /// The most phrases that synonyms add to one query string. Each word of a phrase is looked up in every field.
@@ -62,13 +63,14 @@ pub(crate) struct SynonymPhrases {
 
 /// Returns the words of a text in the form in which a query string's words are compared: without case and diacritics.
 pub fn row_of_words(text: &str) -> Vec<String> {
-    units(text).iter().filter_map(|unit| row_of(unit)).flatten().map(|token| token.text).collect()
+    let text = composed(text);
+    units(&text).iter().filter_map(|unit| row_of(unit)).flatten().map(|token| token.text).collect()
 }
 
 impl SynonymEntry {
     /// Creates an entry of these words and phrases.
     pub fn new(id: &str, variant: Option<String>, phrases: &[String], is_one_way: bool) -> SynonymEntry {
-        let phrase = |text: &String| Phrase { text: text.clone(), row: row_of_words(text) };
+        let phrase = |text: &String| Phrase { text: composed(text).into_owned(), row: row_of_words(text) };
         SynonymEntry { id: id.to_owned(), variant, phrases: phrases.iter().map(phrase).collect(), is_one_way }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use bindery_index::{Error, Interrupt, Mark, Words};
+use bindery_index::{Error, Interrupt, Mark, Words, composed};
 
 /// The greatest number of characters of an excerpt.
 const MAX_CHARACTERS: usize = 200;
@@ -17,7 +17,7 @@ const SEARCHED_BYTES: usize = 64 << 10;
 /// If it is interrupted.
 pub(super) fn excerpt(words: &Words, text: &str, interrupt: &Interrupt<'_>) -> Result<String, Error> {
     let searched = (0..=SEARCHED_BYTES.min(text.len())).rev().find(|&at| text.is_char_boundary(at));
-    let text = &text[..searched.unwrap_or(0)];
+    let text = &*composed(&text[..searched.unwrap_or(0)]);
     let marks = words.marks(text, interrupt)?;
     let starts: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     let character = |at: usize| starts.partition_point(|start| *start < at);
@@ -118,6 +118,7 @@ mod tests {
         assert_eq!(shown("cache", "The page caches <b>"), "The page <mark>caches</mark> &lt;b&gt;");
         assert_eq!(shown("\"page cache\" pages", "a page cache"), "a <mark>page</mark> <mark>cache</mark>");
         assert_eq!(shown("日本語", "新日本語版"), "新<mark>日本語</mark>版");
+        assert_eq!(shown("がくせい", "か\u{3099}くせいの本"), "<mark>がくせい</mark>の本");
         assert_eq!(shown("absent", "it's & \"so\""), "it&#39;s &amp; &quot;so&quot;");
         assert_eq!(shown("x", ""), "");
     }
