@@ -115,8 +115,8 @@ pub struct Words {
 /// The part of the query string that a requirement comes from.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AskedWord {
-    /// Its position in the query string, in bytes.
-    pub(crate) range: Range<usize>,
+    /// Its positions in the query string, in bytes. It has several if equal words were merged.
+    pub(crate) ranges: Vec<Range<usize>>,
     pub(crate) text: String,
     pub(crate) is_quoted: bool,
     /// True if resources without it may be found, too.
@@ -208,9 +208,12 @@ impl Words {
         let mut asked = std::mem::take(&mut self.asked).into_iter();
         for required in std::mem::take(&mut self.required) {
             let Some(asked) = asked.next() else { break };
-            if !self.required.contains(&required) {
-                self.required.push(required);
-                self.asked.push(asked);
+            match self.required.iter().position(|other| *other == required) {
+                Some(number) => self.asked[number].ranges.extend(asked.ranges),
+                None => {
+                    self.required.push(required);
+                    self.asked.push(asked);
+                }
             }
         }
         for row in std::mem::take(&mut self.excluded) {

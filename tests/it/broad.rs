@@ -275,6 +275,7 @@ fn a_similar_question_that_finds_more_is_suggested() {
         ("q=cernel ", json!("kernel ")),
         ("q=ekrnel panic", json!("kernel panic")),
         ("q=dusk -panic", json!("disk -panic")),
+        ("q=cernel panic cernel ekrnel ", json!("kernel panic kernel kernel ")),
         ("q=kernle ", json!(null)),
         ("q=kernle &typos=false", json!("kernel ")),
         ("q=kernel ", json!(null)),

@@ -2,7 +2,9 @@
 //!
 //! Only resources that the request could have found count, so a suggestion shows no word of others.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
@@ -112,11 +114,15 @@ impl<'a> TextSearch<'a> {
     }
 
     fn question_with(&self, replacements: &[Replacement]) -> String {
-        let mut question = self.query.words.source.clone();
+        let words = &self.query.words;
+        let ranges = replacements.iter().flat_map(|Replacement { number, text, .. }| {
+            words.asked[*number].ranges.iter().map(move |range| (range.clone(), text))
+        });
+        let mut ranges: Vec<(Range<usize>, &String)> = ranges.collect();
         // From the end on, so that the positions before stay what they are.
-        for Replacement { number, text, .. } in replacements.iter().rev() {
-            question.replace_range(self.query.words.asked[*number].range.clone(), text);
-        }
+        ranges.sort_by_key(|(range, _)| Reverse(range.start));
+        let mut question = words.source.clone();
+        ranges.into_iter().for_each(|(range, text)| question.replace_range(range, text));
         question
     }
 }

@@ -159,7 +159,7 @@ impl<'a> Parser<'a> {
             }
             _ => false,
         };
-        self.words.asked.push(AskedWord { range, text, is_quoted, can_go, is_stop_word });
+        self.words.asked.push(AskedWord { ranges: vec![range], text, is_quoted, can_go, is_stop_word });
         self.words.required.push(required);
     }
 
