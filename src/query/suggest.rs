@@ -62,14 +62,15 @@ impl SuggestParams {
             Query { copies, filter: Filter::Own(filter), sort: vec![words::BY_RELEVANCE] }
         };
         let last = last_word(q);
-        let head = last.as_ref().map_or("", |last| &q[..last.at]);
+        // The blank says that the words before the last one are complete, also those before a hyphen or slash.
+        let head = last.as_ref().map_or_else(String::new, |last| format!("{} ", &q[..last.at]));
         let named = blueprint.record_title.as_ref().and_then(|slug| blueprint.field(slug));
         let is_text = |field: &&Field| matches!(field.field_type, FieldType::Text);
         let title = named.or_else(|| blueprint.fields.iter().find(is_text));
         let title = title.filter(|field| projection::has_prose(field)).map(projection::column_of);
         let titles = title.map(|column| (of_words(q, vec![field((column, 1.0))]), column));
         Ok(SuggestParams {
-            head: of_words(head, fields.clone()),
+            head: of_words(&head, fields.clone()),
             beginning: last.map(|last| last.text),
             fields,
             titles,

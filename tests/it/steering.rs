@@ -701,6 +701,14 @@ fn suggestions_complete_the_last_word_and_offer_titles() {
         (&viewer, "q=red shot", ""),
         (&viewer, "q=red ", "[Red shoe], [A red shovel], [Red shoes for men]"),
         (&viewer, "q=-red", "[Über uns], [Shoes], [Blue shoes]"),
+        (
+            &viewer,
+            "q=red-sho&blueprints=articles",
+            "red-shoe 1, red-shoes 1, red-shovel 1, [Red shoe], [A red shovel], [Red shoes for men]",
+        ),
+        // No title has `re` as a word.
+        (&viewer, "q=re-sho", ""),
+        (&viewer, "q=re/sho", ""),
         (&viewer, "q=ub", "über 1, [Über uns]"),
         (&viewer, "q=Üb", "über 1, [Über uns]"),
         (&viewer, "q=sho&limit=2", "shoes 3, [Blue shoes]"),
