@@ -4,8 +4,10 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
 
 use crate::Result;
 
@@ -20,11 +22,24 @@ pub(crate) fn get(path: &str, etag: Option<&str>) -> Bytes {
 
 /// Returns the bytes of a `POST` of JSON.
 pub(crate) fn post(path: &str, body: &str) -> Bytes {
+    with_body("POST", path, "application/json", body)
+}
+
+/// Returns the bytes of a request with a body of this type.
+pub(crate) fn with_body(method: &str, path: &str, kind: &str, body: &str) -> Bytes {
     let length = body.len();
     Bytes::from(format!(
-        "POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+        "{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
     ))
+}
+
+/// Returns the method and the path of a request and the beginning of its body, for messages.
+pub(crate) fn beginning(request: &[u8]) -> String {
+    let text = String::from_utf8_lossy(&request[..request.len().min(500)]);
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&*text, ""));
+    let line = head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1");
+    format!("{line} {body}").trim_end().to_owned()
 }
 
 /// The measured values of an answer.
@@ -95,6 +110,37 @@ impl Connection {
     /// Returns the body of the last answer.
     pub(crate) fn body(&self) -> &[u8] {
         &self.buffer[self.head..self.filled]
+    }
+}
+
+/// A client that waits for each answer. An answer other than 2xx is an error.
+pub(crate) struct Client {
+    connection: Connection,
+    runtime: Runtime,
+}
+
+impl Client {
+    pub(crate) fn open(address: SocketAddr) -> Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let connection = runtime.block_on(Connection::open(address))?;
+        Ok(Client { connection, runtime })
+    }
+
+    /// Sends a request and returns the body of its answer.
+    pub(crate) fn send(&mut self, request: &[u8]) -> Result<&[u8]> {
+        let answer = self.runtime.block_on(self.connection.send(request));
+        let status = answer.map_err(|error| format!("{}: {error}", beginning(request)))?.status;
+        let body = self.connection.body();
+        if !(200..300).contains(&status) {
+            let body = String::from_utf8_lossy(body);
+            return Err(format!("{} was answered with {status}: {body}", beginning(request)).into());
+        }
+        Ok(body)
+    }
+
+    /// Sends a request and reads the body of its answer as JSON.
+    pub(crate) fn json(&mut self, request: &[u8]) -> Result<Value> {
+        Ok(serde_json::from_slice(self.send(request)?)?)
     }
 }
 

@@ -112,6 +112,22 @@ pub(crate) fn run_one(address: SocketAddr, clients: usize, source: Source, longe
     groups.into_iter().next().ok_or_else(|| "nothing was measured".into())
 }
 
+/// Measures steps one after another, until there are no more or until `longest` has passed. A step returns how long it
+/// took.
+pub(crate) fn steps(
+    count: usize,
+    longest: Duration,
+    mut step: impl FnMut(usize) -> Result<Duration>,
+) -> Result<Measured> {
+    let (mut measured, begin) = (Measured::default(), Instant::now());
+    for number in (0..count).take_while(|_| begin.elapsed() < longest) {
+        let took = step(number)?;
+        measured.samples.push(Sample { at: begin.elapsed(), took });
+    }
+    measured.seconds = begin.elapsed().as_secs_f64();
+    Ok(measured)
+}
+
 async fn client(
     address: SocketAddr,
     source: Source,

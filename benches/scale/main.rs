@@ -1,12 +1,13 @@
-//! Measures a real server over HTTP at several sizes, beside a bare axum handler and PostgreSQL, and prints one table.
+//! Measures a real server over HTTP at several sizes, beside a bare axum handler, PostgreSQL and Meilisearch, and
+//! prints one table.
 //!
 //! `cargo bench --bench scale -- --size 10000` does everything; `--help` after `--` lists the options. Without
 //! `--bench`, which cargo passes, a small self-check runs instead: `cargo test` includes it.
 //!
 //! `options` is the command line, `run` the order of a run. `articles`, `generate` and `sample` make the content,
-//! `queries` and `site_queries` the requests. `server`, `bare` and `postgres` are measured. `import`, `reads`, `writes`
-//! and `many` measure them, with the clients in `load`, `client` and `wrk`. `report` and `plot` show the figures,
-//! `machine` the facts about the machine.
+//! `queries` and `site_queries` the requests. `server`, `bare`, `postgres` and `meilisearch` are measured. `import`,
+//! `reads`, `writes` and `many` measure them, with the clients in `load`, `client` and `wrk`. `report` and `plot` show
+//! the figures, `machine` the facts about the machine.
 
 #![allow(clippy::print_stdout)]
 
@@ -18,6 +19,7 @@ mod import;
 mod load;
 mod machine;
 mod many;
+mod meilisearch;
 mod options;
 mod plot;
 mod postgres;

@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     std::fs::create_dir_all(&options.work)?;
     let articles = articles::file(options, size)?;
     let sample = Sample::read(&articles, size)?;
-    let folder = fresh_folder(options, size)?;
+    let folder = fresh_folder(options, "data", size)?;
     let mut report = empty(options, &articles, size)?;
     report.articles = format!("{} blueprints of them; {}", options.blueprints, report.articles);
     let slugs: Vec<String> = (0..options.blueprints).map(|number| format!("articles-{number}")).collect();
@@ -74,7 +74,6 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     }
     report.figures.extend(memory("reads", "while reading", watch.stop()));
     report.figures.extend(memory("end", "after reading", server.memory()?));
-    server.kill()?;
-    std::fs::remove_dir_all(&folder)?;
+    server.discard()?;
     Ok(report)
 }

@@ -51,11 +51,15 @@ pub(crate) struct Options {
     #[arg(long)]
     pub(crate) no_postgres: bool,
 
+    /// The binary of Meilisearch 1.3 or later, to compare with it; its data is removed afterwards
+    #[arg(long, value_name = "FILE")]
+    pub(crate) meilisearch: Option<PathBuf>,
+
     /// For how long to repeat each request, in three rounds that take turns with the bare handler
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     pub(crate) seconds: u64,
 
-    /// The longest time for the first pass of a kind of request, and for each query of PostgreSQL
+    /// The longest time for the first pass of a kind of request, and for those of PostgreSQL and Meilisearch
     #[arg(long, value_name = "SECONDS", default_value_t = 15)]
     pub(crate) first_seconds: u64,
 

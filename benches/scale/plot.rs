@@ -63,7 +63,7 @@ fn diagrams(reports: &[Report], is_in: IsIn<'_>) -> Vec<Diagram> {
     // The largest size has every figure that a smaller one has, in the order of the table.
     let Some(last) = reports.last() else { return Vec::new() };
     let mut diagrams = Vec::new();
-    for figure in last.figures.iter().filter(|figure| is_in(&figure.key)) {
+    for figure in last.figures.iter().filter(|figure| is_in(figure.key.trim_end_matches(".meilisearch"))) {
         let points = |value: &dyn Fn(&Report) -> Option<f64>| -> Vec<(f64, f64)> {
             let points = reports.iter().filter_map(|report| Some((report.size as f64, value(report)?)));
             points.filter(|(_, value)| *value > 0.0).collect()

@@ -1,7 +1,9 @@
 //! The kinds of measured requests. Each kind makes as many different requests as are wanted. Each request has the SQL
-//! that answers the same question. Knows neither server nor PostgreSQL.
+//! that answers the same question, and some have the search of Meilisearch. Knows no server.
 
-use crate::query::{Kind, Make, Material, Query, distinct, encode};
+use serde_json::json;
+
+use crate::query::{Kind, Make, Material, NEWEST, Query, distinct, encode};
 use crate::random::Random;
 use crate::sample::Sample;
 use crate::site_queries;
@@ -11,12 +13,13 @@ pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
     let sample = material.sample;
     let pages = material.size.div_ceil(25).max(2);
     let makes: [(&'static str, &'static str, Make<'_>); 15] = [
-        ("list", "Default list, first half", &|random| Some(page("", "true", DEFAULT, 1 + random.below(pages / 2)))),
-        ("deep", "Default list, second half", &|random| {
-            Some(page("", "true", DEFAULT, pages / 2 + 1 + random.below(pages / 2)))
-        }),
+        ("list", "Default list, first half", &|random| Some(newest(1 + random.below(pages / 2)))),
+        ("deep", "Default list, second half", &|random| Some(newest(pages / 2 + 1 + random.below(pages / 2)))),
         ("published", "Published, newest first", &|random| {
-            Some(page("filter[published]=true&", PUBLISHED, DEFAULT, 1 + random.below(pages * 4 / 5)))
+            let number = 1 + random.below(pages * 4 / 5);
+            let filter = format!("published_at <= {}", chrono::Utc::now().timestamp_millis());
+            let query = page("filter[published]=true&", PUBLISHED, DEFAULT, number);
+            Some(query.search(number, json!({"filter": filter, "sort": NEWEST})))
         }),
         ("range", "Status and price range, by price", &|random| {
             let status = random.pick(&sample.statuses)?;
@@ -24,7 +27,9 @@ pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
             let high = low + 50.0 + random.below(200) as f64;
             let path = format!("?filter[status]={}&filter[price][between]={low},{high}&sort=price", encode(status));
             let condition = format!("status = {} and price between {low} and {high}", quote(status));
-            Some(query(path, &condition, "price, id", 0))
+            let filter = format!("status = {} AND price {low} TO {high}", json!(status));
+            let query = query(path, &condition, "price, id", 0);
+            Some(query.search(1, json!({"filter": filter, "sort": ["price:asc"]})))
         }),
         ("title", "By title", &|random| {
             Some(page("filter[published]=true&sort=title&", PUBLISHED, BY_TITLE, 1 + random.below(pages * 4 / 5)))
@@ -73,7 +78,8 @@ pub(crate) fn kinds(material: &Material<'_>, seed: u64) -> Vec<Kind> {
     let by_id = |random: &mut Random| {
         let path = format!("/v2/resources/articles/{}", random.pick(material.ids)?);
         let number = 1 + random.below(material.size);
-        Some(Query { path, sql: vec![format!("select {ROW} from articles where id = {number}")] })
+        let sql = vec![format!("select {ROW} from articles where id = {number}")];
+        Some(Query { path, sql, ..Query::default() })
     };
     kinds.push(Kind { key: "id", name: "By id", queries: distinct(&by_id, &mut random, material.wanted) });
     kinds.extend(site_queries::kinds(material, &mut random));
@@ -85,6 +91,11 @@ const DEFAULT: &str = "created_at desc, id desc";
 const PUBLISHED: &str = "published_at <= now()";
 const BY_TITLE: &str = "title collate \"und-x-icu\", id";
 const BY_SUMMARY: &str = "attributes->>'summary' collate \"und-x-icu\", id";
+
+/// Makes a page of the default list.
+fn newest(number: usize) -> Query {
+    page("", "true", DEFAULT, number).search(number, json!({"sort": NEWEST}))
+}
 
 /// Makes a list of which only the page varies.
 fn page(parameters: &str, condition: &str, order: &str, number: usize) -> Query {
@@ -102,7 +113,7 @@ fn query(parameters: String, condition: &str, order: &str, offset: usize) -> Que
              offset {offset}) select {ROW} from articles join page using (id) order by {order}"
         )
     };
-    Query { path: format!("/v2/resources/articles{parameters}"), sql: vec![total, page] }
+    Query { path: format!("/v2/resources/articles{parameters}"), sql: vec![total, page], ..Query::default() }
 }
 
 fn search(needle: &str) -> Query {

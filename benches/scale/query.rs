@@ -3,16 +3,31 @@
 use std::collections::HashSet;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::{Value, json};
 
 use crate::random::Random;
 use crate::sample::Sample;
 
-/// One request, and the statements that answer the same question, if it is compared with PostgreSQL.
-#[derive(Clone)]
+/// One request, and the same question for PostgreSQL and for Meilisearch, if it is compared with them.
+#[derive(Clone, Default)]
 pub(crate) struct Query {
     pub(crate) path: String,
     pub(crate) sql: Vec<String>,
+    pub(crate) meilisearch: Option<Value>,
 }
+
+impl Query {
+    /// Adds the search of Meilisearch, by page, because it only estimates the total of searches by offset.
+    pub(crate) fn search(mut self, page: usize, mut search: Value) -> Self {
+        search["page"] = json!(page);
+        search["hitsPerPage"] = json!(25);
+        self.meilisearch = Some(search);
+        self
+    }
+}
+
+/// The order of Meilisearch that is the default order of Bindery.
+pub(crate) const NEWEST: [&str; 1] = ["created_at:desc"];
 
 /// A kind of requests, no two of which are the same.
 pub(crate) struct Kind {

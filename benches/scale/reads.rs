@@ -1,5 +1,5 @@
 //! Measures reads: a first pass with requests that were never sent before, then the same requests again, each with one
-//! client and with 16, beside the bare handler and PostgreSQL.
+//! client and with 16, beside the bare handler, PostgreSQL and Meilisearch.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::bare::{self, Bare};
 use crate::client::{Connection, get};
 use crate::load::{Measured, Sample, cycle, once, run_one};
+use crate::meilisearch::Meilisearch;
 use crate::postgres::Postgres;
 use crate::query::{Kind, Query};
 use crate::report::{Figure, Unit};
@@ -30,6 +31,7 @@ pub(crate) struct Reads<'a> {
     pub(crate) address: SocketAddr,
     pub(crate) bare: &'a Bare,
     pub(crate) postgres: Option<&'a Postgres>,
+    pub(crate) meilisearch: Option<&'a Meilisearch>,
     pub(crate) wrk: Option<&'a Wrk>,
     pub(crate) repeat: Duration,
     pub(crate) first: Duration,
@@ -61,9 +63,10 @@ impl Reads<'_> {
         let postgres = self.postgres.filter(|_| sql.iter().all(|statements| !statements.is_empty()));
         let postgres = postgres.map(|postgres| postgres.measure(&sql, self.first)).transpose()?;
         let median = postgres.and_then(|times| times.median());
-        let mut figures = vec![
-            figure(format!("{key}.first.1"), format!("{name}: first, 1 client"), &first).beside("PostgreSQL", median),
-        ];
+        let one = figure(format!("{key}.first.1"), format!("{name}: first, 1 client"), &first);
+        let meilisearch = self.beside_meilisearch(&one, alone)?;
+        let mut figures = vec![one.beside("PostgreSQL", median)];
+        figures.extend(meilisearch);
         if !together.is_empty() {
             let many = run_one(self.address, MANY, once(requests(together)), self.first)?;
             figures.push(figure(format!("{key}.first.16"), format!("{name}: first, 16 clients"), &many));
@@ -71,6 +74,14 @@ impl Reads<'_> {
         let again = &alone[..first.samples.len().clamp(1, REPEATED).min(alone.len())];
         figures.extend(self.again(key, name, again, None)?);
         Ok(figures)
+    }
+
+    /// Returns a further row beside Meilisearch, if these requests are compared with it.
+    fn beside_meilisearch(&self, figure: &Figure, queries: &[Query]) -> Result<Option<Figure>> {
+        let searches: Vec<&Value> = queries.iter().filter_map(|query| query.meilisearch.as_ref()).collect();
+        let Some(meilisearch) = self.meilisearch.filter(|_| !searches.is_empty()) else { return Ok(None) };
+        let measured = meilisearch.measure(&searches, self.first)?;
+        Ok(Some(figure.beside_meilisearch(measured.percentile(0.5))))
     }
 
     /// Measures a walk with cursors: each page is requested once, by the link on the page before.
@@ -105,7 +116,7 @@ impl Reads<'_> {
             connection.send(&get(path, None)).await?;
             Ok::<_, Box<dyn std::error::Error + Send + Sync>>(connection.header("etag").map(str::to_owned))
         })?;
-        let query = [Query { path: path.to_owned(), sql: Vec::new() }];
+        let query = [Query { path: path.to_owned(), ..Query::default() }];
         let mut figures = self.again("page", "One page", &query, None)?;
         let etag = etag.ok_or("a list without a tag")?;
         figures.extend(self.again("not_modified", "304", &query, Some(&etag))?);

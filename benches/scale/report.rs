@@ -78,6 +78,12 @@ impl Figure {
         self
     }
 
+    /// Returns a further row with this value, beside that of Meilisearch.
+    pub(crate) fn beside_meilisearch(&self, value: f64) -> Self {
+        let (key, name) = (format!("{}.meilisearch", self.key), format!("{}, beside Meilisearch", self.name));
+        Figure::new(key, name, self.value, self.unit).beside("Meilisearch", Some(value))
+    }
+
     /// Returns how many times better this figure is than the figure beside it.
     pub(crate) fn ratio(&self) -> Option<f64> {
         let beside = self.beside.as_ref()?.value;

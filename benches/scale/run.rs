@@ -10,10 +10,11 @@ use serde_json::{Value, json};
 
 use crate::articles::{self, AUTHORS_BLUEPRINT, BLUEPRINT};
 use crate::bare::Bare;
-use crate::client::{Connection, get, post};
+use crate::client::{Client, get, post};
 use crate::import::{Imported, import};
 use crate::load::{once, run_one};
 use crate::machine::machine;
+use crate::meilisearch::Meilisearch;
 use crate::options::Options;
 use crate::postgres::Postgres;
 use crate::queries;
@@ -65,7 +66,7 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     let articles = articles::file(options, size)?;
     say("reading a sample of the articles");
     let sample = Sample::read(&articles, size)?;
-    let folder = fresh_folder(options, size)?;
+    let folder = fresh_folder(options, "data", size)?;
     let mut report = empty(options, &articles, size)?;
 
     let server = Server::start(&options.binary, &folder)?;
@@ -78,6 +79,7 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     report.figures.extend(figures);
 
     let postgres = postgres(options, &articles, size, &mut report)?;
+    let compared = meilisearch(options, &articles, size, &mut report)?;
     let wrk = Wrk::find(&options.work, limits.repeat.as_secs() / 3)?.filter(|_| limits.repeat.as_secs() > 0);
     if wrk.is_none() {
         report.notes.push("Throughput with 16 clients was skipped, because `wrk` is not installed.".to_owned());
@@ -85,9 +87,9 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     let bare = Bare::start()?;
     let material = Material { sample: &sample, ids: &imported.ids, size, wanted: limits.wanted };
     let kinds = queries::kinds(&material, options.seed);
-    let (address, postgres) = (server.address, postgres.as_ref());
+    let (address, postgres, meilisearch) = (server.address, postgres.as_ref(), compared.as_ref());
     let (repeat, first) = (limits.repeat, limits.first);
-    let reads = Reads { address, bare: &bare, postgres, wrk: wrk.as_ref(), repeat, first };
+    let reads = Reads { address, bare: &bare, postgres, meilisearch, wrk: wrk.as_ref(), repeat, first };
     let watch = server.watch();
     let is_wanted = |name: &str| options.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     for kind in kinds.iter().filter(|kind| is_wanted(kind.name)) {
@@ -106,14 +108,17 @@ pub(crate) fn run(options: &Options, limits: &Limits, size: usize) -> Result<Rep
     if options.only.is_none() {
         let watch = server.watch();
         let (creates, bulks, mixed) = (limits.creates, limits.bulks, limits.mixed);
-        let writes = Writes { address, sample: &sample, kinds: &kinds, postgres, repeat, creates, bulks, mixed };
+        let (sample, kinds) = (&sample, kinds.as_slice());
+        let writes = Writes { address, sample, kinds, postgres, meilisearch, repeat, creates, bulks, mixed };
         let (figures, pauses) = writes.measure()?;
         report.figures.extend(figures);
         report.pauses = pauses;
         report.figures.extend(memory("writes", "while writing", watch.stop()));
     }
-    server.kill()?;
-    fs::remove_dir_all(&folder)?;
+    server.discard()?;
+    if let Some(meilisearch) = compared {
+        meilisearch.discard()?;
+    }
     Ok(report)
 }
 
@@ -135,8 +140,8 @@ pub(crate) fn empty(options: &Options, articles: &Path, size: usize) -> Result<R
 }
 
 /// Returns the path of a folder that does not exist. The rest of an interrupted run is removed there.
-pub(crate) fn fresh_folder(options: &Options, size: usize) -> Result<PathBuf> {
-    let folder = options.work.join(format!("data-{}-{size}", options.name));
+pub(crate) fn fresh_folder(options: &Options, kind: &str, size: usize) -> Result<PathBuf> {
+    let folder = options.work.join(format!("{kind}-{}-{size}", options.name));
     if folder.exists() {
         fs::remove_dir_all(&folder)?;
     }
@@ -169,15 +174,7 @@ pub(crate) fn create_authors(server: &Server) -> Result<Vec<String>> {
 }
 
 fn create(server: &Server, path: &str, body: &str) -> Result<Value> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let mut connection = Connection::open(server.address).await?;
-        let answer = connection.send(&post(path, body)).await?;
-        match answer.status {
-            200 | 201 => Ok(serde_json::from_slice(connection.body())?),
-            _ => Err(format!("{path} was rejected: {}", String::from_utf8_lossy(connection.body())).into()),
-        }
-    })
+    Client::open(server.address)?.json(&post(path, body))
 }
 
 fn imported(
@@ -300,4 +297,17 @@ fn postgres(options: &Options, articles: &Path, size: usize, report: &mut Report
         *figure = figure.clone().beside("PostgreSQL", beside);
     }
     Ok(Some(postgres))
+}
+
+/// Starts Meilisearch with the same articles, if its binary is named. Its import and its disk get rows of their own.
+fn meilisearch(options: &Options, articles: &Path, size: usize, report: &mut Report) -> Result<Option<Meilisearch>> {
+    let Some(binary) = &options.meilisearch else { return Ok(None) };
+    let folder = fresh_folder(options, "meilisearch", size)?;
+    let meilisearch = Meilisearch::start(binary, &folder, articles, size)?;
+    let rate = size as f64 / meilisearch.load_seconds.max(1e-3);
+    let values = [("import", rate), ("disk.settled.all", meilisearch.disk as f64 / 1e6)];
+    let row = |(key, value)| Some(report.figure(key)?.beside_meilisearch(value));
+    let rows: Vec<Figure> = values.into_iter().filter_map(row).collect();
+    report.figures.extend(rows);
+    Ok(Some(meilisearch))
 }

@@ -5,10 +5,14 @@ use std::time::Duration;
 
 use clap::Parser as _;
 
-use crate::Result;
+use crate::bare::Bare;
+use crate::client::{Client, get};
 use crate::options::Options;
+use crate::query::Material;
 use crate::report::{Report, Unit, shown};
 use crate::run::{self, Limits};
+use crate::sample::Sample;
+use crate::{Result, articles, meilisearch, queries};
 
 const SIZE: usize = 300;
 
@@ -33,6 +37,7 @@ pub(crate) fn check() -> Result<()> {
     let report = run::run(&options, &limits, SIZE)?;
     check_table(&report)?;
     check_plots(&report)?;
+    check_meilisearch(&options)?;
     expect(folder.path().join("data-scale-300").exists(), false, "the data folder is removed")?;
     println!("the self-check of the benchmark passed");
     Ok(())
@@ -69,6 +74,24 @@ fn check_plots(report: &Report) -> Result<()> {
         expect(has_lines && svg.ends_with("</svg>\n") && !svg.contains("NaN"), true, &format!("{file} has lines"))?;
     }
     Ok(())
+}
+
+/// Checks what is sent to Meilisearch, and that an answer other than 2xx is an error.
+fn check_meilisearch(options: &Options) -> Result<()> {
+    let article = r#"{"title":"a","published_at":null,"created_at":"1970-01-01T00:00:01.500Z"}"#;
+    let document = "{\"id\":7,\"title\":\"a\",\"published_at\":null,\"created_at\":1500}\n".to_owned();
+    expect(meilisearch::document(article, 7)?, document, "a document of Meilisearch")?;
+    let sample = Sample::read(&articles::file(options, SIZE)?, SIZE)?;
+    let material = Material { sample: &sample, ids: &[], size: SIZE, wanted: 8 };
+    let compared = ["list", "deep", "published", "range", "facets", "ranked", "typed", "typo"];
+    for kind in queries::kinds(&material, options.seed) {
+        let is_compared = compared.contains(&kind.key);
+        let agree = kind.queries.iter().all(|query| query.meilisearch.is_some() == is_compared);
+        expect(agree, true, &format!("whether `{}` has searches of Meilisearch", kind.key))?;
+    }
+    let bare = Bare::start()?;
+    let error = Client::open(bare.address)?.json(&get("/not-modified", None)).err().map(|error| error.to_string());
+    expect(error, Some("GET /not-modified was answered with 304: ".to_owned()), "an answer other than 2xx")
 }
 
 fn expect<T: PartialEq + std::fmt::Debug>(found: T, expected: T, what: &str) -> Result<()> {

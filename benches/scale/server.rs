@@ -1,4 +1,4 @@
-//! The measured server: a process of the real binary, its memory and its data folder. Knows nothing of requests except
+//! A measured server: a process of the real binary, its memory and its data folder. Knows nothing of requests except
 //! those of readiness.
 
 use std::fs::{self, File};
@@ -18,30 +18,45 @@ use crate::client::TOKEN;
 /// A running server. It is killed when it is dropped.
 pub(crate) struct Server {
     pub(crate) address: SocketAddr,
-    /// The time from the start of the process until `/readyz` answered 200.
+    /// The time from the start of the process until it was ready.
     pub(crate) ready_after: Duration,
     folder: PathBuf,
     process: Child,
 }
 
 impl Server {
-    /// Starts a server and waits until it is ready.
+    /// Starts Bindery and waits until it is ready.
     pub(crate) fn start(binary: &Path, folder: &Path) -> Result<Self> {
+        Self::launch(binary, folder, "BINDERY_", "/readyz", |command, address| {
+            command.arg("serve").arg("--data").arg(folder).args(["--listen", address, "--log-filter", "warn"]);
+            command.env("BINDERY_ADMIN_TOKEN", TOKEN);
+        })
+    }
+
+    /// Starts a server on a free port and waits until it answers the path `ready` with 200. Variables of the
+    /// environment with the prefix are kept from it, because they would be settings.
+    pub(crate) fn launch(
+        binary: &Path,
+        folder: &Path,
+        prefix: &str,
+        ready: &str,
+        arguments: impl FnOnce(&mut Command, &str),
+    ) -> Result<Self> {
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let log = File::options().create(true).append(true).open(folder.with_extension("log"))?;
         let mut command = Command::new(binary);
-        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("BINDERY_")) {
+        for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with(prefix)) {
             command.env_remove(name);
         }
-        command.arg("serve").arg("--data").arg(folder).args(["--listen", &address.to_string(), "--log-filter", "warn"]);
-        command.env("BINDERY_ADMIN_TOKEN", TOKEN).stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        arguments(&mut command, &address.to_string());
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         let started = Instant::now();
         let process = command.spawn().map_err(|error| format!("{}: {error}", binary.display()))?;
         let mut server = Server { address, ready_after: Duration::ZERO, folder: folder.to_owned(), process };
-        while !is_ready(address) {
+        while !is_ready(address, ready) {
             if server.process.try_wait()?.is_some() || started.elapsed() > Duration::from_secs(900) {
                 let log = fs::read_to_string(folder.with_extension("log"))?;
-                return Err(format!("the server did not become ready: {log}").into());
+                return Err(format!("{} did not become ready: {log}", binary.display()).into());
             }
             thread::sleep(Duration::from_millis(2));
         }
@@ -53,6 +68,14 @@ impl Server {
     pub(crate) fn kill(mut self) -> Result<()> {
         self.process.kill()?;
         self.process.wait()?;
+        Ok(())
+    }
+
+    /// Kills the process and removes its data folder.
+    pub(crate) fn discard(mut self) -> Result<()> {
+        self.process.kill()?;
+        self.process.wait()?;
+        fs::remove_dir_all(&self.folder)?;
         Ok(())
     }
 
@@ -165,11 +188,12 @@ fn bytes_below(path: &Path) -> u64 {
     fs::read_dir(path).into_iter().flatten().flatten().map(|entry| bytes_below(&entry.path())).sum()
 }
 
-fn is_ready(address: SocketAddr) -> bool {
+fn is_ready(address: SocketAddr, path: &str) -> bool {
     let ask = || -> std::io::Result<bool> {
         let mut stream = TcpStream::connect(address)?;
         stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-        stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+        let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes())?;
         let mut answer = [0; 12];
         stream.read_exact(&mut answer)?;
         Ok(answer.ends_with(b"200"))

@@ -1,7 +1,9 @@
 //! The requests of pages of a site beyond lists: facets, stats, groups, relations, ranked search and neighbours. They
-//! have no SQL, because they are not compared with PostgreSQL. Knows neither server nor PostgreSQL.
+//! have no SQL, because they are not compared with PostgreSQL. Some are compared with Meilisearch. Knows no server.
 
-use crate::query::{Kind, Make, Material, Query, distinct, encode};
+use serde_json::json;
+
+use crate::query::{Kind, Make, Material, NEWEST, Query, distinct, encode};
 use crate::random::Random;
 
 /// Returns all kinds, in the order in which they are measured.
@@ -11,7 +13,8 @@ pub(crate) fn kinds(material: &Material<'_>, random: &mut Random) -> Vec<Kind> {
         ("facets", "Facets of three fields over a filter", &|random| {
             let (low, high) = price(random);
             let path = format!("?filter[price][between]={low},{high}&facets=category,status,tags");
-            Some(list(path))
+            let (filter, facets) = (format!("price {low} TO {high}"), ["category", "status", "tags"]);
+            Some(list(path).search(1, json!({"filter": filter, "facets": facets, "sort": NEWEST})))
         }),
         ("stats", "Stats of a number over a filter", &|random| {
             let (low, high) = price(random);
@@ -36,20 +39,20 @@ pub(crate) fn kinds(material: &Material<'_>, random: &mut Random) -> Vec<Kind> {
         }),
         ("ranked", "Ranked search: two words", &|random| {
             let (one, other) = (random.pick(&sample.common)?, random.pick(&sample.common)?);
-            Some(list(format!("?q={}", encode(&format!("{one} {other} ")))))
+            Some(ranked(&format!("{one} {other} ")))
         }),
         ("typed", "Ranked search: a rare word and the beginning of another", &|random| {
             let (rare, common) = (random.pick(&sample.rare)?, random.pick(&sample.common)?);
             let beginning = inside_from_start(common, 3 + random.below(3))?;
-            Some(list(format!("?q={}", encode(&format!("{rare} {beginning}")))))
+            Some(ranked(&format!("{rare} {beginning}")))
         }),
         ("typo", "Ranked search: two words, one with a typo", &|random| {
             let (one, other) = (random.pick(&sample.common)?, random.pick(&sample.common)?);
-            Some(list(format!("?q={}", encode(&format!("{} {other} ", with_typo(one, random)?)))))
+            Some(ranked(&format!("{} {other} ", with_typo(one, random)?)))
         }),
         ("neighbours", "Neighbours by title", &|random| {
             let id = random.pick(material.ids)?;
-            Some(Query { path: format!("/v2/resources/articles/{id}/neighbors?sort=title"), sql: Vec::new() })
+            Some(Query { path: format!("/v2/resources/articles/{id}/neighbors?sort=title"), ..Query::default() })
         }),
     ];
     let kind = |(key, name, make)| Kind { key, name, queries: distinct(make, random, material.wanted) };
@@ -60,7 +63,12 @@ pub(crate) fn kinds(material: &Material<'_>, random: &mut Random) -> Vec<Kind> {
 pub(crate) const AUTHORS: usize = 1_000;
 
 fn list(parameters: String) -> Query {
-    Query { path: format!("/v2/resources/articles{parameters}"), sql: Vec::new() }
+    Query { path: format!("/v2/resources/articles{parameters}"), ..Query::default() }
+}
+
+/// Makes a ranked search. A blank at the end says that the last word is complete, in Meilisearch, too.
+fn ranked(q: &str) -> Query {
+    list(format!("?q={}", encode(q))).search(1, json!({"q": q}))
 }
 
 fn price(random: &mut Random) -> (f64, f64) {

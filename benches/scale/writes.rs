@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-use crate::client::{get, post};
-use crate::load::{Group, Measured, Source, cycle, run, run_one};
+use crate::client::{Client, get, post};
+use crate::load::{Group, Measured, Source, cycle, run, run_one, steps};
+use crate::meilisearch::Meilisearch;
 use crate::postgres::Postgres;
 use crate::query::Kind;
 use crate::reads::{MANY, figure};
@@ -23,6 +24,8 @@ const BULK: usize = 100;
 const WRITERS: usize = 4;
 /// The bounds of the histogram of pauses, in milliseconds.
 const BOUNDS: [f64; 9] = [0.0, 1.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0];
+/// The longest time for the writes of one figure without readers.
+const LONGEST: Duration = Duration::from_secs(60);
 const CREATE: &str = "/v2/resources/articles";
 
 /// A load of readers, first alone, then beside writers.
@@ -56,6 +59,7 @@ pub(crate) struct Writes<'a> {
     pub(crate) sample: &'a Sample,
     pub(crate) kinds: &'a [Kind],
     pub(crate) postgres: Option<&'a Postgres>,
+    pub(crate) meilisearch: Option<&'a Meilisearch>,
     pub(crate) repeat: Duration,
     /// The numbers of creates and bulk requests to measure.
     pub(crate) creates: usize,
@@ -97,6 +101,7 @@ impl Writes<'_> {
     pub(crate) fn measure(&self) -> Result<(Vec<Figure>, Option<Pauses>)> {
         let fresh = Arc::new(Fresh { articles: self.sample.articles.clone(), next: AtomicUsize::new(0) });
         let mut figures = vec![self.alone(&fresh)?, self.bulk(&fresh)?];
+        figures.extend(self.until_found(&fresh)?);
         for load in &LOADS {
             figures.extend(self.beside_readers(&fresh, load)?);
         }
@@ -107,7 +112,7 @@ impl Writes<'_> {
 
     fn alone(&self, fresh: &Arc<Fresh>) -> Result<Figure> {
         say("Create");
-        let measured = run_one(self.address, 1, creates(fresh, self.creates, true), Duration::from_secs(60))?;
+        let measured = run_one(self.address, 1, creates(fresh, self.creates, true), LONGEST)?;
         let postgres = self.inserts(fresh, self.creates, 1)?;
         Ok(figure("create.1".to_owned(), "Create, 1 client".to_owned(), &measured).beside("PostgreSQL", postgres))
     }
@@ -116,7 +121,7 @@ impl Writes<'_> {
         say("Bulk");
         let (bodies, bulks) = (fresh.clone(), self.bulks);
         let source: Source = Arc::new(move |number| (number < bulks).then(|| bodies.bulk()));
-        let measured = run_one(self.address, 1, source, Duration::from_secs(60))?;
+        let measured = run_one(self.address, 1, source, LONGEST)?;
         let postgres = self.inserts(fresh, self.bulks * BULK, BULK)?;
         Ok(figure("bulk.1".to_owned(), "Bulk create of 100".to_owned(), &measured).beside("PostgreSQL", postgres))
     }
@@ -126,6 +131,31 @@ impl Writes<'_> {
         let Some(postgres) = self.postgres else { return Ok(None) };
         let articles: Vec<String> = (0..articles).map(|_| fresh.attributes().to_string()).collect();
         Ok(postgres.insert(&articles, rows)?.median())
+    }
+
+    /// Measures the time from a write until a list has it, if there is a Meilisearch to compare it with.
+    fn until_found(&self, fresh: &Fresh) -> Result<Option<Figure>> {
+        let Some(meilisearch) = self.meilisearch else { return Ok(None) };
+        say("A write until it is found");
+        let mut client = Client::open(self.address)?;
+        let measured = steps(self.creates, LONGEST, |_| {
+            let body = fresh.body(true);
+            let slug = body["attributes"]["slug"].as_str().unwrap_or_default();
+            let (create, list) = (post(CREATE, &body.to_string()), get(&format!("{CREATE}?filter[slug]={slug}"), None));
+            let sent = Instant::now();
+            client.send(&create)?;
+            let page = client.send(&list)?;
+            let took = sent.elapsed();
+            let page: Value = serde_json::from_slice(page)?;
+            if page["meta"]["total"] != 1 {
+                return Err(format!("a list lacks what was created before: {page}").into());
+            }
+            Ok(took)
+        })?;
+        let articles: Vec<Value> = (0..self.creates).map(|_| fresh.attributes()).collect();
+        let median = meilisearch.until_found(&articles, LONGEST)?.percentile(0.5);
+        let row = figure("found.1".to_owned(), "A write until it is found, 1 client".to_owned(), &measured);
+        Ok(Some(row.beside("Meilisearch", Some(median))))
     }
 
     /// Measures readers without writers, then with them.
