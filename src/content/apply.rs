@@ -50,6 +50,8 @@ pub(crate) struct PreparedResults {
 /// The index columns of a copy that a transaction writes.
 #[derive(Debug)]
 pub(crate) struct PreparedColumns {
+    /// The number of the blueprint. Imports may give resources of several blueprints the same id.
+    pub(crate) blueprint: u32,
     pub(crate) id: ResourceId,
     pub(crate) variant: u16,
     pub(crate) columns: Columns,
@@ -281,8 +283,8 @@ impl Applier {
 
     fn apply_resources(&self, next: &mut NextState, effects: &Effects<'_>, prepared: PreparedResults) -> Result<()> {
         let PreparedResults { copies, mut backfills } = prepared;
-        let mut columns: HashMap<(ResourceId, u16), Columns> =
-            copies.into_iter().map(|copy| ((copy.id, copy.variant), copy.columns)).collect();
+        let mut columns: HashMap<(u32, ResourceId, u16), Columns> =
+            copies.into_iter().map(|copy| ((copy.blueprint, copy.id, copy.variant), copy.columns)).collect();
         let mut filled: BTreeMap<u32, Vec<bindery_index::IndexOp>> = BTreeMap::new();
         for (number, id, effect) in &effects.resources {
             // Resources of a deleted blueprint are swept from the store; no index has them any more.
@@ -294,7 +296,7 @@ impl Applier {
                     let mut written = Vec::new();
                     let is_live = |(variant, ..): &(u16, _, _)| variant_of_working(*variant).is_none();
                     for (variant, copy_number, copy) in effects.copies_of(*number, *id).filter(is_live) {
-                        let columns = match columns.remove(&(*id, variant)) {
+                        let columns = match columns.remove(&(*number, *id, variant)) {
                             Some(columns) => columns,
                             None => mapping
                                 .columns(&Copy::decode(copy).map_err(Error::internal)?.values(mapping.blueprint)?),

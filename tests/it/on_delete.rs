@@ -295,6 +295,30 @@ fn settings_of_relations_are_checked() {
 }
 
 #[test]
+fn resources_of_several_blueprints_with_one_id_keep_their_own_values_in_the_index() {
+    let server = Server::start();
+    server.blueprint("authors", json!([{ "name": "Name", "slug": "name", "type": "text" }]));
+    let by = author(&server, "a");
+    let id = "01900000-0000-7000-8000-000000000001";
+    let blueprints = ["books", "films"];
+    for slug in blueprints {
+        let title = json!({ "name": "Title", "slug": "title", "type": "text" });
+        server.blueprint(slug, json!([title, relation("author", "reference", "authors", "nullify")]));
+        let line = json!({ "id": id, "attributes": { "title": format!("of-{slug}"), "author": by } }).to_string();
+        let types = [("content-type", "application/x-ndjson")];
+        server.raw("POST", &format!("/v2/resources/{slug}/import"), &types, line.as_bytes()).expect(200);
+    }
+    server.delete(&format!("/v2/resources/authors/{by}")).expect(204);
+    for slug in blueprints {
+        assert_eq!(server.find(&format!("{slug}/{id}"))["attributes"]["author"], Value::Null);
+        for title in blueprints {
+            let found = server.ids(&format!("{slug}?filter[title]=of-{title}"));
+            assert_eq!(found.len(), usize::from(slug == title), "{slug} with the title of {title}");
+        }
+    }
+}
+
+#[test]
 fn the_deletions_of_one_request_change_only_so_many_resources_together() {
     let server = Server::start();
     magazine(&server);

@@ -201,8 +201,8 @@ impl<'a> Overlay<'a> {
     }
 
     /// Notes the index columns of a copy that this transaction writes.
-    pub(crate) fn note_columns(&mut self, id: ResourceId, variant: u16, columns: Columns) {
-        self.prepared.copies.push(PreparedColumns { id, variant, columns });
+    pub(crate) fn note_columns(&mut self, blueprint: u32, id: ResourceId, variant: u16, columns: Columns) {
+        self.prepared.copies.push(PreparedColumns { blueprint, id, variant, columns });
     }
 
     /// Records a change of a resource for the change feed. The flags say whether readers without `preview` see it

@@ -284,7 +284,7 @@ impl Decider<'_, '_> {
             self.note_media_users(id, variant, &attributes);
             let record = Copy { revision: self.blueprint.revision, attributes: attributes.into() };
             self.overlay.put(version.key(blueprint, id), record.encode());
-            self.overlay.note_columns(id, variant, columns);
+            self.overlay.note_columns(blueprint, id, variant, columns);
         }
         self.overlay.put(Key::Resource { blueprint, id }, after.encode());
         self.note_change(id, before.as_ref(), Some(&after));
