@@ -217,3 +217,27 @@ async fn a_planned_publication_that_cannot_be_read_is_passed_over() {
     let list = content.view(&access, "notes").unwrap().list("").unwrap();
     assert_eq!(list.resources.matches(r#""title":"two""#).count(), 1, "{}", list.resources);
 }
+
+#[tokio::test]
+async fn restoring_a_revision_waits_for_the_memory_that_its_values_take() {
+    let temp = tempfile::tempdir().unwrap();
+    let (content, access) = (fixture::open(temp.path()), fixture::access());
+    let fields = json!([{ "name": "Text", "slug": "text", "type": "rich-text" }]);
+    let history = json!({ "keep": 10, "days": 10 });
+    let body = json!({ "name": "Notes", "slug": "notes", "history": history, "fields": fields }).to_string();
+    content.create_blueprint(&access, body.as_bytes(), None).await.unwrap();
+    let body = json!({ "attributes": { "text": format!("<p>{}</p>", "a".repeat(900_000)) } }).to_string();
+    let writing = content.write(&access, Ability::Create, "notes", "").unwrap();
+    let IdempotentAnswer::Fresh(created) = writing.create(body.as_bytes(), None).await.unwrap() else { unreachable!() };
+    let writing = content.write(&access, Ability::Update, "notes", "").unwrap();
+    writing.change(created.id, IfMatch::Any, br#"{ "attributes": { "text": "<p>b</p>" } }"#).await.unwrap();
+    let restore = || {
+        let writing = content.write(&access, Ability::Update, "notes", "").unwrap();
+        writing.restore_revision(created.id, "1", IfMatch::Any, b"")
+    };
+    let all_memory = content.shared.admission.admit(usize::MAX).await.unwrap();
+    let restored = tokio::time::timeout(std::time::Duration::from_millis(300), restore()).await;
+    assert!(restored.is_err(), "it did not wait");
+    drop(all_memory);
+    restore().await.unwrap();
+}

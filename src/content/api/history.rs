@@ -11,6 +11,7 @@ use bindery_model::{json, value};
 use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
+use crate::admission::MemoryPermit;
 use crate::api::resources::{ResourceWriter, only};
 use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update, WrittenResource};
 use crate::data::version::IfMatch;
@@ -59,8 +60,10 @@ impl ResourceWriter {
         body: &[u8],
     ) -> Result<ResourceAnswer> {
         let number = revision_number(number)?;
-        let (asked, _admitted) = self.content.read_body(body, asked_fields).await?;
+        // Given back before more is reserved: requests that hold some and wait for more would wait for each other.
+        let (asked, _) = self.content.read_body(body, asked_fields).await?;
         loop {
+            let _memory = self.admit_revision(id, number).await?;
             let item = self.prepare_revision(id, number, if_match.clone(), asked.clone()).await?;
             match self.submit(vec![item].into(), None).await? {
                 Outcome::Written(outcomes) => return self.written_revision(&only(&outcomes)?),
@@ -68,6 +71,16 @@ impl ResourceWriter {
                 _ => return Err(Error::internal("a restoration with the outcome of another command")),
             }
         }
+    }
+
+    /// Reserves the memory for the values of a revision until the permit is dropped: its body says nothing of their size.
+    async fn admit_revision(&self, id: ResourceId, number: u32) -> Result<MemoryPermit> {
+        let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
+        let variant = self.variant;
+        let estimate =
+            move || OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant)?.expansion(number);
+        let bytes = tokio::task::spawn_blocking(estimate).await.map_err(Error::internal)??;
+        self.content.shared.admission.admit(bytes).await
     }
 
     /// Reads and checks the values of a revision, on a thread that may block.

@@ -77,8 +77,15 @@ impl FormerWorkingCopy {
     /// # Errors
     /// `INTERNAL` if it is damaged.
     pub(crate) fn read(&self, live: &[u8]) -> Result<WorkingCopy> {
-        let stored = unpack(&self.packed, Some(live))?;
-        WorkingCopy::decode(&Copy::decode(&stored).map_err(Error::internal)?)
+        WorkingCopy::decode(&self.stored(live)?)
+    }
+
+    /// Returns the stored form of the working copy. `live` is that of the revision's live copy, empty if there is none.
+    ///
+    /// # Errors
+    /// `INTERNAL` if it is damaged.
+    pub(crate) fn stored(&self, live: &[u8]) -> Result<Copy> {
+        Copy::decode(&unpack(&self.packed, Some(live))?).map_err(Error::internal)
     }
 }
 

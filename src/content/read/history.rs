@@ -9,6 +9,7 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::{Blueprint, HistorySettings};
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::json as model_json;
 use bindery_model::sent::quote;
 use bindery_model::time::{Millis, now_millis};
 use bindery_query::{RawParams, Selection, WriteParams, strict};
@@ -19,7 +20,7 @@ use serde_json::{Map, Value, json};
 use crate::command::{Effect, WrittenResource};
 use crate::data::history::{FormerLookup, HistoryOf, RevisionRange};
 use crate::data::lookup::Lookup;
-use crate::data::records::{CopyVersion, Meta};
+use crate::data::records::{Copy, CopyVersion, Meta};
 use crate::data::refusals::{no_resource, without_working_copies};
 use crate::data::revision::Revision;
 use crate::data::state::State;
@@ -195,11 +196,12 @@ impl<'a> OpenHistory<'a> {
     /// Returns the working copy of a revision, if it has one.
     fn working_of(&self, revision: &Revision) -> Result<Option<WorkingCopy>> {
         let Some(former) = &revision.working else { return Ok(None) };
-        let live = match revision.copy {
-            0 => Vec::new(),
-            number => self.of.copy_bytes(self.store, number)?,
-        };
-        former.read(&live).map(Some)
+        former.read(&self.copy_bytes(revision.copy)?).map(Some)
+    }
+
+    /// Returns the stored bytes of a version of the live copy; none for the version 0, that of a copy that was never written.
+    fn copy_bytes(&self, copy: u64) -> Result<Vec<u8>> {
+        if copy == 0 { Ok(Vec::new()) } else { self.of.copy_bytes(self.store, copy) }
     }
 
     fn lookup(&self, working: Option<WorkingCopy>) -> FormerLookup<'_> {
@@ -214,6 +216,24 @@ impl<'a> OpenHistory<'a> {
     pub(crate) fn values(&self, number: u32) -> Result<Vec<Value>> {
         let revision = self.revision(number)?;
         self.values_of(revision.copy, self.working_of(&revision)?)
+    }
+
+    /// Estimates the memory that the values of a revision take while they are restored, in bytes. Parses none of them.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`.
+    pub(crate) fn expansion(&self, number: u32) -> Result<usize> {
+        let (copy, working) = match self.is_stored {
+            true => {
+                let revision = self.revision(number)?;
+                (revision.copy, revision.working)
+            }
+            false => (self.meta.copy(self.of.variant).map_or(0, |copy| copy.number), None),
+        };
+        let live = self.copy_bytes(copy)?;
+        let working = working.map(|former| former.stored(&live)).transpose()?;
+        let live = (copy > 0).then(|| Copy::decode(&live).map_err(Error::internal)).transpose()?;
+        Ok([live, working].iter().flatten().map(|copy| model_json::expansion(copy.attributes.as_bytes())).sum())
     }
 
     fn answer(&self, number: u32, state: &State, compared: Option<Compared>) -> Result<RevisionAnswer> {
