@@ -21,7 +21,7 @@ use crate::data::records::Meta;
 use crate::data::refusals::no_resource;
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
-use crate::data::visibility::Visibility;
+use crate::data::visibility::{Visibility, may_learn_values};
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, UpdateTerms};
 use crate::read::authors::AuthorNames;
@@ -188,6 +188,7 @@ impl ResourceWriter {
             selection,
             highlights: None,
             is_working,
+            hides_errors: !may_learn_values(&self.access),
             names,
             public_url,
         }
@@ -210,12 +211,11 @@ impl ResourceWriter {
     /// would be a way to read. All other keys of the object are always answered.
     pub(super) fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
         let (blueprint, WrittenResource { meta, before, copy_kind, .. }) = (&self.collection.blueprint, written);
-        let sees_working = [Ability::Preview, Ability::Manage].into_iter().any(|ability| self.access.may(ability));
         let visibility = Visibility::of_writer(&self.access, blueprint, self.content.state().released);
         let is_seen = |meta: &Meta| visibility.shows(meta.published);
         let is_seen = match copy_kind {
             CopyKind::Live => is_seen(meta) || before.as_ref().is_some_and(is_seen),
-            CopyKind::Working => sees_working,
+            CopyKind::Working => may_learn_values(&self.access),
         };
         if is_seen {
             return Selection::all();

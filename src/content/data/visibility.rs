@@ -7,6 +7,9 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::time::Millis;
 
+/// The error of a field whose value the writer must not learn.
+pub(crate) const HIDDEN_ERROR: &str = "its value is not accepted at the moment; only tokens with `preview` see why";
+
 /// The visibility of a blueprint's resources for a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Visibility {
@@ -93,6 +96,12 @@ impl Visibility {
             (seen, filter) => Filter::And(vec![seen, filter]),
         }
     }
+}
+
+/// Returns whether a token may learn values that no reader without `preview` sees: those of working copies, revisions and the
+/// trash.
+pub(crate) fn may_learn_values(access: &Access) -> bool {
+    [Ability::Preview, Ability::Manage].into_iter().any(|ability| access.may(ability))
 }
 
 /// Returns whether readers without `preview` see a resource with this publication date at that moment.

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
+use crate::data::visibility::HIDDEN_ERROR;
 
 /// A working copy of one variant of a resource.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -80,6 +81,20 @@ impl Schedule {
     /// Returns the actor who planned it.
     pub(crate) fn by(&self) -> Option<Actor> {
         actor_of_hex(&self.by)
+    }
+}
+
+impl FailedSchedule {
+    /// Returns the error object for a reader who must not learn values, which its texts may quote.
+    fn without_values(&self) -> Value {
+        let mut errors = self.errors.clone();
+        if let Some(fields) = self.errors["fields"].as_object() {
+            let hidden = fields.keys().map(|slug| (slug.clone(), vec![HIDDEN_ERROR.to_owned()]));
+            let mut hidden = Error::validation(hidden.collect()).to_json();
+            errors["message"] = hidden["message"].take();
+            errors["fields"] = hidden["fields"].take();
+        }
+        errors
     }
 }
 
@@ -206,8 +221,8 @@ impl WorkingCopy {
         })
     }
 
-    /// Returns the value of the key `working_copy` in an answer.
-    pub(crate) fn to_json(&self, blueprint: &Blueprint, live: &[Value]) -> Value {
+    /// Returns the value of the key `working_copy` in an answer. `hides_errors` is true if the reader must not learn values.
+    fn to_json(&self, blueprint: &Blueprint, live: &[Value], hides_errors: bool) -> Value {
         let publish_at = self.schedule.as_ref().map(|schedule| format_millis(schedule.at));
         let mut object = json!({
             "created_at": format_millis(self.created),
@@ -215,8 +230,9 @@ impl WorkingCopy {
             "publish_at": publish_at,
             "conflicts": self.conflicts(blueprint, live).collect::<Vec<_>>(),
         });
-        if let Some(FailedSchedule { at, errors }) = &self.failed {
-            object["publish_failed"] = json!({ "at": format_millis(*at), "errors": errors });
+        if let Some(failed) = &self.failed {
+            let errors = if hides_errors { failed.without_values() } else { failed.errors.clone() };
+            object["publish_failed"] = json!({ "at": format_millis(failed.at), "errors": errors });
         }
         object
     }
@@ -250,14 +266,21 @@ impl ShownVersions {
         Ok(Some(Copy { revision: blueprint.revision, attributes }))
     }
 
-    /// Returns the value of the key `working_copy` in an answer.
+    /// Returns the value of the key `working_copy` in an answer. `hides_errors` is true if the reader must not learn values.
     ///
     /// # Errors
     /// Those of [`ShownVersions::read`].
-    pub(crate) fn working_to_json(self, lookup: &dyn Lookup, blueprint: &Blueprint, id: ResourceId) -> Result<Value> {
+    pub(crate) fn working_to_json(
+        self,
+        lookup: &dyn Lookup,
+        blueprint: &Blueprint,
+        id: ResourceId,
+        hides_errors: bool,
+    ) -> Result<Value> {
         let Some(version) = self.working else { return Ok(Value::Null) };
         let live = self.live.map(|version| lookup.copy(blueprint.number, id, version)).transpose()?;
-        Ok(lookup.working(blueprint, id, version)?.to_json(blueprint, &values_of(live, blueprint)?))
+        let working = lookup.working(blueprint, id, version)?;
+        Ok(working.to_json(blueprint, &values_of(live, blueprint)?, hides_errors))
     }
 }
 

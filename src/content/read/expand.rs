@@ -117,8 +117,9 @@ impl<'a> IncludedResources<'a> {
         let selection = self.expansion.selections.get(slug).cloned().unwrap_or_else(Selection::all);
         let is_working = collection.snapshot.is_working();
         let public_url = self.resolver.state.public_url.clone();
+        let (highlights, hides_errors, names) = (None, false, None);
         let presentation =
-            Presentation { variant, fallback, selection, highlights: None, is_working, names: None, public_url };
+            Presentation { variant, fallback, selection, highlights, is_working, hides_errors, names, public_url };
         write_hit(&mut self.json, self.lookup, collection, hit, &presentation, &Interrupt::never())
             .map_err(StopReason::Failed)?;
         if self.json.len() > MAX_BYTES {

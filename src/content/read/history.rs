@@ -245,10 +245,11 @@ impl<'a> OpenHistory<'a> {
         meta.copies = has_copy.then_some(CopyVersion { variant, number: revision.copy }).into_iter().collect();
         let written = WrittenResource::live(id, Effect::Updated, meta, None);
         let selection = Selection::all();
-        let (highlights, is_working, names) = (None, false, None);
+        let (fallback, highlights, names) = (None, None, None);
+        let (is_working, hides_errors) = (false, false);
         let public_url = state.public_url.clone();
         let presentation =
-            Presentation { variant, fallback: None, selection, highlights, is_working, names, public_url };
+            Presentation { variant, fallback, selection, highlights, is_working, hides_errors, names, public_url };
         let lookup = self.lookup(working.clone());
         let json =
             written_answer(&lookup, self.blueprint, state.epoch, &written, &presentation, Default::default())?.json;

@@ -35,6 +35,8 @@ pub(crate) struct Presentation {
     pub(crate) highlights: Option<Arc<Highlights>>,
     /// True if the values of working copies are shown, and the key `working_copy`.
     pub(crate) is_working: bool,
+    /// True if the reader must not learn values from the errors of a publication that failed.
+    pub(crate) hides_errors: bool,
     /// The names of authors; set if authors and outdated translations are answered.
     pub(crate) names: Option<AuthorNames>,
     /// The public address of the server, with which addresses of media begin.
@@ -85,11 +87,7 @@ pub(crate) fn written_answer(
     }
     renderer.write(&mut json, *id, stamps, |variant| meta.shown(variant, presentation.is_working))?;
     renderer.write_meta(&mut json, *id, || Ok(Some(meta.clone())))?;
-    // Its messages may quote values.
-    let is_shown =
-        |slug: &str| blueprint.field(slug).is_none_or(|field| presentation.selection.has_attribute(field.number));
-    let not_ready = written.not_ready.iter().filter(|(slug, _)| presentation.selection.is_all() || is_shown(slug));
-    let not_ready = not_ready.map(|(slug, texts)| (slug.clone(), texts.clone())).collect();
+    let not_ready = written.not_ready.clone();
     let tag = version.tag(epoch, presentation.public_url.as_deref());
     Ok(ResourceAnswer { json, tag, sanitized, not_ready })
 }
@@ -195,7 +193,8 @@ impl Renderer<'_> {
             if !out.ends_with('{') {
                 out.push(',');
             }
-            let working = version_of(self.presentation.variant).working_to_json(self.lookup, self.blueprint, id)?;
+            let (versions, hides_errors) = (version_of(self.presentation.variant), self.presentation.hides_errors);
+            let working = versions.working_to_json(self.lookup, self.blueprint, id, hides_errors)?;
             out.push_str("\"working_copy\":");
             out.push_str(&working.to_string());
         }

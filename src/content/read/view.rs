@@ -348,6 +348,8 @@ impl View {
         let (selection, is_working) = (selection.clone(), self.is_working());
         let names = AuthorNames::shown_to(&self.access, &self.state);
         let public_url = self.state.public_url.clone();
-        Presentation { variant, fallback, selection, highlights: None, is_working, names, public_url }
+        // Only with `preview` are working copies read.
+        let (highlights, hides_errors) = (None, false);
+        Presentation { variant, fallback, selection, highlights, is_working, hides_errors, names, public_url }
     }
 }

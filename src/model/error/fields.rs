@@ -87,6 +87,13 @@ impl FieldErrors {
         }
     }
 
+    /// Replaces the messages of the fields for which `is_hidden` is true by `text`.
+    pub fn hide(&mut self, text: &str, is_hidden: impl Fn(&str) -> bool) {
+        for entry in self.entries.iter_mut().filter(|entry| is_hidden(&entry.field)) {
+            (entry.texts, entry.left_out) = (vec![text.to_owned()], 0);
+        }
+    }
+
     /// Sorts the fields by a key. Fields with equal keys keep their order.
     pub fn sort_by_key<K: Ord>(&mut self, key: impl Fn(&str) -> K) {
         self.entries.sort_by_key(|entry| key(&entry.field));

@@ -1,9 +1,12 @@
 //! Revisions of working copies (`API.md` 4.22).
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use super::schedule::{moment, wait_until};
 use super::{edit, notes, path, publish, working};
-use crate::support::Server;
+use crate::support::{Reply, Server};
 
 fn start() -> Server {
     let server = Server::start();
@@ -249,4 +252,49 @@ fn what_a_working_copy_lacks_is_told_only_to_those_who_see_its_values() {
     assert!(!reply.text.contains("SECRET"), "{}", reply.text);
     let reply = write(&server.token(&["view", "preview", "update"]));
     assert_eq!(reply.json()["meta"]["not_ready"]["kind"], "must be one of `open`, not `SECRET`");
+}
+
+#[test]
+fn errors_about_values_that_a_token_does_not_see_say_only_which_fields_they_concern() {
+    let server = Server::start();
+    let with = |values: Value| {
+        json!({ "name": "Notes", "slug": "notes", "working_copy": true, "trash": { "days": 30 },
+            "history": { "keep": 50, "days": 365 }, "fields": [
+                { "name": "title", "slug": "title", "type": "text" },
+                { "name": "kind", "slug": "kind", "type": "enum", "settings": { "values": values } },
+            ] })
+    };
+    server.post("/v2/blueprints", &with(json!(["open", "SECRET"]))).expect(201);
+    let deleted = server.create("notes", json!({ "title": "one", "kind": "SECRET" }));
+    server.delete(&path(&deleted)).expect(204);
+    let id = server.create("notes", json!({ "title": "one", "kind": "open" }));
+    edit(&server, &id, json!({ "kind": "SECRET" })).expect(200);
+    server.put("/v2/blueprints/notes", &with(json!(["open"]))).expect(200);
+    let abilities = ["view", "update", "publish", "delete"];
+    let blind = server.token(&abilities);
+    let seeing = server.token(&[&abilities[..], &["preview"]].concat());
+    let check = |what: &str, request: &dyn Fn(&str) -> Reply| {
+        let [hidden, shown] = [&blind, &seeing].map(|token| request(token).text);
+        assert!(
+            !hidden.contains("SECRET") && hidden.contains("only tokens with `preview` see why"),
+            "{what}: {hidden}"
+        );
+        assert!(shown.contains("must be one of `open`, not `SECRET`"), "{what}: {shown}");
+    };
+    let post = |token: &str, path: &str, body: &Value| server.as_token(token).send("POST", path, Some(body));
+    let bulk = json!({ "ids": [id] });
+    check("publish", &|token| post(token, &format!("{}/publish", path(&id)), &json!({})).expect(422));
+    check("bulk", &|token| post(token, "/v2/resources/notes/bulk-publish?copy=working", &bulk).expect(207));
+    check("revision", &|token| post(token, &format!("{}/history/2/restore", path(&id)), &json!({})).expect(422));
+    check("trash", &|token| post(token, &format!("/v2/trash/{deleted}/restore"), &json!({})).expect(422));
+    server.post(&format!("{}/publish", path(&id)), &json!({ "at": moment(Duration::from_secs(1)) })).expect(200);
+    wait_until("the failure", || working(&server, &id)["working_copy"]["publish_failed"].is_object());
+    let same = json!({ "attributes": { "title": "one" } });
+    check("publish_failed", &|token| {
+        let reply =
+            server.as_token(token).send("PATCH", &format!("{}?copy=working", path(&id)), Some(&same)).expect(200);
+        let failed = &reply.json()["data"]["working_copy"]["publish_failed"]["errors"];
+        assert_eq!(failed["code"], "VALIDATION_FAILED");
+        Reply { text: failed.to_string(), ..reply }
+    });
 }

@@ -65,6 +65,9 @@ pub(super) struct Promise {
 /// position.
 pub(super) type HeldNames = HashMap<usize, HashSet<String>>;
 
+/// The slugs of the fields whose values the writer has sent; `None` for all that are written.
+pub(super) type SentFields = Option<HashSet<String>>;
+
 /// A resource before and after an item.
 pub(super) struct Edit {
     pub(super) id: ResourceId,
@@ -82,6 +85,8 @@ pub(super) struct Edit {
     pub(super) relations: value::Relations,
     /// The names in its fields before the item, once they were needed.
     pub(super) held: Option<HeldNames>,
+    /// The fields whose errors the writer may know; those of others may quote values that it must not learn.
+    pub(super) sent: SentFields,
     /// The source of the date of the last change.
     pub(super) updated: UpdatedAtSource,
     /// Set if the write brings back something from before; its history says so.
@@ -168,6 +173,7 @@ impl Edit {
             puts: Vec::new(),
             relations: value::Relations::Ids,
             held: None,
+            sent: None,
             updated: UpdatedAtSource::Server,
             restored: None,
         }

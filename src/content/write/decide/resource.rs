@@ -4,6 +4,7 @@
 //! that fails needs no rollback, and the items beside it are not affected.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use bindery_index::variant_of_working;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
@@ -15,7 +16,9 @@ use bindery_query::{CopyKind, projection};
 use bindery_store::Key;
 use serde_json::Value;
 
-use super::decider::{Decider, Edit, Relations, RequiredFieldRule, RestoredFrom, UpdatedAtSource, WrittenCopy};
+use super::decider::{
+    Decider, Edit, Relations, RequiredFieldRule, RestoredFrom, SentFields, UpdatedAtSource, WrittenCopy,
+};
 use super::history::NotedWrite;
 use crate::command::{CopyDraft, Effect, Extent, SystemValues, Update, WrittenResource};
 use crate::data::changes::ChangeOp;
@@ -25,7 +28,7 @@ use crate::data::records::{Copy, CopyVersion, Meta, render_attributes};
 use crate::data::refusals::{key_is_known, needs_publish, no_resource, not_deletable, only_drafts, refused_by_change};
 use crate::data::revision::RevisionOp;
 use crate::data::version::{EntityTag, IfMatch};
-use crate::data::visibility::is_public;
+use crate::data::visibility::{HIDDEN_ERROR, is_public, may_learn_values};
 
 impl Decider<'_, '_> {
     pub(super) fn create(
@@ -67,6 +70,7 @@ impl Decider<'_, '_> {
         after.published = update.published.apply(before.published, self.overlay.now);
         let changes_state = after.published.is_some() != before.published.is_some();
         let mut edit = Edit::new(update.id, Some(before), after);
+        edit.sent = update.restores.then(HashSet::new);
         self.write_copies(&mut edit, update.copy.as_slice(), update.errors.clone(), RequiredFieldRule::Values)?;
         let changes_the_site = update.restores && edit.after.published.is_some();
         if (changes_state || changes_the_site) && !update.may_publish {
@@ -233,12 +237,21 @@ impl Decider<'_, '_> {
             }
         }
         if !errors.is_empty() {
-            return Err(Error::validation(value::in_field_order(self.blueprint, errors)));
+            return Err(Error::validation(self.visible_errors(errors, &edit.sent)));
         }
         if !refused.is_empty() {
-            return Err(refused_by_change(self.blueprint, value::in_field_order(self.blueprint, refused)));
+            return Err(refused_by_change(self.blueprint, self.visible_errors(refused, &edit.sent)));
         }
         Ok(relations)
+    }
+
+    /// Returns the errors of a write in the order of the fields, without messages that may quote values that the
+    /// writer has neither sent nor may read: of a working copy, a revision or the trash.
+    pub(super) fn visible_errors(&self, mut errors: FieldErrors, sent: &SentFields) -> FieldErrors {
+        if let Some(sent) = sent.as_ref().filter(|_| !may_learn_values(self.access)) {
+            errors.hide(HIDDEN_ERROR, |slug| !sent.contains(slug));
+        }
+        value::in_field_order(self.blueprint, errors)
     }
 
     /// Writes an edit to the overlay. An edit that changes nothing leaves no trace.

@@ -4,6 +4,7 @@
 //! change of a blueprint does not consider it. What has changed meanwhile is decided here, when it comes back.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 
 use bindery_index::Filter;
 use bindery_model::blueprint::{Field, FieldType, OnDelete, TrashSettings};
@@ -117,7 +118,7 @@ impl Decider<'_, '_> {
         }
         let taken = self.taken_values(id, copies)?;
         if !taken.is_empty() {
-            return Err(unique_values_taken(taken));
+            return Err(unique_values_taken(self.visible_errors(taken, &Some(HashSet::new()))));
         }
         let mut edit = self.edit_for_restore(id, &resource.meta, copies, *as_draft)?;
         self.restore_working_copies(&mut edit, &resource.meta)?;
@@ -151,6 +152,7 @@ impl Decider<'_, '_> {
         }
         let copies = self.without_nullified(id, copies)?;
         edit.held = Some(self.held_by(id, &copies)?);
+        edit.sent = Some(HashSet::new());
         // As for every other resource, a field that became required since applies from the next write.
         let written = self.write_copies(&mut edit, &copies, FieldErrors::new(), RequiredFieldRule::Nothing);
         written.map_err(unrestorable)?;

@@ -4,7 +4,7 @@
 //! the date of its last change. What is checked when a working copy becomes live is what a write of the live copy
 //! checks, in the same place.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use bindery_index::working_variant;
 use bindery_model::blueprint::{BlueprintKind, SystemField};
@@ -16,7 +16,7 @@ use bindery_query::{CopyKind, projection};
 use bindery_store::Key;
 use serde_json::{Map, Value};
 
-use super::decider::{Decider, Edit, RequiredFieldRule};
+use super::decider::{Decider, Edit, RequiredFieldRule, SentFields};
 use super::history::NotedWorkingWrite;
 use super::media::{names_no_other_file, system_errors_of_working};
 use crate::command::{
@@ -57,13 +57,13 @@ impl Decider<'_, '_> {
         draft: &CopyDraft,
         before: Meta,
     ) -> Result<WrittenResource> {
-        let (id, variant) = (update.id, draft.variant);
+        let (id, variant, sent) = (update.id, draft.variant, self.sent_by(update, draft));
         let live = self.live_values(id, &before, variant)?;
         let mut errors = update.errors.clone();
         errors.append(draft.errors.clone());
         errors.append(system_errors_of_working(self.blueprint, draft, &live));
         if !errors.is_empty() {
-            return Err(Error::validation(value::in_field_order(self.blueprint, errors)));
+            return Err(Error::validation(self.visible_errors(errors, &sent)));
         }
         let existing = self.working_copy_of(id, &before, variant)?;
         if let Some(schedule) = existing.as_ref().and_then(|working| working.schedule.as_ref()) {
@@ -109,7 +109,7 @@ impl Decider<'_, '_> {
             self.put_working_copy(id, &mut after, variant, Some(working).filter(|working| !working.is_empty()))?;
             self.put_meta(id, &after, ChangeOp::Edited);
         }
-        let not_ready = self.not_ready(id, &after, variant)?;
+        let not_ready = self.not_ready(id, &after, variant, sent)?;
         let (effect, before) = (Effect::Updated, Some(before));
         Ok(WrittenResource { id, effect, meta: after, before, copy_kind: CopyKind::Working, not_ready })
     }
@@ -257,6 +257,7 @@ impl Decider<'_, '_> {
         let planned = self.planned_moments(id, &before)?;
         let mut edit = Edit::new(id, Some(before), after);
         edit.published_copies = copies.iter().map(|(variant, _)| *variant).collect();
+        edit.sent = Some(HashSet::new());
         // Others of the same moment are published together with these, so no key of theirs is left.
         let moments = copies.iter().filter_map(|(_, working)| working.schedule.as_ref().map(|schedule| schedule.at));
         edit.removes.extend(moments.filter(|at| planned.contains(at)).map(|at| self.due_key(id, at)));
@@ -351,11 +352,24 @@ impl Decider<'_, '_> {
         Key::WorkingDue { at: at.max(0).cast_unsigned(), blueprint: self.blueprint.number, id }
     }
 
-    /// Returns the problems that publishing the working copy of a variant would have at the moment.
-    fn not_ready(&mut self, id: ResourceId, meta: &Meta, variant: u16) -> Result<Map<String, Value>> {
+    /// Returns the fields whose values an update of a working copy has sent: all of them with `PUT`, none if it brings back those
+    /// of a revision.
+    fn sent_by(&self, update: &Update, draft: &CopyDraft) -> SentFields {
+        let slug = |written: &WrittenValue| self.blueprint.fields[written.position].slug.clone();
+        match draft.extent {
+            _ if update.restores => Some(HashSet::new()),
+            Extent::Whole => None,
+            Extent::Partial => Some(draft.values.iter().map(slug).collect()),
+        }
+    }
+
+    /// Returns the problems that publishing the working copy of a variant would have at the moment, as a writer who has sent
+    /// some of its values may know them.
+    fn not_ready(&mut self, id: ResourceId, meta: &Meta, variant: u16, sent: SentFields) -> Result<Map<String, Value>> {
         let Some(working) = self.working_copy_of(id, meta, variant)? else { return Ok(Map::new()) };
         let draft = self.draft_of(variant, &working);
         let mut edit = Edit::new(id, Some(meta.clone()), meta.clone());
+        edit.sent = sent;
         match self.write_copies(&mut edit, &[draft], FieldErrors::new(), RequiredFieldRule::Values) {
             Ok(_) => Ok(Map::new()),
             Err(error) if error.code == Code::Internal => Err(error),
