@@ -21,3 +21,4 @@ pub(crate) mod trash;
 pub(crate) mod views;
 pub(crate) mod webhooks;
 pub(crate) mod working;
+pub(crate) mod written;

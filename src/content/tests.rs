@@ -204,7 +204,7 @@ async fn a_planned_publication_that_cannot_be_read_is_passed_over() {
         let writing = content.write(&access, Ability::Update, "notes", "copy=working").unwrap();
         writing.change(id, IfMatch::Any, br#"{ "attributes": { "title": "two" } }"#).await.unwrap();
         let writing = content.write(&access, Ability::Publish, "notes", "").unwrap();
-        writing.publish(id, IfMatch::Any, json!({ "at": at }).to_string().as_bytes()).await.unwrap();
+        writing.publish(id, IfMatch::Any, json!({ "at": at }).to_string().as_bytes(), None).await.unwrap();
     }
     // The working copy of the first resource, whose publication comes first.
     let mut copies = store.scan(Prefix::Copies(1)).map(|entry| entry.unwrap().0);
@@ -233,7 +233,7 @@ async fn restoring_a_revision_waits_for_the_memory_that_its_values_take() {
     writing.change(created.id, IfMatch::Any, br#"{ "attributes": { "text": "<p>b</p>" } }"#).await.unwrap();
     let restore = || {
         let writing = content.write(&access, Ability::Update, "notes", "").unwrap();
-        writing.restore_revision(created.id, "1", IfMatch::Any, b"")
+        writing.restore_revision(created.id, "1", IfMatch::Any, b"", None)
     };
     let all_memory = content.shared.admission.admit(usize::MAX).await.unwrap();
     let restored = tokio::time::timeout(std::time::Duration::from_millis(300), restore()).await;

@@ -184,3 +184,34 @@ fn an_import_with_a_key_runs_once_and_in_one_transaction() {
     assert_eq!(failed, [false, false, true]);
     assert_eq!(total(&server, "/v2/resources/chain?filter[next][null]=false"), 2);
 }
+
+#[test]
+fn publications_and_restorations_are_carried_out_once() {
+    let server = Server::start();
+    let blueprint = json!({ "name": "Notes", "slug": "notes", "working_copy": true, "trash": { "days": 10 },
+        "history": { "keep": 10, "days": 10 }, "fields": [{ "name": "Title", "slug": "title", "type": "text" }] });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    let client = server.as_token(ADMIN);
+    let [id, deleted] = ["one", "deleted"].map(|title| server.create("notes", json!({ "title": title })));
+    let working = format!("{NOTES}/{id}?copy=working");
+    server.patch(&working, &json!({ "attributes": { "title": "two" } })).expect(200);
+    server.delete(&format!("{NOTES}/{deleted}")).expect(204);
+    let paths = [
+        format!("{NOTES}/{id}/publish"),
+        format!("{NOTES}/{id}/history/1/restore"),
+        format!("/v2/trash/{deleted}/restore"),
+    ];
+    let request = |path: &String| send(&client, path, path, &json!({}));
+    let first = paths.each_ref().map(|path| {
+        assert_eq!(send(&client, path, "no key", &json!({})).expect(422).code(), "INVALID_PARAMETER", "{path}");
+        request(path).expect(200)
+    });
+    server.patch(&working, &json!({ "attributes": { "title": "three" } })).expect(200);
+    for (path, first) in paths.iter().zip(&first) {
+        assert_eq!(parts(&request(path)), parts(first), "{path}");
+        assert_eq!(send(&client, path, path, &json!([])).expect(422).code(), "IDEMPOTENCY_KEY_REUSED", "{path}");
+    }
+    let titles =
+        ["", "?copy=working"].map(|copy| server.find(&format!("notes/{id}{copy}"))["attributes"]["title"].take());
+    assert_eq!(titles, [json!("two"), json!("three")]);
+}

@@ -12,14 +12,14 @@ use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
 use crate::admission::MemoryPermit;
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{ResourceWriter, only};
-use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update, WrittenResource};
+use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update};
 use crate::data::version::IfMatch;
-use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, kind_of};
 use crate::read::history::{OpenHistory, revision_number};
-use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
+use crate::read::resource::ResourceAnswer;
 
 /// The slugs of the fields to restore; `None` for all of them.
 type AskedFields = Option<HashSet<String>>;
@@ -58,15 +58,17 @@ impl ResourceWriter {
         number: &str,
         if_match: IfMatch,
         body: &[u8],
-    ) -> Result<ResourceAnswer> {
+        idempotent: Option<Idempotency<ResourceAnswer>>,
+    ) -> Result<IdempotentAnswer<ResourceAnswer>> {
         let number = revision_number(number)?;
         // Given back before more is reserved: requests that hold some and wait for more would wait for each other.
         let (asked, _) = self.content.read_body(body, asked_fields).await?;
         loop {
             let _memory = self.admit_revision(id, number).await?;
             let item = self.prepare_revision(id, number, if_match.clone(), asked.clone()).await?;
-            match self.submit(vec![item].into(), None).await? {
-                Outcome::Written(outcomes) => return self.written_revision(&only(&outcomes)?),
+            match self.submit(vec![item].into(), self.keep_answer(idempotent.as_ref())).await? {
+                Outcome::Written(outcomes) => return self.answered(&outcomes),
+                Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
                 _ => return Err(Error::internal("a restoration with the outcome of another command")),
             }
@@ -124,25 +126,6 @@ impl ResourceWriter {
             })))
         };
         tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)?
-    }
-
-    fn written_revision(&self, written: &WrittenResource) -> Result<ResourceAnswer> {
-        let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let is_working = written.copy_kind == CopyKind::Working;
-        // It did not send the values.
-        let shown = self.shown(written, &Some(HashSet::new()));
-        let presentation = Presentation { is_working, ..self.presentation(shown) };
-        written_answer(store, blueprint, self.state.epoch, written, &presentation, Default::default())
-    }
-
-    /// Selects what a token is shown of a resource that it has published or brought back: all of it if the token sees
-    /// it now, and no attributes otherwise.
-    pub(super) fn shown_to_writer(&self, written: &WrittenResource) -> bindery_query::Selection {
-        let visibility = Visibility::of_writer(&self.access, &self.collection.blueprint, self.content.state().released);
-        match visibility.shows(written.meta.published) {
-            true => bindery_query::Selection::all(),
-            false => bindery_query::Selection::with_attributes(Default::default()),
-        }
     }
 }
 

@@ -4,19 +4,19 @@ use bindery_access::Access;
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_query::{RawParams, Selection};
+use bindery_query::RawParams;
 use bindery_store::Key;
 
 use crate::admission::MemoryPermit;
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{ResourceWriter, only};
-use crate::command::{Item, Outcome, WrittenResource};
+use crate::command::{Item, Outcome};
 use crate::data::lookup::Lookup;
 use crate::data::refusals::not_in_trash;
-use crate::data::visibility::Visibility;
 use crate::handle::Content;
 use crate::prepare::body::Preparation;
 use crate::prepare::trash::{StoredTrash, as_draft};
-use crate::read::resource::{ResourceAnswer, written_answer};
+use crate::read::resource::ResourceAnswer;
 
 impl Content {
     /// Returns a write to the resource of that id in the trash, and its id. `?blueprint=` is needed only if resources
@@ -58,14 +58,20 @@ impl ResourceWriter {
     /// Brings a resource back from the trash, as a request body says. Durable and visible on return.
     ///
     /// # Errors
-    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then
-    /// stays in the trash.
-    pub async fn restore(mut self, id: ResourceId, body: &[u8]) -> Result<ResourceAnswer> {
+    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then stays in
+    /// the trash.
+    pub async fn restore(
+        mut self,
+        id: ResourceId,
+        body: &[u8],
+        idempotent: Option<Idempotency<ResourceAnswer>>,
+    ) -> Result<IdempotentAnswer<ResourceAnswer>> {
         let as_draft = as_draft(body)?;
         loop {
             let (item, _admitted) = self.prepare_restoration(id, as_draft).await?;
-            match self.submit(vec![item].into(), None).await? {
-                Outcome::Written(outcomes) => return self.restored(&only(&outcomes)?),
+            match self.submit(vec![item].into(), self.keep_answer(idempotent.as_ref())).await? {
+                Outcome::Written(outcomes) => return self.answered(&outcomes),
+                Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
                 Outcome::Stale => self.refresh()?,
                 _ => return Err(Error::internal("a restoration with the outcome of another command")),
             }
@@ -102,15 +108,5 @@ impl ResourceWriter {
         };
         let item = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
         Ok((item, admitted))
-    }
-
-    /// Returns the resource as it was restored: all of it to a token that sees it, and no attributes to others.
-    fn restored(&self, written: &WrittenResource) -> Result<ResourceAnswer> {
-        let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let visibility = Visibility::of_writer(&self.access, blueprint, self.content.state().released);
-        let is_seen = visibility.shows(written.meta.published);
-        let selection = if is_seen { Selection::all() } else { Selection::with_attributes(Default::default()) };
-        let presentation = self.presentation(selection);
-        written_answer(store, blueprint, self.state.epoch, written, &presentation, Default::default())
     }
 }

@@ -6,13 +6,14 @@ use bindery_model::json;
 use bindery_query::CopyKind;
 use serde_json::Value;
 
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{ParsedBody, ResourceWriter};
 use crate::command::Item;
 use crate::data::refusals::without_working_copies;
 use crate::data::version::IfMatch;
 use crate::prepare::body::Preparation;
 use crate::prepare::working;
-use crate::read::resource::{ResourceAnswer, written_answer};
+use crate::read::resource::ResourceAnswer;
 
 impl ResourceWriter {
     /// Returns whether the request is about working copies.
@@ -37,7 +38,13 @@ impl ResourceWriter {
     /// # Errors
     /// `MALFORMED_JSON`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `CONFLICT`, `OVERLOADED`;
     /// `INVALID_PARAMETER` if the blueprint has no working copies.
-    pub async fn publish(mut self, id: ResourceId, if_match: IfMatch, body: &[u8]) -> Result<ResourceAnswer> {
+    pub async fn publish(
+        mut self,
+        id: ResourceId,
+        if_match: IfMatch,
+        body: &[u8],
+        idempotent: Option<Idempotency<ResourceAnswer>>,
+    ) -> Result<IdempotentAnswer<ResourceAnswer>> {
         self.copy.require_live("change what is published")?;
         if !self.collection.blueprint.working_copy {
             return Err(without_working_copies(&self.collection.blueprint.slug));
@@ -48,9 +55,10 @@ impl ResourceWriter {
         let prepare = move |preparation: Preparation<'_>, body: Value| {
             vec![working::publication(preparation.blueprint, id, if_match.clone(), body)]
         };
-        let (written, sanitized) = self.run_one(ParsedBody { bytes: body, parsed }, prepare).await?;
-        let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let presentation = self.presentation(self.shown_to_writer(&written));
-        written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
+        let keep = |writing: &ResourceWriter, _: &[Item]| writing.keep_answer(idempotent.as_ref());
+        match self.run(ParsedBody { bytes: body, parsed }, prepare, keep).await? {
+            IdempotentAnswer::Fresh((outcomes, _)) => self.answered(&outcomes),
+            IdempotentAnswer::Kept(answer) => Ok(IdempotentAnswer::Kept(answer)),
+        }
     }
 }

@@ -363,7 +363,7 @@ async fn edit(content: &Content, id: ResourceId, variant: &str, attributes: Valu
 
 async fn publish(content: &Content, id: ResourceId, body: Value) -> Result<()> {
     let writing = content.write(&access(), Ability::Publish, "notes", "").unwrap();
-    writing.publish(id, IfMatch::Any, body.to_string().as_bytes()).await.map(drop)
+    writing.publish(id, IfMatch::Any, body.to_string().as_bytes(), None).await.map(drop)
 }
 
 #[tokio::test]

@@ -224,14 +224,14 @@ impl World {
                 writing.change(id, IfMatch::Any, body.as_bytes()).await?;
                 if random.one_in(2) {
                     let writing = content.write(&access, Ability::Publish, "notes", "")?;
-                    writing.publish(id, IfMatch::Any, b"{}").await?;
+                    writing.publish(id, IfMatch::Any, b"{}", None).await?;
                 }
             }
             12 => {
                 let waiting = content.trash(&access, "per_page=100").await?.entries;
                 if let Some(entry) = waiting.first() {
                     let (writing, id) = content.trashed(&access, &entry.id.to_string(), "")?;
-                    writing.restore(id, b"").await?;
+                    writing.restore(id, b"", None).await?;
                 }
             }
             13 => {

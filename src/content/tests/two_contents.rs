@@ -209,7 +209,7 @@ async fn try_step(node: &Node, random: &mut Random, round: u64) -> Result<()> {
                 let (writing, id) = content.trashed(&access, random.pick::<String>(&waiting), "")?;
                 match random.one_in(4) {
                     true => writing.purge(id).await?,
-                    false => drop(writing.restore(id, b"").await?),
+                    false => drop(writing.restore(id, b"", None).await?),
                 }
             }
         }

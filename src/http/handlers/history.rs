@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use crate::answer::links::Links;
 use crate::answer::respond::{VARY_BY_TOKEN, json as json_response, no_content, with_data};
 use crate::error::Answer;
-use crate::handlers::resources::{if_match, quoted};
+use crate::handlers::resources::{if_match, rendered};
 use crate::request::head::{BaseUrl, Call};
+use crate::request::idempotency::Post;
 use crate::transport::body::JsonBody;
 
 /// The blueprint's slug, and the resource's id.
@@ -46,18 +47,19 @@ pub(crate) async fn find(call: Call<Revision>) -> Answer {
     Ok(([(header::VARY, VARY_BY_TOKEN)], json_response(StatusCode::OK, body)).into_response())
 }
 
-pub(crate) async fn restore(call: Call<Revision>, headers: HeaderMap, body: JsonBody) -> Answer {
+pub(crate) async fn restore(call: Call<Revision>, headers: HeaderMap, request: Post) -> Answer {
     let (blueprint, id, number) = &call.path;
-    let begin = || {
-        let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
-        let id = writing.target(id)?;
-        Ok((writing, id))
+    let restore = async |body: JsonBody, idempotent| {
+        let begin = || {
+            let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
+            let id = writing.target(id)?;
+            Ok((writing, id))
+        };
+        let (writing, id) = call.app.content.checked(begin).await?;
+        let body = body.read(call.max_body_bytes()).await?;
+        Ok(writing.restore_revision(id, number, if_match(&headers), &body, idempotent).await?)
     };
-    let (writing, id) = call.app.content.checked(begin).await?;
-    let body = body.read(call.max_body_bytes()).await?;
-    let restored = writing.restore_revision(id, number, if_match(&headers), &body).await?;
-    let tag = [(header::ETAG, quoted(restored.tag))];
-    Ok((tag, json_response(StatusCode::OK, with_data(&restored.json))).into_response())
+    request.answer(&call, Ability::Update, rendered, restore).await
 }
 
 pub(crate) async fn delete(call: Call<Resource>) -> Answer {

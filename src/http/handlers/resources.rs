@@ -276,12 +276,18 @@ pub(crate) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
 }
 
 /// Makes working copies live, or plans that.
-pub(crate) async fn publish(call: Call<Resource>, headers: HeaderMap, body: JsonBody) -> Answer {
-    let (writing, id) = target(&call, Ability::Publish).await?;
-    let body = body.read(call.max_body_bytes()).await?;
-    let resource = writing.publish(id, if_match(&headers), &body).await?;
-    Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, with_data(&resource.json)))
-        .into_response())
+pub(crate) async fn publish(call: Call<Resource>, headers: HeaderMap, request: Post) -> Answer {
+    let publish = async |body: JsonBody, idempotent| {
+        let (writing, id) = target(&call, Ability::Publish).await?;
+        let body = body.read(call.max_body_bytes()).await?;
+        Ok(writing.publish(id, if_match(&headers), &body, idempotent).await?)
+    };
+    request.answer(&call, Ability::Publish, rendered, publish).await
+}
+
+/// Returns the answer to a write of one resource that sent no values.
+pub(super) fn rendered(resource: &ResourceAnswer) -> RenderedResponse {
+    RenderedResponse::new(StatusCode::OK, with_data(&resource.json)).with(header::ETAG, &quoted(resource.tag))
 }
 
 pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: HeaderMap) -> Answer {

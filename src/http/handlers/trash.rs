@@ -1,17 +1,18 @@
 //! The trash (`API.md` 4.23). Must not know what a resource holds.
 
-use axum::body::Bytes;
 use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use bindery_content::{TrashEntry, TrashPage, TrashReferrers};
+use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
 use serde_json::{Value, json};
 
 use crate::answer::links::Links;
-use crate::answer::respond::{VARY_BY_TOKEN, json as json_response, no_content, with_data};
+use crate::answer::respond::{VARY_BY_TOKEN, json as json_response, no_content};
 use crate::error::Answer;
-use crate::handlers::resources::quoted;
+use crate::handlers::resources::rendered;
 use crate::request::head::{BaseUrl, Call};
+use crate::request::idempotency::Post;
 use crate::transport::body::JsonBody;
 
 pub(crate) async fn list(call: Call, BaseUrl(base): BaseUrl) -> Answer {
@@ -46,13 +47,14 @@ fn shown(entry: TrashEntry) -> Value {
     })
 }
 
-pub(crate) async fn restore(call: Call<String>, body: JsonBody) -> Answer {
-    let content = &call.app.content;
-    let (writing, id) = content.checked(|| content.trashed(&call.access, &call.path, &call.query)).await?;
-    let body: Bytes = body.read(call.max_body_bytes()).await?;
-    let restored = writing.restore(id, &body).await?;
-    let tag = [(header::ETAG, quoted(restored.tag))];
-    Ok((tag, json_response(StatusCode::OK, with_data(&restored.json))).into_response())
+pub(crate) async fn restore(call: Call<String>, request: Post) -> Answer {
+    let restore = async |body: JsonBody, idempotent| {
+        let content = &call.app.content;
+        let (writing, id) = content.checked(|| content.trashed(&call.access, &call.path, &call.query)).await?;
+        let body = body.read(call.max_body_bytes()).await?;
+        Ok(writing.restore(id, &body, idempotent).await?)
+    };
+    request.answer(&call, Ability::Delete, rendered, restore).await
 }
 
 pub(crate) async fn purge(call: Call<String>) -> Answer {

@@ -101,7 +101,7 @@ static OPERATIONS: [Operation; 93] = [
         "Make working copies live, now or at a moment.",
         "publish",
     )
-    .with(&["blueprint", "id", "if-match"])
+    .with(&["blueprint", "id", "if-match", "idempotency-key"])
     .takes(Request::Json("WorkingPublication"))
     .answers(&[(200, Body::Json("ResourceAnswer"))])
     .or(&[409, 412]),
@@ -242,7 +242,7 @@ static OPERATIONS: [Operation; 93] = [
         "Bring values of a revision back.",
         "update",
     )
-    .with(&["blueprint", "id", "revision", "variant", "if-match"])
+    .with(&["blueprint", "id", "revision", "variant", "if-match", "idempotency-key"])
     .takes(Request::Json("RevisionRestoration"))
     .answers(&[(200, Body::Json("ResourceAnswer"))])
     .or(&[409, 412]),
@@ -318,7 +318,7 @@ static OPERATIONS: [Operation; 93] = [
     .with(&["id", "trash_blueprint"])
     .answers(&[(204, Body::None)]),
     operation("post", "/v2/trash/{id}/restore", "Resources", "restoreResource", "Bring a resource back.", "delete")
-        .with(&["id", "trash_blueprint", "variant"])
+        .with(&["id", "trash_blueprint", "variant", "idempotency-key"])
         .takes(Request::Json("Restoration"))
         .answers(&[(200, Body::Json("ResourceAnswer"))])
         .or(&[409]),

@@ -1,0 +1,69 @@
+//! Answers to writes of one resource that send no values: publications and restorations. They are made by the caller or, if a
+//! request has an `Idempotency-Key`, by the committer, in the transaction of the write.
+
+use std::sync::Arc;
+
+use bindery_access::Access;
+use bindery_model::error::Result;
+use bindery_model::value::FieldRemovals;
+use bindery_query::{CopyKind, Selection};
+
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
+use crate::api::resources::{ResourceWriter, only};
+use crate::clock::ContentClock;
+use crate::command::{ItemOutcome, KeepAnswer, Outcome, WrittenResource};
+use crate::data::lookup::Lookup;
+use crate::data::state::{Collection, State};
+use crate::data::visibility::{Visibility, may_learn_values};
+use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
+
+/// The data that such an answer is made from, beside the resource.
+struct AnswerContext {
+    state: Arc<State>,
+    collection: Arc<Collection>,
+    access: Access,
+    time: Arc<ContentClock>,
+    /// The presentation of the live resource, all of it.
+    presentation: Presentation,
+}
+
+impl AnswerContext {
+    /// Returns the resource: all of it if the token sees what was written, and no attributes otherwise.
+    fn answer(&self, lookup: &dyn Lookup, written: &WrittenResource) -> Result<ResourceAnswer> {
+        let (blueprint, is_working) = (&self.collection.blueprint, written.copy_kind == CopyKind::Working);
+        let visibility = Visibility::of_writer(&self.access, blueprint, self.time.now());
+        let is_seen = match written.copy_kind {
+            CopyKind::Live => visibility.shows(written.meta.published),
+            CopyKind::Working => may_learn_values(&self.access),
+        };
+        let selection = if is_seen { Selection::all() } else { Selection::with_attributes(Vec::new()) };
+        let presentation = Presentation { selection, is_working, ..self.presentation.clone() };
+        written_answer(lookup, blueprint, self.state.epoch, written, &presentation, FieldRemovals::default())
+    }
+}
+
+impl ResourceWriter {
+    /// Returns the answer to a write that was decided.
+    pub(super) fn answered(&self, outcomes: &[ItemOutcome]) -> Result<IdempotentAnswer<ResourceAnswer>> {
+        let answer = self.answer_context().answer(&self.content.shared.store, &only(outcomes)?)?;
+        Ok(IdempotentAnswer::Fresh(answer))
+    }
+
+    /// Returns what the committer needs to keep the answer, if it is to be kept.
+    pub(super) fn keep_answer(&self, idempotent: Option<&Idempotency<ResourceAnswer>>) -> Option<KeepAnswer> {
+        let idempotent = idempotent?;
+        let context = self.answer_context();
+        let read = move |outcome: &Outcome, lookup: &dyn Lookup| context.answer(lookup, &only(outcome.items()?)?);
+        Some(idempotent.keep(read))
+    }
+
+    fn answer_context(&self) -> AnswerContext {
+        AnswerContext {
+            state: Arc::clone(&self.state),
+            collection: Arc::clone(&self.collection),
+            access: self.access.clone(),
+            time: Arc::clone(&self.content.shared.time),
+            presentation: self.presentation(Selection::all()),
+        }
+    }
+}
