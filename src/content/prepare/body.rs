@@ -15,7 +15,8 @@ use crate::data::refusals::{needs_publish, needs_upload, no_second};
 use crate::data::version::IfMatch;
 
 /// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6).
-const ANSWERED_KEYS: [&str; 6] = ["id", "type", "created_at", "updated_at", "relationships", "meta"];
+pub(crate) const ANSWERED_KEYS: [&str; 8] =
+    ["id", "type", "created_at", "updated_at", "relationships", "meta", "working_copy", "highlights"];
 
 /// The context in which items are prepared.
 #[derive(Clone, Copy)]

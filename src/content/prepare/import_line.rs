@@ -10,7 +10,7 @@ use bindery_sanitize::Sanitizer;
 use serde_json::{Map, Value};
 
 use crate::command::{CopyDraft, Extent, ImportItem, Item};
-use crate::prepare::body::{self, Preparation, into_object, kind_of, unknown_keys};
+use crate::prepare::body::{self, ANSWERED_KEYS, Preparation, into_object, kind_of, unknown_keys};
 
 /// Checks lines of an import without a server.
 pub struct ImportCheck {
@@ -50,7 +50,7 @@ pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
 fn read_item(preparation: Preparation<'_>, mut object: Map<String, Value>) -> Result<ImportItem> {
     let known = ["key", "id", "published_at", "created_at", "updated_at", "attributes", "variants"];
     // `bindery import` adds `errors` to failed items, so that key is ignored.
-    let mut errors = unknown_keys(&object, &known, &["type", "relationships", "errors"]);
+    let mut errors = unknown_keys(&object, &known, &[&ANSWERED_KEYS[..], &["errors"]].concat());
     let key = read_key(object.get("key"), &mut errors);
     let id = read_id(object.get("id"), &mut errors);
     let published = body::publication(&object, &mut errors);

@@ -311,3 +311,22 @@ fn what_only_working_copies_hold_is_not_removed_without_force() {
     assert_eq!(found["attributes"]["title"], "nur hier");
     put(&one_language, "?force=true").expect(200);
 }
+
+#[test]
+fn what_was_read_with_working_copies_can_be_sent_back_and_imported() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one" }));
+    edit(&server, &id, json!({ "title": "two" })).expect(200);
+    let query = "copy=working&all_variants=true&format=ndjson&q=two&highlight=title";
+    let export = server.get(&format!("/v2/resources/notes/export?{query}")).expect(200).text;
+    assert!(export.contains("\"working_copy\":{") && export.contains("\"highlights\":{"), "{export}");
+    let list = format!("/v2/resources/notes?{}", query.replace("&all_variants=true&format=ndjson", ""));
+    let mut read = server.get(&list).expect(200).data()[0].take();
+    server.put(&path(&id), &read).expect(200);
+    assert_eq!(server.find(&format!("notes/{id}"))["attributes"], read["attributes"]);
+    read.as_object_mut().unwrap().remove("published_at");
+    server.put(&format!("{}?copy=working", path(&id)), &read).expect(200);
+    let types = [("content-type", "application/x-ndjson")];
+    let imported = server.raw("POST", "/v2/resources/notes/import", &types, export.as_bytes()).expect(200).lines();
+    assert_eq!((imported.len(), &imported[0]["op"], &imported[0]["id"]), (1, &json!("updated"), &json!(id)));
+}
