@@ -4,6 +4,7 @@ use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json;
 use bindery_model::value::FieldRemovals;
+use serde_json::{Map, Value};
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{ParsedBody, ResourceWriter};
@@ -32,6 +33,8 @@ pub struct AppliedItem {
     pub id: ResourceId,
     /// The parts that sanitizing removed from it.
     pub sanitized: FieldRemovals,
+    /// The problems that publishing its working copy would have at the moment: messages by slug.
+    pub not_ready: Map<String, Value>,
 }
 
 /// An item that left no trace.
@@ -60,8 +63,7 @@ impl ResourceWriter {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let published = bulk::check_body(operation, &self.collection.blueprint, self.copy, &parsed)?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish(), copy_kind: self.copy };
-        let prepare =
-            move |preparation: Preparation<'_>, body: serde_json::Value| bulk::items(preparation, terms, body);
+        let prepare = move |preparation: Preparation<'_>, body: Value| bulk::items(preparation, terms, body);
         let keep = |_: &ResourceWriter, items: &[Item]| {
             let sanitized: Vec<FieldRemovals> = items.iter().map(Item::sanitized).collect();
             let read =
@@ -83,7 +85,8 @@ impl BulkAnswer {
         for (index, (outcome, sanitized)) in outcomes.iter().zip(sanitized).enumerate() {
             match outcome.written() {
                 Ok(written) => {
-                    answer.applied.push(AppliedItem { index, id: written.id, sanitized: sanitized.clone() });
+                    let (sanitized, not_ready) = (sanitized.clone(), written.not_ready.clone());
+                    answer.applied.push(AppliedItem { index, id: written.id, sanitized, not_ready });
                 }
                 Err(error) => answer.failed.push(FailedItem { index, error }),
             }

@@ -68,10 +68,11 @@ fn render(bulk: &BulkAnswer) -> RenderedResponse {
     meta.insert(name.to_owned(), applied.len().into());
     meta.insert("failed".to_owned(), failed.len().into());
     let sanitized = applied.iter().filter(|item| !item.sanitized.is_empty());
-    let sanitized: Map<String, Value> =
-        sanitized.map(|item| (item.index.to_string(), item.sanitized.to_json())).collect();
-    if !sanitized.is_empty() {
-        meta.insert("sanitized".to_owned(), sanitized.into());
-    }
+    let sanitized = sanitized.map(|item| (item.index.to_string(), item.sanitized.to_json())).collect();
+    let not_ready = applied.iter().filter(|item| !item.not_ready.is_empty());
+    let not_ready = not_ready.map(|item| (item.index.to_string(), item.not_ready.clone().into())).collect();
+    let by_index: [(&str, Map<String, Value>); 2] = [("sanitized", sanitized), ("not_ready", not_ready)];
+    let found = by_index.into_iter().filter(|(_, items)| !items.is_empty());
+    meta.extend(found.map(|(name, items)| (name.to_owned(), items.into())));
     RenderedResponse::new(status, json!({ "data": data, "meta": meta }).to_string())
 }

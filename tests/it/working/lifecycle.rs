@@ -153,6 +153,24 @@ fn bulk_requests_write_and_publish_working_copies() {
     ] });
     let reply = server.send("PATCH", "/v2/resources/notes/bulk?copy=working", Some(&body)).expect(207);
     assert_eq!(reply.data()["failed"][0]["index"], 5);
+    assert_eq!(reply.json()["meta"].get("not_ready"), None);
+    let missing = "01900000-0000-7000-8000-000000000000";
+    let body = json!({ "updates": [
+        { "id": ids[0], "attributes": { "rank": 1 } }, { "id": ids[1], "attributes": { "see": missing } },
+    ] });
+    let update = |token: &str, body: &Value| {
+        server.as_token(token).send("PATCH", "/v2/resources/notes/bulk?copy=working", Some(body)).expect(200)
+    };
+    let not_ready = update(server.secret(), &body).json()["meta"]["not_ready"].take();
+    assert_eq!(not_ready.as_object().unwrap().keys().collect::<Vec<_>>(), ["1"]);
+    assert!(not_ready["1"]["see"].as_str().unwrap().contains(missing), "{not_ready}");
+    // A token without `preview` learns why only of what it sends.
+    let blind = server.token(&["view", "update"]);
+    assert_eq!(update(&blind, &body).json()["meta"]["not_ready"], not_ready);
+    let reply = update(&blind, &json!({ "updates": [{ "id": ids[1], "attributes": { "rank": 1 } }] }));
+    let see = &reply.json()["meta"]["not_ready"]["0"]["see"];
+    assert!(see.is_string() && !reply.text.contains(missing), "{}", reply.text);
+    server.delete(&format!("{}?copy=working", path(&ids[1]))).expect(204);
     assert_eq!(working(&server, &ids[0])["attributes"]["title"], "b");
     assert_eq!(working(&server, &ids[1])["working_copy"], Value::Null);
     assert_eq!(server.ids("notes?sort=title").len(), 3);

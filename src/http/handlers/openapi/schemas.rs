@@ -243,7 +243,8 @@ fn bulk() -> Schemas {
         data["properties"][name] = applied();
         meta["properties"][name] = count();
     }
-    meta["properties"]["sanitized"] = json!({ "type": "object", "additionalProperties": reference("Sanitized") });
+    meta["properties"]["sanitized"] = map_of(reference("Sanitized"));
+    meta["properties"]["not_ready"] = map_of(map_of(text()));
     vec![
         ("BulkCreate", object([("resources", up_to_100(reference("ResourceCreate")))])),
         ("BulkChange", object([("updates", up_to_100(change))])),
