@@ -136,6 +136,11 @@ impl WorkingCopy {
         self.fields.is_empty()
     }
 
+    /// Returns whether anything is left of it: a changed field, or a planned publication.
+    pub(crate) fn is_kept(&self) -> bool {
+        !self.is_empty() || self.schedule.is_some()
+    }
+
     /// Returns whether the same fields have the same values in another one.
     pub(crate) fn has_values_of(&self, other: &WorkingCopy) -> bool {
         self.fields == other.fields

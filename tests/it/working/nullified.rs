@@ -187,3 +187,18 @@ fn who_may_write_only_drafts_may_delete_what_only_a_working_copy_of_the_site_ref
     delete(&b).expect(204);
     assert_eq!(working(&server, &id, "en")["attributes"]["author"], Value::Null);
 }
+
+#[test]
+fn a_planned_working_copy_that_a_deletion_has_emptied_goes_with_its_plan() {
+    let server = start();
+    let [_, _, c] = authors(&server);
+    let id = server.create("articles", json!({ "title": "t" }));
+    edit(&server, &id, "en", json!({ "author": c }));
+    let plan = |at: Value| server.post(&format!("{}/publish", path(&id)), &json!({ "at": at })).expect(200);
+    plan(json!(moment(Duration::from_secs(3_600))));
+    delete_author(&server, &c);
+    assert!(working(&server, &id, "en")["working_copy"]["publish_at"].is_string());
+    plan(Value::Null);
+    assert_eq!(working(&server, &id, "en")["working_copy"], Value::Null);
+    assert_eq!(server.ids("articles?copy=working&filter[working_copy]=true"), Vec::<String>::new());
+}

@@ -106,7 +106,7 @@ impl Decider<'_, '_> {
                 working: &working,
                 fields,
             })?;
-            self.put_working_copy(id, &mut after, variant, Some(working).filter(|working| !working.is_empty()))?;
+            self.put_working_copy(id, &mut after, variant, Some(working))?;
             self.put_meta(id, &after, ChangeOp::Edited);
         }
         let not_ready = self.not_ready(id, &after, variant, sent)?;
@@ -141,8 +141,7 @@ impl Decider<'_, '_> {
             })?;
         }
         let mut after = before;
-        let working = Some(working).filter(|working| !working.is_empty() || working.schedule.is_some());
-        self.put_working_copy(id, &mut after, variant, working)?;
+        self.put_working_copy(id, &mut after, variant, Some(working))?;
         self.overlay.put(Key::Resource { blueprint: self.blueprint.number, id }, after.encode());
         Ok(is_shown)
     }
@@ -431,7 +430,7 @@ impl Decider<'_, '_> {
         Ok(values.unwrap_or_else(|| vec![Value::Null; self.blueprint.fields.len()]))
     }
 
-    /// Writes the working copy of a variant, or removes it. The caller writes the meta record.
+    /// Writes the working copy of a variant, or removes it, also if nothing is left of it. The caller writes the meta record.
     fn put_working_copy(
         &mut self,
         id: ResourceId,
@@ -441,7 +440,7 @@ impl Decider<'_, '_> {
     ) -> Result<()> {
         let (blueprint, number) = (self.blueprint.number, working_variant(variant));
         let before = meta.copy(number);
-        match working {
+        match working.filter(WorkingCopy::is_kept) {
             None => meta.copies.retain(|copy| copy.variant != number),
             Some(working) => {
                 let version = CopyVersion { variant: number, number: self.overlay.number };
