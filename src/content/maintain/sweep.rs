@@ -61,8 +61,10 @@ pub(crate) struct Sweeper {
     kept: Option<Key>,
     next_kept: Instant,
     next_trash: Instant,
-    /// True if the last search in the trash found so much that it is to go on at once.
+    /// True if the last search in the trash found so much, or has so much left to read, that it is to go on at once.
     has_more_trash: bool,
+    /// The last place in the trash that the search has read, while it goes on.
+    trash: Option<Key>,
     next_history: Instant,
     /// The last history that the search for old revisions has read, while it goes on.
     history: Option<Key>,
@@ -114,6 +116,7 @@ impl Sweeper {
             next_kept: now,
             next_trash: now,
             has_more_trash: false,
+            trash: None,
             next_history: now,
             history: None,
             next_step: now,
@@ -167,8 +170,8 @@ impl Sweeper {
             return Ok(removals);
         }
         if clock >= self.next_trash {
-            let removals = expired_trash(store, state, now, self.step_keys)?;
-            self.has_more_trash = !removals.is_empty();
+            let removals = self.expired_trash(store, state, now)?;
+            self.has_more_trash = self.trash.is_some() || !removals.is_empty();
             if self.has_more_trash {
                 return Ok(removals);
             }
@@ -201,20 +204,65 @@ impl Sweeper {
     /// Starts the current part over, because the removals of the last step were not committed.
     pub(crate) fn step_failed(&mut self) {
         self.removed_up_to = None;
+        self.trash = None;
         self.next_step = Instant::now() + FAILED_PAUSE;
     }
 
-    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses
-    /// and starts over.
+    /// Reads the next places in the trash and returns removals of resources of one blueprint whose time is up, the oldest first:
+    /// about as many keys as a step has.
+    fn expired_trash(&mut self, store: &Store, state: &State, now: Millis) -> Result<Vec<StoreWrite>> {
+        let after = self.trash.take();
+        let mut n_read = 0;
+        for Collection { blueprint, .. } in by_number(state) {
+            let (number, total) = (blueprint.number, trash_total(store, blueprint.number)?);
+            if total == 0 {
+                continue;
+            }
+            let scan = match &after {
+                Some(after) => store.scan_after(Prefix::TrashOrder(number), after),
+                None => store.scan(Prefix::TrashOrder(number)),
+            };
+            let days = blueprint.trash.map(|settings| settings.days);
+            let (mut removals, mut count) = (Vec::new(), 0);
+            for entry in scan {
+                let key = entry.map_err(Error::internal)?.0;
+                let Key::TrashOrder { id, .. } = key else { continue };
+                match trashed(store, number, id)? {
+                    None => removals.push(StoreWrite::delete(key.clone())),
+                    Some(resource) if resource.is_expired(days, now) => {
+                        removals.extend(resource.removals(number, id));
+                        count += 1;
+                    }
+                    // With the setting all wait equally long. Without it each waits as long as it was promised, so one that was
+                    // deleted later may be removed earlier.
+                    Some(_) if days.is_some() => break,
+                    Some(_) => {}
+                }
+                n_read += 1;
+                if removals.len() >= self.step_keys || n_read >= self.step_keys {
+                    self.trash = Some(key);
+                    break;
+                }
+            }
+            if !removals.is_empty() {
+                removals.push(set_trash_total(number, total.saturating_sub(count)));
+            }
+            if !removals.is_empty() || self.trash.is_some() {
+                return Ok(removals);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses and
+    /// starts over.
     fn old_revisions(&mut self, store: &Store, state: &State, now: Millis, clock: Instant) -> Result<Vec<StoreWrite>> {
         let (mut writes, mut n_read) = (Vec::new(), 0);
         let after = self.history.take();
         // No history has the number 0.
         let none = Key::History { blueprint: 0, id: ResourceId::from_u128(0), variant: 0 };
         let mut last = after.clone().unwrap_or(none);
-        let mut collections: Vec<&Collection> = state.blueprints.values().map(AsRef::as_ref).collect();
-        collections.sort_by_key(|collection| collection.blueprint.number);
-        for Collection { blueprint, .. } in collections {
+        for Collection { blueprint, .. } in by_number(state) {
             let scan = match &after {
                 Some(after) => store.scan_after(Prefix::Histories(blueprint.number), after),
                 None => store.scan(Prefix::Histories(blueprint.number)),
@@ -264,36 +312,11 @@ impl Sweeper {
     }
 }
 
-/// Returns removals of resources of one blueprint whose time in the trash is up, the oldest first: about `keys` keys.
-fn expired_trash(store: &Store, state: &State, now: Millis, keys: usize) -> Result<Vec<StoreWrite>> {
-    for Collection { blueprint, .. } in state.blueprints.values().map(AsRef::as_ref) {
-        let (number, total) = (blueprint.number, trash_total(store, blueprint.number)?);
-        if total == 0 {
-            continue;
-        }
-        let (mut removals, mut count) = (Vec::new(), 0);
-        for entry in store.scan(Prefix::TrashOrder(number)) {
-            let key = entry.map_err(Error::internal)?.0;
-            let Key::TrashOrder { id, .. } = key else { continue };
-            let Some(resource) = trashed(store, number, id)? else {
-                removals.push(StoreWrite::delete(key));
-                continue;
-            };
-            if !resource.is_expired(blueprint.trash.map(|settings| settings.days), now) {
-                break;
-            }
-            removals.extend(resource.removals(number, id));
-            count += 1;
-            if removals.len() >= keys {
-                break;
-            }
-        }
-        if !removals.is_empty() {
-            removals.push(set_trash_total(number, total.saturating_sub(count)));
-            return Ok(removals);
-        }
-    }
-    Ok(Vec::new())
+/// Returns the blueprints in the order of their numbers, which is that of their keys.
+fn by_number(state: &State) -> Vec<&Collection> {
+    let mut collections: Vec<&Collection> = state.blueprints.values().map(AsRef::as_ref).collect();
+    collections.sort_by_key(|collection| collection.blueprint.number);
+    collections
 }
 
 /// Adds removals of the revisions of one history that are no longer kept. Returns false if there are more.

@@ -288,6 +288,49 @@ async fn resources_leave_the_trash_in_small_steps_once_their_time_is_up() {
 }
 
 #[tokio::test]
+async fn without_the_setting_resources_leave_the_trash_when_the_time_that_each_was_promised_is_up() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    let store = content.shared.store.clone();
+    let body = |trash: serde_json::Value| {
+        let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+        json!({ "name": "notes", "slug": "notes", "fields": fields, "trash": trash }).to_string()
+    };
+    content.create_blueprint(&access(), body(json!({ "days": 300 })).as_bytes(), None).await.unwrap();
+    fill(&content, "notes", 400).await;
+    let delete_100 = async || {
+        let page = content.view(&access(), "notes").unwrap().list("per_page=100&fields=id").unwrap().resources;
+        let page: Vec<serde_json::Value> = serde_json::from_str(&page).unwrap();
+        let ids: Vec<_> = page.iter().map(|resource| resource["id"].clone()).collect();
+        let writing = content.write(&access(), Ability::Delete, "notes", "").unwrap();
+        writing.bulk(crate::Operation::Delete, json!({ "ids": ids }).to_string().as_bytes(), None).await.unwrap();
+    };
+    let define = async |trash: serde_json::Value| {
+        let change = content.replace_blueprint(&access(), "notes", "").unwrap();
+        change.run(body(trash).as_bytes()).await.unwrap();
+    };
+    for _ in 0..3 {
+        delete_100().await;
+    }
+    define(json!({ "days": 1 })).await;
+    delete_100().await;
+    define(serde_json::Value::Null).await;
+    let (mut sweeper, state) = (with_large_steps(), content.state());
+    let mut n_steps = 0;
+    // More wait before those whose time is up than one step reads.
+    while n_steps == 0 || sweeper.has_more_trash {
+        sweeper.next_step = Instant::now();
+        let step = sweeper.next_step(&store, &state, state.released + 2 * 24 * 60 * 60 * 1_000).unwrap();
+        assert!(step.len() <= MOST_KEYS + 4, "{}", step.len());
+        store.apply(store.applied(), &step).unwrap();
+        n_steps += 1;
+    }
+    assert!(n_steps >= 4, "{n_steps}");
+    assert_eq!((trash_total(&store, 1).unwrap(), store.scan(Prefix::TrashOrder(1)).count()), (300, 300));
+    assert!(content.verify().issues.is_empty(), "{:?}", content.verify().issues);
+}
+
+#[tokio::test]
 async fn revisions_leave_the_history_in_small_steps_and_versions_that_only_they_name_with_them() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
