@@ -31,6 +31,10 @@ use crate::queue::Job;
 /// The number of publications one transaction records, unless more became due in the same millisecond.
 const GROUP_RELEASES: usize = 10_000;
 
+/// The most planned publications of one group. Their transactions become durable together, and everybody who writes waits for
+/// them.
+const GROUP_PLANNED: usize = 500;
+
 /// The number of resources that are read from a snapshot at a time.
 const BATCH: usize = 1_024;
 
@@ -72,7 +76,7 @@ impl Committer {
         let store = &self.applier.store;
         let moments =
             scheduled(&state).filter_map(|collection| first_after(collection, store, after).unwrap_or_default());
-        let planned = self.next_planned(&state).map(moment_of);
+        let planned = self.planned(&state).next().map(moment_of);
         let Some(next) = moments.chain(planned).min() else { return Duration::MAX };
         // The time is at least a millisecond, so that there is a pause between attempts while the disk is full.
         Duration::from_millis((next - self.now()).max(1).cast_unsigned())
@@ -105,47 +109,90 @@ impl Committer {
         }
     }
 
-    /// Returns the key of the planned publication that comes next. Those of a blueprint that is being changed wait
-    /// until that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided
-    /// wait too.
-    fn next_planned(&self, state: &State) -> Option<&Key> {
-        let is_changing = |number| state.numbered(number).is_some_and(|collection| collection.change.is_some());
-        let waits = |due: &Key| matches!(due, Key::WorkingDue { blueprint, .. } if is_changing(*blueprint));
+    /// Returns the keys of the planned publications, in the order of their moments. Those of a blueprint that is being changed
+    /// wait until that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided wait
+    /// too.
+    fn planned<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Key> {
+        let is_changing = move |number| state.numbered(number).is_some_and(|collection| collection.change.is_some());
+        let waits = move |due: &Key| matches!(due, Key::WorkingDue { blueprint, .. } if is_changing(*blueprint));
         let is_passed_over = |due: &Key| self.passed_over.get(due).is_some_and(|until| *until > Instant::now());
-        self.applier.due.iter().find(|due| !waits(due) && !is_passed_over(due))
+        self.applier.due.iter().filter(move |due| !waits(due) && !is_passed_over(due))
     }
 
-    /// Publishes the working copies whose moment has come, each resource by a transaction of its own. Runs after the
-    /// due publications were recorded, which end with the time of the last transaction.
+    /// Publishes the working copies whose moment has come, each resource by a transaction of its own, many in a group. Runs after the due
+    /// publications were recorded, which end with the time of the last transaction.
     fn publish_planned(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
+        let mut most = GROUP_PLANNED;
         loop {
             let state = self.applier.cell.load();
-            let next = self.next_planned(&state).filter(|due| moment_of(due) <= now).cloned();
-            let Some(due) = next else { return Ok(()) };
-            let store = self.applier.store.clone();
-            let (last_id, changes) = (self.last_id.max(self.applier.clock.last_id), self.applier.changes.numbers);
-            let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
-            let context = Context { state: &state, sanitizer: &self.sanitizer };
-            // One damaged record must not keep everybody from writing.
-            if let Err(error) = decide_planned(&context, &mut overlay, &due) {
-                tracing::error!(%error, ?due, "a planned publication could not be decided; it is tried again later");
-                self.passed_over.retain(|_, until| *until > Instant::now());
-                self.passed_over.insert(due, Instant::now() + PASSED_OVER_FOR);
+            let due = self.planned(&state).take_while(|due| moment_of(due) <= now).take(most);
+            let due: Vec<Key> = due.cloned().collect();
+            let Some(first) = due.first().cloned() else { return Ok(()) };
+            let group = self.decide_all_planned(&state, due, now);
+            drop(state);
+            if group.is_empty() {
                 continue;
             }
-            overlay.remove(due);
-            drop(state);
-            self.commit_overlay(overlay, jobs)?;
+            match self.commit_due(group, jobs) {
+                // The log of a cluster may accept each of them, but not all together.
+                Err(error) if error.code == Code::PayloadTooLarge && most > 1 => most = 1,
+                // One that no group can hold must not keep everybody from writing.
+                Err(error) if error.code == Code::PayloadTooLarge => {
+                    tracing::error!(%error, due = ?first, "a planned publication is too large; it is tried again later");
+                    self.pass_over(first);
+                }
+                done => done?,
+            }
         }
     }
 
-    /// Commits and applies the transaction of a publication. If another process has written meanwhile, nothing is
-    /// committed: it may have made the publication, so the caller looks again.
+    /// Lets a planned publication wait, which cannot be made at the moment.
+    fn pass_over(&mut self, due: Key) {
+        self.passed_over.retain(|_, until| *until > Instant::now());
+        self.passed_over.insert(due, Instant::now() + PASSED_OVER_FOR);
+    }
+
+    /// Decides planned publications, each against the state that those before it leave. Returns the transactions of
+    /// those that were decided: of all, or of as many as make a full group.
+    fn decide_all_planned(&mut self, state: &State, due: Vec<Key>, now: Millis) -> Group {
+        let store = self.applier.store.clone();
+        let (last_id, changes) = (self.last_id.max(self.applier.clock.last_id), self.applier.changes.numbers);
+        let mut overlay = Overlay::new(&store, self.appender.next_number(), now, last_id, changes);
+        let context = Context { state, sanitizer: &self.sanitizer };
+        let (mut group, mut undecided) = (Group::default(), Vec::new());
+        for due in due {
+            overlay.actor = None;
+            // One damaged record must not keep everybody from writing.
+            if let Err(error) = decide_planned(&context, &mut overlay, &due) {
+                tracing::error!(%error, ?due, "a planned publication could not be decided; it is tried again later");
+                overlay.roll_back();
+                undecided.push(due);
+                continue;
+            }
+            overlay.remove(due);
+            if let Some(decided) = overlay.finish() {
+                overlay.number += self.appender.add(&mut group, decided);
+            }
+            if self.appender.is_full(&group) {
+                break;
+            }
+        }
+        undecided.into_iter().for_each(|due| self.pass_over(due));
+        group
+    }
+
+    /// Commits and applies the transaction of publications that became due.
     fn commit_overlay(&mut self, mut overlay: Overlay<'_>, jobs: &mut [Job]) -> Result<()> {
         let mut group = Group::default();
         if let Some(decided) = overlay.finish() {
             self.appender.add(&mut group, decided);
         }
+        self.commit_due(group, jobs)
+    }
+
+    /// Commits and applies the transactions of publications. If another process has written meanwhile, nothing is committed: it
+    /// may have made them, so the caller looks again.
+    fn commit_due(&mut self, group: Group, jobs: &mut [Job]) -> Result<()> {
         match self.commit(group, Waiters::Undecided(jobs))? {
             Appended::Group(transactions) => self.apply(transactions).map_err(|error| self.stop(error)),
             Appended::Outrun => self.catch_up(),

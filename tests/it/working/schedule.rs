@@ -108,3 +108,26 @@ fn a_planned_publication_of_a_deleted_resource_is_forgotten() {
     server.kill_and_restart();
     assert_eq!(server.ids("notes").len(), 1);
 }
+
+#[test]
+fn publications_of_one_moment_become_durable_together() {
+    let server = start();
+    let new = json!({ "attributes": { "title": "old" }, "published_at": "2026-01-01T00:00:00Z" });
+    let created = server.post("/v2/resources/notes/bulk", &json!({ "resources": vec![new; 80] })).expect(201).data();
+    let ids: Vec<&Value> = created["created"].as_array().unwrap().iter().map(|one| &one["id"]).collect();
+    let updates: Vec<Value> = ids.iter().map(|id| json!({ "id": id, "attributes": { "title": "new" } })).collect();
+    let updates = json!({ "updates": updates });
+    server.send("PATCH", "/v2/resources/notes/bulk?copy=working", Some(&updates)).expect(200);
+    let plan = json!({ "ids": ids, "at": moment(Duration::from_secs(1)) });
+    server.post("/v2/resources/notes/bulk-publish?copy=working", &plan).expect(200);
+    let n_groups = || {
+        let metrics = server.get("/metrics").expect(200).text;
+        let count = metrics.lines().find_map(|line| line.strip_prefix("bindery_write_groups_total "));
+        count.unwrap().parse::<f64>().unwrap()
+    };
+    let before = n_groups();
+    wait_until("they are published", || {
+        server.get("/v2/resources/notes?filter[title]=new&per_page=1").expect(200).json()["meta"]["total"] == 80
+    });
+    assert!(n_groups() - before < 20.0, "{} groups", n_groups() - before);
+}
