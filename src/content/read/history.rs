@@ -33,6 +33,8 @@ use crate::read::resource::{Presentation, written_answer};
 const ESTIMATE: Duration = Duration::from_millis(5);
 const DEFAULT_LIMIT: u32 = 25;
 const MAX_LIMIT: u32 = 100;
+/// The most reads of a range beside writes of its resource.
+const MAX_READS: usize = 10;
 const MILLIS_PER_DAY: Millis = 24 * 60 * 60 * 1_000;
 
 /// A page of a history, newest first.
@@ -106,9 +108,10 @@ impl<'a> OpenHistory<'a> {
         variant: u16,
     ) -> Result<OpenHistory<'a>> {
         let settings = settings(blueprint)?;
-        let meta = store.meta(blueprint.number, id)?.ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
         let of = HistoryOf { blueprint: blueprint.number, id, variant };
-        let (first, last, is_stored) = match of.trusted_range(store, &meta)? {
+        let missing = || no_resource(blueprint, &id.to_string());
+        let (meta, range) = read_range(store, of)?.ok_or_else(missing)?;
+        let (first, last, is_stored) = match range {
             Some((RevisionRange { first, last, .. }, true)) => {
                 (first.max((last + 1).saturating_sub(settings.keep.into())), last, true)
             }
@@ -264,6 +267,29 @@ impl<'a> OpenHistory<'a> {
         let changes = changes.map(|(field, (from, to))| (field.slug.clone(), json!({ "from": from, "to": to })));
         Ok(RevisionAnswer { json, changes: Some(changes.collect()) })
     }
+}
+
+/// The range of a history, and false if its newest revision is not the live version; `None` if there is no history.
+type FoundRange = Option<(RevisionRange, bool)>;
+
+/// Reads the meta record of a resource and the range of its history; `None` if there is no such resource.
+///
+/// The store applies a transaction key by key, the history before the meta record. So the range may be newer than the meta record,
+/// and would then look as if it belonged to another resource: it is read again after the write.
+fn read_range(store: &Store, of: HistoryOf) -> Result<Option<(Meta, FoundRange)>> {
+    let mut before = None;
+    for _ in 0..MAX_READS {
+        let Some(meta) = store.meta(of.blueprint, of.id)? else { return Ok(None) };
+        let range = of.trusted_range(store, &meta)?;
+        let is_trusted = range.is_none_or(|(_, is_trusted)| is_trusted);
+        let read = Some((meta, range));
+        if is_trusted || read == before {
+            return Ok(read);
+        }
+        store.applied_in_full();
+        before = read;
+    }
+    Ok(before)
 }
 
 /// # Errors
