@@ -6,6 +6,7 @@ use bindery_access::Access;
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
 
+use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Outcome};
 use crate::data::refusals::{no_blueprint, no_view};
 use crate::data::saved_view::SavedView;
@@ -39,14 +40,29 @@ impl Content {
     ///
     /// # Errors
     /// `FORBIDDEN`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `CONFLICT` if there are too many.
-    pub async fn create_view(&self, access: &Access, body: &[u8]) -> Result<OwnedView> {
+    pub async fn create_view(
+        &self,
+        access: &Access,
+        body: &[u8],
+        idempotent: Option<Idempotency<OwnedView>>,
+    ) -> Result<IdempotentAnswer<OwnedView>> {
         let own = member(access)?;
         let (new, _) = self.read_body(body, view::view).await?;
         if !access.sees(&new.blueprint) {
             return Err(Error::of_field("blueprint", no_blueprint(&new.blueprint).message));
         }
-        let outcome = self.submit_as(access, Command::CreateView(own, new)).await?;
-        Ok(self.owned(view_of(outcome)?))
+        let owner = self.name_of(own);
+        let read = move |outcome: &Outcome| -> Result<OwnedView> {
+            Ok(OwnedView { view: view_of(outcome)?, owner: owner.clone() })
+        };
+        let keep = idempotent.map(|idempotent| {
+            let read = read.clone();
+            idempotent.keep(move |outcome, _| read(outcome))
+        });
+        match self.submit_keeping(access, Command::CreateView(own, new), keep).await? {
+            Outcome::Kept(answer) => Ok(IdempotentAnswer::Kept(answer)),
+            outcome => Ok(IdempotentAnswer::Fresh(read(&outcome)?)),
+        }
     }
 
     /// Checks that somebody may change a view.
@@ -73,7 +89,7 @@ impl Content {
         self.checked(|| self.check_view(access, id)).await?;
         let (patch, _) = self.read_body(body, view::view_patch).await?;
         let outcome = self.submit_as(access, Command::ChangeView(id.to_owned(), patch)).await?;
-        Ok(self.owned(view_of(outcome)?))
+        Ok(self.owned(view_of(&outcome)?))
     }
 
     /// Deletes a view.
@@ -86,8 +102,12 @@ impl Content {
     }
 
     fn owned(&self, view: Arc<SavedView>) -> OwnedView {
-        let owner = self.state().members.get(&view.owner).map(|member| member.name.clone());
+        let owner = self.name_of(view.owner);
         OwnedView { view, owner }
+    }
+
+    fn name_of(&self, member: u64) -> Option<String> {
+        self.state().members.get(&member).map(|member| member.name.clone())
     }
 }
 
@@ -102,9 +122,9 @@ fn is_seen(access: &Access, own: u64, view: &SavedView) -> bool {
     (view.shared || view.owner == own) && access.sees(&view.blueprint)
 }
 
-fn view_of(outcome: Outcome) -> Result<Arc<SavedView>> {
+fn view_of(outcome: &Outcome) -> Result<Arc<SavedView>> {
     match outcome {
-        Outcome::View(view) => Ok(view),
+        Outcome::View(view) => Ok(Arc::clone(view)),
         _ => Err(Error::internal("a view with the outcome of another command")),
     }
 }

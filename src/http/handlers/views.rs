@@ -1,9 +1,9 @@
 //! Views of lists that members save (`API.md` 4.19). Must not know who sees them.
 
+use axum::http::StatusCode;
 use axum::http::header::LOCATION;
-use axum::http::{HeaderValue, StatusCode};
 use bindery_content::OwnedView;
-use bindery_model::error::Error;
+use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
 use bindery_query::{RawParams, strict};
 use serde_json::{Value, json};
@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::answer::respond::{data_value, no_content};
 use crate::error::Answer;
 use crate::request::head::{BaseUrl, Call};
+use crate::request::idempotency::{Post, RenderedResponse};
 use crate::transport::body::JsonBody;
 
 fn shown(OwnedView { view, owner }: &OwnedView) -> Value {
@@ -34,15 +35,19 @@ pub(crate) async fn list(call: Call) -> Answer {
     Ok(data_value(StatusCode::OK, views.iter().map(shown).collect()))
 }
 
-pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, body: JsonBody) -> Answer {
-    // A token is refused before the body is read (`API.md` 1.7).
+pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
+    // A token is refused before anything else is checked (`API.md` 1.7).
     call.app.content.list_views(&call.access, Some(""))?;
-    let body = body.read(call.max_body_bytes()).await?;
-    let made = call.app.content.create_view(&call.access, &body).await?;
-    let location = HeaderValue::from_str(&format!("{base}/v2/views/{}", made.view.id)).map_err(Error::internal)?;
-    let mut response = data_value(StatusCode::CREATED, shown(&made));
-    response.headers_mut().insert(LOCATION, location);
-    Ok(response)
+    let render = move |made: &OwnedView| {
+        RenderedResponse::new(StatusCode::CREATED, json!({ "data": shown(made) }).to_string())
+            .with(LOCATION, &format!("{base}/v2/views/{}", made.view.id))
+    };
+    let create = async |body: JsonBody, idempotent| {
+        let body = body.read(call.max_body_bytes()).await?;
+        Ok(call.app.content.create_view(&call.access, &body, idempotent).await?)
+    };
+    // Every role has this ability.
+    request.answer(&call, Ability::View, render, create).await
 }
 
 pub(crate) async fn change(call: Call<String>, body: JsonBody) -> Answer {

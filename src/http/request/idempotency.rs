@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer, IdempotentRequest};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::answer::respond;
 use crate::error::{Answer, Failure, error_object, wire};
@@ -79,12 +79,16 @@ impl Post {
         };
         let body = self.body.read_ahead(call.max_body_bytes()).await;
         let request = body.bytes().map(|bytes| self.head.request(&key, &[bytes]));
+        let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
+        let kept = kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?;
         // The member may have been limited to other blueprints since then. In that case the request is checked like a
         // new one.
-        let is_seen = blueprint_of(&self.head.uri).is_none_or(|slug| call.access.sees(slug));
-        let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
-        if let Some(kept) = kept.filter(|_| is_seen) {
-            return Ok(RenderedResponse::decode(&kept)?.into_response());
+        let is_seen = |kept: &RenderedResponse| match blueprint_of(&self.head.uri) {
+            Some(slug) => call.access.sees(slug),
+            None => kept.blueprint().is_none_or(|slug| call.access.sees(&slug)),
+        };
+        if let Some(kept) = kept.filter(is_seen) {
+            return Ok(kept.into_response());
         }
         let idempotent = request.map(|request| {
             let render = render.clone();
@@ -208,6 +212,13 @@ impl RenderedResponse {
             self.headers.push((name, value));
         }
         self
+    }
+
+    /// Returns the slug of the blueprint that the answer is about, if it is about a resource or a view.
+    fn blueprint(&self) -> Option<String> {
+        let body: Value = serde_json::from_str(&self.body).ok()?;
+        let of_resource = body.pointer("/data/relationships/blueprint/data/id");
+        of_resource.or_else(|| body.pointer("/data/blueprint"))?.as_str().map(str::to_owned)
     }
 
     /// Encodes the response: a line with the status, a line for each header, an empty line, the body.

@@ -79,6 +79,22 @@ fn a_limit_of_a_member_counts_at_once_also_for_answers_that_are_kept() {
     assert_eq!(ada.get("/v2/blueprints").expect(200).data(), json!([]));
     limit(json!(["notes", "secrets"]));
     assert_eq!(create().expect(201).text, created, "the answer is still kept");
+    // Other addresses name no blueprint.
+    let bin = json!({ "name": "Bin", "slug": "bin", "trash": { "days": 10 }, "fields": [] });
+    server.post("/v2/blueprints", &bin).expect(201);
+    let id = server.create("bin", json!({}));
+    server.delete(&format!("/v2/resources/bin/{id}")).expect(204);
+    let restore = format!("/v2/trash/{id}/restore");
+    let view = json!({ "blueprint": "bin", "name": "all", "query": "" });
+    for (path, body, status, hidden) in [(restore.as_str(), json!({}), 200, 404), ("/v2/views", view, 201, 422)] {
+        let headers = [("x-csrf-token", ada.csrf.as_str()), ("idempotency-key", path)];
+        let send = || ada.raw("POST", path, &headers, Some(&body));
+        limit(Value::Null);
+        let first = send().expect(status).text;
+        assert_eq!(send().expect(status).text, first, "{path}");
+        limit(json!(["notes", "secrets"]));
+        send().expect(hidden);
+    }
     // A blueprint that was deleted in the meantime can be sent back.
     server.delete("/v2/blueprints/secrets?force=true").expect(204);
     server.patch(&path, &json!({ "name": "Ada", "blueprints": ["notes", "secrets"] })).expect(200);

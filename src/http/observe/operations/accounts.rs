@@ -36,6 +36,7 @@ pub(super) static OPERATIONS: [Operation; 13] = [
         .with(&["view_blueprint"])
         .answers(&[(200, Body::DataList("View"))]),
     operation("post", "/v2/views", TAG, "createView", "Save a view of a list.", "session")
+        .with(&["idempotency-key"])
         .takes(Request::Json("NewView"))
         .answers(&[(201, Body::Data("View"))])
         .or(&[409]),
