@@ -75,7 +75,8 @@ impl ResourceWriter {
         }
     }
 
-    /// Reserves the memory for the values of a revision until the permit is dropped: its body says nothing of their size.
+    /// Reserves the memory for the values of a revision until the permit is dropped: its body says nothing of their
+    /// size.
     async fn admit_revision(&self, id: ResourceId, number: u32) -> Result<MemoryPermit> {
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
         let variant = self.variant;

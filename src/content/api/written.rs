@@ -1,5 +1,5 @@
-//! Answers to writes of one resource that send no values: publications and restorations. They are made by the caller or, if a
-//! request has an `Idempotency-Key`, by the committer, in the transaction of the write.
+//! Answers to writes of one resource that send no values: publications and restorations. They are made by the caller
+//! or, if a request has an `Idempotency-Key`, by the committer, in the transaction of the write.
 
 use std::sync::Arc;
 

@@ -98,8 +98,8 @@ impl Visibility {
     }
 }
 
-/// Returns whether a token may learn values that no reader without `preview` sees: those of working copies, revisions and the
-/// trash.
+/// Returns whether a token may learn values that no reader without `preview` sees: those of working copies, revisions
+/// and the trash.
 pub(crate) fn may_learn_values(access: &Access) -> bool {
     [Ability::Preview, Ability::Manage].into_iter().any(|ability| access.may(ability))
 }

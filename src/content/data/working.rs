@@ -226,7 +226,8 @@ impl WorkingCopy {
         })
     }
 
-    /// Returns the value of the key `working_copy` in an answer. `hides_errors` is true if the reader must not learn values.
+    /// Returns the value of the key `working_copy` in an answer. `hides_errors` is true if the reader must not learn
+    /// values.
     fn to_json(&self, blueprint: &Blueprint, live: &[Value], hides_errors: bool) -> Value {
         let publish_at = self.schedule.as_ref().map(|schedule| format_millis(schedule.at));
         let mut object = json!({
@@ -271,7 +272,8 @@ impl ShownVersions {
         Ok(Some(Copy { revision: blueprint.revision, attributes }))
     }
 
-    /// Returns the value of the key `working_copy` in an answer. `hides_errors` is true if the reader must not learn values.
+    /// Returns the value of the key `working_copy` in an answer. `hides_errors` is true if the reader must not learn
+    /// values.
     ///
     /// # Errors
     /// Those of [`ShownVersions::read`].

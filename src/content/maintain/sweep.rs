@@ -208,8 +208,8 @@ impl Sweeper {
         self.next_step = Instant::now() + FAILED_PAUSE;
     }
 
-    /// Reads the next places in the trash and returns removals of resources of one blueprint whose time is up, the oldest first:
-    /// about as many keys as a step has.
+    /// Reads the next places in the trash and returns removals of resources of one blueprint whose time is up, the
+    /// oldest first: about as many keys as a step has.
     fn expired_trash(&mut self, store: &Store, state: &State, now: Millis) -> Result<Vec<StoreWrite>> {
         let after = self.trash.take();
         let mut n_read = 0;
@@ -233,8 +233,8 @@ impl Sweeper {
                         removals.extend(resource.removals(number, id));
                         count += 1;
                     }
-                    // With the setting all wait equally long. Without it each waits as long as it was promised, so one that was
-                    // deleted later may be removed earlier.
+                    // With the setting all wait equally long. Without it each waits as long as it was promised, so one
+                    // that was deleted later may be removed earlier.
                     Some(_) if days.is_some() => break,
                     Some(_) => {}
                 }

@@ -202,7 +202,8 @@ impl<'a> OpenHistory<'a> {
         former.read(&self.copy_bytes(revision.copy)?).map(Some)
     }
 
-    /// Returns the stored bytes of a version of the live copy; none for the version 0, that of a copy that was never written.
+    /// Returns the stored bytes of a version of the live copy; none for the version 0, that of a copy that was never
+    /// written.
     fn copy_bytes(&self, copy: u64) -> Result<Vec<u8>> {
         if copy == 0 { Ok(Vec::new()) } else { self.of.copy_bytes(self.store, copy) }
     }
@@ -274,8 +275,8 @@ type FoundRange = Option<(RevisionRange, bool)>;
 
 /// Reads the meta record of a resource and the range of its history; `None` if there is no such resource.
 ///
-/// The store applies a transaction key by key, the history before the meta record. So the range may be newer than the meta record,
-/// and would then look as if it belonged to another resource: it is read again after the write.
+/// The store applies a transaction key by key, the history before the meta record. So the range may be newer than the
+/// meta record, and would then look as if it belonged to another resource: it is read again after the write.
 fn read_range(store: &Store, of: HistoryOf) -> Result<Option<(Meta, FoundRange)>> {
     let mut before = None;
     for _ in 0..MAX_READS {

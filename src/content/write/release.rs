@@ -31,8 +31,8 @@ use crate::queue::Job;
 /// The number of publications one transaction records, unless more became due in the same millisecond.
 const GROUP_RELEASES: usize = 10_000;
 
-/// The most planned publications of one group. Their transactions become durable together, and everybody who writes waits for
-/// them.
+/// The most planned publications of one group. Their transactions become durable together, and everybody who writes
+/// waits for them.
 const GROUP_PLANNED: usize = 500;
 
 /// The number of resources that are read from a snapshot at a time.
@@ -109,9 +109,9 @@ impl Committer {
         }
     }
 
-    /// Returns the keys of the planned publications, in the order of their moments. Those of a blueprint that is being changed
-    /// wait until that is over: meanwhile one may be refused that is possible afterwards. Those that could not be decided wait
-    /// too.
+    /// Returns the keys of the planned publications, in the order of their moments. Those of a blueprint that is being
+    /// changed wait until that is over: meanwhile one may be refused that is possible afterwards. Those that could not
+    /// be decided wait too.
     fn planned<'a>(&'a self, state: &'a State) -> impl Iterator<Item = &'a Key> {
         let is_changing = move |number| state.numbered(number).is_some_and(|collection| collection.change.is_some());
         let waits = move |due: &Key| matches!(due, Key::WorkingDue { blueprint, .. } if is_changing(*blueprint));
@@ -119,8 +119,8 @@ impl Committer {
         self.applier.due.iter().filter(move |due| !waits(due) && !is_passed_over(due))
     }
 
-    /// Publishes the working copies whose moment has come, each resource by a transaction of its own, many in a group. Runs after the due
-    /// publications were recorded, which end with the time of the last transaction.
+    /// Publishes the working copies whose moment has come, each resource by a transaction of its own, many in a group.
+    /// Runs after the due publications were recorded, which end with the time of the last transaction.
     fn publish_planned(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
         let mut most = GROUP_PLANNED;
         loop {
@@ -190,8 +190,8 @@ impl Committer {
         self.commit_due(group, jobs)
     }
 
-    /// Commits and applies the transactions of publications. If another process has written meanwhile, nothing is committed: it
-    /// may have made them, so the caller looks again.
+    /// Commits and applies the transactions of publications. If another process has written meanwhile, nothing is
+    /// committed: it may have made them, so the caller looks again.
     fn commit_due(&mut self, group: Group, jobs: &mut [Job]) -> Result<()> {
         match self.commit(group, Waiters::Undecided(jobs))? {
             Appended::Group(transactions) => self.apply(transactions).map_err(|error| self.stop(error)),

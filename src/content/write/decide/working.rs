@@ -351,8 +351,8 @@ impl Decider<'_, '_> {
         Key::WorkingDue { at: at.max(0).cast_unsigned(), blueprint: self.blueprint.number, id }
     }
 
-    /// Returns the fields whose values an update of a working copy has sent: all of them with `PUT`, none if it brings back those
-    /// of a revision.
+    /// Returns the fields whose values an update of a working copy has sent: all of them with `PUT`, none if it brings
+    /// back those of a revision.
     fn sent_by(&self, update: &Update, draft: &CopyDraft) -> SentFields {
         let slug = |written: &WrittenValue| self.blueprint.fields[written.position].slug.clone();
         match draft.extent {
@@ -362,8 +362,8 @@ impl Decider<'_, '_> {
         }
     }
 
-    /// Returns the problems that publishing the working copy of a variant would have at the moment, as a writer who has sent
-    /// some of its values may know them.
+    /// Returns the problems that publishing the working copy of a variant would have at the moment, as a writer who has
+    /// sent some of its values may know them.
     fn not_ready(&mut self, id: ResourceId, meta: &Meta, variant: u16, sent: SentFields) -> Result<Map<String, Value>> {
         let Some(working) = self.working_copy_of(id, meta, variant)? else { return Ok(Map::new()) };
         let draft = self.draft_of(variant, &working);
@@ -430,7 +430,8 @@ impl Decider<'_, '_> {
         Ok(values.unwrap_or_else(|| vec![Value::Null; self.blueprint.fields.len()]))
     }
 
-    /// Writes the working copy of a variant, or removes it, also if nothing is left of it. The caller writes the meta record.
+    /// Writes the working copy of a variant, or removes it, also if nothing is left of it. The caller writes the meta
+    /// record.
     fn put_working_copy(
         &mut self,
         id: ResourceId,
