@@ -1,5 +1,5 @@
-//! The demonstration: blueprints that show the field types, real articles, and pictures. The data is in `src/demo`, whose
-//! `README.md` names the sources. Must not know HTTP.
+//! The demonstration: blueprints that show the field types, real articles, and pictures. The data is in `src/demo`,
+//! whose `README.md` names the sources. Must not know HTTP.
 
 mod pictures;
 
@@ -39,11 +39,12 @@ struct StoredPicture {
     url: String,
 }
 
-/// Fills empty content with the demonstration, as an import over the API would. The data is durable on return. `store` stores a
-/// file by its name and its bytes; without it, there are no pictures.
+/// Fills empty content with the demonstration, as an import over the API would. The data is durable on return. `store`
+/// stores a file by its name and its bytes; without it, there are no pictures.
 ///
 /// # Errors
-/// `INTERNAL` if the demonstration is invalid for this version of the server. Also the errors of `store`, and of any write.
+/// `INTERNAL` if the demonstration is invalid for this version of the server. Also the errors of `store`, and of any
+/// write.
 pub async fn fill(
     content: &Content,
     access: &Access,

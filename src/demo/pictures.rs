@@ -1,5 +1,5 @@
-//! The pictures of the demonstration: landscapes that the program draws itself, so that they need no licence and no room in the
-//! binary. Must not know where they are stored.
+//! The pictures of the demonstration: landscapes that the program draws itself, so that they need no licence and no
+//! room in the binary. Must not know where they are stored.
 
 use std::f32::consts::TAU;
 use std::io::Cursor;

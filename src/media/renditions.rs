@@ -126,8 +126,8 @@ impl Renditions {
         })
     }
 
-    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8 MiB, it
-    /// counts as animated. The file is read once for all who ask at once.
+    /// Returns true if a picture has more than one frame, which only its file says. If that takes more than the first 8
+    /// MiB, it counts as animated. The file is read once for all who ask at once.
     ///
     /// # Errors
     /// `Missing` if the file is not stored, and errors of the store.

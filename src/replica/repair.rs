@@ -15,13 +15,14 @@ const GROUP_BYTES: usize = 4 << 20;
 /// How long one group may take.
 const APPENDING: Duration = Duration::from_secs(60);
 
-/// Appends to the cluster's log the records that a stopped node has beyond its end. `copy` is the node's copy of the log, and
-/// `ends_transaction` says of which records a group may end. Returns the number of records. The caller has locked the folder.
+/// Appends to the cluster's log the records that a stopped node has beyond its end. `copy` is the node's copy of the
+/// log, and `ends_transaction` says of which records a group may end. Returns the number of records. The caller has
+/// locked the folder.
 ///
 /// # Errors
-/// [`ReplicaError::Diverged`] if the cluster's log has other records: then only a new history can bring back what the node
-/// has. [`ReplicaError::NoNode`], [`ReplicaError::OtherCluster`], [`ReplicaError::OldHistory`]; that the storage fails, after
-/// which the call can be repeated.
+/// [`ReplicaError::Diverged`] if the cluster's log has other records: then only a new history can bring back what the
+/// node has. [`ReplicaError::NoNode`], [`ReplicaError::OtherCluster`], [`ReplicaError::OldHistory`]; that the storage
+/// fails, after which the call can be repeated.
 pub fn append_missing(
     folder: &Path,
     address: &str,

@@ -1,8 +1,8 @@
 //! The tables of the tags, attributes and URL schemes that sanitizing keeps. A test compares them with the
 //! documentation.
 //!
-//! A tag that is not listed is dropped and its text is kept, except for the tags in [`REMOVED_WHOLE`]. An attribute that
-//! is not listed is dropped. Only pages keep `id`: in rich text it could shadow names of the page that shows it.
+//! A tag that is not listed is dropped and its text is kept, except for the tags in [`REMOVED_WHOLE`]. An attribute
+//! that is not listed is dropped. Only pages keep `id`: in rich text it could shadow names of the page that shows it.
 
 use url::Url;
 

@@ -119,9 +119,9 @@ impl Webhooks {
         self.0.sender.send_test(webhook).await
     }
 
-    /// Begins tasks for new webhooks, wakes those of changed ones, and ends those of deleted ones. In a cluster only the leader
-    /// has tasks: a node that leads no longer ends all of them, and the next leader goes on from the stored progress. So does
-    /// one that leads again.
+    /// Begins tasks for new webhooks, wakes those of changed ones, and ends those of deleted ones. In a cluster only
+    /// the leader has tasks: a node that leads no longer ends all of them, and the next leader goes on from the stored
+    /// progress. So does one that leads again.
     fn follow_definitions(&self) {
         let mut running = self.0.running.lock();
         let (term, webhooks) = match self.0.content.job_term() {

@@ -152,9 +152,9 @@ impl Content {
         Err(Error::new(Code::LogUnreachable, text))
     }
 
-    /// Returns the term under which this server does the regular jobs, such as webhooks; `None` if it does none. A single
-    /// server does them, and the leader of a cluster, unless it has not been at the end of the log for long: then another
-    /// node may lead.
+    /// Returns the term under which this server does the regular jobs, such as webhooks; `None` if it does none. A
+    /// single server does them, and the leader of a cluster, unless it has not been at the end of the log for long:
+    /// then another node may lead.
     pub fn job_term(&self) -> Option<u64> {
         let Some(node) = self.node() else { return Some(self.state().term()) };
         let does_jobs = node.leads && node.standing.lag < JOBS_PAUSE_AFTER;

@@ -265,11 +265,6 @@ impl Content {
         Some(hasher.finalize().to_hex().to_string())
     }
 
-    /// Returns whether this server removes files: a single server, and the leader of a cluster.
-    pub fn removes_files(&self) -> bool {
-        self.node().is_none_or(|node| node.leads)
-    }
-
     /// Returns those of some files that no resource and no revision names.
     ///
     /// # Errors

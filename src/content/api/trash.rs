@@ -58,8 +58,8 @@ impl ResourceWriter {
     /// Brings a resource back from the trash, as a request body says. Durable and visible on return.
     ///
     /// # Errors
-    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then stays in
-    /// the trash.
+    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then
+    /// stays in the trash.
     pub async fn restore(
         mut self,
         id: ResourceId,

@@ -52,8 +52,8 @@ impl NotedCopy {
         Ok(!fields.is_empty())
     }
 
-    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if the
-    /// blueprint has not its variant any more.
+    /// Returns the slugs of the fields that contain an address of the media resource in a version of the copy; none if
+    /// the blueprint has not its variant any more.
     ///
     /// # Errors
     /// `INTERNAL` if the store fails.

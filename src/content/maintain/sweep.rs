@@ -254,8 +254,8 @@ impl Sweeper {
         Ok(Vec::new())
     }
 
-    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses and
-    /// starts over.
+    /// Reads the next histories and returns removals of revisions that are no longer kept. After all were read, pauses
+    /// and starts over.
     fn old_revisions(&mut self, store: &Store, state: &State, now: Millis, clock: Instant) -> Result<Vec<StoreWrite>> {
         let (mut writes, mut n_read) = (Vec::new(), 0);
         let after = self.history.take();

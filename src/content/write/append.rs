@@ -268,8 +268,8 @@ impl Appender {
         self.log.note_applied(self.position);
     }
 
-    /// Returns the next transactions that other processes appended; `None` if there are none. The caller applies them before
-    /// the next call, which takes in more only then: an error behind them must not keep them from being applied.
+    /// Returns the next transactions that other processes appended; `None` if there are none. The caller applies them
+    /// before the next call, which takes in more only then: an error behind them must not keep them from being applied.
     ///
     /// # Errors
     /// `INTERNAL` if the log cannot be read.

@@ -88,8 +88,8 @@ pub(crate) enum Validity {
 /// The cache of answers.
 pub(crate) struct AnswerCache {
     answers: Cache<Arc<[u8]>, CachedAnswer, Weight>,
-    /// The answers that are being made. (The placeholders of the cache library cannot do this: they have no version, and
-    /// do not pass on errors.)
+    /// The answers that are being made. (The placeholders of the cache library cannot do this: they have no version,
+    /// and do not pass on errors.)
     making: Mutex<HashMap<ExactKey, Arc<OnceCell<AnswerResult>>>>,
     hits: AtomicU64,
     misses: AtomicU64,

@@ -125,9 +125,9 @@ pub(crate) async fn run(app: App) {
     }
 }
 
-/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer. Otherwise
-/// the others would notice only after a minute. What it counted is in the storage before, and how far its webhooks are is in the log, so
-/// that the next leader finds both. Takes some seconds at most.
+/// Makes another node the leader, if this one leads and stops now: the node that was furthest, of those that answer.
+/// Otherwise the others would notice only after a minute. What it counted is in the storage before, and how far its
+/// webhooks are is in the log, so that the next leader finds both. Takes some seconds at most.
 pub(crate) async fn hand_over(app: &App) {
     let leads = || app.content.node().is_some_and(|node| node.leads);
     let led = leads();

@@ -1,10 +1,12 @@
-//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides which those are;
-//! must not know why. It also has the content complete media in variants that were added, if that was interrupted.
+//! The sweep: removes files that no resource and no revision names any more (`API.md` 4.27.7). The content decides
+//! which those are; must not know why. It also has the content complete media in variants that were added, if that was
+//! interrupted.
 //!
-//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is removed, unless
-//! it was uploaded again within the last hour; a transaction removes the mark. A kill between them leaves a mark, with which the
-//! next start goes on. While a backup is sent, no files are removed: it names those that its content had at first. From
-//! a bucket, only its owner removes files: a copy of the content with the same bucket does not know the newer ones.
+//! A file is removed in three steps: a transaction marks it, so that no resource can begin to name it; the file is
+//! removed, unless it was uploaded again within the last hour; a transaction removes the mark. A kill between them
+//! leaves a mark, with which the next start goes on. While a backup is sent, no files are removed: it names those that
+//! its content had at first. From a bucket, only its owner removes files: a copy of the content with the same bucket
+//! does not know the newer ones.
 
 use std::sync::Once;
 use std::time::{Duration, Instant, SystemTime};

@@ -17,8 +17,8 @@ pub(super) const STEPS_PER_BYTE: u64 = 64;
 pub(super) const FREE_NODES: usize = 400_000;
 pub(super) const BYTES_PER_NODE: usize = 16;
 
-/// The bytes that the serializer may look at again because of characters that it escapes, which takes some tenths of a second. In a text of
-/// a megabyte without `<` and `>`, one in thirty may be such a character.
+/// The bytes that the serializer may look at again because of characters that it escapes, which takes some tenths of a
+/// second. In a text of a megabyte without `<` and `>`, one in thirty may be such a character.
 pub(super) const MAX_SCANNED: u64 = 1 << 34;
 
 /// The reason why markup is rejected.

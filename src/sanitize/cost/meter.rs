@@ -62,8 +62,8 @@ struct List {
     before_node: Scan,
 }
 
-/// The escaped characters of a text since its last `<` or `>`. For each of them, the serializer looks for the next one of these first, so
-/// it looks at the text in between once for each.
+/// The escaped characters of a text since its last `<` or `>`. For each of them, the serializer looks for the next one
+/// of these first, so it looks at the text in between once for each.
 #[derive(Default)]
 struct Scan(u64);
 

@@ -59,8 +59,8 @@ pub(super) fn delete(state: &State, overlay: &mut Overlay<'_>, id: &str) -> Resu
     Ok(Outcome::Done)
 }
 
-/// Stores the delivery progress of webhooks. Skips webhooks that were deleted meanwhile. A server that led before, such as
-/// one that was paused, must not put its progress in the place of what the present leader has saved.
+/// Stores the delivery progress of webhooks. Skips webhooks that were deleted meanwhile. A server that led before, such
+/// as one that was paused, must not put its progress in the place of what the present leader has saved.
 pub(super) fn save(
     state: &State,
     overlay: &mut Overlay<'_>,
