@@ -1,5 +1,6 @@
 //! The data that the worker, reports and imports share.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::PathBuf;
@@ -61,6 +62,9 @@ pub(super) struct Counts {
     pub(super) last: Millis,
     /// The batches of other nodes that are counted.
     pub(super) batches: CountedBatches,
+    /// The last batch of each node that came since the start. Of earlier ones, searches may be missing that rested when
+    /// another server shared what it had counted, so they are sent again.
+    pub(super) received: BTreeMap<String, u64>,
 }
 
 impl AnalyticsData {

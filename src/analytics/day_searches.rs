@@ -122,6 +122,11 @@ impl DaySearches {
         (is_same && search.at - last.at <= SESSION_GAP).then_some(*number)
     }
 
+    /// Returns whether a search is counted that can still be clicked.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.numbers.contains_key(&number)
+    }
+
     /// Returns whether a click counts: its search can be clicked, found something, and the result was not clicked
     /// before.
     pub(super) fn accepts(&self, Click { at, click }: &Click) -> bool {

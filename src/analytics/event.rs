@@ -94,6 +94,13 @@ pub(super) enum HitKind {
     Search(QueuedSearch),
 }
 
+impl Countable {
+    /// Returns whether it is a search.
+    pub(super) fn is_search(&self) -> bool {
+        matches!(&self.0, CountableKind::Hit(hit) if matches!(hit.what, HitKind::Search(_)))
+    }
+}
+
 impl From<TrackedSearch> for Countable {
     fn from(search: TrackedSearch) -> Countable {
         let what = HitKind::Search(QueuedSearch::of(&search));

@@ -62,7 +62,7 @@ impl WorkerHandle {
     pub(super) fn settle(&self) -> Result<()> {
         let queue = self.queue()?;
         let (reply, settled) = sync_channel(1);
-        match queue.try_send(Job::Settle(reply)) {
+        match queue.try_send(Job::Settle { is_last: false, reply }) {
             Ok(()) => {
                 let _ = settled.recv_timeout(SETTLE_TIMEOUT);
                 Ok(())
@@ -70,6 +70,17 @@ impl WorkerHandle {
             Err(TrySendError::Full(_)) => Ok(()),
             Err(TrySendError::Disconnected(_)) => Err(closed()),
         }
+    }
+
+    /// Waits until everything that was queued before is counted, also the searches that have not rested.
+    ///
+    /// Errors: `OVERLOADED` once it is closed.
+    pub(super) fn settle_last(&self) -> Result<()> {
+        let queue = self.queue()?;
+        let (reply, settled) = sync_channel(1);
+        queue.send(Job::Settle { is_last: true, reply }).map_err(|_| closed())?;
+        let _ = settled.recv_timeout(SETTLE_TIMEOUT);
+        Ok(())
     }
 
     /// Deletes a site's figures. Imports wait meanwhile. Returns the number of deleted pageviews, once the deletion is

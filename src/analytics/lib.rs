@@ -185,6 +185,14 @@ impl Analytics {
         self.worker()?.settle()
     }
 
+    /// Like [`Analytics::settle`], for the last time: also counts the searches that have not rested.
+    ///
+    /// # Errors
+    /// Those of [`Analytics::settle`].
+    pub fn settle_last(&self) -> Result<()> {
+        self.worker()?.settle_last()
+    }
+
     /// Counts a batch that another server collected, unless it was counted before. Waits for that.
     ///
     /// # Errors
@@ -194,9 +202,10 @@ impl Analytics {
         self.worker()?.count_batch(batch)
     }
 
-    /// Returns the number of the last batch of a sender that was counted.
+    /// Returns the number of the last batch of a sender that came since the analytics were opened. Those that came
+    /// before and are not confirmed must be sent again.
     pub fn last_batch(&self, sender: &str) -> Option<u64> {
-        self.worker().ok()?.data.counts.read().batches.get(sender).map(|last| last.number)
+        self.worker().ok()?.data.counts.read().received.get(sender).copied()
     }
 
     /// Returns what another server needs in order to continue from here, if it has everything up to `since`.

@@ -180,6 +180,11 @@ impl OpenDay {
         self.searches.add(search, visitor, self.sites.entry(search.site).or_default());
     }
 
+    /// Returns whether a search of the day is counted that can still be clicked.
+    pub(super) fn has_search(&self, number: u64) -> bool {
+        self.searches.has(number)
+    }
+
     /// Returns whether a click on a search of the day counts.
     pub(super) fn accepts(&self, click: &Click) -> bool {
         self.searches.accepts(click)

@@ -21,6 +21,8 @@ pub(super) struct PendingSearches {
     waiting: VecDeque<Waiting>,
     /// The newest question of each visitor who has one that waits.
     newest: HashMap<VisitorHash, Newest>,
+    /// The number of searches that were added since the start.
+    added: u64,
 }
 
 struct Waiting {
@@ -29,6 +31,8 @@ struct Waiting {
     number: u64,
     /// The number of the first search with the same question in a row.
     first: u64,
+    /// Its place in the order of arrival, from 1.
+    place: u64,
     hit: Box<QueuedHit>,
 }
 
@@ -57,8 +61,19 @@ impl PendingSearches {
         let newest = newest.or_insert_with(|| Newest { first: number, question: question.clone(), waiting: 0 });
         newest.waiting += 1;
         let first = newest.first;
-        self.waiting.push_back(Waiting { at, visitor, number, first, hit });
+        self.added += 1;
+        self.waiting.push_back(Waiting { at, visitor, number, first, place: self.added, hit });
         true
+    }
+
+    /// Returns the number of searches that were added since the start.
+    pub(super) fn added(&self) -> u64 {
+        self.added
+    }
+
+    /// Returns whether one of the first `count` searches that were added still waits.
+    pub(super) fn has_one_of_first(&self, count: u64) -> bool {
+        self.waiting.front().is_some_and(|first| first.place <= count)
     }
 
     /// Takes the first search that has rested at a time, with the moment from which on it had.
@@ -138,6 +153,7 @@ mod tests {
             assert!(pending.add(0, visitor, hit(number, question)));
         }
         assert!(pending.take(1).is_none());
+        assert!(pending.has_one_of_first(2) && !pending.has_one_of_first(1));
         assert_eq!(pending.take(2).map(|hit| number(&hit)), Some(2));
         assert!(pending.take(2).is_none());
         assert_eq!(rested(&mut pending, 1_000), [(1_000, 3), (1_000, 4)]);

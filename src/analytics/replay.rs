@@ -16,7 +16,7 @@ pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: 
     let mut deletions = Vec::new();
     for record in log.read_from(log.first())? {
         let (number, payload) = record?;
-        let Counts { traffic, day_files, last, batches } = &mut *counts;
+        let Counts { traffic, day_files, last, batches, .. } = &mut *counts;
         let is_open = |day| number > day_files.counted_through(day);
         match log_record::decode(&payload, names)? {
             LogRecord::Activities(activities) => {

@@ -62,7 +62,7 @@ pub struct Shared {
     pub records: Vec<(u64, Vec<u8>)>,
     /// All files, if one of them may have changed since the last time.
     pub files: Option<SharedFiles>,
-    /// The number of the last batch of each sender that the records count.
+    /// The number of the last batch of each sender that the records count with all its searches.
     pub batches: BTreeMap<String, u64>,
 }
 

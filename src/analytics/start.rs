@@ -131,7 +131,8 @@ fn find(options: &AnalyticsOptions) -> Result<FolderContents, StorageError> {
     let (mut log, damaged) = recovery::open_log(folder, &mut state, synced_through, today)?;
     findings.extend(damaged);
     let names = Names::default();
-    let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN, batches: BTreeMap::new() };
+    let (batches, received) = (BTreeMap::new(), BTreeMap::new());
+    let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN, batches, received };
     let pageviews = replay::replay(&mut log, &mut counts, &names, folder)?;
     Ok(FolderContents { state, counts, log, names, findings, pageviews })
 }

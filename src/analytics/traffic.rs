@@ -42,6 +42,11 @@ impl Traffic {
         }
     }
 
+    /// Returns whether a search is counted that can still be clicked.
+    pub(super) fn has_search(&self, number: u64) -> bool {
+        self.days.values().any(|day| day.has_search(number))
+    }
+
     /// Returns whether a click at a time counts: its search is one of the same day, and can be clicked.
     pub(super) fn accepts(&self, click: &Click) -> bool {
         self.days.get(&day_number(click.at)).is_some_and(|day| day.accepts(click))

@@ -1,6 +1,6 @@
 //! The worker thread. Only this thread decides the order of pageviews, the end of a day, and the log records.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use bindery_model::time::{Millis, day_number, format_millis};
 
 use super::agent::Agents;
 use super::bounds::Bounds;
-use super::data::AnalyticsData;
+use super::data::{AnalyticsData, Counts};
 use super::day_files::remove_if_there;
 use super::deletion::Deletion;
 use super::event::{Countable, CountableKind, HitKind, QueuedHit};
@@ -46,8 +46,9 @@ pub(super) enum Job {
     Count { at: Millis, what: Countable },
     /// Count what another node collected, and reply then.
     Batch { batch: Batch, reply: SyncSender<()> },
-    /// Reply when everything that was queued before is counted.
-    Settle(SyncSender<()>),
+    /// Reply when everything that was queued before is counted; if it is the last time, also the searches that have not
+    /// rested.
+    Settle { is_last: bool, reply: SyncSender<()> },
     /// Link all files into a folder, and reply with the records that the log has. The sender holds the import lock.
     Link { folder: PathBuf, reply: SyncSender<Result<RecordRange, StorageError>> },
     /// Reply with what was not shared before. The sender holds the import lock. `links` is a new folder for links.
@@ -76,8 +77,18 @@ pub(super) struct Worker {
     /// The number of dropped pageviews that were logged so far.
     logged_drops: u64,
     is_clock_behind: bool,
-    /// True if a batch was counted that no record names yet.
+    /// True if there are batches to confirm that no record has confirmed yet.
     has_new_batches: bool,
+    /// The batches that came while searches of theirs or of earlier ones rested, in order.
+    resting: VecDeque<RestingBatch>,
+}
+
+/// A batch that is counted except for searches that rest.
+struct RestingBatch {
+    sender: String,
+    number: u64,
+    /// The number of searches that had arrived when the batch was counted.
+    searches: u64,
 }
 
 impl Worker {
@@ -105,6 +116,7 @@ impl Worker {
             logged_drops: 0,
             is_clock_behind: false,
             has_new_batches: false,
+            resting: VecDeque::new(),
         })
     }
 
@@ -130,7 +142,7 @@ impl Worker {
 
     fn run_batch(&mut self, jobs: impl Iterator<Item = Job>) {
         let mut views = Vec::new();
-        let mut waiting = Vec::new();
+        let (mut waiting, mut is_end) = (Vec::new(), false);
         for job in jobs {
             match job {
                 Job::Count { at, what } => self.receive(at, what, &mut views),
@@ -142,7 +154,10 @@ impl Worker {
                     self.count(&mut views);
                     let _ = reply.send(self.share(since, links));
                 }
-                Job::Settle(reply) => waiting.push(reply),
+                Job::Settle { is_last, reply } => {
+                    is_end |= is_last;
+                    waiting.push(reply);
+                }
                 Job::Link { folder, reply } => {
                     self.count(&mut views);
                     let _ = reply.send(self.link(&folder));
@@ -157,7 +172,8 @@ impl Worker {
             }
         }
         if !waiting.is_empty() {
-            self.count_rested((self.data.clock)(), &mut views);
+            let now = if is_end { Millis::MAX } else { (self.data.clock)() };
+            self.count_rested(now, &mut views);
         }
         self.count(&mut views);
         for reply in waiting {
@@ -180,16 +196,31 @@ impl Worker {
         }
     }
 
-    /// Counts a batch, unless it was counted before.
+    /// Counts a batch, unless it was counted before. Of one that another server has counted, only searches can be
+    /// missing: those that rested when it shared what it had. The others are known by their numbers.
     fn count_batch(&mut self, Batch { sender, number, items }: Batch, views: &mut Vec<Activity>) {
-        if self.data.counts.read().batches.get(&sender).is_some_and(|last| last.number >= number) {
+        let (counted, received) = {
+            let counts = self.data.counts.read();
+            let counted = counts.batches.get(&sender).map_or(0, |last| last.number);
+            (counted, counts.received.get(&sender).copied().unwrap_or(0))
+        };
+        if number <= received {
             return;
         }
         for (at, what) in items {
-            self.receive(at, what, views);
+            if number > counted || what.is_search() {
+                self.receive(at, what, views);
+            }
         }
         self.count(views);
-        self.data.counts.write().batches.insert(sender, LastBatch { number, at: (self.data.clock)() });
+        let searches = self.pending.added();
+        if self.pending.has_one_of_first(searches) {
+            self.resting.push_back(RestingBatch { sender: sender.clone(), number, searches });
+        }
+        let last = LastBatch { number: number.max(counted), at: (self.data.clock)() };
+        let mut counts = self.data.counts.write();
+        counts.batches.insert(sender.clone(), last);
+        counts.received.insert(sender, number);
         self.has_new_batches = true;
     }
 
@@ -311,6 +342,10 @@ impl Worker {
         let (day, site) = (day_number(at), names.intern(site));
         let (path, referrer, device_by_width, utm) = match &hit.what {
             HitKind::Search(search) => {
+                // Another server may have counted it before the batch was sent again.
+                if self.data.counts.read().traffic.has_search(search.number) {
+                    return None;
+                }
                 let (keys, has_own_row) = self.bounds.search(day, site, search, names);
                 let QueuedSearch { number, found, is_public, .. } = *search;
                 return Some(Activity::Search(Search {
@@ -443,14 +478,24 @@ impl Worker {
     }
 
     /// Returns what was not shared before. The last of its records names the batches that all of them count, so whoever
-    /// continues from there counts each batch once.
+    /// continues from there counts each batch once. One with a search that rests is named, too, and not confirmed: it
+    /// is sent again.
     fn share(&mut self, since: Option<SharedUpTo>, links: PathBuf) -> Result<Shared, StorageError> {
+        while self.resting.front().is_some_and(|batch| !self.pending.has_one_of_first(batch.searches)) {
+            self.resting.pop_front();
+            self.has_new_batches = true;
+        }
         let (record, batches) = {
             let now = (self.data.clock)();
             let mut counts = self.data.counts.write();
-            counts.batches.retain(|_, last| now - last.at < REMEMBERED);
-            let batches = counts.batches.iter().map(|(sender, last)| (sender.clone(), last.number)).collect();
-            (log_record::encode_batches(&counts.batches), batches)
+            let Counts { batches, received, .. } = &mut *counts;
+            batches.retain(|_, last| now - last.at < REMEMBERED);
+            received.retain(|sender, _| batches.contains_key(sender));
+            let mut confirmed = received.clone();
+            for batch in self.resting.iter().rev() {
+                confirmed.insert(batch.sender.clone(), batch.number - 1);
+            }
+            (log_record::encode_batches(batches), confirmed)
         };
         let generation = self.data.counts.read().day_files.generation();
         let has_new_batches = self.has_new_batches;

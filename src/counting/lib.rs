@@ -2,7 +2,7 @@
 //! for all nodes: the others collect what they are sent and hand it over in batches, each of which counts once.
 //!
 //! The leader keeps what it counted in the storage of the cluster, where the next leader finds it. A batch is confirmed
-//! when it is there; until then its node keeps it.
+//! when it is there with its searches, which rest for a second first; until then its node keeps it.
 //!
 //! ```text
 //! analytics/entries/00000000000000000042   what was counted since the entry before, or everything
@@ -20,6 +20,8 @@ mod outbox;
 mod salts;
 mod server;
 mod shared_store;
+#[cfg(test)]
+mod tests;
 
 pub use error::CountingError;
 pub use folder::take_along;

@@ -39,7 +39,7 @@ pub struct NodeOptions {
 /// The answer to a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Received {
-    /// The last batch of the sender that is counted.
+    /// The last batch of the sender that this server has got and counted.
     pub counted: u64,
     /// The last one that is in the storage, too.
     pub confirmed: u64,
@@ -239,7 +239,8 @@ impl Node {
     /// Ends to count. What was counted is in the storage then.
     fn end(&self) -> Result<(), CountingError> {
         let Some(counter) = self.counter.write().take() else { return Ok(()) };
-        counter.analytics.settle()?;
+        // Searches of the last second, too: nobody else knows them.
+        counter.analytics.settle_last()?;
         let published = counter.publish();
         counter.analytics.close();
         published

@@ -196,6 +196,28 @@ fn a_leader_that_is_killed_counts_what_others_sent_it_once_and_a_stopped_one_han
 }
 
 #[test]
+fn searches_that_a_leader_took_right_before_it_stopped_count_at_the_next_one() {
+    let cluster = Cluster::create();
+    let mut a = start(&cluster, "a");
+    let b = start(&cluster, "b");
+    super::create_notes(&a);
+    until_counted(&b, (0, 0));
+    until("the node has the salt of the day", || {
+        let asked = send_as(&a, 9, "GET", "/v2/resources/notes?q=shirts&track=true", &Value::Null).expect(200);
+        asked.json()["meta"]["search_id"].is_string()
+    });
+    // Questions of fewer than five visitors are not reported.
+    for visitor in 1..=5 {
+        send_as(&a, visitor, "GET", "/v2/resources/notes?q=linen&track=true", &Value::Null).expect(200);
+    }
+    assert!(a.terminate().success());
+    until("the searches count", || {
+        let report = b.get("/v2/analytics/searches");
+        report.status == 200 && report.json()[0]["searches"] == 5
+    });
+}
+
+#[test]
 fn analytics_come_with_a_server_into_its_cluster_and_leave_with_it() {
     let cluster = Cluster { temp: tempfile::tempdir().unwrap() };
     std::fs::create_dir(cluster.shared()).unwrap();

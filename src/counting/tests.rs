@@ -1,0 +1,97 @@
+//! Tests of what a server counts that goes on from what another one shared.
+
+#![allow(clippy::unwrap_used)]
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use bindery_analytics::{
+    Analytics, AnalyticsOptions, Assembly, Batch, Event, Hit, PageUrl, Period, Shared, TrackedSearch,
+};
+use bindery_model::time::day_number;
+
+const START: i64 = 1_790_000_000_000;
+const SITE: &str = "a.example";
+const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
+const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
+
+fn open(folder: &Path, clock: &Arc<AtomicI64>) -> Analytics {
+    let clock = Arc::clone(clock);
+    let clock = Arc::new(move || clock.load(Ordering::SeqCst));
+    let options = AnalyticsOptions { sites: vec![SITE.to_owned()], clock, ..AnalyticsOptions::in_folder(folder) };
+    Analytics::open(&options).unwrap()
+}
+
+/// Returns a batch of a pageview and a search.
+fn batch(number: u64) -> Batch {
+    let url = PageUrl::parse(&format!("https://{SITE}/")).unwrap();
+    let event = Event { url, referrer: None, screen_width: None, custom: None };
+    let view = Hit { event, address: ADDRESS, user_agent: AGENT.to_owned(), country: None };
+    let search = TrackedSearch {
+        number,
+        site: SITE.to_owned(),
+        question: format!("question {number}"),
+        found: true,
+        blueprints: Vec::new(),
+        is_public: true,
+        address: ADDRESS,
+        user_agent: AGENT.to_owned(),
+    };
+    Batch { sender: "b".to_owned(), number, items: vec![(START, view.into()), (START, search.into())] }
+}
+
+/// Opens a copy of what was shared.
+fn continued(shared: &Shared, folder: &Path, clock: &Arc<AtomicI64>) -> Analytics {
+    let mut assembly = Assembly::begin(&folder.join("analytics")).unwrap();
+    for (name, path) in shared.files.as_ref().unwrap().list().unwrap() {
+        std::fs::copy(path, assembly.file(&name).unwrap()).unwrap();
+    }
+    for (number, record) in &shared.records {
+        assembly.record(*number, record).unwrap();
+    }
+    assembly.finish().unwrap();
+    open(folder, clock)
+}
+
+fn pageviews(analytics: &Analytics) -> u64 {
+    let today = day_number(START);
+    analytics.figures(None).unwrap().totals(Period::new(today, today).unwrap()).unwrap().pageviews
+}
+
+#[test]
+fn a_batch_whose_search_rested_is_sent_again_and_counts_once() {
+    let folders = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let clock = Arc::new(AtomicI64::new(START));
+    let first = open(folders[0].path(), &clock);
+    first.count_batch(batch(1)).unwrap();
+    let shared = first.share(None).unwrap();
+    assert_eq!(shared.batches.get("b"), Some(&0), "its search has not rested");
+    let next = continued(&shared, folders[1].path(), &clock);
+    assert_eq!(next.last_batch("b"), None);
+    (0..2).for_each(|_| next.count_batch(batch(1)).unwrap());
+    clock.fetch_add(2_000, Ordering::SeqCst);
+    assert_eq!((pageviews(&next), next.searches_and_clicks().0, next.last_batch("b")), (1, 1, Some(1)));
+
+    // Once it has rested, the batch is confirmed, and a server that gets it all the same does not count it again.
+    assert_eq!(pageviews(&first), 1);
+    let shared = first.share(None).unwrap();
+    assert_eq!(shared.batches.get("b"), Some(&1));
+    let last = continued(&shared, folders[2].path(), &clock);
+    last.count_batch(batch(1)).unwrap();
+    clock.fetch_add(2_000, Ordering::SeqCst);
+    assert_eq!((pageviews(&last), last.searches_and_clicks().0), (1, 0));
+}
+
+#[test]
+fn a_server_that_ends_to_count_shares_the_searches_of_the_last_second() {
+    let folder = tempfile::tempdir().unwrap();
+    let analytics = open(folder.path(), &Arc::new(AtomicI64::new(START)));
+    analytics.count_batch(batch(1)).unwrap();
+    analytics.settle().unwrap();
+    assert_eq!(analytics.searches_and_clicks().0, 0);
+    analytics.settle_last().unwrap();
+    assert_eq!(analytics.searches_and_clicks().0, 1);
+    assert_eq!(analytics.share(None).unwrap().batches.get("b"), Some(&1));
+}
