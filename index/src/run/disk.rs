@@ -3,6 +3,7 @@
 
 pub(crate) use disk_run::{DiskRun, MergeInput};
 
+mod access_path;
 mod build;
 mod cost;
 mod dictionary;

@@ -1,13 +1,11 @@
 //! Estimates the cost of evaluating a predicate on a disk run. It must not evaluate any.
 
+use super::access_path::AccessPath;
 use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
-use super::evaluate::number_of;
-use super::terms;
 use crate::predicate::PreparedPredicate;
-use crate::run::columns::Encoding;
 use crate::run::orders::RankRange;
-use crate::schema::{Column, ColumnId, Kind};
+use crate::schema::{Column, ColumnId};
 
 /// The nanoseconds for each document of a posting list or slice.
 const LISTED: u64 = 2;
@@ -24,35 +22,17 @@ impl DiskRun {
             [stored] => stored,
             _ => return all,
         };
-        match (predicate, stored.encoding) {
-            (PreparedPredicate::Null, _) => 0,
-            (PreparedPredicate::Equals { text, .. }, Encoding::Text | Encoding::List) => {
-                self.cost_of_term(column.id, &terms::exact(text))
-            }
-            (PreparedPredicate::Equals { hash, .. }, Encoding::Markup) => {
-                self.cost_of_term(column.id, &terms::markup(hash))
-            }
-            (PreparedPredicate::Equals { text, .. }, Encoding::Number) => {
-                number_of(text).map_or(0, |number| self.cost_of_range(column.id, &RankRange::of_number(number)))
-            }
-            (PreparedPredicate::Equals { .. }, Encoding::Bool) => u64::from(self.len()) / 16,
-            (PreparedPredicate::Has(element), Encoding::List) => {
-                self.cost_of_term(column.id, &terms::element(&element.text))
-            }
-            (PreparedPredicate::Number(range), Encoding::Number) => {
-                self.cost_of_range(column.id, &RankRange::of_numbers(range))
-            }
-            (PreparedPredicate::Instant(range), Encoding::Instant) => {
-                self.cost_of_range(column.id, &RankRange::of_integers(range))
-            }
+        match AccessPath::of(predicate, stored.encoding, column.kind) {
+            AccessPath::Nothing => 0,
+            AccessPath::Term(term) => self.cost_of_term(column.id, &term),
+            AccessPath::Slice(range) => self.cost_of_range(column.id, &range),
+            AccessPath::Bits(_) => u64::from(self.len()) / 16,
             // Each id is looked up, or all terms of the column are read.
-            (PreparedPredicate::AnyId(ids), _) => all.min(500 * ids.listed() as u64 + all / 25),
-            (PreparedPredicate::Number(_), _) if !matches!(column.kind, Kind::Text | Kind::Prose) => 0,
-            (PreparedPredicate::Equals { .. } | PreparedPredicate::Has(_) | PreparedPredicate::Instant(_), _) => 0,
+            AccessPath::Ids(ids) => all.min(500 * ids.listed() as u64 + all / 25),
             // A substring is charged as a scan, although words and grams find most needles in less: to know their
             // lists, the dictionary would have to be searched. So conditions with a known cost come first, and if they
             // leave few candidates, only those are tested.
-            (PreparedPredicate::Number(_) | PreparedPredicate::Text(_) | PreparedPredicate::Substring(_), _) => all,
+            AccessPath::Containing(_) | AccessPath::ScanFolded(_) | AccessPath::Scan => all,
         }
     }
 

@@ -1,19 +1,17 @@
-//! Evaluates a predicate on a disk run: by posting lists where there are any, by slices of orders, or else by scanning
-//! columns. Every way gives the same result as [`PreparedPredicate::matches`] on each document. It does not know
-//! filters, or which documents are current.
+//! Evaluates a predicate on a disk run, in the way that [`AccessPath`] says. Every way gives the same result as
+//! [`PreparedPredicate::matches`] on each document. It does not know filters, or which documents are current.
 
+use super::access_path::AccessPath;
 use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
-use super::terms;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::{Needle, PreparedPredicate};
-use crate::query::Range;
 use crate::run::columns::{Encoding, StoredColumn};
 use crate::run::orders::RankRange;
 use crate::schema::{Column, ColumnId, Kind};
-use crate::text::{bool_text, number_text};
+use crate::text::bool_text;
 
 impl DiskRun {
     /// Adds the documents whose value is not null and satisfies the predicate.
@@ -28,21 +26,15 @@ impl DiskRun {
             return self.scan_encodings(column, predicate, interrupt, documents);
         };
         let queried = QueriedColumn { run: self, stored, kind: column.kind, interrupt };
-        match predicate {
-            PreparedPredicate::Null => Ok(()),
-            PreparedPredicate::Equals { text, hash } => queried.equals(text, hash, documents),
-            PreparedPredicate::Has(element) => match stored.encoding {
-                Encoding::List => queried.exact(&terms::element(&element.text), documents),
-                _ => Ok(()),
-            },
-            PreparedPredicate::AnyId(ids) => queried.any_id(ids, documents),
-            PreparedPredicate::Substring(needle) => queried.substring(needle, predicate, documents),
-            PreparedPredicate::Number(range) => queried.number_range(range, predicate, documents),
-            PreparedPredicate::Instant(range) => match stored.encoding {
-                Encoding::Instant => queried.in_range(&RankRange::of_integers(range), documents),
-                _ => Ok(()),
-            },
-            PreparedPredicate::Text(_) => queried.scan(predicate, documents),
+        match AccessPath::of(predicate, stored.encoding, column.kind) {
+            AccessPath::Nothing => Ok(()),
+            AccessPath::Term(term) => queried.exact(&term, documents),
+            AccessPath::Slice(range) => queried.in_range(&range, documents),
+            AccessPath::Bits(text) => queried.bits(text, documents),
+            AccessPath::Ids(ids) => queried.any_id(ids, documents),
+            AccessPath::Containing(needle) => queried.containing(needle, documents),
+            AccessPath::ScanFolded(needle) => queried.scan_folded(needle, documents),
+            AccessPath::Scan => queried.scan(predicate, documents),
         }
     }
 
@@ -101,67 +93,27 @@ pub(super) struct QueriedColumn<'a> {
 }
 
 impl QueriedColumn<'_> {
-    fn equals(self, text: &str, hash: &[u8; 16], documents: &mut Bitmap) -> Result<(), Error> {
-        match self.stored.encoding {
-            Encoding::Text | Encoding::List => self.exact(&terms::exact(text), documents),
-            Encoding::Markup => self.exact(&terms::markup(hash), documents),
-            Encoding::Number => {
-                // Different numbers have different text forms, except for the two zeros, which `==` does not
-                // distinguish either.
-                match number_of(text) {
-                    Some(number) => self.in_range(&RankRange::of_number(number), documents),
-                    None => Ok(()),
-                }
+    /// Adds the documents whose boolean has this text form.
+    fn bits(self, text: &str, documents: &mut Bitmap) -> Result<(), Error> {
+        if let Some(bits) = self.stored.bools().filter(|_| text == bool_text(true) || text == bool_text(false)) {
+            let (mut equal, bits) = (self.stored.presence.to_bitmap(), bits.to_bitmap());
+            match text == bool_text(true) {
+                true => equal.intersect(&bits),
+                false => equal.subtract(&bits),
             }
-            Encoding::Bool => {
-                if let Some(bits) = self.stored.bools().filter(|_| text == bool_text(true) || text == bool_text(false))
-                {
-                    let (mut equal, bits) = (self.stored.presence.to_bitmap(), bits.to_bitmap());
-                    match text == bool_text(true) {
-                        true => equal.intersect(&bits),
-                        false => equal.subtract(&bits),
-                    }
-                    documents.union(&equal);
-                }
-                self.interrupt.check()
-            }
-            Encoding::Instant => Ok(()),
+            documents.union(&equal);
         }
+        self.interrupt.check()
     }
 
-    fn number_range(
-        self,
-        range: &Range<f64>,
-        predicate: &PreparedPredicate,
-        documents: &mut Bitmap,
-    ) -> Result<(), Error> {
-        match (self.stored.encoding, self.kind) {
-            (Encoding::Number, _) => self.in_range(&RankRange::of_numbers(range), documents),
-            (_, Kind::Text | Kind::Prose) => self.scan(predicate, documents),
-            _ => Ok(()),
-        }
-    }
-
-    fn substring(self, needle: &Needle, predicate: &PreparedPredicate, documents: &mut Bitmap) -> Result<(), Error> {
-        match self.stored.encoding {
-            Encoding::Text | Encoding::Markup | Encoding::List if !needle.folded.is_empty() => {
-                self.containing(needle, documents)
+    /// Tests the folded text of every document.
+    fn scan_folded(self, needle: &Needle, documents: &mut Bitmap) -> Result<(), Error> {
+        self.stored.presence.each(|document| {
+            if holds(self.stored, needle, document) {
+                documents.insert(document);
             }
-            _ => self.scan_folded(needle, predicate, documents),
-        }
-    }
-
-    /// Scans the folded texts: for empty needles, and for encodings without a folded text.
-    fn scan_folded(self, needle: &Needle, predicate: &PreparedPredicate, documents: &mut Bitmap) -> Result<(), Error> {
-        match self.stored.encoding {
-            Encoding::Number | Encoding::Bool | Encoding::Instant => self.scan(predicate, documents),
-            Encoding::Text | Encoding::Markup | Encoding::List => self.stored.presence.each(|document| {
-                if holds(self.stored, needle, document) {
-                    documents.insert(document);
-                }
-                self.interrupt.step()
-            }),
-        }
+            self.interrupt.step()
+        })
     }
 
     fn exact(self, term: &[u8], documents: &mut Bitmap) -> Result<(), Error> {
@@ -193,9 +145,4 @@ pub(super) fn holds(stored: &StoredColumn, needle: &Needle, document: u32) -> bo
     let is_list = stored.encoding == Encoding::List;
     let holds = |folded: &[u8]| if is_list { needle.is_in_list(folded) } else { needle.is_in_text(folded) };
     stored.with_folded(document, holds).unwrap_or(false)
-}
-
-/// Returns the number with this text form.
-pub(super) fn number_of(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|number| number_text(*number) == text)
 }
