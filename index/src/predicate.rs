@@ -85,6 +85,20 @@ impl PreparedPredicate {
             PreparedPredicate::AnyId(ids) => has_any_id(ids, value),
         }
     }
+
+    /// Returns the part of a value that it compares, as `explain` names it.
+    pub(crate) fn compares(&self) -> &'static str {
+        match self {
+            PreparedPredicate::Null => "null",
+            PreparedPredicate::Equals { .. } => "value",
+            PreparedPredicate::Number(_) => "number",
+            PreparedPredicate::Text(_) => "text",
+            PreparedPredicate::Instant(_) => "instant",
+            PreparedPredicate::Substring(_) => "substring",
+            PreparedPredicate::Has(_) => "element",
+            PreparedPredicate::AnyId(_) => "ids",
+        }
+    }
 }
 
 impl Needle {

@@ -2,7 +2,6 @@
 
 use super::evaluate::Test;
 use crate::bitmap::Bitmap;
-use crate::predicate::PreparedPredicate;
 use crate::query::DateColumn;
 use crate::trace::StepKind;
 
@@ -16,7 +15,7 @@ impl Test {
             Test::Date(date, _) => StepKind::Date(name_of(*date)),
             Test::Draft => StepKind::Date(name_of(DateColumn::Published)),
             Test::Present(column) => StepKind::Column { column: column.id, compares: "null" },
-            Test::Column(column, predicate) => StepKind::Column { column: column.id, compares: compared(predicate) },
+            Test::Column(column, predicate) => StepKind::Column { column: column.id, compares: predicate.compares() },
         };
         (done, from, found.count() as u64)
     }
@@ -27,18 +26,5 @@ fn name_of(date: DateColumn) -> &'static str {
         DateColumn::Created => "created_at",
         DateColumn::Updated => "updated_at",
         DateColumn::Published => "published_at",
-    }
-}
-
-fn compared(predicate: &PreparedPredicate) -> &'static str {
-    match predicate {
-        PreparedPredicate::Null => "null",
-        PreparedPredicate::Equals { .. } => "value",
-        PreparedPredicate::Number(_) => "number",
-        PreparedPredicate::Text(_) => "text",
-        PreparedPredicate::Instant(_) => "instant",
-        PreparedPredicate::Substring(_) => "substring",
-        PreparedPredicate::Has(_) => "element",
-        PreparedPredicate::AnyId(_) => "ids",
     }
 }
