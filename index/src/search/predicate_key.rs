@@ -1,6 +1,6 @@
 //! Keys of predicates in the query cache. Predicates with different results never share a key. It knows no columns.
 
-use crate::query::{Anchor, Bound, Predicate, Range};
+use crate::query::{Bound, Predicate, Range};
 use crate::text::fold;
 use crate::value::rank_of_number;
 
@@ -25,14 +25,7 @@ pub(super) fn write_predicate(key: &mut Vec<u8>, predicate: &Predicate) {
             write_range(key, range, |key, micros| key.extend_from_slice(&micros.to_be_bytes()));
         }
         Predicate::Substring(anchor, needle) => {
-            key.extend_from_slice(&[
-                5,
-                match anchor {
-                    Anchor::Anywhere => 0,
-                    Anchor::Start => 1,
-                    Anchor::End => 2,
-                },
-            ]);
+            key.extend_from_slice(&[5, *anchor as u8]);
             write_text(key, &fold(needle));
         }
         Predicate::Has(element) => {
@@ -73,6 +66,7 @@ pub(super) fn write_range<T>(key: &mut Vec<u8>, range: &Range<T>, write: impl Fn
 mod tests {
     use super::*;
     use crate::ids::IdSet;
+    use crate::query::Anchor;
 
     fn key(predicate: Predicate) -> Vec<u8> {
         let mut key = Vec::new();
