@@ -87,7 +87,7 @@ fn operators() -> String {
             Operand::Pair => "string | readonly [V, V]",
             Operand::Boolean => "boolean",
         };
-        for name in [operator.name].into_iter().chain(operator.alias) {
+        for name in operator.names() {
             out.push_str(&format!("  {name}?: {value} | undefined;\n"));
         }
     }

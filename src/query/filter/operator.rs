@@ -116,7 +116,12 @@ impl Operator {
 
     /// Returns the operator with this name or alias.
     pub(crate) fn parse(name: &str) -> Option<&'static Operator> {
-        OPERATORS.iter().find(|operator| operator.name == name || operator.alias == Some(name))
+        OPERATORS.iter().find(|operator| operator.names().any(|known| known == name))
+    }
+
+    /// Returns its name, and its alias if it has one.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        [self.name].into_iter().chain(self.alias)
     }
 
     /// Returns whether a field supports the operator.
