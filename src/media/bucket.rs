@@ -135,8 +135,11 @@ impl Bucket {
         let options = PutMode::Create.into();
         match self.store.put_opts(&Path::from(OWNER), owner.to_owned().into(), options).await {
             Ok(_) | Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {}
-            // Some stores do not know this condition. Then the last one wins of those who ask at the same moment.
-            Err(_) => self.own(owner).await?,
+            // Some stores do not support this condition: they answer with different errors. If several servers claim
+            // the bucket of such a store at the same moment, the last one gets it.
+            Err(_) if self.owner().await?.is_none() => self.own(owner).await?,
+            // The write was applied although its answer got lost, or another server was faster.
+            Err(_) => {}
         }
         Ok(self.owner().await?.is_some_and(|present| present == owner.as_bytes()))
     }

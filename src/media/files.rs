@@ -182,11 +182,10 @@ impl Files {
     ///
     /// # Errors
     /// The errors of the store.
-    pub async fn claim(&self, owner: Option<&str>) -> Result<bool, MediaError> {
-        match (&self.shared.backend, owner) {
-            (Backend::Folder(_), _) => Ok(true),
-            (Backend::Bucket(bucket), Some(owner)) => bucket.claim(owner).await,
-            (Backend::Bucket(_), None) => Ok(false),
+    pub async fn claim(&self, owner: &str) -> Result<bool, MediaError> {
+        match &self.shared.backend {
+            Backend::Folder(_) => Ok(true),
+            Backend::Bucket(bucket) => bucket.claim(owner).await,
         }
     }
 

@@ -22,6 +22,8 @@ use crate::app::App;
 
 /// The pause between two sweeps. Each looks at every file.
 const PAUSE: Duration = Duration::from_secs(3_600);
+/// The pause after which a node that does no jobs yet looks again: it may begin to lead only later.
+const FIRST_PAUSE: Duration = Duration::from_secs(10);
 /// The age from which a file is removed: an upload has long been answered by then.
 const LEAST_AGE: Duration = Duration::from_secs(3_600);
 /// The time without sweeps after each piece of a backup that was sent: the check of its content comes before the files.
@@ -64,9 +66,9 @@ pub(crate) async fn run(app: App) {
             if let Err(error) = app.content.complete_all_media().await {
                 tracing::warn!(message = error.message, "media could not be completed in a variant that was added");
             }
+            is_start = false;
         }
-        is_start = false;
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(if is_start { pause.min(FIRST_PAUSE) } else { pause }).await;
         while let Some(left) = app.media.sweep_hold.left() {
             tokio::time::sleep(left).await;
         }
@@ -103,8 +105,8 @@ async fn sweep(app: &App, least_age: Duration, is_start: bool) -> Result<(), Err
 /// Returns whether this server may remove files. If not, the log says so once.
 async fn is_owner(app: &App, files: &Files) -> Result<bool, Error> {
     static WARNING: Once = Once::new();
-    let owner = app.content.media_owner();
-    let is_owner = files.claim(owner.as_deref()).await.map_err(|error| error_of(&error))?;
+    let Some(owner) = app.content.media_owner() else { return Ok(!app.media.is_in_bucket()) };
+    let is_owner = files.claim(&owner).await.map_err(|error| error_of(&error))?;
     if !is_owner {
         WARNING.call_once(|| {
             tracing::warn!(
