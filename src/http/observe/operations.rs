@@ -355,7 +355,6 @@ static OPERATIONS: [Operation; 93] = [
     operation("get", "/v2/tokens", "Access", "listTokens", "All tokens, without their secrets.", "manage")
         .answers(&[(200, Body::DataList("Token"))]),
     operation("post", "/v2/tokens", "Access", "createToken", "Create a token; its secret is shown once.", "manage")
-        .with(&["idempotency-key"])
         .takes(Request::Json("NewToken"))
         .answers(&[(201, Body::Data("IssuedToken"))])
         .or(&[409]),
