@@ -141,6 +141,7 @@ impl<'a> MarkFinder<'a> {
             // Longer rows from the same part on begin so, too.
             let mut begun = rows_where(raw, token.kind, is_begun);
             begun.dedup_by_key(|row| row.start);
+            begun.retain(|row| !found.contains(row));
             found.extend(begun);
         }
         found.into_iter().map(|range| token.range.start + range.start..token.range.start + range.end).collect()

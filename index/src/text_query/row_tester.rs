@@ -12,12 +12,12 @@ pub(crate) struct RowFinder<'a> {
     /// The tokens before the last one. Only equal tokens match them.
     first: &'a [WantedToken],
     last: Option<&'a WantedToken>,
-    /// For each number of tokens of `first`, from 1, how many of them, but not all, are both its beginning and its end.
+    /// For each prefix of `first`, the length of its longest proper prefix that is also its suffix.
     borders: Vec<usize>,
 }
 
 impl<'a> RowFinder<'a> {
-    /// Creates a finder of a row of which other tokens than equal ones match only the last one.
+    /// Creates a finder of a row. Only the last token of the row may match a token that is not equal to it.
     pub(crate) fn new(row: &'a [WantedToken]) -> RowFinder<'a> {
         let (last, first) = row.split_last().map_or((None, row), |(last, first)| (Some(last), first));
         let mut finder = RowFinder { first, last, borders: Vec::with_capacity(first.len()) };
@@ -40,8 +40,8 @@ impl<'a> RowFinder<'a> {
         ends
     }
 
-    /// Returns how many of the first tokens the text ends with behind another token, if it ended with `reached` of them
-    /// before it.
+    /// Returns the length of the longest prefix of `first` that the text ends with after `token`, if that length was
+    /// `reached` before.
     fn after(&self, mut reached: usize, token: &str) -> usize {
         loop {
             if self.first.get(reached).is_some_and(|wanted| wanted.text == token) {
