@@ -264,7 +264,8 @@ impl Stopwatch {
     }
 
     fn is_beyond(&self, limit: Duration) -> bool {
-        // Decoders ask at each read. The time of the thread, which takes a call of the system, is never the longer one.
+        // Decoders ask at each read. Reading the thread's time takes a system call, and it is never longer than the
+        // elapsed time, so it is read only beyond the limit.
         self.started.elapsed() > limit && computed().saturating_sub(self.computed) > limit
     }
 }

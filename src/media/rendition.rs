@@ -85,8 +85,8 @@ pub enum Rendition {
     /// The original file, to be served as it is: its format is not decoded (SVG, AVIF, HEIC, BMP, ICO), it has too many
     /// frames, or it is smaller than a rendition of the same size and format.
     Original,
-    /// The original file, because it cannot be decoded although its upload could. It may be damaged, so nobody should
-    /// keep this answer for long.
+    /// The original file, because it cannot be decoded any more. It may be damaged, so this answer must not be cached
+    /// for long.
     Failed,
 }
 

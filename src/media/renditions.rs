@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::StreamExt;
@@ -37,6 +38,9 @@ const MOST_BYTES: u64 = 8 << 20;
 /// The files in which a second frame is looked for at the same time. Requests without a token ask for it, and each
 /// takes memory.
 const SEARCHES: usize = 8;
+
+/// The time for which it is remembered that a rendition cannot be made. Another server may store the file again.
+const FAILED_FOR: Duration = Duration::from_secs(60);
 
 /// Bounds of the renditions that are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -193,6 +197,13 @@ impl Renditions {
             let made = read_or_make(&flight.shared, key, kind, &source, &wanted, clients).await;
             if let Ok(contents) = &made {
                 flight.shared.memory.insert(key, contents.clone());
+                if contents.is_none() {
+                    let shared = Arc::clone(&flight.shared);
+                    tokio::spawn(async move {
+                        tokio::time::sleep(FAILED_FOR).await;
+                        shared.memory.remove_if(&key, Option::is_none);
+                    });
+                }
             }
             // Whoever asks from now on finds it in the memory, or asks for it anew after `forget`.
             drop(flight);

@@ -55,7 +55,8 @@ impl Media {
         let name = clean_file_name(name);
         let taken = upload.finish(self.accepted(), &name).await.map_err(|error| error_of(&error))?;
         // A damaged file of the same content was replaced, and with it the pictures that were made of it.
-        self.open()?.renditions.forget(&taken.hash);
+        let (renditions, hash) = (self.open()?.renditions.clone(), taken.hash);
+        tokio::task::spawn_blocking(move || renditions.forget(&hash)).await.map_err(Error::internal)?;
         failure::point("media::stored").map_err(Error::internal)?;
         self.counters.count_upload(taken.bytes);
         let picture = taken.picture;

@@ -44,7 +44,7 @@ fn wanted(width: u32, height: u32, fit: Fit, format: Format) -> Wanted {
 async fn make(renditions: &Renditions, source: &Source, wanted: &Wanted) -> MadePicture {
     match renditions.get(source, wanted, CLIENT).await.unwrap() {
         Rendition::Made(made) => made,
-        Rendition::Original => panic!("{wanted:?} is the original"),
+        Rendition::Original | Rendition::Failed => panic!("{wanted:?} is the original"),
     }
 }
 
@@ -85,6 +85,7 @@ async fn sizes_follow_the_fit_and_nothing_is_enlarged() {
                 Rendition::Made(made) => assert_eq!(decode(&made).dimensions(), expected, "{wanted:?}"),
                 // The source has this size and format, and is smaller.
                 Rendition::Original => assert_eq!((expected, format), ((400, 200), Format::Png), "{wanted:?}"),
+                Rendition::Failed => panic!("{wanted:?} failed"),
             }
         }
     }
