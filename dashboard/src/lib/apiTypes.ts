@@ -315,6 +315,7 @@ export interface BulkAnswer {
     published?: number;
     unpublished?: number;
     sanitized?: Record<string, Sanitized>;
+    not_ready?: Record<string, Record<string, string>>;
   };
 }
 
