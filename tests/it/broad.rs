@@ -99,7 +99,7 @@ fn parts_that_begin_with_the_last_word_are_marked() {
     for (q, expected) in [
         ("environ", "l&#39;<mark>environnement</mark>"),
         ("in", "get<mark>Int</mark>32; get_<mark>int</mark>_8"),
-        ("int3", "get<mark>Int32</mark>"),
+        ("int3", "get<mark>Int32</mark>; get_<mark>int</mark>_8"),
         ("getin", "<mark>getInt32</mark>; <mark>get_int</mark>_8"),
         ("e", "l&#39;<mark>environnement</mark>"),
     ] {
