@@ -147,11 +147,6 @@ pub(super) fn replay(store: &Store, assembler: &mut Assembler, number: u64, reco
     Ok(())
 }
 
-/// Returns the files of a data folder's bases, oldest first.
-pub fn all(data_folder: &Path) -> Result<Vec<PathBuf>, BaseError> {
-    Ok(list(data_folder)?.into_iter().map(|(_, path)| path).collect())
-}
-
 /// Returns the number and the size of the newest base of a data folder. They decide when the next base is due. The base
 /// is not verified.
 pub fn newest(data_folder: &Path) -> Result<Option<(u64, u64)>, BaseError> {
@@ -160,8 +155,9 @@ pub fn newest(data_folder: &Path) -> Result<Option<(u64, u64)>, BaseError> {
     Ok(Some((number, bytes)))
 }
 
-/// Returns the numbers and paths of a data folder's bases, oldest first.
-pub(super) fn list(data_folder: &Path) -> Result<Vec<(u64, PathBuf)>, BaseError> {
+/// Returns the numbers and paths of a data folder's bases, oldest first. The next base may be written meanwhile, so
+/// whoever needs the number and the file of one takes both from the same list.
+pub fn list(data_folder: &Path) -> Result<Vec<(u64, PathBuf)>, BaseError> {
     let folder = data_folder.join(FOLDER);
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

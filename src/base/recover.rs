@@ -159,11 +159,16 @@ fn open_usable(
 }
 
 /// Returns the newest intact base that the log continues. `None` if there is none and the log reaches back to the first
-/// record.
+/// record. A base whose name tells another number is an error: somebody has confused it with another one.
 fn newest_intact(data_folder: &Path, log: &Log, why: &str) -> Result<Option<(PathBuf, Header)>, BaseError> {
     let log_is_empty = log.last() < log.first();
-    for (_, path) in list(data_folder)?.into_iter().rev() {
+    for (number, path) in list(data_folder)?.into_iter().rev() {
         match verify(&path) {
+            // The log would go on behind the number in the name, and what is between both would be missing.
+            Ok(header) if header.number != number => {
+                let what = format!("it ends at record {}, and its name says record {number}", header.number);
+                return Err(BaseError::Damaged { file: path, what });
+            }
             // An empty log can be reset so that it continues from any base.
             Ok(header) if header.number + 1 >= log.first() && (header.number <= log.last() || log_is_empty) => {
                 return Ok(Some((path, header)));

@@ -312,6 +312,19 @@ fn a_folder_with_only_a_base_is_restored_from_it() {
 }
 
 #[test]
+fn a_base_with_the_name_of_another_is_refused() {
+    let folder = filled(60);
+    let (log, store, _) = start(folder.path());
+    write_next(folder.path(), &store, &log.reader(), &|| true).unwrap();
+    let (_, file) = list(folder.path()).unwrap().pop().unwrap();
+    let target = tempfile::tempdir().unwrap();
+    place(&file, target.path(), 75).unwrap();
+    let error = recover(target.path(), &RecoverOptions::default()).unwrap_err();
+    assert!(error.to_string().ends_with("it ends at record 60, and its name says record 75"), "{error}");
+    assert!(!target.path().join("store").exists());
+}
+
+#[test]
 fn a_newer_base_replaces_the_older_one() {
     let folder = filled(60);
     let (mut log, store, _) = start(folder.path());

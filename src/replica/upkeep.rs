@@ -250,11 +250,11 @@ impl Shared {
         let kept_for = failure::time("upkeep::kept_for", KEPT_FOR);
         let bases = self.log.newest_bases(BASES)?;
         let newest = bases.first().map_or(0, |base| base.position.number);
-        let own = bindery_base::all(&self.folder)?.pop();
-        if let Some((own, end)) = own.zip(self.end_of_own_base()?)
-            && end.number > newest
+        if let Some((number, file)) = bindery_base::list(&self.folder)?.pop()
+            && let Some(end) = self.end_at(number)
+            && number > newest
         {
-            let base = match self.log.upload_base(&own, &end, &|| !*self.is_stopped.lock()) {
+            let base = match self.log.upload_base(&file, &end, &|| !*self.is_stopped.lock()) {
                 Err(ClusterError::NotWanted) => return Ok(()),
                 base => base?,
             };
@@ -286,11 +286,9 @@ impl Shared {
         Ok(())
     }
 
-    /// Returns the position at which the node's newest base ends; `None` if it has none, or its position is not known
-    /// any more.
-    fn end_of_own_base(&self) -> Result<Option<Position>, ReplicaError> {
-        let Some((number, _)) = bindery_base::newest(&self.folder)? else { return Ok(None) };
-        Ok(self.ends.of_group_with(number).filter(|end| end.number == number))
+    /// Returns the position behind a record; `None` if no group ends there, or its position is not known any more.
+    fn end_at(&self, number: u64) -> Option<Position> {
+        self.ends.of_group_with(number).filter(|end| end.number == number)
     }
 }
 

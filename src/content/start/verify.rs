@@ -77,7 +77,7 @@ fn verify_log(folder: &Path, findings: &mut Findings) -> Result<Inspection, Star
 /// Checks the bases, and that every record that is no longer in the log is in one of them.
 fn verify_bases(folder: &Path, log: &Inspection, findings: &mut Findings) -> Result<(), StartError> {
     let mut newest = 0;
-    for path in bindery_base::all(folder).map_err(|error| StartError::folder(folder, &error))? {
+    for (_, path) in bindery_base::list(folder).map_err(|error| StartError::folder(folder, &error))? {
         findings.bases += 1;
         match bindery_base::verify(&path) {
             Ok(header) => newest = newest.max(header.number),
