@@ -187,10 +187,10 @@ def add_collection(collection, meta, default):
     dated = {mark: field["field"] for field in columns for mark in special(field) & {"date-created", "date-updated"}}
     for item_key, item in [(None, {}), *rows[collection].items()]:  # The first one is only for the fields.
         attributes = {}
-        into.put(attributes, "Directus key", "text", str(item_key))
         for field in columns:
             if field["field"] not in (key_of(collection), *dated.values()):
                 put(into, attributes, collection, field, item.get(field["field"]))
+        into.put(attributes, "Directus key", "text", str(item_key))  # Not first: the first field is the title.
         for name in lists:
             if name != translations:
                 put_list(into, attributes, collection, name, item_key, lists[name])

@@ -165,8 +165,8 @@ def add_type(uid, locales):
     is_single, is_localized = schemas[uid]["kind"] == "singleType", schemas[uid]["pluginOptions"].get("i18n", {}).get("localized")
     settings = {"kind": "singular_resource"} if is_single else {}
     into = Blueprint(slug_of(uid), variants=locales if is_localized else [], **settings)
+    put_all(into, {}, uid, None, {})  # The blueprint has all fields, also those without values. The first one is its title.
     into.put({}, "documentId", "text", None)
-    put_all(into, {}, uid, None, {})  # The blueprint has all fields, also those without values.
     copies = collections.defaultdict(list)
     for ref, data in rows[uid]:
         copies[data["documentId"]].append((ref, data))
