@@ -54,11 +54,11 @@ pub(super) enum Node<W = Infallible> {
 pub(super) struct Primitive {
     pub(super) key: Key,
     pub(super) test: Test,
-    /// The bitmap of the primitive for this version, if it was cached when the filter was prepared.
+    /// The bitmap of the primitive for this version, if the look-up found it; `None` before.
     pub(super) cached: Option<Arc<Bitmap>>,
 }
 
-/// A test of one column. It never holds for null.
+/// A test of one value of a column, or of a date of the resource. Tests of columns never hold for null.
 pub(super) enum Test {
     Date(DateColumn, Range<i64>),
     Draft,

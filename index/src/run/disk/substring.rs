@@ -7,8 +7,9 @@
 //! |---|---|
 //! | `io` | its gram |
 //! | `nterrup` | the words that contain it |
-//! | `of th`, `). T` | the joints that contain it |
-//! | `e of the kern` | joints `?e of`, ` of the`, `the ker` and words beginning with `kern`; then tests of candidates |
+//! | `of th`, `). t` | the joints that contain it |
+//! | `e of the kern` | joints that contain `e of`, joints that begin with `of the` or `the ker`, words that begin with
+//! | | `kern`; then tests of candidates |
 //! | `日本語` | its gram |
 //! | `日本語で` | the grams `日本語` and `本語で`; then tests of candidates |
 
@@ -76,6 +77,9 @@ impl QueriedColumn<'_> {
         let candidates = match self.lookup(&needle.folded)? {
             Lookup::Decides(condition, others) if needle.anchor == Anchor::Anywhere => {
                 self.run.dictionary.lists().union(&condition.lists, self.interrupt, documents)?;
+                if others.is_empty() {
+                    return Ok(());
+                }
                 self.candidates(vec![Condition::of(others)])?
             }
             Lookup::Decides(mut condition, others) => {
