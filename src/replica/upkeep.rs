@@ -1,4 +1,4 @@
-//! What a node does for its cluster beside reading and writing: it says that it is there, and, if it leads, uploads
+//! The upkeep of a cluster by a node, beside reading and writing: it says that it is there, and, if it leads, uploads
 //! bases and removes what nobody needs any more.
 //!
 //! All of it may be late or missing without harm: something is slower then, and nothing is lost.

@@ -162,7 +162,7 @@ fn decide_again(phase: Phase) -> Phase {
 
 /// The store and the names in it.
 impl Protocol {
-    /// How many records the groups of a chain hold. Groups hold one record, except that names by record number are
+    /// The number of records in the groups of a chain. Groups hold one record, except that names by record number are
     /// wrong only if sizes differ.
     fn records(&self, chain: Chain) -> usize {
         match self.variant {

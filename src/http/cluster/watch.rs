@@ -41,8 +41,8 @@ const ON_THE_WAY: Duration = Duration::from_secs(1);
 
 /// How often a node asks the storage for new groups while the leader tells it of each.
 const POLL_WITH_HINTS: Duration = Duration::from_secs(10);
-/// How often the leader asks, who knows of its own groups, but not of those that others append while they do not hear
-/// it.
+/// The pause between two questions of the leader. It knows of its own groups, but not of those that others append while
+/// they do not hear it.
 const POLL_OF_LEADER: Duration = Duration::from_secs(1);
 /// How often a node asks that hears no leader.
 const POLL: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! What becomes of working copies: publishing with its checks and conflicts, drafts, discarding, the trash, bulk
+//! The ends of working copies: publishing with its checks and conflicts, drafts, discarding, the trash, bulk
 //! requests, changes of the blueprint, and a second server.
 
 use serde_json::{Value, json};
