@@ -116,7 +116,7 @@ impl Content {
     pub fn view_of(&self, access: &Arc<Access>, slug: &str, raw_query: &str) -> Result<View> {
         let view = self.view(access, slug)?;
         // Most requests do not name it.
-        if !RawParams::may_have(raw_query, "copy") {
+        if !RawParams::has(raw_query, "copy") {
             return Ok(view);
         }
         let raw = RawParams::parse(raw_query);

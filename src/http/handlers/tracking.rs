@@ -44,7 +44,7 @@ impl FromRequestParts<App> for Visitor {
         let is_counted = parts.method == Method::GET
             && !(settings.do_not_track && asks_not_to_be_tracked(&parts.headers))
             // Nearly all requests are not tracked.
-            && parts.uri.query().is_some_and(|query| RawParams::may_have(query, "track"));
+            && parts.uri.query().is_some_and(|query| RawParams::has(query, "track"));
         let user_agent =
             parts.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
         Ok(Visitor {

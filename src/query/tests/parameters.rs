@@ -165,3 +165,13 @@ fn exports_accept_the_parameters_of_lists_except_pages() {
     assert_eq!(export.selection, list.selection);
     assert_eq!(export.fallback, list.fallback);
 }
+
+#[test]
+fn a_query_string_has_the_parameters_that_parsing_it_finds() {
+    for raw in
+        ["", "copy", "a=b&copy=working", "c%6Fpy=x", "%63opy", "copies=x", "a=copy", "filter%5Bcopy%5D=x", "copy%FF"]
+    {
+        let is_found = RawParams::parse(raw).names().any(|name| name == "copy");
+        assert_eq!(RawParams::has(raw, "copy"), is_found, "{raw}");
+    }
+}
