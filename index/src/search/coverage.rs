@@ -3,6 +3,8 @@
 //! If few resources have all words, those that lack some follow, unless the words are quoted. The resources that have
 //! all are counted in the whole index, before filters: so a page, its total and its facets see the same resources.
 
+use std::sync::Arc;
+
 use super::text_search::{FoundRequirement, FoundToken, TextSearch};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -192,7 +194,7 @@ impl<'a> TextSearch<'a> {
     pub(super) fn words_found(
         &self,
         list: &Bitmap,
-        all: impl FnOnce() -> Result<Bitmap, Error>,
+        all: impl FnOnce() -> Result<Arc<Bitmap>, Error>,
     ) -> Result<WordsFound, Error> {
         let mut words = self.words_had(list)?;
         if words.matched_all < FEW as u64 {

@@ -26,10 +26,11 @@ impl Matches {
         }
     }
 
-    pub(super) fn to_bitmap(&self, version: &Version) -> Bitmap {
+    /// Returns the slots as a bitmap, which is shared with the matches unless these are all slots.
+    pub(super) fn to_bitmap(&self, version: &Version) -> Arc<Bitmap> {
         match self {
-            Matches::All => version.live_slots.to_bitmap(),
-            Matches::Some(slots) => Bitmap::clone(slots),
+            Matches::All => Arc::new(version.live_slots.to_bitmap()),
+            Matches::Some(slots) => Arc::clone(slots),
         }
     }
 

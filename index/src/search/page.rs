@@ -66,16 +66,16 @@ struct PageSearch<'a> {
     page: &'a Range<usize>,
 }
 
-/// Orders the matches for reading the page, by the first method that finds it. `filter` holds for all of them, and if
-/// `is_exact`, for nothing else.
+/// Orders the `total` matches for reading the page, by the first method that finds it. `filter` holds for all of them,
+/// and if `is_exact`, for nothing else.
 pub(super) fn ordered(
     sorter: &Sorter<'_>,
     filter: &Filter,
     is_exact: bool,
     matches: Matches,
+    total: usize,
     page: &Range<usize>,
 ) -> Result<OrderedSlots, Error> {
-    let total = matches.count(sorter.version);
     let search = PageSearch { sorter, filter, is_exact, matches, total, page };
     let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, total as u64));
     sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)

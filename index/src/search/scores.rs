@@ -167,7 +167,7 @@ impl<'a> TextSearch<'a> {
         for TokensInRun { is_fallback, run: numbered, tokens, .. } in *found {
             let NumberedRun { run, number, .. } = numbered;
             let steps = run.length_steps(field.of.column);
-            let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &fallback.nulls);
+            let nulls = field.fallback.as_ref().filter(|_| *is_fallback).map(|fallback| &*fallback.nulls);
             let documents =
                 of_runs.entry(*number).or_insert_with(|| RankBitmap::of(numbered.current_in(candidates.members())));
             run.each_counted(tokens, documents, self.interrupt, |document, count| {

@@ -109,7 +109,7 @@ impl Snapshot {
                 Some(order) => OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() },
                 None => {
                     let selection = Selection { matches: matches.clone(), search: None, is_exact: false };
-                    self.ordered(query, selection, &(0..total), interrupt)?
+                    self.ordered(query, selection, total, &(0..total), interrupt)?
                 }
             };
             let place = match &ordered {

@@ -243,7 +243,7 @@ impl Snapshot {
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let ordered = self.ordered(query, selection, &page, interrupt)?;
+                let ordered = self.ordered(query, selection, total, &page, interrupt)?;
                 let steps = self.context.options.thresholds.slice_steps;
                 ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
@@ -253,7 +253,7 @@ impl Snapshot {
     }
 
     /// Returns the resources that a query would find without its text query.
-    fn allowed(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Bitmap, Error> {
+    fn allowed(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Arc<Bitmap>, Error> {
         let filter = match query.filter.text_query() {
             Some(text) => query.filter.with_found(text, &MatchSet(Arc::new(self.version.live_slots.to_bitmap()))),
             None => query.filter.clone(),
@@ -283,25 +283,26 @@ impl Snapshot {
         Ok(Selection { matches, search: Some(search), is_exact: true })
     }
 
-    /// Returns the matches in the query's order, at least up to the end of the page. The text search of the selection
-    /// ranks them, if it exists already.
+    /// Returns the `total` matches in the query's order, at least up to the end of the page. The text search of the
+    /// selection ranks them, if it exists already.
     pub(super) fn ordered(
         &self,
         query: &Query,
         selection: Selection<'_>,
+        total: usize,
         page: &Range<usize>,
         interrupt: &Interrupt<'_>,
     ) -> Result<OrderedSlots, Error> {
         let Selection { matches, search, is_exact } = selection;
         let Some(text) = query.ranks_by() else {
-            return ordered(&self.sorter(query, interrupt), &query.filter, is_exact, matches, page);
+            return ordered(&self.sorter(query, interrupt), &query.filter, is_exact, matches, total, page);
         };
         let search = match search {
             Some(search) => search,
             None => self.evaluator(query.variant, interrupt).text_search(text)?,
         };
         let first = || search.first(&matches.to_bitmap(&self.version), page.end);
-        let step = |_: &Vec<u32>| Some((StepKind::Ordered, "relevance", matches.count(&self.version) as u64));
+        let step = |_: &Vec<u32>| Some((StepKind::Ordered, "relevance", total as u64));
         interrupt.traced(first, step).map(OrderedSlots::all)
     }
 
@@ -342,7 +343,7 @@ impl Snapshot {
     ) -> Result<Stream, Error> {
         let total = matches.count(&self.version);
         let selection = Selection { matches, search, is_exact: false };
-        let slots = self.ordered(query, selection, &(0..total), interrupt)?;
+        let slots = self.ordered(query, selection, total, &(0..total), interrupt)?;
         Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
     }
 
@@ -359,10 +360,7 @@ impl Snapshot {
     /// Returns all resources that the filter holds for, unordered. Fails as [`Snapshot::search_with`] does.
     pub fn find(&self, variant: VariantNumber, filter: &Filter, interrupt: &Interrupt<'_>) -> Result<MatchSet, Error> {
         let found = self.sound(self.evaluator(variant, interrupt).select(filter))?;
-        Ok(MatchSet(match found {
-            Matches::All => Arc::new(self.version.live_slots.to_bitmap()),
-            Matches::Some(slots) => slots,
-        }))
+        Ok(MatchSet(found.to_bitmap(&self.version)))
     }
 
     /// Returns the ids of resources that were found in this snapshot.

@@ -52,7 +52,7 @@ pub(super) struct SearchedField<'a> {
 pub(super) struct Fallback<'a> {
     copies: &'a CopySet,
     /// The slots where it is null.
-    pub(super) nulls: Bitmap,
+    pub(super) nulls: Arc<Bitmap>,
 }
 
 /// A wanted token, with its matches.
@@ -113,7 +113,7 @@ impl<'a> TextSearch<'a> {
         variant: VariantNumber,
         query: &'a TextQuery,
         interrupt: &'a Interrupt<'a>,
-        nulls: impl Fn(ColumnId) -> Result<Bitmap, Error>,
+        nulls: impl Fn(ColumnId) -> Result<Arc<Bitmap>, Error>,
     ) -> Result<TextSearch<'a>, Error> {
         let mut fields = Vec::with_capacity(query.fields.len());
         for &of in &query.fields {
@@ -353,7 +353,7 @@ impl<'a> SearchedField<'a> {
         version: &'a Version,
         variant: VariantNumber,
         of: TextField,
-        nulls: impl Fn(ColumnId) -> Result<Bitmap, Error>,
+        nulls: impl Fn(ColumnId) -> Result<Arc<Bitmap>, Error>,
     ) -> Result<SearchedField<'a>, Error> {
         let is_ranked = version.column(of.column).is_some_and(|column| column.kind.is_ranked());
         let copies = |variant: VariantNumber| version.copy_set(variant).filter(|_| is_ranked);

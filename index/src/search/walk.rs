@@ -93,7 +93,7 @@ impl<'a> Sorter<'a> {
             return Ok(None);
         }
         if found.len() < count && walk.range.is_none() {
-            let nulls = walk.without_value(matches.to_bitmap(self.version), self.interrupt)?;
+            let nulls = walk.without_value(Arc::unwrap_or_clone(matches.to_bitmap(self.version)), self.interrupt)?;
             if nulls.count() > max_steps {
                 return Ok(None);
             }
