@@ -111,10 +111,9 @@ impl PageSearch<'_> {
         if self.total <= self.sorter.context.options.always_sort_limit {
             return Vec::new();
         }
-        let range = split_range(self.sorter, self.filter).map(|(range, _)| range);
         // A sort by a date has no range here, and its walks give up at once: runs have no orders by dates. Its cached
         // order serves it.
-        let mut methods = match range {
+        let mut methods = match range_of(self.sorter, self.filter) {
             None => vec![PageMethod::CachedOrder, PageMethod::Walk(None), PageMethod::Skip(None)],
             range => vec![PageMethod::Walk(range), PageMethod::CachedOrder, PageMethod::Skip(range)],
         };
@@ -234,24 +233,23 @@ fn own_range(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
     }
 }
 
-/// Splits a filter into the range of the first key's values, and what else it demands. `None` if it has no range.
-pub(super) fn split_range(sorter: &Sorter<'_>, filter: &Filter) -> Option<(RankRange, Filter)> {
+/// Returns the range of the first key's values that a filter demands.
+pub(super) fn range_of(sorter: &Sorter<'_>, filter: &Filter) -> Option<RankRange> {
+    match filter {
+        Filter::And(filters) => filters.iter().filter_map(|filter| range_of(sorter, filter)).reduce(RankRange::and),
+        filter => own_range(sorter, filter),
+    }
+}
+
+/// Returns what a filter demands beside the range of the first key's values.
+pub(super) fn without_range(sorter: &Sorter<'_>, filter: &Filter) -> Filter {
     match filter {
         Filter::And(filters) => {
-            let (mut range, mut rest) = (None, Vec::new());
-            for filter in filters {
-                match split_range(sorter, filter) {
-                    None => rest.push(filter.clone()),
-                    Some((own, other)) => {
-                        range = Some(range.map_or(own, |range: RankRange| range.and(own)));
-                        rest.push(other);
-                    }
-                }
-            }
-            rest.retain(|filter| *filter != Filter::All);
-            Some((range?, Filter::And(rest)))
+            let rest = filters.iter().map(|filter| without_range(sorter, filter));
+            Filter::And(rest.filter(|filter| *filter != Filter::All).collect())
         }
-        filter => own_range(sorter, filter).map(|range| (range, Filter::All)),
+        filter if own_range(sorter, filter).is_some() => Filter::All,
+        filter => filter.clone(),
     }
 }
 

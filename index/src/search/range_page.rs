@@ -1,7 +1,7 @@
 //! Finds a page of the resources with a value of the first sort key in a range, from the order of that key: without a
 //! bitmap of the range. It is tried first, and leaves the rest to the other ways.
 
-use super::page::split_range;
+use super::page::{range_of, without_range};
 use super::snapshot::Snapshot;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -19,11 +19,12 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Option<Hits>, Error> {
         let sorter = self.sorter(query, interrupt);
-        let Some((range, rest)) = split_range(&sorter, &query.filter) else { return Ok(None) };
+        let Some(range) = range_of(&sorter, &query.filter) else { return Ok(None) };
         let Some(walk) = sorter.walk(Some(range))? else { return Ok(None) };
         if walk.len() <= self.context.options.always_walk_limit {
             return Ok(None);
         }
+        let rest = without_range(&sorter, &query.filter);
         let Some(key) = sorter.key_if_asked_before(&walk, &rest) else { return Ok(None) };
         let matches = self.evaluator(query.variant, interrupt).select(&rest)?;
         if matches.count(&self.version) <= self.context.options.candidate_limit {
