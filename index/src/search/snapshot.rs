@@ -6,7 +6,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::context::SearchContext;
-use super::estimate::{estimate, estimate_filter};
 use super::evaluate::Evaluator;
 use super::matches::Matches;
 use super::order::Sorter;
@@ -345,16 +344,6 @@ impl Snapshot {
         let selection = Selection { matches, search, is_exact: false };
         let slots = self.ordered(query, selection, total, &(0..total), interrupt)?;
         Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
-    }
-
-    /// Returns roughly how many nanoseconds a search takes. Cached results cost next to nothing.
-    pub fn estimate(&self, query: &Query, offset: u64) -> u64 {
-        estimate(&self.context, &self.version, query, offset)
-    }
-
-    /// Returns roughly how many nanoseconds [`Snapshot::find`] takes.
-    pub fn estimate_find(&self, variant: VariantNumber, filter: &Filter) -> u64 {
-        estimate_filter(&self.context, &self.version, variant, filter)
     }
 
     /// Returns all resources that the filter holds for, unordered. Fails as [`Snapshot::search_with`] does.

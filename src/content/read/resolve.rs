@@ -68,12 +68,10 @@ impl<'a> Resolver<'a> {
     /// Returns roughly how many nanoseconds resolving the query and searching take. `offset` is the start of the page.
     pub(super) fn estimate(&self, collection: &Collection, query: &Query, offset: u64) -> u64 {
         let Query { copies, filter, sort } = query;
-        let (own, rest) = match filter {
-            Filter::Own(filter) if copies.fallback.is_none() => (filter.clone(), 0),
-            filter => (index::Filter::All, self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)),
-        };
-        let query = index::Query { variant: copies.variant, filter: own, sort: sort.clone() };
-        collection.snapshot.estimate(&query, offset) + rest
+        // Conditions on related resources, or with a fallback, count as if all resources matched.
+        let is_filtered = matches!(filter, Filter::Own(own) if copies.fallback.is_none() && *own != index::Filter::All);
+        let ordering = collection.snapshot.estimate_order(copies.variant, sort, is_filtered, offset);
+        ordering + self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)
     }
 
     fn estimate_filter(&self, target: FilterTarget<'_>, filter: &Filter) -> u64 {
