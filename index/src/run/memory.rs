@@ -16,7 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::predicate::PreparedPredicate;
 use crate::schema::{Column, ColumnId, Kind, Value};
 use crate::text::fold;
-use crate::text_query::{Closeness, TokenScan, WantedToken};
+use crate::text_query::{TokenScan, WantedToken};
 use crate::value::{FoldedText, ListRef, RawText, TextRef, ValueRef, framed};
 
 mod tokens;
@@ -261,17 +261,6 @@ impl MemoryRun {
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<MemoryToken>, Error> {
         self.blocks(column, interrupt)?.find(scans, interrupt)
-    }
-
-    /// Returns these tokens of a column, all with this closeness.
-    pub(super) fn find_equal(
-        &self,
-        column: ColumnId,
-        tokens: &[String],
-        closeness: Closeness,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<MemoryToken>, Error> {
-        self.blocks(column, interrupt)?.find_equal(tokens, closeness, interrupt)
     }
 
     /// Returns the tokens of a column that a wanted one finds with typos, each with their number.

@@ -125,28 +125,6 @@ impl Run {
         })
     }
 
-    /// Returns these tokens of a column, all with this closeness.
-    pub(crate) fn find_equal(
-        &self,
-        column: ColumnId,
-        tokens: &[String],
-        closeness: Closeness,
-        joined_from: usize,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<RunTokens>, Error> {
-        let documents = self.len();
-        Ok(match self {
-            Run::Memory(run) => {
-                let found = run.find_equal(column, tokens, closeness, interrupt)?;
-                grouped(found, documents, joined_from, TokenPostings::Memory)
-            }
-            Run::Disk(run) => {
-                let found = run.find_equal(column, tokens, closeness, interrupt)?;
-                grouped(found, documents, joined_from, TokenPostings::Disk)
-            }
-        })
-    }
-
     /// Returns the tokens of a column that a wanted one finds with typos, each with their number.
     pub(crate) fn similar_tokens(
         &self,

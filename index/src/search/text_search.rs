@@ -252,10 +252,11 @@ impl<'a> TextSearch<'a> {
     /// Finds these tokens in all fields and runs, all with this closeness.
     pub(super) fn find_equal(&self, tokens: &[String], closeness: Closeness) -> Result<Vec<TokensInRun<'a>>, Error> {
         let joined_from = self.context.options.thresholds.joined_from;
+        let mut scans: Vec<_> = tokens.iter().map(|token| TokenScan::equal(token.clone(), closeness)).collect();
         let mut all = Vec::new();
         self.each_run(|field, is_fallback, run| {
             let column = self.fields[field].of.column;
-            let found = run.run.find_equal(column, tokens, closeness, joined_from, self.interrupt)?;
+            let found = run.run.find_tokens(column, &mut scans, joined_from, self.interrupt)?;
             all.extend(found.into_iter().map(|tokens| TokensInRun::new(field, is_fallback, run, tokens)));
             Ok(())
         })?;

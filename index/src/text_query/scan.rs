@@ -69,12 +69,11 @@ impl SimilarTest<'_> {
 impl WantedToken {
     /// Returns the look-ups that find the word, without its parts and compounds.
     pub(crate) fn scans(&self) -> Vec<TokenScan<'_>> {
-        let equal = |beginning: String, closeness| TokenScan { beginning, test: TokenTest::Equal(closeness) };
         let typed = || TokenScan { beginning: self.beginning().to_owned(), test: TokenTest::Typed(self.measure()) };
         // One character of text without spaces is no part of a name.
         let alternatives = self.alternatives.as_ref().filter(|_| self.rest != Rest::OfPair);
         let Some(alternatives) = alternatives else {
-            return vec![if self.is_loose() { typed() } else { equal(self.text.clone(), WHOLE) }];
+            return vec![if self.is_loose() { typed() } else { TokenScan::equal(self.text.clone(), WHOLE) }];
         };
         let marked = |text: &str| format!("{MARK}{text}");
         let forms = alternatives.forms.as_ref();
@@ -86,10 +85,10 @@ impl WantedToken {
         }
         scans.push(self.similar(MARK.to_string(), Some(PART), forms));
         if self.is_vague() {
-            scans.push(equal(format!("{BEGINNING}{}", self.text), BEGUN));
+            scans.push(TokenScan::equal(format!("{BEGINNING}{}", self.text), BEGUN));
         }
         if let Some(joined) = &alternatives.joined {
-            scans.extend([equal(joined.clone(), PART), equal(marked(joined), PART)]);
+            scans.extend([joined.clone(), marked(joined)].map(|token| TokenScan::equal(token, PART)));
         }
         scans
     }
@@ -135,7 +134,12 @@ impl WantedToken {
     }
 }
 
-impl TokenScan<'_> {
+impl<'a> TokenScan<'a> {
+    /// Returns the look-up of one token.
+    pub(crate) fn equal(token: String, closeness: Closeness) -> TokenScan<'a> {
+        TokenScan { beginning: token, test: TokenTest::Equal(closeness) }
+    }
+
     /// Returns the text with which every token of the scan begins.
     pub(crate) fn beginning(&self) -> &str {
         &self.beginning

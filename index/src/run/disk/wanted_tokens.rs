@@ -9,7 +9,7 @@ use crate::run::postings::{PostingList, PostingLists};
 use crate::run::token_match::TokenMatch;
 use crate::schema::ColumnId;
 use crate::text_query::closeness::typos_of;
-use crate::text_query::{Closeness, Skip, TokenScan, WantedToken};
+use crate::text_query::{Skip, TokenScan, WantedToken};
 
 /// A wanted token of a disk run, with its posting list.
 pub(crate) type ListedToken = TokenMatch<PostingList>;
@@ -25,12 +25,13 @@ impl DiskRun {
         interrupt.check()?;
         let mut found = Vec::new();
         for scan in scans {
-            let from = scan.beginning().as_bytes().to_vec();
             if let Some(closeness) = scan.only() {
-                let list = self.dictionary.get(column, StringsOf::Tokens, &from);
+                interrupt.step()?;
+                let list = self.dictionary.get(column, StringsOf::Tokens, scan.beginning().as_bytes());
                 found.extend(list.map(|postings| TokenMatch { closeness, postings }));
                 continue;
             }
+            let from = scan.beginning().as_bytes().to_vec();
             if !scan.skips() {
                 let pick = |token: &[u8]| scan.closeness(token);
                 let picked = self.dictionary.pick_beginning(column, StringsOf::Tokens, &from, interrupt, pick)?;
@@ -44,23 +45,6 @@ impl DiskRun {
             };
             let picked = self.dictionary.pick(column, StringsOf::Tokens, &from..&to, interrupt, pick)?;
             found.extend(picked.into_iter().map(|(closeness, postings)| TokenMatch { closeness, postings }));
-        }
-        Ok(found)
-    }
-
-    /// Returns these tokens of a column, all with this closeness.
-    pub(crate) fn find_equal(
-        &self,
-        column: ColumnId,
-        tokens: &[String],
-        closeness: Closeness,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<ListedToken>, Error> {
-        let mut found = Vec::new();
-        for token in tokens {
-            interrupt.step()?;
-            let list = self.dictionary.get(column, StringsOf::Tokens, token.as_bytes());
-            found.extend(list.map(|postings| TokenMatch { closeness, postings }));
         }
         Ok(found)
     }

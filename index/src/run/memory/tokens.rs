@@ -16,7 +16,7 @@ use crate::names::{each_key, is_marked};
 use crate::run::token_match::{MAX_COUNT, TokenMatch};
 use crate::schema::ColumnId;
 use crate::text_query::closeness::typos_of;
-use crate::text_query::{Closeness, TokenScan, WantedToken};
+use crate::text_query::{TokenScan, WantedToken};
 
 /// A wanted token of a memory run, with its documents.
 pub(crate) type MemoryToken = TokenMatch<BlockPostings>;
@@ -150,24 +150,6 @@ impl TokenBlocks {
     ) -> Result<Vec<MemoryToken>, Error> {
         let mut found = Vec::new();
         self.0.iter().try_for_each(|block| block.find(scans, &mut found, interrupt))?;
-        Ok(found)
-    }
-
-    /// Returns these tokens, all with this closeness.
-    pub(super) fn find_equal(
-        &self,
-        tokens: &[String],
-        closeness: Closeness,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<MemoryToken>, Error> {
-        let mut found = Vec::new();
-        for block in &self.0 {
-            for token in tokens {
-                interrupt.step()?;
-                let postings = block.index_of(token).map(|index| block.postings_of(index));
-                found.extend(postings.map(|postings| TokenMatch { closeness, postings }));
-            }
-        }
         Ok(found)
     }
 
