@@ -47,10 +47,13 @@ const ENTRY_BYTES: u64 = 256;
 /// largest answer fits into one part.
 const PARTS: usize = 16;
 
-/// The request of a read, as the client sent it.
+/// The request of a read, as the client sent it. Stored in the request once no kept answer was found for it.
+#[derive(Clone)]
 pub(crate) struct RequestKey {
     host: Option<HeaderValue>,
     uri: Uri,
+    /// The view for which no kept answer was found, so that the answer is made from it.
+    pub(crate) view: Option<Arc<View>>,
 }
 
 /// A key of the cache. Requests that ask for different things have different keys.
@@ -122,14 +125,14 @@ impl<S: Send + Sync> FromRequestParts<S> for RequestKey {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<RequestKey, Infallible> {
-        Ok(RequestKey::of(&parts.headers, &parts.uri))
+        Ok(parts.extensions.remove().unwrap_or_else(|| RequestKey::of(&parts.headers, &parts.uri)))
     }
 }
 
 impl RequestKey {
     /// Returns the part of a request's head that determines its answer.
     pub(crate) fn of(headers: &HeaderMap, uri: &Uri) -> RequestKey {
-        RequestKey { host: headers.get(HOST).cloned(), uri: uri.clone() }
+        RequestKey { host: headers.get(HOST).cloned(), uri: uri.clone(), view: None }
     }
 
     /// Returns the key of a list. It includes the host if the links of the list use the client's host. It also includes

@@ -22,7 +22,8 @@ const LIST_ROUTE: &str = "/v2/resources/{blueprint}";
 const RESOURCE_ROUTE: &str = "/v2/resources/{blueprint}/{id}";
 
 /// The answer to a request of this route, if it is a read whose answer is kept, or one that its token or a rate limit
-/// forbids. If there is none, the request remembers what its token may do, so that it is counted once.
+/// forbids. If there is none, the request remembers what its token may do, so that it is counted once, and the view, so
+/// that its handler need not make it again.
 pub(crate) fn answer(app: &App, request: &mut Request, route: Option<&str>) -> Option<Response> {
     if request.method() != Method::GET || !request.body().is_end_stream() {
         return None;
@@ -54,21 +55,25 @@ fn with_length(mut response: Response) -> Response {
 
 /// Returns the cached answer. The parameters need no check: an earlier request with the same ones and the same
 /// blueprint was valid.
-fn kept(app: &App, access: &Arc<Access>, request: &Request) -> Option<Response> {
+fn kept(app: &App, access: &Arc<Access>, request: &mut Request) -> Option<Response> {
     let mut segments = request.uri().path().split('/').skip(3);
     let (blueprint, id) = (segments.next()?, segments.next());
     let view = app.content.view_of(access, blueprint, request.uri().query().unwrap_or_default()).ok()?;
-    let asked = RequestKey::of(request.headers(), request.uri());
+    let mut asked = RequestKey::of(request.headers(), request.uri());
     let answer = match id {
         None => {
             let key = asked.list(app.config.public_url.is_none(), view.sees_drafts());
-            app.answers.get(&key, |kept| kept.is_list_of(&view))?
+            app.answers.get(&key, |kept| kept.is_list_of(&view))
         }
-        Some(id) => {
-            let resource = view.locate(id).ok()?;
+        Some(id) => view.locate(id).ok().and_then(|resource| {
             let version = |kept: &CachedAnswer| view.resource_version(&resource, &kept.depends_on);
-            app.answers.get(&asked.resource(), |kept| kept.has_version(version(kept)))?
-        }
+            app.answers.get(&asked.resource(), |kept| kept.has_version(version(kept)))
+        }),
+    };
+    let Some(answer) = answer else {
+        asked.view = Some(Arc::new(view));
+        request.extensions_mut().insert(asked);
+        return None;
     };
     let is_known = is_unmodified(request.headers(), &answer.etag);
     Some(answer.respond(is_known))

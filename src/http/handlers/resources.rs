@@ -35,6 +35,14 @@ use crate::transport::stream;
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
+/// Returns the view of a read: that for which no kept answer was found, if one was looked for.
+fn view_of<P>(call: &Call<P>, asked: &RequestKey, blueprint: &str) -> Result<Arc<View>, Error> {
+    match &asked.view {
+        Some(view) => Ok(Arc::clone(view)),
+        None => call.app.content.view_of(&call.access, blueprint, &call.query).map(Arc::new),
+    }
+}
+
 pub(crate) async fn list(
     call: Call<String>,
     asked: RequestKey,
@@ -42,7 +50,7 @@ pub(crate) async fn list(
     known: IfNoneMatch,
     visitor: Visitor,
 ) -> Answer {
-    let view = call.app.content.view_of(&call.access, &call.path, &call.query)?;
+    let view = view_of(&call, &asked, &call.path)?;
     // Parsed before the tag is compared: an invalid parameter must never be answered with 304.
     let request = Arc::new(view.list_request(&call.query)?);
     let url = format!("{base}/v2/resources/{}", call.path);
@@ -142,7 +150,7 @@ pub(super) fn list_body(list: ListPage, explained: Option<&Explanation>, url: &s
 
 pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneMatch) -> Answer {
     let (blueprint, id) = &call.path;
-    let view = call.app.content.view_of(&call.access, blueprint, &call.query)?;
+    let view = view_of(&call, &asked, blueprint)?;
     let params = view.get_params(&call.query)?;
     let resource = view.locate(id)?;
     let depends_on: Arc<[String]> = params.expansion.depends_on().into();

@@ -150,6 +150,7 @@ fn what_is_asked_for_differs_by_host_target_and_what_is_seen_but_not_by_more_tha
     let asked = |host: Option<&'static str>, uri: &'static str| RequestKey {
         host: host.map(HeaderValue::from_static),
         uri: Uri::from_static(uri),
+        view: None,
     };
     let (a, b) = (asked(Some("a"), "/v2/resources/notes?page=1"), asked(Some("b"), "/v2/resources/notes?page=1"));
     let lists = [
