@@ -19,16 +19,14 @@ pub(crate) enum Class {
     QuickSearch,
     /// A search that takes longer.
     SlowSearch,
-    /// Reading that waits for the disk most of its time.
+    /// Reading that waits for the disk most of its time, and what is made of it at once.
     Read,
-    /// Parts of an answer that keep a processor busy.
-    Answer,
     /// Hashing a password: 19 MiB and tens of milliseconds of a processor.
     Password,
 }
 
 /// All classes, in the order of their numbers.
-const CLASSES: [Class; 5] = [Class::QuickSearch, Class::SlowSearch, Class::Read, Class::Answer, Class::Password];
+const CLASSES: [Class; 4] = [Class::QuickSearch, Class::SlowSearch, Class::Read, Class::Password];
 
 /// The threads of all classes.
 pub(crate) struct ThreadPool {
@@ -73,7 +71,7 @@ impl Class {
     fn threads(self) -> usize {
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         match self {
-            Class::QuickSearch | Class::Answer => cores,
+            Class::QuickSearch => cores,
             Class::SlowSearch => cores.div_ceil(2),
             // A disk serves several reads in little more time than one. More than eight would take more memory and
             // hardly be faster.
@@ -83,12 +81,12 @@ impl Class {
         }
     }
 
-    /// Returns the greatest number of jobs that may wait. Reads and answers need no smaller limit: they are bounded by
-    /// the requests in progress, each of which has a few.
+    /// Returns the greatest number of jobs that may wait. Reads need no smaller limit: they are bounded by the requests
+    /// in progress, each of which has a few.
     pub(crate) fn limit(self) -> usize {
         match self {
             Class::QuickSearch | Class::SlowSearch => 128,
-            Class::Read | Class::Answer => usize::MAX,
+            Class::Read => usize::MAX,
             // About two seconds of hashing.
             Class::Password => 50,
         }
@@ -99,7 +97,6 @@ impl Class {
             Class::QuickSearch => "search",
             Class::SlowSearch => "search-slow",
             Class::Read => "read",
-            Class::Answer => "answer",
             Class::Password => "password",
         }
     }
@@ -317,7 +314,7 @@ mod tests {
     async fn pieces_come_back_in_order_and_a_panic_costs_its_request_only() {
         let pool = ThreadPool::new().unwrap();
         let items = Vec::from_iter(0..100);
-        for class in [Class::Read, Class::Answer] {
+        for class in [Class::Read, Class::QuickSearch] {
             let pieces = pool.share(class, &items, 3, <[i32]>::to_vec).await.unwrap();
             assert!(pieces.len() > 1);
             assert_eq!(pieces.concat(), items);

@@ -1,7 +1,7 @@
 //! Reads the resources of an answer and writes them as JSON. Must not know which parts of a resource are shown.
 //!
-//! If everything needed is in memory, this takes microseconds and runs at once. Otherwise the store is read first, for
-//! several resources in parallel.
+//! If everything needed is in memory, this takes microseconds and runs at once. Otherwise threads that may wait for the
+//! store do it, for several resources in parallel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,22 +45,19 @@ impl View {
         if shown.is_at_hand(hits) {
             return shown.write(hits, &Interrupt::never());
         }
+        if shown.presentation.highlights.is_none() {
+            let write = move |hits: &[Hit]| shown.write(hits, &Interrupt::never());
+            let written = self.pool.share(Class::Read, hits, AT_LEAST, write).await?;
+            return Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","));
+        }
         let reading = shown.clone();
         self.pool.share(Class::Read, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
-        if shown.is_at_hand(hits) {
-            return shown.write(hits, &Interrupt::never());
-        }
-        if shown.presentation.highlights.is_some() {
-            let hits = hits.to_vec();
-            let search = move |interrupt: &Interrupt<'_>| match shown.write(&hits, interrupt) {
-                Err(_) if interrupt.is_over() => None,
-                written => Some(written),
-            };
-            return self.searches.run(HIGHLIGHTED, search).await;
-        }
-        let written =
-            self.pool.share(Class::Answer, hits, AT_LEAST, move |hits| shown.write(hits, &Interrupt::never())).await?;
-        Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","))
+        let hits = hits.to_vec();
+        let search = move |interrupt: &Interrupt<'_>| match shown.write(&hits, interrupt) {
+            Err(_) if interrupt.is_over() => None,
+            written => Some(written),
+        };
+        self.searches.run(HIGHLIGHTED, search).await
     }
 
     /// Like [`View::objects`], but on this thread and without a time limit.
@@ -87,8 +84,8 @@ impl HitPresenter {
             .filter(move |version| !self.documents.has(blueprint, id, *version))
     }
 
-    /// Reads the missing copies, so that they are in memory when these hits are written. Errors are ignored: the write
-    /// meets them again.
+    /// Reads the missing copies, so that they are in memory when the texts of these hits are searched. Errors are
+    /// ignored: the search meets them again.
     fn read_ahead(&self, hits: &[Hit]) {
         let blueprint = self.collection.blueprint.number;
         for hit in hits {
