@@ -18,7 +18,7 @@ use crate::data::lookup::Lookup;
 use crate::data::records::{Copy, CopyVersion, Meta, empty_attributes};
 use crate::data::state::Collection;
 use crate::data::version::EntityTag;
-use crate::data::working::ShownVersions;
+use crate::data::working::{ShownVersions, values_of};
 use crate::read::authors::AuthorNames;
 use crate::read::highlight::excerpt;
 
@@ -209,11 +209,8 @@ impl Renderer<'_> {
         id: ResourceId,
         version_of: impl Fn(u16) -> ShownVersions,
     ) -> Result<String> {
-        let values = self.values(self.copy(id, version_of(self.presentation.variant))?)?;
-        let fallback = match self.presentation.other_variant() {
-            Some(fallback) => self.values(self.copy(id, version_of(fallback))?)?,
-            None => Vec::new(),
-        };
+        let (copy, fallback) = self.copies(id, version_of)?;
+        let (values, fallback) = (values_of(copy, self.blueprint)?, values_of(fallback, self.blueprint)?);
         let mut shown = Map::new();
         for number in fields {
             let Some(at) = self.blueprint.fields.iter().position(|field| field.number == *number) else { continue };
@@ -265,24 +262,19 @@ impl Renderer<'_> {
 
     /// Returns the `attributes` object, with addresses of media as they are stored.
     fn stored_attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> ShownVersions) -> Result<Arc<str>> {
-        let Presentation { variant, selection, .. } = self.presentation;
+        let selection = &self.presentation.selection;
         if !selection.has(ResourceKey::Attributes) {
             return Ok(Arc::default());
         }
-        let copy = self.copy(id, version_of(*variant))?;
-        let fallback = match self.presentation.other_variant() {
-            Some(fallback) => self.copy(id, version_of(fallback))?,
-            None => None,
-        };
+        let (copy, fallback) = self.copies(id, version_of)?;
         if fallback.is_none() && selection.has_all_attributes() {
             return match copy {
                 Some(copy) => copy.into_attributes(self.blueprint),
                 None => Ok(empty_attributes(self.blueprint).into()),
             };
         }
-        let values = self.values(copy)?;
-        let fallback_values = self.values(fallback)?;
-        let fields = self.blueprint.fields.iter().zip(values.into_iter().zip(fallback_values));
+        let values = values_of(copy, self.blueprint)?.into_iter().zip(values_of(fallback, self.blueprint)?);
+        let fields = self.blueprint.fields.iter().zip(values);
         let shown: Map<String, Value> = fields
             .filter(|(field, _)| selection.has_attribute(field.number))
             .map(|(field, (value, fallback))| (field.slug.clone(), if value.is_null() { fallback } else { value }))
@@ -290,15 +282,15 @@ impl Renderer<'_> {
         Ok(Value::Object(shown).to_string().into())
     }
 
-    fn values(&self, copy: Option<Copy>) -> Result<Vec<Value>> {
-        match copy {
-            Some(copy) => copy.values(self.blueprint),
-            None => Ok(vec![Value::Null; self.blueprint.fields.len()]),
-        }
-    }
-
-    fn copy(&self, id: ResourceId, versions: ShownVersions) -> Result<Option<Copy>> {
-        versions.read(self.lookup, self.blueprint, id)
+    /// Reads the copy that is shown, and that whose values replace its nulls.
+    fn copies(
+        &self,
+        id: ResourceId,
+        version_of: impl Fn(u16) -> ShownVersions,
+    ) -> Result<(Option<Copy>, Option<Copy>)> {
+        let read = |variant| version_of(variant).read(self.lookup, self.blueprint, id);
+        let fallback = self.presentation.other_variant().map(read).transpose()?.flatten();
+        Ok((read(self.presentation.variant)?, fallback))
     }
 }
 
