@@ -116,14 +116,9 @@ impl Snapshot {
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        self.sound(self.page(query, offset, limit, interrupt))
-    }
-
-    fn page(&self, query: &Query, offset: u64, limit: usize, interrupt: &Interrupt<'_>) -> Result<Hits, Error> {
-        if let Some(hits) = self.page_in_range(query, offset, limit, interrupt)? {
-            return Ok(hits);
-        }
-        self.page_of_selection(self.select(query, interrupt)?, query, offset, limit, interrupt)
+        let in_range = self.page_in_range(query, offset, limit, interrupt).transpose();
+        let selected = || self.page_of_selection(self.select(query, interrupt)?, query, offset, limit, interrupt);
+        self.sound(in_range.unwrap_or_else(selected))
     }
 
     /// Like [`Snapshot::search_with`], for results that were found before in this snapshot. They replace the filter's
