@@ -3,6 +3,7 @@
 //! If few resources have all words, those that lack some follow, unless the words are quoted. The resources that have
 //! all are counted in the whole index, before filters: so a page, its total and its facets see the same resources.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::text_search::{FoundRequirement, FoundToken, TextSearch};
@@ -34,7 +35,7 @@ const MAX_PAIRS: usize = 30;
 
 /// The resources that match a text query.
 pub(super) struct Coverage {
-    pub(super) found: Bitmap,
+    pub(super) found: Arc<Bitmap>,
     /// The resources that are found only because they are pinned.
     only_pinned: Bitmap,
     /// Set if resources that lack some words are found.
@@ -68,7 +69,7 @@ impl<'a> TextSearch<'a> {
         let mut coverage = self.cover()?;
         let is_new = |slot: &u32| !coverage.found.contains(*slot);
         coverage.only_pinned = self.pinned.iter().map(|(slot, _)| *slot).filter(is_new).collect();
-        coverage.found.union(&coverage.only_pinned);
+        Arc::make_mut(&mut coverage.found).union(&coverage.only_pinned);
         Ok(self.coverage.get_or_init(|| coverage))
     }
 
@@ -76,7 +77,7 @@ impl<'a> TextSearch<'a> {
         let mut complete = self.having_all()?.unwrap_or_else(|| self.version.live_slots.to_bitmap());
         self.subtract_excluded(&mut complete)?;
         if !self.query.words.lets_go() || complete.count() >= FEW {
-            return Ok(Coverage { found: complete, only_pinned: Bitmap::default(), incomplete: None });
+            return Ok(Coverage { found: Arc::new(complete), only_pinned: Bitmap::default(), incomplete: None });
         }
         let words = self.words_that_can_go()?;
         let mut found = match self.having_where(|number| !self.can_go(number))? {
@@ -92,7 +93,8 @@ impl<'a> TextSearch<'a> {
         };
         self.subtract_excluded(&mut found)?;
         found.union(&complete);
-        Ok(Coverage { found, only_pinned: Bitmap::default(), incomplete: Some(Incomplete { complete, words }) })
+        let incomplete = Some(Incomplete { complete, words });
+        Ok(Coverage { found: Arc::new(found), only_pinned: Bitmap::default(), incomplete })
     }
 
     fn can_go(&self, number: usize) -> bool {
@@ -205,9 +207,12 @@ impl<'a> TextSearch<'a> {
 
     /// Like [`TextSearch::words_found`], without a question that finds more.
     pub(super) fn words_had(&self, list: &Bitmap) -> Result<WordsFound, Error> {
-        let mut by_words = list.clone();
-        by_words.subtract(&self.coverage()?.only_pinned);
-        let list = &by_words;
+        let only_pinned = &self.coverage()?.only_pinned;
+        let mut by_words = Cow::Borrowed(list);
+        if !only_pinned.is_empty() {
+            by_words.to_mut().subtract(only_pinned);
+        }
+        let list = &*by_words;
         let incomplete = if self.query.words.lets_go() { self.coverage()?.incomplete.as_ref() } else { None };
         let Some(Incomplete { complete, words }) = incomplete else {
             return Ok(WordsFound { matched_all: list.count() as u64, ..WordsFound::default() });

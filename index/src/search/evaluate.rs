@@ -197,7 +197,7 @@ impl<'a> Evaluator<'a> {
             Node::Not(node) => Node::Not(Box::new(self.look_up(*node)?)),
             Node::Slots(slots) => Node::Slots(slots),
             Node::Found(bits) => Node::Found(bits),
-            Node::Words(query) => Node::Found(Arc::new(self.having(query)?)),
+            Node::Words(query) => Node::Found(self.text_matches(query)?.1),
             Node::Primitive(mut primitive) => {
                 let Primitive { key, test, cached } = &mut *primitive;
                 let step = |bits: &Option<Arc<Bitmap>>| Some(test.step("cache", bits.as_ref()?));
@@ -237,18 +237,13 @@ impl<'a> Evaluator<'a> {
     }
 
     /// Looks up the tokens of a text query, and finds its matches.
-    pub(super) fn text_matches(&self, query: &'a TextQuery) -> Result<(TextSearch<'a>, Bitmap), Error> {
+    pub(super) fn text_matches(&self, query: &'a TextQuery) -> Result<(TextSearch<'a>, Arc<Bitmap>), Error> {
         let find = || {
             let search = self.text_search(query)?;
             let matches = search.matches()?;
             Ok((search, matches))
         };
         self.interrupt.traced(find, |(_, matches)| Some((StepKind::Words, "index", matches.count() as u64)))
-    }
-
-    /// Returns the slots that match a text query.
-    fn having(&self, query: &TextQuery) -> Result<Bitmap, Error> {
-        self.text_matches(query).map(|(_, matches)| matches)
     }
 
     fn matches(&self, node: &Node) -> Result<Matches, Error> {
@@ -322,16 +317,16 @@ impl<'a> Evaluator<'a> {
 
     /// Computes the bitmap of a test from every run of the variant, or from the table of resources.
     fn bitmap_of(&self, test: &Test) -> Result<Bitmap, Error> {
-        let mut bits = Bitmap::with_room(self.version.slot_count as usize);
         let (column, predicate) = match (test, self.copies) {
             (Test::Date(date, range), _) => {
                 return dated(self.context, self.version, *date, Some(range), self.interrupt);
             }
             (Test::Draft, _) => return dated(self.context, self.version, DateColumn::Published, None, self.interrupt),
-            (Test::Present(_) | Test::Column(..), None) => return Ok(bits),
+            (Test::Present(_) | Test::Column(..), None) => return Ok(Bitmap::default()),
             (Test::Present(column), Some(_)) => (column, None),
             (Test::Column(column, predicate), Some(_)) => (column, Some(predicate)),
         };
+        let mut bits = Bitmap::with_room(self.version.slot_count as usize);
         for NumberedRun { run, live, .. } in self.copies.into_iter().flat_map(|copies| copies.runs.iter()) {
             let mut documents = Bitmap::with_room(run.len() as usize);
             match predicate {

@@ -272,8 +272,7 @@ impl Snapshot {
             return Ok(Selection { matches: evaluator.select(&query.filter)?, search: None, is_exact: true });
         };
         let (search, having) = evaluator.text_matches(text)?;
-        let having = MatchSet(Arc::new(having));
-        let matches = evaluator.select(&query.filter.with_found(text, &having))?;
+        let matches = evaluator.select(&query.filter.with_found(text, &MatchSet(having)))?;
         Ok(Selection { matches, search: Some(search), is_exact: true })
     }
 

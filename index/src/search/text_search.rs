@@ -150,8 +150,8 @@ impl<'a> TextSearch<'a> {
     }
 
     /// Returns the slots that match.
-    pub(super) fn matches(&self) -> Result<Bitmap, Error> {
-        Ok(self.coverage()?.found.clone())
+    pub(super) fn matches(&self) -> Result<Arc<Bitmap>, Error> {
+        Ok(Arc::clone(&self.coverage()?.found))
     }
 
     /// Returns the requirements, each with its tokens.

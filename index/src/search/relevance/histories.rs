@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -190,7 +191,7 @@ fn ranked(snapshot: &Snapshot, query: &Query) -> Vec<Scored> {
     let interrupt = Interrupt::never();
     let evaluator = snapshot.evaluator(query.variant, &interrupt);
     let search = evaluator.text_search(query.ranks_by().unwrap()).unwrap();
-    let scored = search.scored(search.matches().unwrap(), None).unwrap();
+    let scored = search.scored(Arc::unwrap_or_clone(search.matches().unwrap()), None).unwrap();
     let bits: BTreeMap<u128, u32> = scored
         .slots
         .iter()
