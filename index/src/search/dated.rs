@@ -72,6 +72,9 @@ fn slice_by_date(
         };
         start..end.max(start)
     });
+    if slice.is_empty() {
+        return Ok(Bitmap::default());
+    }
     if slice.len() <= order.len() / 2 {
         let mut bits = Bitmap::with_room(version.slot_count as usize);
         for slots in order.slices(slice) {

@@ -50,6 +50,8 @@ impl Matches {
     pub(super) fn and_not(self, other: &Matches, version: &Version) -> Matches {
         match other {
             Matches::All => Matches::none(),
+            // Most often there are no drafts to leave out.
+            Matches::Some(other) if other.is_empty() => self,
             Matches::Some(other) => {
                 let mut slots = match self {
                     Matches::All => Arc::new(version.live_slots.to_bitmap()),
