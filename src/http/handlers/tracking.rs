@@ -18,11 +18,13 @@ use super::analytics::asks_not_to_be_tracked;
 use crate::app::App;
 use crate::request::client::Client;
 
-/// The visitor behind a request, who is known in the same way as that of a pageview.
-pub(crate) struct Visitor {
+/// The visitor behind a request; `None` if the request must not be counted.
+pub(crate) struct Visitor(Option<CountedVisitor>);
+
+/// A visitor, who is known in the same way as that of a pageview.
+struct CountedVisitor {
     app: App,
-    /// The visitor's site; `None` if the request must not be counted.
-    site: Option<String>,
+    site: String,
     client: Client,
     user_agent: String,
 }
@@ -45,14 +47,12 @@ impl FromRequestParts<App> for Visitor {
             && !(settings.do_not_track && asks_not_to_be_tracked(&parts.headers))
             // Nearly all requests are not tracked.
             && parts.uri.query().is_some_and(|query| RawParams::has(query, "track"));
-        let user_agent =
-            parts.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
-        Ok(Visitor {
-            app: app.clone(),
-            site: if is_counted { site(&parts.headers, &settings.sites) } else { None },
-            client: Client::of(&parts.extensions, &parts.headers, settings),
-            user_agent: user_agent.unwrap_or_default(),
-        })
+        let site = if is_counted { site(&parts.headers, &settings.sites) } else { None };
+        Ok(Visitor(site.map(|site| {
+            let user_agent = parts.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
+            let client = Client::of(&parts.extensions, &parts.headers, settings);
+            CountedVisitor { app: app.clone(), site, client, user_agent: user_agent.unwrap_or_default().into_owned() }
+        })))
     }
 }
 
@@ -64,20 +64,20 @@ impl Visitor {
     }
 
     fn counted(&self, question: &str, answered: AnsweredSearch) -> Option<String> {
-        let site = self.site.clone()?;
+        let CountedVisitor { app, site, client, user_agent } = self.0.as_ref()?;
         // A visitor who sends too much is answered, too, but not counted.
-        self.app.limits.take_visitor(self.client.address).ok()?;
-        let id = self.app.analytics.issue_search()?;
+        app.limits.take_visitor(client.address).ok()?;
+        let id = app.analytics.issue_search()?;
         let AnsweredSearch { total, blueprints, sees_drafts } = answered;
-        self.app.analytics.submit(TrackedSearch {
+        app.analytics.submit(TrackedSearch {
             number: id.number,
-            site,
+            site: site.clone(),
             question: question.to_owned(),
             found: total > 0,
             blueprints,
             is_public: !sees_drafts,
-            address: self.client.address,
-            user_agent: self.user_agent.clone(),
+            address: client.address,
+            user_agent: user_agent.clone(),
         });
         Some(id.text)
     }
