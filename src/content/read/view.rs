@@ -114,7 +114,7 @@ impl Content {
     /// # Errors
     /// Those of [`Content::view`], `INVALID_PARAMETER`, and `FORBIDDEN` for working copies without `preview`.
     pub fn view_of(&self, access: &Arc<Access>, slug: &str, raw_query: &str) -> Result<View> {
-        let view = self.view(access, slug)?;
+        let view = self.view_at(access, slug, self.shared.time.now())?;
         // Most requests do not name it.
         if !RawParams::has(raw_query, "copy") {
             return Ok(view);

@@ -28,7 +28,10 @@ impl DiskRun {
         let queried = QueriedColumn { run: self, stored, kind: column.kind, interrupt };
         match AccessPath::of(predicate, stored.encoding, column.kind) {
             AccessPath::Nothing => Ok(()),
-            AccessPath::Term(term) => queried.exact(&term, documents),
+            AccessPath::Term(term) => {
+                let list = self.dictionary.get(stored.id, StringsOf::Exacts, &term);
+                self.dictionary.lists().union(list.as_slice(), interrupt, documents)
+            }
             AccessPath::Slice(range) => queried.in_range(&range, documents),
             AccessPath::Bits(text) => queried.bits(text, documents),
             AccessPath::Ids(ids) => queried.any_id(ids, documents),
@@ -114,11 +117,6 @@ impl QueriedColumn<'_> {
             }
             self.interrupt.step()
         })
-    }
-
-    fn exact(self, term: &[u8], documents: &mut Bitmap) -> Result<(), Error> {
-        let list = self.run.dictionary.get(self.stored.id, StringsOf::Exacts, term);
-        self.run.dictionary.lists().union(list.as_slice(), self.interrupt, documents)
     }
 
     /// Adds the documents whose value has a rank in the range. They are a slice of the order.
