@@ -57,7 +57,7 @@ pub(crate) async fn create(
     let parts = [hash.as_bytes(), name.as_bytes(), body.as_bytes()];
     let render = created(base, call.path.clone());
     let create = async |idempotent| Ok(writing.create_media(file, None, body.as_bytes(), idempotent).await?);
-    keyed.answer(&call, key, &parts, render, create).await
+    keyed.answer(&call, key.as_ref(), &parts, render, create).await
 }
 
 /// Creates a resource with a file from the web.
@@ -74,7 +74,8 @@ pub(crate) async fn fetch(
     let Ok(body) = <JsonBody as axum::extract::FromRequest<()>>::from_request(request, &()).await;
     let sent = body.read(call.max_body_bytes()).await?;
     // A file on the web may change, so the request itself is what a key stands for.
-    if let Some(kept) = keyed.kept(&call, key.as_ref(), &[&sent]).await? {
+    let request = key.as_ref().map(|key| keyed.request(key, &[&sent]));
+    if let Some(kept) = keyed.kept(&call, key.as_ref(), request.as_ref()).await? {
         return Ok(kept);
     }
     let FileRequest { url, known_as, body } = FileRequest::read(&sent)?;
@@ -88,7 +89,7 @@ pub(crate) async fn fetch(
     let writing = writer(&call).await?;
     let render = created(base, call.path.clone());
     let create = async |idempotent| Ok(writing.create_media(file, known_as, body.as_bytes(), idempotent).await?);
-    keyed.answer(&call, key, &[&sent], render, create).await
+    keyed.answer(&call, key.as_ref(), &[&sent], render, create).await
 }
 
 /// Replaces the file of a resource.

@@ -79,16 +79,8 @@ impl Post {
         };
         let body = self.body.read_ahead(call.max_body_bytes()).await;
         let request = body.bytes().map(|bytes| self.head.request(&key, &[bytes]));
-        let kept = call.app.content.kept_answer(&key, request.as_ref()).await?;
-        let kept = kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?;
-        // The member may have been limited to other blueprints since then. In that case the request is checked like a
-        // new one.
-        let is_seen = |kept: &RenderedResponse| match blueprint_of(&self.head.uri) {
-            Some(slug) => call.access.sees(slug),
-            None => kept.blueprint().is_none_or(|slug| call.access.sees(&slug)),
-        };
-        if let Some(kept) = kept.filter(is_seen) {
-            return Ok(kept.into_response());
+        if let Some(kept) = self.head.kept(call, Some(&key), request.as_ref()).await? {
+            return Ok(kept);
         }
         let idempotent = request.map(|request| {
             let render = render.clone();
@@ -122,13 +114,14 @@ impl KeyedRequest {
         self.key.as_ref().map(|key| IdempotencyKey::parse(&call.access, key)).transpose()
     }
 
-    fn request(&self, key: &IdempotencyKey, parts: &[&[u8]]) -> IdempotentRequest {
+    /// Returns the request as its key stands for it. `parts` are those of the body.
+    pub(crate) fn request(&self, key: &IdempotencyKey, parts: &[&[u8]]) -> IdempotentRequest {
         let (path, query) = (self.uri.path(), self.uri.query().unwrap_or_default());
         let head = [self.method.as_str().as_bytes(), path.as_bytes(), query.as_bytes()];
         key.clone().request(&[&head[..], parts].concat())
     }
 
-    /// Returns the kept response, if the request was made before.
+    /// Returns the kept response, if the request was made before. `request` is `None` if its body could not be read.
     ///
     /// # Errors
     /// `IDEMPOTENCY_KEY_REUSED`.
@@ -136,11 +129,18 @@ impl KeyedRequest {
         &self,
         call: &Call<P>,
         key: Option<&IdempotencyKey>,
-        parts: &[&[u8]],
-    ) -> std::result::Result<Option<Response>, Failure> {
+        request: Option<&IdempotentRequest>,
+    ) -> Result<Option<Response>> {
         let Some(key) = key else { return Ok(None) };
-        let kept = call.app.content.kept_answer(key, Some(&self.request(key, parts))).await?;
-        Ok(kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?.map(IntoResponse::into_response))
+        let kept = call.app.content.kept_answer(key, request).await?;
+        let kept = kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?;
+        // The member may have been limited to other blueprints since then. In that case the request is checked like a
+        // new one.
+        let is_seen = |kept: &RenderedResponse| match blueprint_of(&self.uri) {
+            Some(slug) => call.access.sees(slug),
+            None => kept.blueprint().is_none_or(|slug| call.access.sees(&slug)),
+        };
+        Ok(kept.filter(is_seen).map(IntoResponse::into_response))
     }
 
     /// Like [`Post::answer`], for a request whose body was received already.
@@ -150,17 +150,18 @@ impl KeyedRequest {
     pub(crate) async fn answer<P, T: 'static>(
         &self,
         call: &Call<P>,
-        key: Option<IdempotencyKey>,
+        key: Option<&IdempotencyKey>,
         parts: &[&[u8]],
         render: impl Fn(&T) -> RenderedResponse + Clone + Send + Sync + 'static,
         run: impl AsyncFnOnce(Option<Idempotency<T>>) -> std::result::Result<IdempotentAnswer<T>, Failure>,
     ) -> Answer {
-        if let Some(kept) = self.kept(call, key.as_ref(), parts).await? {
+        let request = key.map(|key| self.request(key, parts));
+        if let Some(kept) = self.kept(call, key, request.as_ref()).await? {
             return Ok(kept);
         }
-        let idempotent = key.map(|key| {
+        let idempotent = request.map(|request| {
             let render = render.clone();
-            Idempotency::new(self.request(&key, parts), move |result| render_to_keep(result, &render))
+            Idempotency::new(request, move |result| render_to_keep(result, &render))
         });
         respond_to(run(idempotent).await?, render)
     }
