@@ -21,7 +21,7 @@ use crate::data::records::Meta;
 use crate::data::refusals::no_resource;
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
-use crate::data::visibility::{Visibility, may_learn_values};
+use crate::data::visibility::{may_learn_values, shows_written};
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, UpdateTerms};
 use crate::read::authors::AuthorNames;
@@ -211,13 +211,9 @@ impl ResourceWriter {
     /// would be a way to read. All other keys of the object are always answered.
     pub(super) fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
         let (blueprint, WrittenResource { meta, before, copy_kind, .. }) = (&self.collection.blueprint, written);
-        let visibility = Visibility::of_writer(&self.access, blueprint, self.content.state().released);
-        let is_seen = |meta: &Meta| visibility.shows(meta.published);
-        let is_seen = match copy_kind {
-            CopyKind::Live => is_seen(meta) || before.as_ref().is_some_and(is_seen),
-            CopyKind::Working => may_learn_values(&self.access),
-        };
-        if is_seen {
+        let now = self.content.state().released;
+        let is_seen = |meta: &Meta| shows_written(&self.access, blueprint, *copy_kind, meta.published, now);
+        if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
             return Selection::all();
         }
         let is_sent = |slug: &String| sent.as_ref().is_none_or(|slugs| slugs.contains(slug));

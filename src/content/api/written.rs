@@ -14,7 +14,7 @@ use crate::clock::ContentClock;
 use crate::command::{ItemOutcome, KeepAnswer, Outcome, WrittenResource};
 use crate::data::lookup::Lookup;
 use crate::data::state::{Collection, State};
-use crate::data::visibility::{Visibility, may_learn_values};
+use crate::data::visibility::shows_written;
 use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
 
 /// The data that such an answer is made from, beside the resource.
@@ -31,11 +31,8 @@ impl AnswerContext {
     /// Returns the resource: all of it if the token sees what was written, and no attributes otherwise.
     fn answer(&self, lookup: &dyn Lookup, written: &WrittenResource) -> Result<ResourceAnswer> {
         let (blueprint, is_working) = (&self.collection.blueprint, written.copy_kind == CopyKind::Working);
-        let visibility = Visibility::of_writer(&self.access, blueprint, self.time.now());
-        let is_seen = match written.copy_kind {
-            CopyKind::Live => visibility.shows(written.meta.published),
-            CopyKind::Working => may_learn_values(&self.access),
-        };
+        let (now, published) = (self.time.now(), written.meta.published);
+        let is_seen = shows_written(&self.access, blueprint, written.copy_kind, published, now);
         let selection = if is_seen { Selection::all() } else { Selection::with_attributes(Vec::new()) };
         let presentation = Presentation { selection, is_working, ..self.presentation.clone() };
         written_answer(lookup, blueprint, self.state.epoch, written, &presentation, FieldRemovals::default())
