@@ -75,7 +75,7 @@ impl Committer {
     pub(crate) fn run(mut self) {
         let _guard = PanicGuard(Arc::clone(&self.broken));
         loop {
-            let sweeps = self.applier.sweeper.is_busy() && self.does_jobs() && !self.is_broken();
+            let sweeps = self.applier.sweeper.is_busy() && self.leads() && !self.is_broken();
             let tick = match (self.applier.rebuilds.is_busy(), sweeps) {
                 (true, _) => REBUILD_PAUSE,
                 (false, true) => STEP_PAUSE,
@@ -265,7 +265,7 @@ impl Committer {
             tracing::warn!(%error, "superseded versions could not be removed; the next start removes them");
             return;
         }
-        if !self.does_jobs() {
+        if !self.leads() {
             return;
         }
         let now = self.now();
@@ -345,11 +345,13 @@ impl Committer {
         result
     }
 
-    /// Returns whether this server does the regular jobs: a single server, and the leader of a cluster.
-    pub(super) fn does_jobs(&self) -> bool {
-        let leads =
+    /// Returns whether this server leads, by the transactions that it has applied; a single server always does. A
+    /// leader that has lost contact with the log still leads here, although [`crate::Content::does_jobs`] returns
+    /// false: if another node has taken the lead, its appends fail.
+    pub(super) fn leads(&self) -> bool {
+        let is_named =
             |node: &Upkeep| self.applier.cell.load().leader.as_ref().is_some_and(|leader| leader.node == node.node());
-        self.node.as_ref().is_none_or(leads)
+        self.node.as_ref().is_none_or(is_named)
     }
 
     pub(super) fn is_broken(&self) -> bool {

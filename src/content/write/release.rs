@@ -55,7 +55,7 @@ struct DuePublication<'a> {
 impl Committer {
     /// Records due publications while nothing is written.
     pub(crate) fn release(&mut self) {
-        if self.is_broken() || !self.does_jobs() {
+        if self.is_broken() || !self.leads() {
             return;
         }
         let now = self.now();
@@ -68,7 +68,7 @@ impl Committer {
 
     /// Returns the time until the next publication becomes due.
     pub(super) fn until_next_release(&mut self) -> Duration {
-        if !self.does_jobs() {
+        if !self.leads() {
             return Duration::MAX;
         }
         let state = self.applier.cell.load();
