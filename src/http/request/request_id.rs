@@ -1,4 +1,6 @@
-//! The id of a request (`API.md` 1.8), in its response and in its log line. Must not know what the request asks for.
+//! The exchange of a request and its response: gives the request an id (`API.md` 1.8) and finds its route when it
+//! arrives; sets the header, counts the response and logs one line when it is answered. Must not know what the request
+//! asks for, except for its route.
 
 use std::cell::RefCell;
 use std::time::Instant;
