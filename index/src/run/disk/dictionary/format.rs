@@ -25,6 +25,8 @@ pub(in crate::run::disk) enum StringsOf {
     Words = 0,
     Joints = 1,
     Grams = 2,
+    /// The exact terms of whole values and of elements of lists. Also has one term for all documents with a word that
+    /// is too long for [`StringsOf::Words`]: a search for a part of a word must look at their texts.
     Exacts = 3,
     Tokens = 4,
 }
