@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use crate::admission::MemoryPermit;
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
-use crate::api::resources::{ResourceWriter, only};
+use crate::api::resources::ResourceWriter;
 use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues, Update};
 use crate::data::version::IfMatch;
 use crate::handle::Content;
@@ -36,13 +36,7 @@ impl Content {
             Ok((writing, id))
         };
         let (mut writing, id) = self.checked(begin).await?;
-        loop {
-            match writing.submit(vec![Item::DeleteHistory(id)].into(), None).await? {
-                Outcome::Written(outcomes) => return only(&outcomes).map(drop),
-                Outcome::Stale => writing.refresh()?,
-                _ => return Err(Error::internal("a removal with the outcome of another command")),
-            }
-        }
+        writing.remove(Item::DeleteHistory(id)).await
     }
 }
 

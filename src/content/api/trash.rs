@@ -9,7 +9,7 @@ use bindery_store::Key;
 
 use crate::admission::MemoryPermit;
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
-use crate::api::resources::{ResourceWriter, only};
+use crate::api::resources::ResourceWriter;
 use crate::command::{Item, Outcome};
 use crate::data::lookup::Lookup;
 use crate::data::refusals::not_in_trash;
@@ -83,13 +83,7 @@ impl ResourceWriter {
     /// # Errors
     /// `NOT_FOUND`, `FORBIDDEN`, `OVERLOADED`.
     pub async fn purge(mut self, id: ResourceId) -> Result<()> {
-        loop {
-            match self.submit(vec![Item::Purge(id)].into(), None).await? {
-                Outcome::Written(outcomes) => return only(&outcomes).map(drop),
-                Outcome::Stale => self.refresh()?,
-                _ => return Err(Error::internal("a removal with the outcome of another command")),
-            }
-        }
+        self.remove(Item::Purge(id)).await
     }
 
     /// Reads a resource from the trash and checks its values, on a thread that may block. The memory for them is

@@ -1,17 +1,17 @@
-//! Answers to writes of one resource that send no values: publications and restorations. They are made by the caller
-//! or, if a request has an `Idempotency-Key`, by the committer, in the transaction of the write.
+//! Writes of one resource that send no values, and their answers: publications, restorations and removals. An answer is
+//! made by the caller or, if a request has an `Idempotency-Key`, by the committer, in the transaction of the write.
 
 use std::sync::Arc;
 
 use bindery_access::Access;
-use bindery_model::error::Result;
+use bindery_model::error::{Error, Result};
 use bindery_model::value::FieldRemovals;
 use bindery_query::{CopyKind, Selection};
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{ResourceWriter, only};
 use crate::clock::ContentClock;
-use crate::command::{ItemOutcome, KeepAnswer, Outcome, WrittenResource};
+use crate::command::{Item, ItemOutcome, KeepAnswer, Outcome, WrittenResource};
 use crate::data::lookup::Lookup;
 use crate::data::state::{Collection, State};
 use crate::data::visibility::shows_written;
@@ -40,6 +40,18 @@ impl AnswerContext {
 }
 
 impl ResourceWriter {
+    /// Has the committer decide the removal of a history, or of a resource in the trash. Durable on return.
+    pub(super) async fn remove(&mut self, item: Item) -> Result<()> {
+        let items = Arc::new(vec![item]);
+        loop {
+            match self.submit(Arc::clone(&items), None).await? {
+                Outcome::Written(outcomes) => return only(&outcomes).map(drop),
+                Outcome::Stale => self.refresh()?,
+                _ => return Err(Error::internal("a removal with the outcome of another command")),
+            }
+        }
+    }
+
     /// Returns the answer to a write that was decided.
     pub(super) fn answered(&self, outcomes: &[ItemOutcome]) -> Result<IdempotentAnswer<ResourceAnswer>> {
         let answer = self.answer_context().answer(&self.content.shared.store, &only(outcomes)?)?;
