@@ -135,50 +135,35 @@ fn seconds(time: Duration) -> String {
     format!("{} seconds", time.as_secs())
 }
 
-// The settings of the environment stay (`AWS_ALLOW_HTTP`, proxies), except for times and retries, on which the protocol
-// depends. The credentials are those of the first client, so that they are fetched once, and with retries.
+/// Makes the clients of a store from a builder without times and retries. Is a macro because the builders of the stores
+/// have no trait in common.
+///
+/// The settings of the environment stay (`AWS_ALLOW_HTTP`, proxies), except for times and retries, on which the
+/// protocol depends. The credentials are those of the first client, so that they are fetched once, and with retries.
+macro_rules! clients {
+    ($settings:expr, $key:ident, $date:expr) => {{
+        let builder = |timeout, max_retries| {
+            $settings
+                .with_config($key::Client(ClientConfigKey::Timeout), seconds(timeout))
+                .with_config($key::Client(ClientConfigKey::ConnectTimeout), seconds(CONNECT_TIMEOUT))
+                .with_retry(retries(max_retries))
+                .with_http_connector(ObservedConnector { date: Arc::clone($date) })
+        };
+        let bulk = builder(PATIENT_TIMEOUT, BULK_RETRIES).build()?;
+        let quick = builder(QUICK_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
+        let patient = builder(PATIENT_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
+        Ok(Clients { quick: Arc::new(quick), patient: Arc::new(patient), bulk: Arc::new(bulk) })
+    }};
+}
 
 pub(crate) fn connect_s3(settings: &dyn Fn() -> AmazonS3Builder, date: &DateCell) -> object_store::Result<Clients> {
-    let builder = |timeout, max_retries| {
-        settings()
-            .with_conditional_put(S3ConditionalPut::ETagMatch)
-            .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), seconds(timeout))
-            .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ConnectTimeout), seconds(CONNECT_TIMEOUT))
-            .with_retry(retries(max_retries))
-            .with_http_connector(ObservedConnector { date: Arc::clone(date) })
-    };
-    let bulk = builder(PATIENT_TIMEOUT, BULK_RETRIES).build()?;
-    let quick = builder(QUICK_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
-    let patient = builder(PATIENT_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
-    Ok(Clients { quick: Arc::new(quick), patient: Arc::new(patient), bulk: Arc::new(bulk) })
+    clients!(settings().with_conditional_put(S3ConditionalPut::ETagMatch), AmazonS3ConfigKey, date)
 }
 
 fn connect_gcs(bucket: &str, date: &DateCell) -> object_store::Result<Clients> {
-    let builder = |timeout, max_retries| {
-        GoogleCloudStorageBuilder::from_env()
-            .with_bucket_name(bucket)
-            .with_config(GoogleConfigKey::Client(ClientConfigKey::Timeout), seconds(timeout))
-            .with_config(GoogleConfigKey::Client(ClientConfigKey::ConnectTimeout), seconds(CONNECT_TIMEOUT))
-            .with_retry(retries(max_retries))
-            .with_http_connector(ObservedConnector { date: Arc::clone(date) })
-    };
-    let bulk = builder(PATIENT_TIMEOUT, BULK_RETRIES).build()?;
-    let quick = builder(QUICK_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
-    let patient = builder(PATIENT_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
-    Ok(Clients { quick: Arc::new(quick), patient: Arc::new(patient), bulk: Arc::new(bulk) })
+    clients!(GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket), GoogleConfigKey, date)
 }
 
 fn connect_azure(container: &str, date: &DateCell) -> object_store::Result<Clients> {
-    let builder = |timeout, max_retries| {
-        MicrosoftAzureBuilder::from_env()
-            .with_container_name(container)
-            .with_config(AzureConfigKey::Client(ClientConfigKey::Timeout), seconds(timeout))
-            .with_config(AzureConfigKey::Client(ClientConfigKey::ConnectTimeout), seconds(CONNECT_TIMEOUT))
-            .with_retry(retries(max_retries))
-            .with_http_connector(ObservedConnector { date: Arc::clone(date) })
-    };
-    let bulk = builder(PATIENT_TIMEOUT, BULK_RETRIES).build()?;
-    let quick = builder(QUICK_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
-    let patient = builder(PATIENT_TIMEOUT, 0).with_credentials(Arc::clone(bulk.credentials())).build()?;
-    Ok(Clients { quick: Arc::new(quick), patient: Arc::new(patient), bulk: Arc::new(bulk) })
+    clients!(MicrosoftAzureBuilder::from_env().with_container_name(container), AzureConfigKey, date)
 }
