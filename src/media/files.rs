@@ -46,7 +46,7 @@ struct Shared {
 
 #[derive(Debug)]
 enum Backend {
-    Folder(Folder),
+    Folder(Arc<Folder>),
     Bucket(Bucket),
 }
 
@@ -91,7 +91,7 @@ impl Files {
     pub fn open(place: &Place, temporary: &Path) -> Result<Files, MediaError> {
         std::fs::create_dir_all(temporary).map_err(io_error("create the folder", temporary))?;
         let backend = match place {
-            Place::Folder(path) => Backend::Folder(Folder::open(path)?),
+            Place::Folder(path) => Backend::Folder(Arc::new(Folder::open(path)?)),
             Place::Bucket(address) => Backend::Bucket(Bucket::open(address)?),
         };
         let workers = Workers::start().map_err(io_error("start a thread for", temporary))?;
@@ -115,25 +115,9 @@ impl Files {
     /// `Range` if the part begins behind the end of the file, and errors of the store.
     pub async fn read(&self, hash: &Hash, range: Option<Range<u64>>) -> Result<Option<FileStream>, MediaError> {
         match &self.shared.backend {
-            Backend::Folder(_) => self.read_local(hash, range).await,
+            Backend::Folder(folder) => read_local(Arc::clone(folder), hash, range).await,
             Backend::Bucket(bucket) => read_remote(bucket, hash, range).await,
         }
-    }
-
-    async fn read_local(&self, hash: &Hash, range: Option<Range<u64>>) -> Result<Option<FileStream>, MediaError> {
-        let shared = Arc::clone(&self.shared);
-        let wanted = *hash;
-        let opened = blocking(move || match &shared.backend {
-            Backend::Folder(folder) => folder.open_file(&wanted),
-            Backend::Bucket(_) => Ok(None),
-        });
-        let Some((file, bytes)) = opened.await? else { return Ok(None) };
-        let range = clip(range, bytes)?;
-        let path = self.local_path(hash).unwrap_or_default();
-        let body = stream::try_unfold((file, range.start), move |(file, start)| {
-            next_piece(file, path.clone(), start, range.end)
-        });
-        Ok(Some(FileStream { bytes, range, body: body.boxed() }))
     }
 
     /// Returns true if the file is stored.
@@ -149,25 +133,23 @@ impl Files {
     /// # Errors
     /// The errors of the store.
     pub async fn length(&self, hash: &Hash) -> Result<Option<u64>, MediaError> {
-        if let Backend::Bucket(bucket) = &self.shared.backend {
-            return bucket.length(hash).await;
+        match &self.shared.backend {
+            Backend::Bucket(bucket) => bucket.length(hash).await,
+            Backend::Folder(folder) => {
+                let (folder, hash) = (Arc::clone(folder), *hash);
+                blocking(move || folder.length(&hash)).await
+            }
         }
-        let (shared, hash) = (Arc::clone(&self.shared), *hash);
-        blocking(move || match &shared.backend {
-            Backend::Folder(folder) => folder.length(&hash),
-            Backend::Bucket(_) => Ok(None),
-        })
-        .await
     }
 
     /// Returns all stored files. Files that are stored or removed meanwhile may be missing.
     pub fn list(&self) -> impl Stream<Item = Result<StoredFile, MediaError>> + Send + use<> {
         match &self.shared.backend {
             Backend::Bucket(bucket) => bucket.list(),
-            Backend::Folder(_) => {
-                let shared = Arc::clone(&self.shared);
+            Backend::Folder(folder) => {
+                let folder = Arc::clone(folder);
                 stream::iter(0..=u8::MAX)
-                    .then(move |number| list_local(Arc::clone(&shared), number))
+                    .then(move |number| list_local(Arc::clone(&folder), number))
                     .flat_map(|files| match files {
                         Ok(files) => stream::iter(files.into_iter().map(Ok).collect::<Vec<_>>()),
                         Err(error) => stream::iter(vec![Err(error)]),
@@ -216,15 +198,13 @@ impl Files {
     /// # Errors
     /// The errors of the store.
     pub async fn remove_unchanged(&self, hash: &Hash, unchanged_for: Duration) -> Result<bool, MediaError> {
-        if let Backend::Bucket(bucket) = &self.shared.backend {
-            return bucket.remove(hash, unchanged_for).await;
+        match &self.shared.backend {
+            Backend::Bucket(bucket) => bucket.remove(hash, unchanged_for).await,
+            Backend::Folder(folder) => {
+                let (folder, hash) = (Arc::clone(folder), *hash);
+                blocking(move || folder.remove(&hash, unchanged_for)).await
+            }
         }
-        let (shared, hash) = (Arc::clone(&self.shared), *hash);
-        blocking(move || match &shared.backend {
-            Backend::Folder(folder) => folder.remove(&hash, unchanged_for),
-            Backend::Bucket(_) => Ok(false),
-        })
-        .await
     }
 
     /// Reads a whole file and compares its bytes with its hash.
@@ -303,28 +283,38 @@ impl Files {
 
     /// Makes a temporary file durable and gives it its name.
     pub(crate) async fn publish(&self, hash: &Hash, mut file: TemporaryFile, bytes: u64) -> Result<(), MediaError> {
-        if let Backend::Bucket(bucket) = &self.shared.backend {
+        match &self.shared.backend {
             // The bucket makes it durable. The temporary file is removed afterwards.
-            return bucket.publish(hash, file.path(), bytes).await;
+            Backend::Bucket(bucket) => bucket.publish(hash, file.path(), bytes).await,
+            Backend::Folder(folder) => {
+                let (folder, hash) = (Arc::clone(folder), *hash);
+                blocking(move || {
+                    file.sync()?;
+                    folder.publish(&hash, file.path())?;
+                    file.forget();
+                    Ok(())
+                })
+                .await
+            }
         }
-        let (shared, hash) = (Arc::clone(&self.shared), *hash);
-        blocking(move || {
-            let Backend::Folder(folder) = &shared.backend else { return Ok(()) };
-            file.sync()?;
-            folder.publish(&hash, file.path())?;
-            file.forget();
-            Ok(())
-        })
-        .await
     }
 }
 
-async fn list_local(shared: Arc<Shared>, number: u8) -> Result<Vec<StoredFile>, MediaError> {
-    blocking(move || match &shared.backend {
-        Backend::Folder(folder) => folder.list(number),
-        Backend::Bucket(_) => Ok(Vec::new()),
-    })
-    .await
+async fn list_local(folder: Arc<Folder>, number: u8) -> Result<Vec<StoredFile>, MediaError> {
+    blocking(move || folder.list(number)).await
+}
+
+async fn read_local(
+    folder: Arc<Folder>,
+    hash: &Hash,
+    range: Option<Range<u64>>,
+) -> Result<Option<FileStream>, MediaError> {
+    let (path, hash) = (folder.path_of(hash), *hash);
+    let Some((file, bytes)) = blocking(move || folder.open_file(&hash)).await? else { return Ok(None) };
+    let range = clip(range, bytes)?;
+    let body =
+        stream::try_unfold((file, range.start), move |(file, start)| next_piece(file, path.clone(), start, range.end));
+    Ok(Some(FileStream { bytes, range, body: body.boxed() }))
 }
 
 async fn read_remote(
