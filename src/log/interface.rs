@@ -16,6 +16,8 @@ pub type Records = Box<dyn Iterator<Item = Result<(u64, Vec<u8>), LogError>> + S
 /// be the last one, and fails if that is not the case.
 ///
 /// Records are appended in groups: a group is in the log as a whole or not at all.
+///
+/// A log of one process needs only the methods without a body.
 pub trait CommitLog: Send {
     /// Appends a group of records with the numbers `expected_last + 1` and on, in order, and makes it durable. Returns
     /// the number of its last record. Of a shared log it may return before the outcome is known, see
@@ -37,16 +39,20 @@ pub trait CommitLog: Send {
     ///
     /// # Errors
     /// [`LogError`] if the records cannot be kept here, or do not continue those before them.
-    fn take_in(&mut self) -> Result<u64, LogError>;
+    fn take_in(&mut self) -> Result<u64, LogError> {
+        Ok(self.last())
+    }
 
     /// Notes that the records up to this one are applied. A shared log tells the other servers how far this one is.
     fn note_applied(&mut self, _number: u64) {}
 
     /// Returns whether other processes may append.
-    fn is_shared(&self) -> bool;
+    fn is_shared(&self) -> bool {
+        false
+    }
 
     /// Gives a shared log the function that it calls when [`CommitLog::take_in`] would find something.
-    fn wake_with(&mut self, wake: Box<dyn Fn() + Send + Sync>);
+    fn wake_with(&mut self, _wake: Box<dyn Fn() + Send + Sync>) {}
 
     /// Returns the number of the newest record. One less than [`CommitLog::first`] if the log is empty.
     fn last(&self) -> u64;

@@ -357,16 +357,6 @@ impl CommitLog for Log {
         if expected_last == self.last { Ok(()) } else { Err(AppendError::Conflict) }
     }
 
-    fn take_in(&mut self) -> Result<u64, LogError> {
-        Ok(self.last)
-    }
-
-    fn is_shared(&self) -> bool {
-        false
-    }
-
-    fn wake_with(&mut self, _: Box<dyn Fn() + Send + Sync>) {}
-
     fn last(&self) -> u64 {
         self.last()
     }

@@ -205,15 +205,9 @@ impl CommitLog for MemoryLog {
         Err(AppendError::Conflict)
     }
 
-    fn take_in(&mut self) -> Result<u64, LogError> {
-        Ok(self.last())
-    }
-
     fn is_shared(&self) -> bool {
         true
     }
-
-    fn wake_with(&mut self, _: Box<dyn Fn() + Send + Sync>) {}
 
     fn last(&self) -> u64 {
         FollowLog::last(&*self.shared)
