@@ -1,10 +1,15 @@
-//! The addresses that webhooks must not reach: those of the server's own machine or network. They are checked when a
-//! connection is made, so that a name cannot be resolved to another address after the check.
+//! The addresses that webhooks and downloads must not reach: those of the server's own machine or network. They are
+//! checked when a connection is made, so that a name cannot be resolved to another address after the check.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::redirect::Policy;
 use url::{Host, Url};
+
+/// The time limit for the acceptance of a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The resolver that returns only allowed addresses, from the answers of another resolver.
 pub(super) struct PublicResolver<R = SystemResolver>(pub(super) R);
@@ -32,6 +37,27 @@ impl<R: Resolve> Resolve for PublicResolver<R> {
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })
+    }
+}
+
+/// Begins a client for addresses that others chose. It follows no redirects and asks no proxy: both would reach
+/// addresses that were not checked.
+pub(super) fn client_builder() -> reqwest::ClientBuilder {
+    // The call fails if a provider is installed already. That provider is equally good.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder()
+        .user_agent(concat!("Bindery/", env!("CARGO_PKG_VERSION")))
+        .http1_only()
+        .redirect(Policy::none())
+        .no_proxy()
+        .connect_timeout(CONNECT_TIMEOUT)
+}
+
+/// Builds the client. Unless `private_addresses` is set, it refuses names of the server's own network.
+pub(super) fn build(builder: reqwest::ClientBuilder, private_addresses: bool) -> reqwest::Result<reqwest::Client> {
+    match private_addresses {
+        true => builder.build(),
+        false => builder.dns_resolver(PublicResolver(SystemResolver)).build(),
     }
 }
 

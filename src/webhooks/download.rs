@@ -5,16 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use reqwest::header::LOCATION;
-use reqwest::redirect::Policy;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
-use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
+use super::address::{build, client_builder, is_private_address, refused};
 use super::sender::cause;
 
 /// The longest time for a file.
 const TIMEOUT: Duration = Duration::from_secs(60);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest time in which nothing arrives.
 const SILENCE: Duration = Duration::from_secs(15);
 const MAX_REDIRECTS: usize = 5;
@@ -35,7 +33,8 @@ impl Download {
     /// The reason why it cannot be fetched.
     pub async fn begin(url: &str, private_addresses: bool) -> Result<Download, String> {
         let until = Instant::now() + TIMEOUT;
-        let client = client(private_addresses).map_err(|error| cause(&error))?;
+        let builder = client_builder().read_timeout(SILENCE).pool_max_idle_per_host(0);
+        let client = build(builder, private_addresses).map_err(|error| cause(&error))?;
         let mut url = parse(url)?;
         for _ in 0..=MAX_REDIRECTS {
             // A name is checked when it is resolved. An address is never resolved, so it is checked here.
@@ -68,23 +67,6 @@ impl Download {
     pub async fn next(&mut self) -> Result<Option<Bytes>, String> {
         let piece = timeout_at(self.until, self.response.chunk()).await.map_err(|_| late())?;
         piece.map_err(|error| cause(&error))
-    }
-}
-
-fn client(private_addresses: bool) -> Result<reqwest::Client, reqwest::Error> {
-    // Another library may have installed a provider already.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let builder = reqwest::Client::builder()
-        .user_agent(concat!("Bindery/", env!("CARGO_PKG_VERSION")))
-        .http1_only()
-        .redirect(Policy::none())
-        .no_proxy()
-        .connect_timeout(CONNECT_TIMEOUT)
-        .read_timeout(SILENCE)
-        .pool_max_idle_per_host(0);
-    match private_addresses {
-        true => builder.build(),
-        false => builder.dns_resolver(PublicResolver(SystemResolver)).build(),
     }
 }
 

@@ -10,18 +10,16 @@ use bindery_content::{Content, Webhook};
 use bindery_model::error::Code;
 use bindery_model::os_error::without_numbers;
 use bindery_model::time::{format_millis, now_millis};
-use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::WebhookOptions;
-use super::address::{PublicResolver, SystemResolver, is_private_address, refused};
+use super::address::{build, client_builder, is_private_address, refused};
 use super::progress::{WaitingChange, message_id};
 use super::signature::sign;
 
-/// The time limit for the answer of a receiver, and for its acceptance of a connection.
+/// The time limit for the answer of a receiver.
 const TIMEOUT: Duration = Duration::from_secs(15);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The reason why a message that waits is not sent when the server stops.
 const STOPPING: &str = "the server stops";
@@ -126,7 +124,7 @@ pub struct SendOutcome {
 
 impl Sender {
     pub(super) fn new(options: WebhookOptions) -> Sender {
-        let client = client(options.private_addresses);
+        let client = build(builder(), options.private_addresses);
         if let Err(error) = &client {
             tracing::error!(%error, "webhooks cannot be delivered");
         }
@@ -283,25 +281,8 @@ pub(super) fn cause(error: &reqwest::Error) -> String {
     without_numbers(&cause.to_string()).into_owned()
 }
 
-fn client(allows_private_addresses: bool) -> reqwest::Result<reqwest::Client> {
-    match allows_private_addresses {
-        true => builder().build(),
-        false => builder().dns_resolver(PublicResolver(SystemResolver)).build(),
-    }
-}
-
 fn builder() -> reqwest::ClientBuilder {
-    // The call fails if a provider is installed already. That provider is equally good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    reqwest::Client::builder()
-        .user_agent(concat!("Bindery/", env!("CARGO_PKG_VERSION")))
-        .http1_only()
-        .redirect(Policy::none())
-        .no_proxy()
-        .timeout(TIMEOUT)
-        .connect_timeout(CONNECT_TIMEOUT)
-        .pool_idle_timeout(Duration::from_secs(30))
-        .pool_max_idle_per_host(1)
+    client_builder().timeout(TIMEOUT).pool_idle_timeout(Duration::from_secs(30)).pool_max_idle_per_host(1)
 }
 
 #[cfg(test)]
@@ -315,6 +296,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
+    use crate::address::PublicResolver;
 
     /// A name server that answers these addresses, one after the other, and then always the last one.
     struct RebindingResolver {
