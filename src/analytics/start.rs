@@ -1,7 +1,7 @@
 //! Opens the analytics of a folder: first the lock, then the state, the files, and the log.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use bindery_model::time::{Millis, day_number, format_date};
 use parking_lot::{Mutex, RwLock};
 
 use super::asked_before::AskedBeforeCache;
+use super::check::files;
 use super::checked_file::is_damage;
 use super::country::Countries;
 use super::damage::Finding;
@@ -151,17 +152,7 @@ fn read_imports(folder: &Path, days: &Path, findings: &mut Vec<Finding>) -> io::
 }
 
 fn has_imports(days: &Path) -> io::Result<bool> {
-    let entries = match fs::read_dir(days) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
-        entries => entries?,
-    };
-    for entry in entries {
-        let key = entry?.file_name().to_str().and_then(DayKey::parse);
-        if key.is_some_and(|key| key.source != Source::Events) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(files(days)?.iter().any(|key| key.source != Source::Events))
 }
 
 /// Returns the day files that should exist.
