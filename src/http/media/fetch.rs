@@ -54,7 +54,8 @@ impl Media {
         content.check_writable()?;
         let name = clean_file_name(name);
         let taken = upload.finish(self.accepted(), &name).await.map_err(|error| error_of(&error))?;
-        // A damaged file of the same content was replaced, and with it the pictures that were made of it.
+        // The file may have replaced a damaged one, and pictures that were made of that are wrong. They are always
+        // removed: only a read of the earlier file would show the damage, and another node may have replaced it.
         let (renditions, hash) = (self.open()?.renditions.clone(), taken.hash);
         tokio::task::spawn_blocking(move || renditions.forget(&hash)).await.map_err(Error::internal)?;
         failure::point("media::stored").map_err(Error::internal)?;
