@@ -11,16 +11,15 @@ use std::sync::atomic::Ordering;
 use bindery_disk::failure;
 
 use super::cleanup::remove_unneeded;
-use super::index_folder::{IndexFolder, VariantLocations, WrittenSlots};
+use super::index_folder::{FrozenCopies, FrozenTables, IndexFolder, VariantLocations, WrittenSlots};
 use super::manifest::{IndexManifest, Manifest, NamedSlotFile};
 use super::registry::Registry;
 use super::signal::Task;
 use super::slot_file::{SLOTS, SlotFile};
 use crate::error::Error;
 use crate::files::sync_folder;
-use crate::index::FrozenVersion;
-use crate::run::{FrozenRun, Run, RunNumber};
-use crate::version::{CopySet, Location};
+use crate::run::{FrozenRun, RunNumber};
+use crate::version::Location;
 
 /// The contents of all indexes at a log number. Nothing is durable before [`Checkpoint::write`] returns.
 #[must_use = "a checkpoint that is not written makes nothing durable"]
@@ -33,12 +32,17 @@ pub struct Checkpoint {
 /// One index at that log number.
 struct FrozenIndex {
     folder: Arc<IndexFolder>,
-    frozen: FrozenVersion,
+    tables: Arc<FrozenTables>,
+    /// The runs in memory that the tables refer to, oldest first, until they are written.
+    runs: Vec<FrozenRun>,
 }
 
 impl Checkpoint {
     pub(super) fn freeze(registry: &Arc<Registry>, number: u64) -> Checkpoint {
-        let freeze = |folder: Arc<IndexFolder>| FrozenIndex { frozen: folder.freeze(), folder };
+        let freeze = |folder: Arc<IndexFolder>| {
+            let (tables, runs) = folder.freeze();
+            FrozenIndex { folder, tables, runs }
+        };
         let indexes: Vec<FrozenIndex> = registry
             .folders()
             .into_iter()
@@ -58,7 +62,7 @@ impl Checkpoint {
     /// Writes everything that is not on disk yet; durable on return. Slow. Does nothing if a later checkpoint is
     /// already durable.
     pub fn write(self) -> Result<(), Error> {
-        let Checkpoint { registry, number, indexes } = self;
+        let Checkpoint { registry, number, mut indexes } = self;
         let mut current = registry.manifest.lock();
         if number < current.number {
             return Ok(());
@@ -69,11 +73,13 @@ impl Checkpoint {
         let mut manifest = Manifest::new(number, sequence);
         let mut written = Vec::new();
         failure::point("index::checkpoint").map_err(Error::io(&registry.dir))?;
-        for index in &indexes {
-            index.folder.write_frozen(&index.frozen.runs)?;
-            let slots = index.write_slots(sequence)?;
+        for index in &mut indexes {
+            let runs = std::mem::take(&mut index.runs);
+            let disk_docs = DiskDocs::new(&runs);
+            index.folder.write_frozen(runs)?;
+            let slots = index.write_slots(sequence, &disk_docs)?;
             manifest.indexes.push(index.manifest(&slots)?);
-            written.push((index, slots));
+            written.push((Arc::clone(&index.folder), slots));
         }
         // A damaged index is left out: this process or the next start rebuilds it.
         let is_sound = |name: u32| indexes.iter().any(|index| index.folder.name == name && !index.is_damaged());
@@ -82,12 +88,12 @@ impl Checkpoint {
         sync_folder(&registry.dir)?;
         manifest.write(&registry.dir)?;
 
-        for (index, slots) in written {
-            *index.folder.written_slots.lock() = slots;
+        for (folder, slots) in written {
+            *folder.written_slots.lock() = slots;
         }
         registry.number.store(number, Ordering::Release);
         *current = manifest;
-        // Releases the versions, so that files only they needed are removed.
+        // Releases the tables, so that files only they needed are removed.
         drop(indexes);
         remove_unneeded(&registry, &current);
         Ok(())
@@ -100,14 +106,13 @@ impl FrozenIndex {
     }
 
     fn manifest(&self, slots: &WrittenSlots) -> Result<IndexManifest, Error> {
-        let version = &self.frozen.version;
-        let mut index = IndexManifest::new(self.folder.name, self.folder.generation, &version.schema);
+        let mut index = IndexManifest::new(self.folder.name, self.folder.generation, &self.tables.schema);
         index.slots = slots.slot_count;
         index.slot_files.clone_from(&slots.files);
-        for copies in &version.copy_sets {
+        for copies in &self.tables.copy_sets {
             let named = copies.runs.iter().map(|run| self.folder.named_run(run.number)).collect::<Option<_>>();
             let named = named.ok_or_else(|| self.not_written())?;
-            index.runs.push((copies.variant.number, named));
+            index.runs.push((copies.variant, named));
         }
         Ok(index)
     }
@@ -117,20 +122,18 @@ impl FrozenIndex {
     }
 
     /// Writes the slot files whose slots changed since the last checkpoint.
-    fn write_slots(&self, sequence: u64) -> Result<WrittenSlots, Error> {
+    fn write_slots(&self, sequence: u64, disk_docs: &DiskDocs) -> Result<WrittenSlots, Error> {
         let path = &self.folder.path;
-        let version = &self.frozen.version;
         fs::create_dir_all(path).map_err(Error::io(path))?;
         let last = self.folder.written_slots.lock();
         let variant_locations =
-            |copies: &CopySet| VariantLocations { variant: copies.variant.number, locations: copies.locations.clone() };
+            |copies: &FrozenCopies| VariantLocations { variant: copies.variant, locations: copies.locations.clone() };
         let mut slots = WrittenSlots {
-            rows: version.rows.clone(),
-            locations: version.copy_sets.iter().map(variant_locations).collect(),
-            slot_count: version.slot_count,
+            rows: self.tables.rows.clone(),
+            locations: self.tables.copy_sets.iter().map(variant_locations).collect(),
+            slot_count: self.tables.slot_count,
             files: Vec::new(),
         };
-        let disk_docs = DiskDocs::new(&self.frozen.runs);
         for number in 0..(slots.slot_count as usize).div_ceil(SLOTS) {
             if let Some(file) = last.files.get(number)
                 && is_unchanged(&last, &slots, number)
@@ -139,7 +142,7 @@ impl FrozenIndex {
                 continue;
             }
             let name = format!("slots-{number}-{sequence}");
-            let crc = self.slot_file(number, &disk_docs)?.write(&path.join(&name))?;
+            let crc = self.slot_file(number, disk_docs)?.write(&path.join(&name))?;
             slots.files.push(NamedSlotFile { name, crc });
         }
         sync_folder(path)?;
@@ -147,15 +150,15 @@ impl FrozenIndex {
     }
 
     fn slot_file(&self, number: usize, disk_docs: &DiskDocs) -> Result<SlotFile, Error> {
-        let version = &self.frozen.version;
-        let slots = (number * SLOTS) as u32..((number + 1) * SLOTS).min(version.slot_count as usize) as u32;
+        let FrozenTables { rows, slot_count, copy_sets, .. } = &*self.tables;
+        let slots = (number * SLOTS) as u32..((number + 1) * SLOTS).min(*slot_count as usize) as u32;
         let mut all_locations = Vec::new();
-        for copies in &version.copy_sets {
+        for copies in copy_sets {
             let locations = slots.clone().map(|slot| disk_docs.on_disk(copies, copies.locations.get(slot)));
             let locations: Option<Vec<Location>> = locations.collect();
-            all_locations.push((copies.variant.number, locations.ok_or_else(|| self.not_written())?));
+            all_locations.push((copies.variant, locations.ok_or_else(|| self.not_written())?));
         }
-        let rows = slots.map(|slot| version.rows.get(slot)).collect();
+        let rows = slots.map(|slot| rows.get(slot)).collect();
         Ok(SlotFile { rows, locations: all_locations })
     }
 }
@@ -170,13 +173,14 @@ impl DiskDocs {
     }
 
     /// Returns the location after all frozen runs are replaced. `None` if it is in another memory run.
-    fn on_disk(&self, copies: &CopySet, location: Location) -> Option<Location> {
+    fn on_disk(&self, copies: &FrozenCopies, location: Location) -> Option<Location> {
         if !location.is_copy() {
             return Some(location);
         }
-        match copies.run(location.run)? {
-            Run::Disk(_) => Some(location),
-            Run::Memory(_) => {
+        let index = copies.runs.binary_search_by_key(&location.run, |run| run.number).ok()?;
+        match copies.runs[index].was_in_memory {
+            false => Some(location),
+            true => {
                 let doc = *self.0.get(&location.run)?.get(&location.doc)?;
                 Some(Location { doc, ..location })
             }

@@ -19,7 +19,7 @@ use crate::interrupt::StopSign;
 use crate::live_set::LiveSet;
 use crate::options::Options;
 use crate::run::{DiskRun, FrozenRun, MergeInput, NumberedRun, Run, RunFolder, RunNumber};
-use crate::schema::VariantNumber;
+use crate::schema::{Schema, VariantNumber};
 use crate::search::Caches;
 use crate::slot_table::SlotTable;
 use crate::version::{CopySet, Location, Row, Version};
@@ -37,8 +37,8 @@ pub(super) struct IndexFolder {
     written: Mutex<HashMap<RunNumber, u32>>,
     /// New runs that merges are writing.
     merging: Mutex<HashSet<RunNumber>>,
-    /// The versions of unwritten checkpoints.
-    frozen: Mutex<Vec<Weak<Version>>>,
+    /// The tables of unwritten checkpoints.
+    frozen: Mutex<Vec<Weak<FrozenTables>>>,
     /// The slots and locations in the slot files that the manifest lists.
     pub(super) written_slots: Mutex<WrittenSlots>,
 }
@@ -56,6 +56,48 @@ pub(super) struct WrittenSlots {
 pub(super) struct VariantLocations {
     pub(super) variant: VariantNumber,
     pub(super) locations: SlotTable<Location>,
+}
+
+/// The tables of a version that a checkpoint writes. They hold no run: a run in memory is freed as soon as it is on
+/// disk, and the files of one on disk are kept by its number.
+pub(super) struct FrozenTables {
+    pub(super) schema: Arc<Schema>,
+    pub(super) rows: SlotTable<Row>,
+    pub(super) slot_count: u32,
+    pub(super) copy_sets: Vec<FrozenCopies>,
+}
+
+/// The copies of one variant in frozen tables.
+pub(super) struct FrozenCopies {
+    pub(super) variant: VariantNumber,
+    pub(super) locations: SlotTable<Location>,
+    /// The runs, by number, ascending.
+    pub(super) runs: Vec<NamedFrozenRun>,
+}
+
+/// A run that frozen tables refer to.
+pub(super) struct NamedFrozenRun {
+    pub(super) number: RunNumber,
+    /// True if the run was in memory when the tables were frozen.
+    pub(super) was_in_memory: bool,
+}
+
+impl FrozenTables {
+    fn of(version: &Version) -> FrozenTables {
+        let named =
+            |run: &NumberedRun| NamedFrozenRun { number: run.number, was_in_memory: matches!(run.run, Run::Memory(_)) };
+        let copies = |copies: &CopySet| FrozenCopies {
+            variant: copies.variant.number,
+            locations: copies.locations.clone(),
+            runs: copies.runs.iter().map(named).collect(),
+        };
+        FrozenTables {
+            schema: Arc::clone(&version.schema),
+            rows: version.rows.clone(),
+            slot_count: version.slot_count,
+            copy_sets: version.copy_sets.iter().map(copies).collect(),
+        }
+    }
 }
 
 /// Runs to merge into one, or to remove if none of their documents is current.
@@ -152,25 +194,30 @@ impl IndexFolder {
         Ok(folder)
     }
 
-    /// Freezes the index. The runs of the version stay on disk as long as it is held.
-    pub(super) fn freeze(&self) -> FrozenVersion {
-        let frozen = self.index.freeze();
-        let mut versions = self.frozen.lock();
-        versions.retain(|version| version.strong_count() > 0);
-        versions.push(Arc::downgrade(&frozen.version));
-        frozen
+    /// Freezes the index. Returns its tables, and its runs in memory, oldest first. The files of its runs stay on disk
+    /// as long as the tables are held.
+    pub(super) fn freeze(&self) -> (Arc<FrozenTables>, Vec<FrozenRun>) {
+        let FrozenVersion { version, runs } = self.index.freeze();
+        let tables = Arc::new(FrozenTables::of(&version));
+        let mut frozen = self.frozen.lock();
+        frozen.retain(|tables| tables.strong_count() > 0);
+        frozen.push(Arc::downgrade(&tables));
+        (tables, runs)
     }
 
     /// Writes all frozen runs to disk and replaces them. Returns their number.
     pub(super) fn write_all_frozen(&self) -> Result<usize, Error> {
         let frozen = self.index.frozen();
-        self.write_frozen(&frozen)?;
-        Ok(frozen.len())
+        let count = frozen.len();
+        self.write_frozen(frozen)?;
+        Ok(count)
     }
 
     /// Writes those frozen runs that are not on disk yet, and replaces them. A disk run has the number of the frozen
     /// run that it replaces. Without room, nothing is written of a run: the store needs the last bytes of the disk.
-    pub(super) fn write_frozen(&self, frozen: &[FrozenRun]) -> Result<(), Error> {
+    ///
+    /// Takes the runs, so that the memory of each is freed before the next one is written.
+    pub(super) fn write_frozen(&self, frozen: Vec<FrozenRun>) -> Result<(), Error> {
         for frozen in frozen {
             let number = frozen.number;
             let mut written = self.written.lock();
@@ -243,9 +290,9 @@ impl IndexFolder {
     /// unwritten checkpoints, or by a merge.
     pub(super) fn runs_in_use(&self) -> HashSet<RunNumber> {
         let mut runs: HashSet<RunNumber> = self.merging.lock().clone();
-        let mut versions: Vec<Arc<Version>> = self.frozen.lock().iter().filter_map(Weak::upgrade).collect();
-        versions.push(self.index.version());
-        for copies in versions.iter().flat_map(|version| &version.copy_sets) {
+        let mut frozen: Vec<Arc<FrozenTables>> = self.frozen.lock().iter().filter_map(Weak::upgrade).collect();
+        frozen.push(Arc::new(FrozenTables::of(&self.index.version())));
+        for copies in frozen.iter().flat_map(|tables| &tables.copy_sets) {
             runs.extend(copies.runs.iter().map(|run| run.number));
         }
         runs
