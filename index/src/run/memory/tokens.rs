@@ -250,6 +250,8 @@ impl TokenBlock {
             block.tokens.push(TokenEnd { text: block.text.len() as u32, postings: block.postings.len() as u32 });
         }
         block.text.shrink_to_fit();
+        block.tokens.shrink_to_fit();
+        block.postings.shrink_to_fit();
         block
     }
 
