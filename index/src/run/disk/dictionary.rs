@@ -10,6 +10,7 @@ pub(super) use write::{DictionaryWriter, StringSink};
 mod file;
 mod format;
 mod merge;
+mod string_buffer;
 mod strings;
 #[cfg(test)]
 mod tests;

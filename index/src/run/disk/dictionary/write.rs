@@ -1,10 +1,11 @@
-//! Writes a dictionary, list by list. Posting lists are written to the file as they come. The strings of a list are
-//! kept in memory until its end.
+//! Writes a dictionary, list by list. Posting lists are written to the file as they come. The strings of a list wait for
+//! its end in memory, compressed if there are many.
 
 use std::io;
 use std::path::PathBuf;
 
 use super::format::{FILE, FRAME, GROUP, MAGIC, SectionKind, StringsOf};
+use super::string_buffer::StringBuffer;
 use crate::error::Error;
 use crate::run::postings::{Posting, PostingEncoder};
 use crate::run::sections::SectionWriter;
@@ -46,7 +47,8 @@ impl DictionaryWriter {
         fill: impl FnOnce(&mut StringSink<'_>) -> io::Result<()>,
     ) -> io::Result<()> {
         let DictionaryWriter { file, encoder, .. } = self;
-        let (mut strings, mut groups, mut count) = (vec![FRAME], Vec::new(), 0);
+        let (mut strings, mut groups, mut count) = (StringBuffer::default(), Vec::new(), 0);
+        strings.put(&[FRAME])?;
         let mut coded = Vec::new();
         let start = file.position();
         fill(&mut |string, posting| {
@@ -59,8 +61,8 @@ impl DictionaryWriter {
                 groups.extend_from_slice(&file.position().to_le_bytes());
             }
             count += 1;
-            strings.extend_from_slice(string);
-            strings.push(FRAME);
+            strings.put(string)?;
+            strings.put(&[FRAME])?;
             coded.clear();
             encoder.put(posting, &mut coded)?;
             file.put(&coded)
@@ -69,7 +71,7 @@ impl DictionaryWriter {
             return Ok(());
         }
         file.end_section(SectionKind::Postings.of(column, of), start);
-        file.section(SectionKind::Strings.of(column, of), |out| out.put(&strings))?;
+        file.section(SectionKind::Strings.of(column, of), |out| strings.drain(|bytes| out.put(bytes)))?;
         file.section(SectionKind::Groups.of(column, of), |out| out.put(&groups))
     }
 
