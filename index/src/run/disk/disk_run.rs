@@ -50,9 +50,15 @@ pub(crate) struct MergeInput {
 #[derive(Clone, Copy)]
 struct MergedDoc {
     /// Index of the input that it comes from.
-    input: usize,
+    input: u32,
     /// Its number in that input.
     doc: u32,
+}
+
+impl MergedDoc {
+    fn input(self) -> usize {
+        self.input as usize
+    }
 }
 
 impl DiskRun {
@@ -91,9 +97,9 @@ impl DiskRun {
         collation: &Collation,
         damage: &Arc<Damage>,
     ) -> Result<DiskRun, Error> {
-        let mut merged: Vec<MergedDoc> = Vec::new();
+        let mut merged: Vec<MergedDoc> = Vec::with_capacity(inputs.iter().map(|input| input.live_docs.count()).sum());
         let mut new_numbers: Vec<Vec<u32>> = Vec::new();
-        for (input, MergeInput { run, live_docs }) in inputs.iter().enumerate() {
+        for (input, MergeInput { run, live_docs }) in (0..).zip(inputs) {
             let mut numbers = vec![dictionary::DROPPED; run.len() as usize];
             for doc in live_docs.iter() {
                 numbers[doc as usize] = merged.len() as u32;
@@ -101,7 +107,7 @@ impl DiskRun {
             }
             new_numbers.push(numbers);
         }
-        let slots: Vec<u32> = merged.iter().map(|&MergedDoc { input, doc }| inputs[input].run.slot(doc)).collect();
+        let slots: Vec<u32> = merged.iter().map(|merged| inputs[merged.input()].run.slot(merged.doc)).collect();
         let encodings =
             |run: &DiskRun| run.columns.columns().iter().map(|column| (column.id, column.encoding)).collect::<Vec<_>>();
         let columns: BTreeSet<(ColumnId, Encoding)> = inputs.iter().flat_map(|input| encodings(&input.run)).collect();
@@ -113,8 +119,8 @@ impl DiskRun {
             &slots,
             &columns,
             &|index, id| {
-                let MergedDoc { input, doc } = merged[index];
-                inputs[input].run.value(doc, id)
+                let merged = merged[index];
+                inputs[merged.input()].run.value(merged.doc, id)
             },
             &|id, encoding| most_used(inputs.iter().filter_map(|input| input.run.columns.dictionary(id, encoding))),
         )?;
@@ -259,7 +265,7 @@ fn merge_dictionaries(
             writer.list(id, of, |sink| dictionary::merge(&dictionaries, id, of, sink))?;
         }
         if has_tokens {
-            let step = |&MergedDoc { input, doc }: &MergedDoc| dictionaries[input].dictionary.length_step(id, doc);
+            let step = |merged: &MergedDoc| dictionaries[merged.input()].dictionary.length_step(id, merged.doc);
             writer.lengths(id, &merged.iter().map(step).collect::<Vec<u8>>())?;
         }
     }

@@ -159,8 +159,11 @@ impl RunOrder {
         collation: &Collation,
         interrupt: &Interrupt<'_>,
     ) -> Result<RunOrder, Error> {
+        // With enough room, memory is never copied, which would need half more for a moment.
+        let documents = inputs.iter().map(|input| input.order.len()).sum();
+        let groups = inputs.iter().map(|input| input.order.groups()).sum();
+        let mut order = OrderBuilder::with_room(kind, documents, groups);
         let mut merged = MergedOrder::new(inputs, collation, false, usize::MAX, interrupt)?;
-        let mut order = OrderBuilder::new(kind);
         let mut documents = Vec::new();
         while let Some(key) = merged.next_group(&mut documents)? {
             order.add(key, &documents);

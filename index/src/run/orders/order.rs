@@ -133,7 +133,22 @@ pub(super) struct OrderBuilder {
 
 impl OrderBuilder {
     pub(super) fn new(kind: KeyKind) -> OrderBuilder {
-        OrderBuilder { kind, documents: Vec::new(), starts: Vec::new(), ranks: Vec::new(), prefixes: Vec::new() }
+        OrderBuilder::with_room(kind, 0, 0)
+    }
+
+    /// Creates a builder with room for so many documents and groups.
+    pub(super) fn with_room(kind: KeyKind, documents: usize, groups: usize) -> OrderBuilder {
+        let (ranks, prefixes) = match kind {
+            KeyKind::Rank => (groups, 0),
+            KeyKind::Text => (0, groups),
+        };
+        OrderBuilder {
+            kind,
+            documents: Vec::with_capacity(documents),
+            starts: Vec::with_capacity(groups),
+            ranks: Vec::with_capacity(ranks),
+            prefixes: Vec::with_capacity(prefixes),
+        }
     }
 
     pub(super) fn add(&mut self, key: u128, documents: &[u32]) {
