@@ -235,6 +235,7 @@ impl Index {
         }
         drop(writer);
         drop(inner.context.recent.keep(before, changes));
+        inner.context.forget_outdated(&self.version());
     }
 
     /// Returns the current version, which can be read as long as the snapshot is held.

@@ -211,7 +211,7 @@ impl Snapshot {
             Ok(Some(ordinals)) => Arc::new(ordinals),
             Err(error) => return Err(error),
         };
-        cache.put_of_run(&key, &ordinals);
+        cache.put_of_run(&key, *number, &ordinals);
         Ok(Some(ordinals))
     }
 }

@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 /// The total number of slots beyond which the oldest versions are forgotten.
 const MAX_SLOTS: usize = 65_536;
+/// So many slots are forgotten before results that need them are looked for.
+const MANY_FORGOTTEN: usize = MAX_SLOTS / 8;
 
 /// The slots that recent versions changed.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub(super) struct ChangedSlots {
     slot_count: usize,
     /// The version after which all changes are known.
     known_since: u64,
+    /// The number of slots forgotten since [`ChangedSlots::newly_forgotten`] returned a version.
+    forgotten: usize,
 }
 
 #[derive(Debug)]
@@ -25,7 +29,7 @@ struct VersionChange {
 impl ChangedSlots {
     /// Creates a record in which the changes of `version` and earlier ones are unknown.
     pub(super) fn since(version: u64) -> ChangedSlots {
-        ChangedSlots { known_since: version, ..ChangedSlots::default() }
+        ChangedSlots { known_since: version, forgotten: MANY_FORGOTTEN, ..ChangedSlots::default() }
     }
 
     /// Records the slots that a new version changed.
@@ -35,8 +39,18 @@ impl ChangedSlots {
         while self.slot_count > MAX_SLOTS {
             let Some(VersionChange { version, slots }) = self.versions.pop_front() else { break };
             self.slot_count -= slots.len();
+            self.forgotten += slots.len();
             self.known_since = version;
         }
+    }
+
+    /// Returns the version after which all changes are known, if many were forgotten since the last time.
+    pub(super) fn newly_forgotten(&mut self) -> Option<u64> {
+        if self.forgotten < MANY_FORGOTTEN {
+            return None;
+        }
+        self.forgotten = 0;
+        Some(self.known_since)
     }
 
     /// Returns the slots in which two versions may differ, ascending; `None` if they are unknown.
@@ -76,5 +90,10 @@ mod tests {
         changed.record(5, vec![1]);
         assert_eq!(changed.between(3, 5), None);
         assert_eq!(changed.between(4, 5), Some(vec![1]));
+        assert_eq!([changed.newly_forgotten(), changed.newly_forgotten()], [Some(4), None]);
+        changed.record(6, (0..MAX_SLOTS as u32).collect());
+        assert_eq!(changed.newly_forgotten(), None, "a single slot was forgotten");
+        changed.record(7, vec![1]);
+        assert_eq!(changed.newly_forgotten(), Some(6));
     }
 }

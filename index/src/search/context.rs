@@ -66,6 +66,13 @@ impl SearchContext {
         self.cache.record_change(version, slots);
     }
 
+    /// Drops cached results that neither this version nor a later one can use, once many changes were forgotten.
+    pub(crate) fn forget_outdated(&self, version: &Version) {
+        let working: Vec<_> = self.working.lock().by_variant.values().cloned().collect();
+        working.iter().for_each(|context| context.cache.forget_outdated(version));
+        self.cache.forget_outdated(version);
+    }
+
     /// Makes everything cached before `version` unusable for it. Must be called before the version is published.
     pub(crate) fn invalidate_before(&self, version: u64) {
         let mut contexts = self.working.lock();

@@ -22,6 +22,7 @@ use crate::options::Options;
 use crate::query::DateColumn;
 use crate::run::{NumberedRun, Run, RunNumber};
 use crate::schema::ColumnId;
+use crate::version::Version;
 
 /// Bitmaps and orders computed by queries of all indexes of a data folder, with one budget for all of them.
 #[derive(Debug)]
@@ -51,6 +52,9 @@ pub(super) trait RunResult: Any + Send + Sync {
     /// Returns its size in memory.
     fn bytes(&self) -> usize;
 }
+
+/// Added to the number of a run, this is the version of a result for the run. No index has so many versions.
+const OF_RUN: u64 = 1 << 63;
 
 /// The results computed by queries of one index.
 #[derive(Debug)]
@@ -156,6 +160,19 @@ impl QueryCache {
         *self.changed.lock() = ChangedSlots::since(version);
     }
 
+    /// Drops the results that neither this version nor a later one can use: those of versions after which changes are
+    /// forgotten, and those for other runs. Does so once for many changes, since it looks at all results.
+    pub(crate) fn forget_outdated(&self, version: &Version) {
+        let Some(known_since) = self.changed.lock().newly_forgotten() else { return };
+        let is_run = |run| version.copy_sets.iter().any(|copies| copies.numbered(run).is_some());
+        let is_usable = |key: &Key, version: u64| match version.checked_sub(OF_RUN) {
+            Some(run) => is_run(run as RunNumber) || !key.starts_with(&self.owner_of_runs),
+            None => version >= known_since || !key.starts_with(&self.owner),
+        };
+        self.caches.bitmaps.retain(is_usable);
+        self.caches.orders.retain(is_usable);
+    }
+
     /// `None` if nothing is cached, or if it is unknown which slots changed since.
     pub(super) fn bitmap(&self, key: &Key, version: u64) -> Option<CacheHit<Bitmap>> {
         let (computed_for, bitmap) = self.caches.bitmaps.get(key)?;
@@ -229,9 +246,10 @@ impl QueryCache {
         }
     }
 
-    pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, result: &Arc<T>) {
+    /// Caches a result for a run. `key` must be its [`QueryCache::key_of_run`].
+    pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, run: RunNumber, result: &Arc<T>) {
         let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
-        self.put_in_orders(key, 0, cached, result.bytes());
+        self.put_in_orders(key, OF_RUN + u64::from(run), cached, result.bytes());
     }
 
     /// Returns what `find` computes from a column of a run. Kept for disk runs: those do not change. `rest`
@@ -251,7 +269,7 @@ impl QueryCache {
             return Ok(kept);
         }
         let found = find()?;
-        self.put_of_run(&key, &found);
+        self.put_of_run(&key, run.number, &found);
         Ok(found)
     }
 
@@ -314,5 +332,56 @@ fn known(cached: Option<u64>, version: u64) -> CacheStatus {
         None => CacheStatus::No,
         Some(cached) if cached == version => CacheStatus::Current,
         Some(_) => CacheStatus::Outdated,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::MemoryRun;
+    use crate::schema::{Schema, Variant};
+
+    #[derive(Debug)]
+    struct Found;
+
+    impl RunResult for Found {
+        const NAME: u8 = b'f';
+
+        fn bytes(&self) -> usize {
+            1
+        }
+    }
+
+    #[test]
+    fn results_that_no_later_version_can_use_are_dropped() {
+        let caches = Arc::new(Caches::new(&Options::default()));
+        let [cache, other] = [0, 0].map(|version| QueryCache::new(version, Arc::clone(&caches), Arc::default()));
+        let key = |of: &QueryCache, name: u8| Key::from([of.new_key(), vec![name]].concat());
+        let (early, late, of_other) = (key(&cache, 1), key(&cache, 2), key(&other, 1));
+        let [of_current, of_merged] = [3, 4].map(|run| cache.key_of_run::<Found>(run, 0, &[]));
+        let mut version = Version::empty(
+            Schema { columns: Vec::new(), variants: vec![Variant { number: 1, locale: None }] },
+            &Arc::default(),
+        );
+        let run = NumberedRun::new(3, Run::Memory(Arc::new(MemoryRun::new(1, 1))));
+        version.copy_sets[0].runs = Arc::new(vec![run]);
+
+        let (bitmap, found) = (Arc::new(Bitmap::default()), Arc::new(Found));
+        cache.put_bitmap(&early, 1, &bitmap);
+        other.put_bitmap(&of_other, 1, &bitmap);
+        cache.record_change(2, (0..100_000).collect());
+        cache.put_bitmap(&late, 2, &bitmap);
+        cache.put_of_run(&of_current, 3, &found);
+        cache.put_of_run(&of_merged, 4, &found);
+        cache.forget_outdated(&version);
+        let known = [cache.knows_bitmap(&early, 2), cache.knows_bitmap(&late, 2), other.knows_bitmap(&of_other, 1)];
+        assert_eq!(known, [CacheStatus::No, CacheStatus::Current, CacheStatus::Current]);
+        let are_known = [of_current, of_merged].map(|key| cache.of_run::<Found>(&key).is_some());
+        assert_eq!(are_known, [true, false]);
+
+        cache.put_of_run(&cache.key_of_run::<Found>(4, 0, &[]), 4, &found);
+        cache.forget_outdated(&version);
+        let is_known = cache.of_run::<Found>(&cache.key_of_run::<Found>(4, 0, &[])).is_some();
+        assert!(is_known, "nothing was forgotten since, so nothing was looked at");
     }
 }

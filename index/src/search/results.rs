@@ -81,7 +81,12 @@ impl<T> ResultCache<T> {
 
     /// Drops the results whose keys begin with `prefix`.
     pub(super) fn remove_all(&self, prefix: &[u8]) {
-        self.results.retain(|key, _| !key.starts_with(prefix));
+        self.retain(|key, _| !key.starts_with(prefix));
+    }
+
+    /// Drops the results for whose keys and versions `is_wanted` does not hold. Looks at all of them.
+    pub(super) fn retain(&self, is_wanted: impl Fn(&Key, u64) -> bool) {
+        self.results.retain(|key, cached| is_wanted(key, cached.version));
     }
 }
 
