@@ -150,6 +150,11 @@ impl Snapshot {
 }
 
 impl KeptPage {
+    /// Returns whether later searches may still find it to be the same; false once its version is gone.
+    pub fn is_comparable(&self) -> bool {
+        self.version.strong_count() > 0
+    }
+
     /// Returns roughly how many bytes it takes.
     pub fn bytes(&self) -> usize {
         size_of::<KeptPage>() + size_of_val(&self.slots[..])

@@ -108,6 +108,12 @@ impl AnswerVersion {
         AnswerVersion::of_resource(epoch, version, [].into_iter())
     }
 
+    /// Returns the version of a list whose blueprint this transaction changed last, for tests of caches.
+    pub fn of_list_after(changed: u64) -> AnswerVersion {
+        let own = SeenVersion { blueprint: 1, changed, seen: VersionVisibility::Published };
+        AnswerVersion::of_list(1, ListVersion::new(own, 1, [].into_iter()))
+    }
+
     /// Returns the version of a resource in this epoch. The answer also depends on the `related` blueprints, see
     /// [`ListVersion::new`].
     pub(crate) fn of_resource(
@@ -125,6 +131,17 @@ impl AnswerVersion {
         };
         let unwritten = |list: ListVersion| ListVersion { own: SeenVersion { changed: 0, ..list.own }, ..list };
         self.epoch == other.epoch && unwritten(one) == unwritten(two)
+    }
+
+    /// Returns whether both are versions of lists of one blueprint that show the same resources to a token, this one as
+    /// they were before. Then no later view has this version: the numbers of transactions ascend.
+    pub fn is_older_list_than(self, other: AnswerVersion) -> bool {
+        let (AnsweredVersion::List(one), AnsweredVersion::List(two)) = (self.answered, other.answered) else {
+            return false;
+        };
+        self.epoch == other.epoch
+            && (one.own.blueprint, one.own.seen) == (two.own.blueprint, two.own.seen)
+            && one.own.changed < two.own.changed
     }
 
     /// Returns the version of a list in this epoch.

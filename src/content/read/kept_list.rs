@@ -23,6 +23,11 @@ pub struct KeptList {
 }
 
 impl KeptList {
+    /// Returns whether it may still outlive writes. Once it returns false, it always does.
+    pub fn may_outlive_writes(&self) -> bool {
+        self.page.is_comparable()
+    }
+
     /// Returns roughly how many bytes it takes.
     pub fn bytes(&self) -> usize {
         size_of::<KeptList>() + self.page.bytes() + self.query.filter.bytes()

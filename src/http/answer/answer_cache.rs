@@ -9,7 +9,8 @@
 //! Requests that ask the same while the answer is being made wait for it.
 //!
 //! The cache is bounded in bytes for all blueprints together. Answers that were not requested again are evicted first.
-//! Must not know what an answer holds. Compressed forms have their own cache, see `encoding`.
+//! Lists that writes made invalid are dropped now and then, since they may never be asked for again. Must not know what
+//! an answer holds. Compressed forms have their own cache, see `encoding`.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -46,6 +47,9 @@ const ENTRY_BYTES: u64 = 256;
 /// The number of parts, each with its own lock: enough that cores rarely wait for each other, few enough that the
 /// largest answer fits into one part.
 const PARTS: usize = 16;
+
+/// Each time that this many answers were made, those that no request can get any more are dropped.
+const MADE_PER_SWEEP: u64 = 1_024;
 
 /// The request of a read, as the client sent it. Stored in the request once no kept answer was found for it.
 #[derive(Clone)]
@@ -250,10 +254,23 @@ impl AnswerCache {
 
     /// Caches the answer for `key`, which was made because none was cached.
     pub(crate) fn keep(&self, key: &[u8], answer: &CachedAnswer) {
-        self.misses.fetch_add(1, Ordering::Relaxed);
+        let made = self.misses.fetch_add(1, Ordering::Relaxed) + 1;
         if answer.body.len() <= MAX_ANSWER_BYTES {
             self.answers.insert(Arc::from(key), answer.clone());
         }
+        if made.is_multiple_of(MADE_PER_SWEEP) {
+            self.drop_lists_before(answer.version);
+        }
+    }
+
+    /// Drops the lists of before the last write to a blueprint that cannot outlive it. `latest` is the version of a
+    /// list of the blueprint. Other lists are dropped when they are asked for, or when lists of their blueprint are
+    /// made.
+    fn drop_lists_before(&self, latest: AnswerVersion) {
+        self.answers.retain(|_, answer| {
+            let may_outlive = || answer.kept.as_ref().is_some_and(|kept| kept.may_outlive_writes());
+            !answer.version.is_older_list_than(latest) || may_outlive()
+        });
     }
 
     /// Returns the answer for `key`: from the cache, or from another request that is making it, or by calling `make`

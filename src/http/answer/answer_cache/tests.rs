@@ -67,6 +67,23 @@ fn what_is_kept_is_bounded_and_answers_that_are_used_stay() {
 }
 
 #[test]
+fn lists_of_before_a_write_are_dropped_while_later_ones_are_made() {
+    let cache = AnswerCache::default();
+    let list = |changed| CachedAnswer { version: AnswerVersion::of_list_after(changed), ..answer(1, "list") };
+    cache.keep(b"early", &list(1));
+    cache.keep(b"resource", &answer(1, "resource"));
+    for number in 0..MADE_PER_SWEEP - 3 {
+        cache.keep(format!("late {number}").as_bytes(), &list(2));
+    }
+    let kept = || cache.size().0 as u64;
+    assert_eq!(kept(), MADE_PER_SWEEP - 1);
+    cache.keep(b"last", &list(2));
+    assert_eq!(kept(), MADE_PER_SWEEP - 1);
+    assert!(cache.get(b"early", |_| Validity::Valid).is_none());
+    assert!(cache.get(b"resource", |_| Validity::Valid).is_some());
+}
+
+#[test]
 fn an_answer_that_is_too_large_is_not_kept() {
     let cache = AnswerCache::default();
     cache.keep(b"a", &answer(1, vec![0; MAX_ANSWER_BYTES]));
