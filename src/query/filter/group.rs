@@ -48,12 +48,14 @@ impl<'a> Group<'a> {
     /// # Errors
     /// `INVALID_FILTER` if the parameter is malformed, or nested too deep.
     pub(super) fn add(&mut self, parameter: &'a str, value: &'a str, blueprint: &Blueprint) -> Result<(), Error> {
+        let fields = || format!("Filterable fields: {}", quoted_list(name::filterable(blueprint)));
         let malformed = || {
             let form = "write `filter[<field>]=…` or `filter[<field>][<operator>]=…`";
-            let names = quoted_list(name::filterable(blueprint));
-            invalid(format!("{} is not a valid filter; {form}. Filterable fields: {names}", quote(parameter)))
+            invalid(format!("{} is not a valid filter; {form}. {}", quote(parameter), fields()))
         };
         let wrong = |problem: String| invalid(format!("{} is not a valid filter: {problem}", quote(parameter)));
+        // The key may have been meant as a field, as in `filter[$price]=5`.
+        let unknown = |key: &str| wrong(format!("{}. {}", unknown_group(key), fields()));
         let inside = parameter.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']')).ok_or_else(malformed)?;
         let keys: Vec<&str> = inside.split("][").collect();
         if keys.iter().any(|key| key.contains(['[', ']'])) {
@@ -91,8 +93,8 @@ impl<'a> Group<'a> {
                         "`$some` follows a relation, as in `filter[<relation>][$some][<field>]`".to_owned(),
                     ));
                 }
-                [key, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
-                [_, key, _, ..] if key.starts_with('$') => return Err(wrong(unknown_group(key))),
+                [key, ..] if key.starts_with('$') => return Err(unknown(key)),
+                [_, key, _, ..] if key.starts_with('$') => return Err(unknown(key)),
                 [field] => {
                     group.filters.push(RawFilter { label: inside, field, operator: "eq", value });
                     return Ok(());

@@ -57,6 +57,8 @@ fn malformed_groups_are_reported() {
         ("filter[$nor][0][title]=a", "there is no group `$nor`; did you mean `$or`?".into()),
         ("filter[$xyz][0][title]=a", "there is no group `$xyz`. Groups are `$or` and `$and` with a number".into()),
         ("filter[author][$same][name]=a", "there is no group `$same`; did you mean `$some`?".into()),
+        ("filter[$price]=5", "there is no group `$price`. Groups are `$or`".into()),
+        ("filter[$price]=5", "`$some` after a relation. Filterable fields: `title`".into()),
         ("filter[$some][name]=a", "`$some` follows a relation, as in".into()),
         ("filter[author][$some]=a", "a field is missing at its end".into()),
         ("filter[$or][0][$or][0][$or][0][$or][0][$or][0][title]=a", "groups may be nested to 4 levels".into()),
