@@ -46,13 +46,20 @@ impl ColumnFile {
         self.documents
     }
 
-    /// Returns the slot of a document; `u32::MAX` for a document that does not exist.
+    /// Returns the slot of a document; 0 if the slot is damaged or does not exist, which is reported. A bitmap does not
+    /// grow for slot 0, but would take 512 MiB for `u32::MAX`.
     pub(crate) fn slot(&self, document: u32) -> u32 {
         let start = document as usize * 4;
         match self.firsts().get(document as usize / 64) {
             // Reads much less memory than all slots take.
             Some(first) if *first != SCATTERED && document < self.documents => first + document % 64,
-            _ => self.slots.get(start..start + 4).map_or(u32::MAX, |bytes| u32::from_le_bytes(array(bytes))),
+            _ => match self.slots.get(start..start + 4) {
+                Some(bytes) => u32::from_le_bytes(array(bytes)),
+                None => {
+                    self.slots.report(&format!("document {document} has no slot that can be read"));
+                    0
+                }
+            },
         }
     }
 

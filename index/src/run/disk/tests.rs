@@ -306,6 +306,24 @@ fn a_damaged_dictionary_is_damage() {
 }
 
 #[test]
+fn a_damaged_slot_is_damage_and_is_no_great_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let values: Vec<Vec<(ColumnId, Value)>> = vec![Vec::new(); 40_000];
+    let run = build(&path, &documents(0, &values));
+    let file = path.join(columns::FILE);
+    let mut bytes = fs::read(&file).unwrap();
+    // The file begins with its slots. Its first and its last block are checked when it is opened, this one is not.
+    bytes[sums::BLOCK + 1_000] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let damage = Arc::default();
+    let run = DiskRun::open(&run.folder, run.sums_crc(), &damage).unwrap();
+    let slots: Vec<u32> = (0..run.len()).step_by(1_000).map(|document| run.slot(document)).collect();
+    assert!(damage.is_found());
+    assert!(slots.iter().all(|slot| *slot < run.len()), "{slots:?}");
+}
+
+#[test]
 fn an_unlinked_run_stays_readable() {
     let folder = tempfile::tempdir().unwrap();
     let documents = documents(3, &[vec![(0, Value::Text("Some text".into()))]]);
