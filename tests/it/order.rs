@@ -371,3 +371,29 @@ fn the_order_of_errors_also_holds_for_administration() {
     }
     failures.assert_none();
 }
+
+#[test]
+fn an_invalid_parameter_is_reported_after_a_missing_ability_and_blueprint() {
+    let server = Server::start();
+    server.blueprint("notes", json!([]));
+    let note = server.create("notes", json!({}));
+    let (view, delete, none) =
+        (server.token(&["view"]), server.token(&["delete", "preview"]), server.token(&["analytics:view"]));
+    let (one, missing) = (format!("/v2/resources/notes/{note}"), format!("/v2/resources/nothing/{note}"));
+    let copies = "copy=live&copy=live";
+    let mut failures = Failures::default();
+    for (method, token, path, outcome) in [
+        ("DELETE", &view, format!("{one}?{copies}"), "403 FORBIDDEN"),
+        ("DELETE", &delete, format!("{missing}?{copies}"), "404 NOT_FOUND"),
+        ("DELETE", &delete, format!("{one}?{copies}"), "422 INVALID_PARAMETER"),
+        ("GET", &none, format!("{one}/referrers?strict=1&x=1"), "403 FORBIDDEN"),
+        ("GET", &view, format!("{missing}/referrers?strict=1&x=1"), "404 NOT_FOUND"),
+        ("GET", &view, format!("{one}/referrers?strict=1&x=1"), "422 INVALID_PARAMETER"),
+        ("GET", &view, "/v2/views?blueprint=a&blueprint=b".to_owned(), "403 FORBIDDEN"),
+        ("GET", &view, "/v2/sessions?member=1&member=2".to_owned(), "403 FORBIDDEN"),
+    ] {
+        let reply = server.as_token(token).raw(method, &path, &[], b"");
+        failures.check_eq(&format!("{method} {path}"), reply.outcome(), outcome.to_owned());
+    }
+    failures.assert_none();
+}

@@ -11,7 +11,7 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_query::{CopyKind, RawParams};
+use bindery_query::{CopyKind, RawParams, strict};
 use bindery_store::{Prefix, Store};
 
 use crate::data::media_users::NotedCopy;
@@ -45,8 +45,8 @@ impl Content {
     /// what their working copies hold.
     ///
     /// # Errors
-    /// `FORBIDDEN` without `view`, or for working copies without `preview`, `NOT_FOUND`, `OVERLOADED` if it takes too
-    /// long or an index is being rebuilt.
+    /// `FORBIDDEN` without `view`, or for working copies without `preview`, `INVALID_PARAMETER`, `NOT_FOUND`,
+    /// `OVERLOADED` if it takes too long or an index is being rebuilt.
     pub async fn referrers(
         &self,
         access: &Arc<Access>,
@@ -55,6 +55,7 @@ impl Content {
         params: &RawParams,
     ) -> Result<Vec<FieldReferrers>> {
         let view = self.view(access, slug)?;
+        strict::check(params, &["copy"])?;
         let in_working = CopyKind::parse_for_all(params)? == CopyKind::Working;
         if in_working {
             access.require(&[Ability::Preview])?;

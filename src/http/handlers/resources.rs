@@ -14,7 +14,7 @@ use bindery_content::{
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
-use bindery_query::{RawParams, strict};
+use bindery_query::RawParams;
 use serde_json::{Map, Value, json};
 
 use super::tracking::{AnsweredSearch, Visitor, not_kept, with_search_id};
@@ -205,10 +205,8 @@ pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
 }
 
 pub(crate) async fn referrers(call: Call<Resource>) -> Answer {
-    let params = RawParams::parse(&call.query);
-    strict::check(&params, &["copy"])?;
     let (blueprint, id) = &call.path;
-    let found = call.app.content.referrers(&call.access, blueprint, id, &params).await?;
+    let found = call.app.content.referrers(&call.access, blueprint, id, &RawParams::parse(&call.query)).await?;
     let shown = found.into_iter().map(|FieldReferrers { blueprint, field, total, ids }| {
         let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
         json!({ "blueprint": blueprint, "field": field, "total": total, "ids": ids })
@@ -276,7 +274,8 @@ pub(super) fn written_body(answer: &ResourceAnswer) -> String {
 
 pub(crate) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
     // Discarding a working copy is a change; the resource stays.
-    let is_discard = RawParams::parse(&call.query).single("copy")? == Some("working");
+    // An invalid `copy` is reported only after the errors that come before parameters (`API.md` 1.7).
+    let is_discard = RawParams::parse(&call.query).single("copy").ok().flatten() == Some("working");
     let ability = if is_discard { Ability::Update } else { Ability::Delete };
     let (writing, id) = target(&call, ability).await?;
     writing.delete(id, if_match(&headers)).await?;

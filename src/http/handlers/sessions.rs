@@ -7,6 +7,7 @@ use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusC
 use axum::response::Response;
 use bindery_access::{ClientNote, Session, csrf_of};
 use bindery_content::{Credentials, NewPassword, NewSession, SignedInMember};
+use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error};
 use bindery_model::time::{format_millis, now_millis};
 use bindery_query::{RawParams, strict};
@@ -145,6 +146,10 @@ pub(crate) async fn change_password(signing_in: SignInHead, body: JsonBody) -> A
 }
 
 pub(crate) async fn list(call: Call, extensions: Extensions, headers: HeaderMap) -> Answer {
+    if call.access.member().is_none() {
+        // Checked before the parameters (`API.md` 1.7).
+        call.access.require(&[Ability::Manage])?;
+    }
     let params = RawParams::parse(&call.query);
     strict::check(&params, &["member"])?;
     let sessions = call.app.content.list_sessions(&call.access, params.single("member")?)?;

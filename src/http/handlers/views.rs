@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::LOCATION;
 use bindery_content::OwnedView;
 use bindery_model::ability::Ability;
+use bindery_model::error::Error;
 use bindery_model::time::format_millis;
 use bindery_query::{RawParams, strict};
 use serde_json::{Value, json};
@@ -28,7 +29,13 @@ fn shown(OwnedView { view, owner }: &OwnedView) -> Value {
     })
 }
 
+/// Refuses a token before anything else is checked (`API.md` 1.7).
+fn refuse_tokens(call: &Call) -> Result<(), Error> {
+    call.app.content.list_views(&call.access, Some("")).map(|_| ())
+}
+
 pub(crate) async fn list(call: Call) -> Answer {
+    refuse_tokens(&call)?;
     let params = RawParams::parse(&call.query);
     strict::check(&params, &["blueprint"])?;
     let views = call.app.content.list_views(&call.access, params.single("blueprint")?)?;
@@ -36,8 +43,7 @@ pub(crate) async fn list(call: Call) -> Answer {
 }
 
 pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
-    // A token is refused before anything else is checked (`API.md` 1.7).
-    call.app.content.list_views(&call.access, Some(""))?;
+    refuse_tokens(&call)?;
     let render = move |made: &OwnedView| {
         RenderedResponse::new(StatusCode::CREATED, json!({ "data": shown(made) }).to_string())
             .with(LOCATION, &format!("{base}/v2/views/{}", made.view.id))
