@@ -43,6 +43,11 @@ impl Period {
         self.end - self.start + 1
     }
 
+    /// Returns the number of weeks, from Monday to Sunday, that it has a day of.
+    pub fn weeks(self) -> i64 {
+        (monday(self.end) - monday(self.start)) / 7 + 1
+    }
+
     /// Returns its first millisecond.
     pub fn first_millisecond(self) -> Millis {
         self.start * DAY_MILLIS
@@ -61,5 +66,25 @@ impl Period {
     /// Returns whether the day is in the period.
     pub(super) fn contains(self, day: Day) -> bool {
         (self.start..=self.end).contains(&day)
+    }
+}
+
+/// Returns the Monday of the day's week.
+pub(super) fn monday(day: Day) -> Day {
+    // 1970-01-01 was a Thursday.
+    day - (day + 3).rem_euclid(7)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weeks_begin_on_monday() {
+        // 1969-12-29 and 1970-01-05 were Mondays.
+        for (start, end, expected) in [(-3, -3, 1), (-3, 3, 1), (-3, 4, 2), (3, 4, 2), (-4, 4, 3), (-4, -4, 1)] {
+            assert_eq!(Period { start, end }.weeks(), expected, "{start} to {end}");
+        }
+        assert_eq!(Period { start: FIRST_DAY, end: LAST_DAY }.weeks(), 521_723);
     }
 }

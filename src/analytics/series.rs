@@ -2,7 +2,7 @@
 
 use bindery_model::time::{DAY_MILLIS, Millis, day_number, format_date, parse_date};
 
-use super::period::{Day, Period};
+use super::period::{Day, Period, monday};
 
 pub(super) const HOUR_MILLIS: Millis = 3_600_000;
 
@@ -31,8 +31,7 @@ pub struct SeriesPoint {
 pub(super) fn empty_points(period: Period, interval: Interval) -> Vec<SeriesPoint> {
     let mut start = match interval {
         Interval::Hour | Interval::Day => period.start(),
-        // 1970-01-01 was a Thursday.
-        Interval::Week => period.start() - (period.start() + 3).rem_euclid(7),
+        Interval::Week => monday(period.start()),
         Interval::Month => month_start(period.start()),
     } * DAY_MILLIS;
     let mut points = Vec::new();

@@ -244,6 +244,31 @@ fn defaults_are_the_last_thirty_days_by_day() {
 }
 
 #[test]
+fn a_series_has_at_most_100_000_hours_days_or_weeks() {
+    let server = Server::start();
+    let series = |query: &str| server.get(&format!("/v2/analytics/timeseries/visitors?{query}"));
+    for (query, count) in [
+        ("start=0001-01-01&end=9999-12-31&interval=hour", 87_649_416),
+        ("start=0001-01-01&end=9999-12-31&interval=day", 3_652_059),
+        ("start=0001-01-01&end=9999-12-31&interval=week", 521_723),
+        ("start=2000-01-01&end=2273-10-16&interval=day", 100_001),
+    ] {
+        let reply = series(query).expect(422);
+        assert_eq!(reply.code(), "INVALID_PARAMETER", "{query}");
+        let expected = format!(
+            "the period has {count} intervals of that `interval`; choose a shorter period or a longer `interval`, with \
+             at most 100000 intervals"
+        );
+        assert_eq!(reply.message(), expected, "{query}");
+    }
+    let longest = series("start=2000-01-01&end=2273-10-15&interval=day").expect(200).json();
+    let longest = longest.as_array().unwrap();
+    assert_eq!(longest.len(), 100_000);
+    assert_eq!(longest[0], json!({ "date": "2000-01-01", "value": 0 }));
+    assert_eq!(longest[99_999], json!({ "date": "2273-10-15", "value": 0 }));
+}
+
+#[test]
 fn the_rest_of_the_url_path_names_the_page() {
     let server = server();
     let table = [

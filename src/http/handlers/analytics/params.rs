@@ -12,7 +12,7 @@ use bindery_query::RawParams;
 const DEFAULT_DAYS: Day = 30;
 const DEFAULT_LIMIT: usize = 10;
 const MAX_LIMIT: usize = 1_000;
-/// The longest time series by hour or by day.
+/// The longest time series by hour, by day or by week.
 const MAX_POINTS: i64 = 100_000;
 
 /// Returns the period of a report. `end` is today by default, and `start` 29 days before `end`.
@@ -50,8 +50,9 @@ pub(super) fn interval(params: &RawParams, period: Period) -> Result<Interval> {
     let points = match interval {
         Interval::Hour => period.days() * 24,
         Interval::Day => period.days(),
-        // No date is too far away for these.
-        Interval::Week | Interval::Month => return Ok(interval),
+        Interval::Week => period.weeks(),
+        // The longest period has 119,988.
+        Interval::Month => return Ok(interval),
     };
     if points > MAX_POINTS {
         let message = format!(
