@@ -134,7 +134,7 @@ async fn answer(report: Report, State(app): State<App>, Bearer(access): Bearer, 
     let analytics = app.analytics.counting()?;
     let answering = tokio::task::spawn_blocking(move || report.answer_noting(&analytics, &raw.unwrap_or_default()));
     let (body, cut_days) = answering.await.map_err(Error::internal)??;
-    let mut answer = respond::json(StatusCode::OK, body.to_string());
+    let mut answer = respond::json(StatusCode::OK, body);
     if !cut_days.is_empty() {
         let days: Vec<String> = cut_days.into_iter().take(MAX_CUT_DAYS).map(format_date).collect();
         answer.headers_mut().insert(CUT_DAYS, HeaderValue::from_str(&days.join(", ")).map_err(Error::internal)?);

@@ -81,14 +81,23 @@ pub(super) fn referrer_trend(ReferrerTrend { referrer, visitors }: &ReferrerTren
     })
 }
 
-pub(super) fn series_point(point: &SeriesPoint, interval: Interval) -> Value {
-    let instant = format_millis(point.start);
-    let date = match interval {
-        Interval::Hour => format!("{}:00", &instant[.."YYYY-MM-DDTHH".len()]),
-        Interval::Day | Interval::Week => instant[.."YYYY-MM-DD".len()].to_owned(),
-        Interval::Month => instant[.."YYYY-MM".len()].to_owned(),
+/// Returns the text of a time series. As a [`Value`], each of up to 120,000 points would take some 500 bytes.
+pub(super) fn series(points: &[SeriesPoint], interval: Interval) -> String {
+    let date_length = match interval {
+        Interval::Hour => "YYYY-MM-DDTHH:MM".len(),
+        Interval::Day | Interval::Week => "YYYY-MM-DD".len(),
+        Interval::Month => "YYYY-MM".len(),
     };
-    json!({ "date": date, "value": point.value })
+    // A point with the longest date and a value of three digits takes 40 bytes.
+    let mut text = String::with_capacity(2 + 40 * points.len());
+    text.push('[');
+    for SeriesPoint { start, value } in points {
+        let separator = if text.len() > 1 { "," } else { "" };
+        let date = &format_millis(*start)[..date_length];
+        text += &format!("{separator}{{\"date\":\"{date}\",\"value\":{value}}}");
+    }
+    text.push(']');
+    text
 }
 
 /// Returns the key of a row's value.

@@ -11,8 +11,8 @@ use bindery_query::strict::{self, FILTERS};
 use serde_json::{Value, json};
 
 use super::bodies::{
-    custom_event, custom_events, event_name, page, referrer_trend, search, series_point, session_pages, shares,
-    summary, utm_key, visitors_trends,
+    custom_event, custom_events, event_name, page, referrer_trend, search, series, session_pages, shares, summary,
+    utm_key, visitors_trends,
 };
 use super::figures::average_duration;
 use super::{filters, params};
@@ -72,14 +72,16 @@ impl Report {
     /// period are damaged or the disk fails; `OVERLOADED` while the server shuts down, or if a report with filters
     /// takes too long.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
-        self.answer_noting(analytics, raw_query).map(|(body, _)| body)
+        let (text, _) = self.answer_noting(analytics, raw_query)?;
+        serde_json::from_str(&text).map_err(Error::internal)
     }
 
-    /// Like [`Report::answer`], and also returns the days for which filters did not see every visit.
+    /// Like [`Report::answer`], but returns the text of the answer, and the days for which filters did not see every
+    /// visit.
     ///
     /// # Errors
     /// The errors of [`Report::answer`].
-    pub fn answer_noting(&self, analytics: &Analytics, raw_query: &str) -> Result<(Value, Vec<Day>)> {
+    pub fn answer_noting(&self, analytics: &Analytics, raw_query: &str) -> Result<(String, Vec<Day>)> {
         let params = RawParams::parse(raw_query);
         strict::check(&params, self.parameters())?;
         let filters = filters::filters(&params)?;
@@ -92,8 +94,9 @@ impl Report {
         Ok((body, request.cut_days.into_inner()))
     }
 
-    fn body(&self, request: &Request) -> Result<Value> {
-        match self {
+    fn body(&self, request: &Request) -> Result<String> {
+        let body = match self {
+            Report::Series(metric) => return request.series(*metric),
             Report::Summary => request.compared(summary),
             Report::Live => request.live(),
             Report::Visitors => request.totals(|totals| json!({ "visitors": totals.visitors })),
@@ -131,8 +134,8 @@ impl Report {
             Report::CustomEvent(name) => {
                 request.limited(|figures, period, limit| custom_event(figures, period, &event_name(name), limit))
             }
-            Report::Series(metric) => request.series(*metric),
-        }
+        };
+        body.map(|body| body.to_string())
     }
 }
 
@@ -174,13 +177,12 @@ impl Request<'_> {
         self.period(|figures, period| Ok(shares(&figures.breakdown(period, dimension, usize::MAX)?, key, "count")))
     }
 
-    fn series(&self, metric: Metric) -> Result<Value> {
+    fn series(&self, metric: Metric) -> Result<String> {
         let period = self.read_period()?;
         let interval = params::interval(&self.params, period)?;
-        self.figures(|figures| {
-            let points = figures.series(period, interval, metric)?;
-            Ok(points.iter().map(|point| series_point(point, interval)).collect())
-        })
+        let points = self.figures(|figures| figures.series(period, interval, metric))?;
+        // Nothing is counted while figures are held, and the text of a long series takes a while.
+        Ok(series(&points, interval))
     }
 
     fn read_period(&self) -> Result<Period> {
@@ -195,14 +197,14 @@ impl Request<'_> {
         }
     }
 
-    fn figures(&self, body: impl FnOnce(&Figures) -> Result<Value>) -> Result<Value> {
+    fn figures<T>(&self, read: impl FnOnce(&Figures) -> Result<T>) -> Result<T> {
         let site = params::site(&self.params)?;
         let figures = match self.filters.is_empty() {
             true => self.analytics.figures(site.as_deref())?,
             false => self.analytics.filtered_figures(site.as_deref(), &self.filters)?,
         };
-        let body = body(&figures)?;
+        let found = read(&figures)?;
         *self.cut_days.borrow_mut() = figures.cut_days();
-        Ok(body)
+        Ok(found)
     }
 }
