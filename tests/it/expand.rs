@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 
+use crate::sessions::{PASSWORD, accept, cookie_of, invite};
 use crate::support::{Failures, Reply, Server};
 
 const LIST: &str = "/v2/resources/articles";
@@ -78,6 +79,21 @@ fn related_resources_are_included_once_in_the_order_of_their_mention() {
     );
     failures.check_eq("without", server.find(&format!("articles/{one}")).get("included").is_none(), true);
     failures.assert_none();
+}
+
+#[test]
+fn a_signed_in_member_gets_what_is_included_as_a_token_does() {
+    let server = world();
+    let ada = server.create("people", json!({ "name": "ada" }));
+    let issue = server.create("issues", json!({ "title": "first", "editor": ada }));
+    let one = server.create("articles", json!({ "title": "1", "issue": issue }));
+    let secret = invite(&server, server.member("eve", Some("viewer")));
+    let cookie = cookie_of(&accept(&server, &json!({ "token": secret, "password": PASSWORD })).expect(200));
+    let read = |path: &str| server.as_token("").raw("GET", path, &[("cookie", &cookie)], b"").expect(200);
+    for path in [format!("{LIST}/{one}?expand=issue.editor"), format!("{LIST}?expand=issue.editor")] {
+        assert_eq!(included(&read(&path)), "first ada", "{path}");
+    }
+    assert!(read(&format!("{LIST}/{one}")).json().get("included").is_none());
 }
 
 #[test]

@@ -8,13 +8,13 @@ use axum::body::Bytes;
 use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bindery_content::{
-    CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, NeighborsAnswer, PagePosition,
-    ResourceAnswer, ResourceWriter, View,
+    CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, LocatedResource,
+    NeighborsAnswer, PagePosition, ResourceAnswer, ResourceWriter, View,
 };
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
-use bindery_query::RawParams;
+use bindery_query::{GetParams, RawParams};
 use serde_json::{Map, Value, json};
 
 use super::tracking::{AnsweredSearch, Visitor, not_kept, with_search_id};
@@ -159,7 +159,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     if call.access.is_session() {
         // The tag is only for `If-Match`. It is not compared with `If-None-Match`, because the name of an author may
         // have changed.
-        let body = with_data(&view.read(&resource, &params).await?);
+        let body = resource_body(&view, &resource, &params).await?;
         return Ok(([(header::ETAG, etag)], json_response(StatusCode::OK, body)).into_response());
     }
     if known.names(&etag) {
@@ -169,12 +169,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
     if let Some(answer) = call.app.answers.get(&key, |kept| kept.has_version(version)).filter(|_| !view.is_working()) {
         return Ok(answer.respond(false));
     }
-    let data = view.read(&resource, &params).await?;
-    let body = match params.expansion.is_empty() {
-        true => with_data(&data),
-        false => format!("{{\"data\":{data},\"included\":{}}}", view.read_included(&resource, &params).await?),
-    };
-    let body = Bytes::from(body);
+    let body = Bytes::from(resource_body(&view, &resource, &params).await?);
     let tags = || CacheTags::new(iter::once(id).chain(depends_on.iter().filter(|slug| view.knows(slug))));
     let tags = (call.app.config.cache_tags && !view.is_working()).then(tags).flatten();
     let (kept, is_ranked, total) = (None, false, 1);
@@ -183,6 +178,16 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
         call.app.answers.keep(&key, &answer);
     }
     Ok(answer.respond(false))
+}
+
+/// Returns the body of a read of one resource: `data`, and `included` if relations are expanded.
+async fn resource_body(view: &View, resource: &LocatedResource, params: &GetParams) -> Result<String, Error> {
+    let data = view.read(resource, params).await?;
+    if params.expansion.is_empty() {
+        return Ok(with_data(&data));
+    }
+    let included = view.read_included(resource, params).await?;
+    Ok(format!("{{\"data\":{data},\"included\":{included}}}"))
 }
 
 pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
