@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::password::PasswordHash;
 use super::secret::{SecretHash, hash};
-use super::use_note::UseNote;
+use super::use_note::{NOTED_AFTER, UseNote};
 
 /// The time that a session lasts after its last use.
 const SESSION_LASTS: Millis = 30 * 24 * 3_600_000;
@@ -149,6 +149,14 @@ impl KnownSession {
     pub fn begins_renewal(&self, now: Millis) -> bool {
         self.note.begins(now)
     }
+
+    /// Returns the session after a use at `now`. A use within an hour after the noted one is not noted, so it makes
+    /// the session last no longer.
+    pub fn after_use(&self, now: Millis) -> Session {
+        let is_noted = now >= self.session.used_at + NOTED_AFTER;
+        let used_at = if is_noted { now } else { self.session.used_at };
+        Session { used_at, ..self.session.clone() }
+    }
 }
 
 impl Accounts {
@@ -271,6 +279,19 @@ mod tests {
         assert_eq!(accounts.sessions_of(1).len(), 1);
         accounts.remove_session("a");
         assert!(!is_valid(&accounts, 5_000) && accounts.session_by_id("a").is_none());
+    }
+
+    #[test]
+    fn a_use_makes_a_session_last_longer_if_it_is_noted() {
+        let (session, _) = session("a", 1, 1_000);
+        let known = KnownSession { note: UseNote::new(Some(session.used_at)), session: session.clone() };
+        let due = 1_000 + NOTED_AFTER;
+        assert_eq!(known.after_use(due - 1), session);
+        for _ in 0..2 {
+            assert_eq!(known.after_use(due), Session { used_at: due, ..session.clone() });
+            // Another request may note the use; this one lasts as long.
+            known.begins_renewal(due);
+        }
     }
 
     #[test]

@@ -1,12 +1,11 @@
 //! Blueprints whose publications become visible at their date (`API.md` 3.5).
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use chrono::{SecondsFormat, TimeDelta, Utc};
 use serde_json::{Value, json};
 
-use crate::support::{Reply, Server};
+use crate::support::{LateClock, Reply, Server};
 
 /// Returns the time in this many seconds.
 fn at(seconds: f64) -> String {
@@ -131,33 +130,10 @@ fn what_is_to_come_is_not_named_to_writers_who_may_not_see_it() {
     assert!(!refused.text.contains(&later), "{}", refused.text);
 }
 
-/// The source of a library whose clock is 100 seconds late while a file exists.
-const CLOCK_BACK: &str = r#"
-#include <stdlib.h>
-#include <time.h>
-#include <unistd.h>
-#include <sys/syscall.h>
-int clock_gettime(clockid_t clock, struct timespec *at) {
-    int failed = syscall(SYS_clock_gettime, clock, at);
-    const char *file = getenv("CLOCK_BACK");
-    if (!failed && clock == CLOCK_REALTIME && file && !access(file, F_OK)) at->tv_sec -= 100;
-    return failed;
-}
-"#;
-
 #[test]
 fn what_was_published_stays_so_when_the_clock_goes_back() {
-    let temp = tempfile::tempdir().unwrap();
-    let (source, library) = (temp.path().join("clock.c"), temp.path().join("clock.so"));
-    std::fs::write(&source, CLOCK_BACK).unwrap();
-    let compiled = Command::new("gcc").args(["-shared", "-fPIC", "-o"]).args([&library, &source]).status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: there is no gcc");
-        return;
-    }
-    let back = temp.path().join("back");
-    let variables = [("LD_PRELOAD", library.to_str().unwrap()), ("CLOCK_BACK", back.to_str().unwrap())];
-    let server = Server::start_in_environment(&temp.path().join("data"), &[], &variables);
+    let Some(clock) = LateClock::compile(100) else { return };
+    let server = clock.start_server();
     news(&server, true);
     let id = publish(&server, "soon", &at(1.0));
     let view = server.token(&["view"]);
@@ -170,7 +146,7 @@ fn what_was_published_stays_so_when_the_clock_goes_back() {
         std::thread::sleep(Duration::from_millis(20));
     }
     reader.get(&path).expect(200);
-    std::fs::write(&back, "").unwrap();
+    clock.set_late(true);
     reader.get(&path).expect(200);
     assert_eq!(titles(&reader.get("/v2/resources/news").expect(200)), ["soon"]);
 }

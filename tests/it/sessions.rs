@@ -10,7 +10,7 @@ mod views;
 
 use serde_json::{Value, json};
 
-use crate::support::{Failures, Reply, Server};
+use crate::support::{Failures, LateClock, Reply, Server};
 
 /// A password that is long enough.
 pub(crate) const PASSWORD: &str = "correct horse battery staple";
@@ -135,6 +135,23 @@ fn a_member_signs_in_and_out() {
         second.get(path).expect(401);
     }
     ada.get("/v2/session").expect(200);
+}
+
+#[test]
+fn a_cookie_lasts_as_long_as_the_session_that_its_request_renews() {
+    let Some(clock) = LateClock::compile(20 * 24 * 3_600) else { return };
+    clock.set_late(true);
+    let server = clock.start_server();
+    let ada = member(&server, "ada", "viewer");
+    let first = ada.get("/v2/session").expect(200).data();
+    clock.set_late(false);
+    // Both the request that renews the session and those after it get the cookie of thirty days.
+    for _ in 0..2 {
+        let later = ada.get("/v2/session").expect(200);
+        let cookie = later.header("set-cookie").unwrap();
+        assert!(cookie.contains("; Max-Age=2592000"), "{cookie}");
+        assert!(later.data()["expires_at"].as_str() > first["expires_at"].as_str(), "{}", later.text);
+    }
 }
 
 #[test]

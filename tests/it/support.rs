@@ -1,5 +1,6 @@
 //! The server under test (the real binary on its own data folder), and short helpers to drive it.
 
+mod late_clock;
 mod log_watch;
 
 use std::io::{BufRead, BufReader, Read};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+pub(crate) use late_clock::LateClock;
 pub(crate) use log_watch::leaks;
 use log_watch::{LogWatch, address_in};
 

@@ -110,8 +110,9 @@ pub(crate) async fn sign_in(signing_in: SignInHead, body: JsonBody) -> Answer {
 pub(crate) async fn find(State(app): State<App>, extensions: Extensions, headers: HeaderMap) -> Answer {
     let (known, secret) = session_of(&app, &Method::GET, &extensions, &headers)?;
     app.content.access_of(&known)?;
-    let now = app.content.signed_in(&known.session)?;
-    signed_in(CookieKind::of(&app, &extensions, &headers), &now, &secret)
+    // This request is a use, which is noted later.
+    let session = known.after_use(app.content.now());
+    signed_in(CookieKind::of(&app, &extensions, &headers), &app.content.signed_in(&session)?, &secret)
 }
 
 /// Signs a member out. This also works for a member whose role carries no rights any more.
