@@ -14,7 +14,7 @@ use bindery_model::error::{Code, Error};
 use bindery_model::time::format_millis;
 use bindery_query::ChangeParams;
 use serde_json::json;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::error::{Answer, Failure};
 use crate::request::client::Client;
@@ -33,7 +33,7 @@ const EVENT_STREAM: &str = "text/event-stream";
 /// much is written. The first change after a quiet time is still answered at once.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// The interval of comments in a stream without events, which keep proxies from closing it.
+/// The time without events after which a stream sends a comment, which keeps proxies from closing it.
 const COMMENT_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The position of a client in the feed.
@@ -153,15 +153,25 @@ fn events(position: Position, first: Vec<Change>, watch: Option<RequestSlot>) ->
 async fn send_events(mut position: Position, first: Vec<Change>, pieces: PieceSender) {
     let mut end = position.call.app.content.watch_changes();
     let mut found = first;
-    // Sent at once to tell the client that the stream is open.
-    let mut text = ":\n\n".to_owned();
+    // A comment is due at once: it tells the client that the stream is open.
+    let mut comment_due = Instant::now();
     loop {
+        let mut text = String::new();
         for change in &found {
             text.push_str(&format!("id: {}\ndata: {}\n\n", change.number, line(change)));
         }
-        if !text.is_empty() && !send(&pieces, std::mem::take(&mut text)).await {
-            return;
+        if Instant::now() >= comment_due {
+            // The id without data is no event. It makes the client go on from here when it connects again. Otherwise a
+            // client that sees few changes would go on from one that may no longer be kept.
+            text.push_str(&format!(":\nid: {}\n\n", position.since));
         }
+        if !text.is_empty() {
+            if !send(&pieces, text).await {
+                return;
+            }
+            comment_due = Instant::now() + COMMENT_INTERVAL;
+        }
+        sleep(PAUSE).await;
         let seen = *end.borrow_and_update();
         if position.since >= seen.last {
             if seen.is_stopping {
@@ -169,9 +179,8 @@ async fn send_events(mut position: Position, first: Vec<Change>, pieces: PieceSe
             }
             tokio::select! {
                 () = pieces.closed() => return,
-                waited = timeout(COMMENT_INTERVAL, end.changed()) => if waited.is_err() {
-                    text.push_str(":\n\n");
-                },
+                // Either a change or the due comment ends the wait.
+                _ = timeout_at(comment_due, end.changed()) => {}
             }
         }
         if position.look_again().is_err() {
@@ -180,9 +189,6 @@ async fn send_events(mut position: Position, first: Vec<Change>, pieces: PieceSe
         // If the client is behind the oldest kept change, the stream ends. When it connects again, it gets the error.
         let Ok(next) = position.advance().await else { return };
         found = next;
-        if text.is_empty() {
-            sleep(PAUSE).await;
-        }
     }
 }
 

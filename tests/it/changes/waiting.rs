@@ -125,3 +125,24 @@ fn events_are_streamed_and_a_client_goes_on_where_it_was() {
     let headers = "accept: text/event-stream\r\nlast-event-id: x\r\n";
     lines_until(&mut begin(&server, "/v2/changes", ADMIN, headers), "INVALID_PARAMETER");
 }
+
+#[test]
+fn a_stream_goes_on_behind_changes_that_its_token_does_not_see() {
+    let server = with_notes();
+    let view = server.token(&["view"]);
+    let stream =
+        |path: &str, headers: &str| begin(&server, path, &view, &format!("accept: text/event-stream\r\n{headers}"));
+    let seen = server.create("notes", serde_json::json!({}));
+    (0..3).for_each(|_| drop(draft(&server, "notes")));
+    let mut first = stream("/v2/changes?since=0", "");
+    let lines = lines_until(&mut first, "id: 4\n");
+    let events: Vec<&String> = lines.iter().filter(|line| line.starts_with("data: ")).collect();
+    assert!(events.len() == 1 && events[0].contains(&seen), "{lines:?}");
+    // An id without data ends at an empty line, and is no event.
+    assert_eq!(lines_until(&mut first, "\r\n")[0], "", "{lines:?}");
+    // A client of new changes knows its number before there are any.
+    lines_until(&mut stream("/v2/changes?since=now", ""), "id: 4\n");
+    let next = server.create("notes", serde_json::json!({}));
+    let lines = lines_until(&mut stream("/v2/changes?since=now", "last-event-id: 4\r\n"), "data: ");
+    assert!(lines.last().unwrap().contains(&next), "{lines:?}");
+}
