@@ -156,7 +156,8 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
                 "query",
                 "copy",
                 json!({ "type": "string", "enum": ["live", "working"], "default": "live" }),
-                "`working`: working copies, and live copies of resources that have none (API.md 4.21).",
+                "`working`: working copies, and live copies of resources that have none (API.md 4.21). A `PUT` of a \
+                 working copy may leave out required attributes.",
             ),
         ),
         (
