@@ -134,21 +134,27 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
     media::check_part(&media_part).await?;
     let restore = move || {
         let found = check(&args.file)?;
-        let switched_off = restore_backup(&args.file, &options, args.keep_webhooks)?;
+        let restored = restore_backup(&args.file, &options, args.keep_webhooks)?;
         if let Some(start) = rest_of_backup(&args.file)? {
             let analytics = AnalyticsOptions::in_folder(&options.folder).folder;
             restore_analytics(&args.file, start, Some(&analytics))?;
         }
-        Ok::<_, CliError>((found, switched_off))
+        Ok::<_, CliError>((found, restored))
     };
-    let (found, switched_off) = blocking("restoring the backup", restore).await?;
+    let (found, restored) = blocking("restoring the backup", restore).await?;
     let n_files = media::restore(&config, &media_part).await?;
     finish_restore(&folder)?;
     note(&format!("{} holds {found}", folder.display()));
     if n_files > 0 {
         note(&format!("and {} of media", counted(n_files, "file")));
+    } else if restored.named_files > 0 && media::are_in_folder(&config) {
+        note(&format!(
+            "{} of media not restored: {} is missing or has none; with `media_store` they are in the bucket",
+            counted(restored.named_files as u64, "file"),
+            media_part.display()
+        ));
     }
-    note_switched_off(switched_off);
+    note_switched_off(restored.switched_off);
     Ok(())
 }
 

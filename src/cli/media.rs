@@ -74,6 +74,11 @@ fn open(config: &Config, place: &Place) -> Result<Files, CliError> {
     Files::open(place, &temporary).map_err(|error| failed("opening the place of the files", &error))
 }
 
+/// Returns whether the files of a server are in its data folder, and so not in a bucket.
+pub(super) fn are_in_folder(config: &Config) -> bool {
+    matches!(place_of_media(config), Some(Place::Folder(_)))
+}
+
 /// Returns the files in the data folder; `None` if there are none, or they are in a bucket.
 fn local_files(config: &Config) -> Result<Option<Files>, CliError> {
     match place_of_media(config) {
@@ -100,7 +105,7 @@ pub(super) async fn back_up(server: &ServerArgs, file: &Path) -> Result<u64, Cli
             out.sync_all().map_err(writing)?;
         }
     }
-    let count = if fs::metadata(file).map_err(writing)?.len() == 0 { 0 } else { read(file, None).await? };
+    let count = read(file, None).await?;
     if count == 0 {
         fs::remove_file(file).map_err(writing)?;
     }
@@ -155,8 +160,13 @@ pub(super) async fn verify(config: &Config, findings: &mut Findings) -> Result<(
     Ok(())
 }
 
+/// Reads the part of a backup with the files of media. A server whose files are in a bucket answers an empty one.
 async fn read(file: &Path, files: Option<&Files>) -> Result<u64, CliError> {
-    let opened = File::open(file).map_err(|error| failed(format!("reading {}", file.display()), &error))?;
+    let failing = |error: std::io::Error| failed(format!("reading {}", file.display()), &error);
+    let opened = File::open(file).map_err(failing)?;
+    if opened.metadata().map_err(failing)?.len() == 0 {
+        return Ok(0);
+    }
     let read = restore_media(&mut BufReader::new(opened), files).await;
     read.map_err(|text| CliError::Incomplete(format!("{}: {text}", file.display())))
 }

@@ -105,7 +105,7 @@ pub use read::view::{LocatedResource, View};
 pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 pub use start::error::StartError;
 pub use start::findings::Findings;
-pub use start::folder::{backup_envelope, finish_restore, first_entry, rest_of_backup, verify_backup};
+pub use start::folder::{RestoredBackup, backup_envelope, finish_restore, first_entry, rest_of_backup, verify_backup};
 pub use start::node::{begin_history_of, create_cluster_from, leave, repair_cluster};
 pub use start::progress::Progress;
 pub use start::repair::SalvagedBlueprint;
@@ -272,12 +272,15 @@ fn clock_of(cluster: Option<&ClusterNode>, last_time: Millis) -> ContentClock {
 }
 
 /// Fills an empty data folder from a backup. Changes nothing if the folder holds anything, or the backup is incomplete.
-/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off. No
-/// server starts on the folder before [`finish_restore`].
+/// Unless `keeps_webhooks`, all webhooks are switched off. No server starts on the folder before [`finish_restore`].
 ///
 /// # Errors
 /// [`StartError`].
-pub fn restore_backup(file: &Path, options: &ContentOptions, keeps_webhooks: bool) -> Result<usize, StartError> {
+pub fn restore_backup(
+    file: &Path,
+    options: &ContentOptions,
+    keeps_webhooks: bool,
+) -> Result<RestoredBackup, StartError> {
     folder::restore_backup(file, &options.folder, &options.recover_options(), keeps_webhooks)
 }
 

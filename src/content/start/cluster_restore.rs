@@ -58,7 +58,8 @@ pub fn restore_cluster(
         RestorePoint::Backup(file) => {
             let content = scratch.path("content");
             let number = folder::verify_backup(file)?.number;
-            (content.clone(), number, folder::restore_backup(file, &content, &recover, keeps_webhooks)?)
+            let restored = folder::restore_backup(file, &content, &recover, keeps_webhooks)?;
+            (content, number, restored.switched_off)
         }
         _ => {
             let (content, number) = Replay { history: &history, to, scratch: &scratch, recover: &recover }.run()?;

@@ -7,6 +7,7 @@ use bindery_base::{BaseError, Header, restoring};
 use bindery_disk::unless_missing;
 use bindery_replica::{ENDS_FOLDER, NODE_FILE};
 
+use crate::data::files;
 use crate::start::epoch;
 use crate::start::error::StartError;
 use crate::start::findings::Findings;
@@ -124,9 +125,17 @@ pub fn finish_restore(folder: &Path) -> Result<(), StartError> {
     restoring::finish(folder).map_err(|error| StartError::folder(folder, &error))
 }
 
+/// The content that a restore has put into a data folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RestoredBackup {
+    /// The number of webhooks that were switched off.
+    pub switched_off: usize,
+    /// The number of files of media that the content names. They are not in the backup.
+    pub named_files: usize,
+}
+
 /// Fills an empty data folder from a backup. Changes nothing if the folder holds anything, or the backup is incomplete.
-/// Unless `keeps_webhooks`, all webhooks are switched off. Returns the number of webhooks that were switched off. No
-/// server starts on the folder before [`finish_restore`].
+/// Unless `keeps_webhooks`, all webhooks are switched off. No server starts on the folder before [`finish_restore`].
 ///
 /// # Errors
 /// [`StartError`].
@@ -135,7 +144,7 @@ pub(crate) fn restore_backup(
     folder: &Path,
     options: &bindery_base::RecoverOptions,
     keeps_webhooks: bool,
-) -> Result<usize, StartError> {
+) -> Result<RestoredBackup, StartError> {
     let header = verify_backup(file)?;
     // A folder that was never a data folder gets not even a lock file.
     if folder.exists() && !folder.join(LOCK).exists() {
@@ -155,7 +164,8 @@ pub(crate) fn restore_backup(
     }
     let switched_off = epoch::begin_if_due(folder, &mut log, &store)?;
     store.checkpoint().map_err(|error| StartError::folder(folder, &error))?;
-    Ok(switched_off)
+    let named = files::named(&store).map_err(|error| StartError::folder(folder, &error.message))?;
+    Ok(RestoredBackup { switched_off, named_files: named.len() })
 }
 
 /// Removes the index of a data folder, so that the next start rebuilds it from the store.

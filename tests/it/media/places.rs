@@ -59,6 +59,12 @@ fn a_backup_has_the_files_in_a_part_of_their_own() {
     succeed(&["backup", &path("small"), "--without-media", "--url", server.address(), "--token", server.secret()]);
     drop(server);
     assert!(!Path::new(&path("small.media")).exists());
+    // An empty part is the answer of a server whose files are in a bucket.
+    for (folder, part) in [("without", None), ("empty", Some(""))] {
+        part.into_iter().for_each(|part| std::fs::write(path("small.media"), part).unwrap());
+        let said = succeed(&["restore", &path("small"), "--data", &path(folder)]);
+        assert!(said.contains("1 file of media not restored") && said.contains("small.media"), "{said}");
+    }
     for name in ["off", "on"] {
         let restored = path(&format!("restored-{name}"));
         assert!(succeed(&["restore", &path(name), "--data", &restored]).contains("1 file of media"));
@@ -200,7 +206,10 @@ fn a_restored_copy_removes_no_files_from_the_bucket_of_its_original_until_it_own
     wait_until(|| temp.path().join("bucket/owner").exists());
     succeed(&["backup", &path("all"), "--url", original.address(), "--token", original.secret()]);
     let newer = upload(&original, "b.png", &png(31, 20));
-    succeed(&["restore", &path("all"), "--data", &path("copy")]);
+    let mut restore = Command::new(binary());
+    restore.args(["restore", &path("all"), "--data", &path("copy")]).env("BINDERY_MEDIA_STORE", &bucket);
+    let said = restore.output().unwrap();
+    assert!(said.status.success() && !String::from_utf8_lossy(&said.stdout).contains("not restored"), "{said:?}");
     let mut copy = Server::start_failing(&temp.path().join("copy"), &store, SWEEPS);
     // The copy would have removed the file by then.
     std::thread::sleep(Duration::from_millis(600));
