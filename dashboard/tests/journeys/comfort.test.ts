@@ -206,6 +206,24 @@ test('a red button that cannot be used looks like it', async () => {
   await context.close();
 });
 
+test('a language with values goes after the plan has said what is lost', async () => {
+  const variants = [{ name: 'English', slug: 'en', default: true }, { name: 'German', slug: 'de', default: false }];
+  await makeBlueprint('two-languages', { variants }, [['Text', 'text']]);
+  const id = await create('two-languages', { text: 'Hello' });
+  await api('PATCH', `/v2/resources/two-languages/${id}?variant=de`, { attributes: { text: 'Hallo' } });
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/two-languages?tab=settings');
+  await page.getByRole('button', { name: 'Remove German' }).click();
+  await page.getByRole('button', { name: 'Review the changes' }).click();
+  await page.getByRole('dialog').getByText('1 entry loses its value').waitFor();
+  await page.getByRole('button', { name: 'Apply anyway' }).click();
+  await toast(page, 'Saved');
+  const left = await api<{ data: { variants: { slug: string }[] } }>('GET', '/v2/blueprints/two-languages');
+  assert.deepEqual(left.body.data.variants.map((one) => one.slug), ['en']);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('the form to sign in begins at its first empty field', async () => {
   const { page, context, email, troubles } = await signedIn('Una', 'editor');
   await context.clearCookies();
