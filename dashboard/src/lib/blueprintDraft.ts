@@ -1,5 +1,6 @@
 // A blueprint while it is being made or changed, and the body that the API accepts for it.
-import { ALT, FOLDER, isMediaKind, isSystemField, TITLES } from './media';
+import { SYSTEM_DATES } from './list';
+import { ALT, FOLDER, isMediaKind, isSystemField, SYSTEM, TITLES } from './media';
 import { fieldSlug } from './slug';
 import type { Blueprint, Field, FieldSettings, FieldType, Kind, Seo, Variant } from './types';
 
@@ -67,6 +68,19 @@ function settingsOf(field: DraftField): FieldSettings {
   return Object.fromEntries(entries);
 }
 
+const DATES: FieldType[] = ['date', 'datetime'];
+const NUMBERS: FieldType[] = ['number', 'duration', 'money'];
+
+/** What counts into the order of a search, without fields that are gone or have a type that cannot: dates have a half-life, numbers have none. */
+function boostsOf(draft: BlueprintDraft): NonNullable<NonNullable<BlueprintDraft['search']>['boost']> {
+  const types = new Map(draft.fields.map((field) => [slugOf(field), field.type]));
+  const added: readonly string[] = [...SYSTEM_DATES, ...(isMediaKind(draft.kind) ? SYSTEM : [])];
+  return (draft.search?.boost ?? []).filter(({ field, half_life_days }) => {
+    const type = types.get(field);
+    return added.includes(field) || (type !== undefined && (typeof half_life_days === 'number' ? DATES : NUMBERS).includes(type));
+  });
+}
+
 export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string, unknown> {
   const fields = draft.fields.map((field) => ({
     name: field.name, ...(slugOf(field) ? { slug: slugOf(field) } : {}), type: field.type, description: field.description || null,
@@ -75,9 +89,10 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
   // The name of the file is a field that the server adds.
   const known = new Set([...fields.map((field) => field.slug), ...(isMediaKind(draft.kind) ? TITLES : [])]);
   const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
-  const { fields: weights, ...words } = draft.search ?? {};
+  const { fields: weights, boost: _, ...words } = draft.search ?? {};
   const searched = Object.entries(weights ?? {}).filter(([slug]) => known.has(slug));
-  const search = { ...words, ...(searched.length > 0 ? { fields: Object.fromEntries(searched) } : {}) };
+  const boost = boostsOf(draft);
+  const search = { ...words, ...(searched.length > 0 ? { fields: Object.fromEntries(searched) } : {}), ...(boost.length > 0 ? { boost } : {}) };
   return {
     name: draft.name, ...(creating ? { ...(draft.slug ? { slug: draft.slug } : {}), kind: draft.kind } : {}),
     icon: draft.icon || null, record_title: draft.record_title && known.has(draft.record_title) ? draft.record_title : null,

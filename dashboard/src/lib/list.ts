@@ -25,7 +25,8 @@ export interface ListState {
 
 export const DEFAULT_SORT = '-updated_at';
 export const PER_PAGE = 25;
-export const SYSTEM_COLUMNS = ['published_at', 'created_at', 'updated_at', 'id'] as const;
+export const SYSTEM_DATES = ['published_at', 'created_at', 'updated_at'] as const;
+export const SYSTEM_COLUMNS = [...SYSTEM_DATES, 'id'] as const;
 /** The subjects of conditions, besides fields. */
 export const SYSTEM_NAMES = ['published', ...SYSTEM_COLUMNS] as const;
 

@@ -3,7 +3,8 @@
 import { defaultVariant, fieldOf } from './blueprints.svelte';
 import type { Attributes, Blueprint, Field, Json, Resource } from './types';
 
-const SYSTEM = ['file_name', 'mime', 'bytes', 'width', 'height', 'hash', 'url', 'placeholder', 'focal_x', 'focal_y'];
+/** The fields that the server adds to media. */
+export const SYSTEM = ['file_name', 'mime', 'bytes', 'width', 'height', 'hash', 'url', 'placeholder', 'focal_x', 'focal_y'];
 
 /** System fields that can be the title of a resource. */
 export const TITLES = ['file_name'];

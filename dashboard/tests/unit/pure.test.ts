@@ -202,6 +202,16 @@ test('a blueprint that is saved keeps what the form does not show', () => {
   assert.ok(!('search' in bodyOf(draft, false)), 'the field is gone');
 });
 
+test('a field that is gone or cannot count any more does not count into the order of a search', () => {
+  const draft = draftOf(null);
+  draft.fields = [{ ...newField('number', 'Price'), stored: true }, { ...newField('date', 'Day'), stored: true }, { ...newField('money', 'Was a day'), slug: 'was', stored: true }];
+  const [price, created, day] = [{ field: 'price', weight: 1, from: 0, to: 9 }, { field: 'created_at', weight: 1, half_life_days: 9 }, { field: 'day', weight: 1, half_life_days: 9 }];
+  const bytes = { field: 'bytes', weight: 1 };
+  draft.search = { boost: [price, { field: 'gone', weight: 1 }, created, day, { field: 'was', weight: 1, half_life_days: 9 }, bytes] };
+  assert.deepEqual(bodyOf(draft, false).search, { boost: [price, created, day] });
+  assert.deepEqual(bodyOf({ ...draft, kind: 'media', fields: [] }, false).search, { boost: [created, bytes] });
+});
+
 test('periods are whole days of UTC', () => {
   const now = Date.parse('2026-11-22T23:59:00Z');
   assert.deepEqual(rangeOf('7d', { start: '', end: '' }, now), { start: '2026-11-16', end: '2026-11-22', interval: 'day' });
