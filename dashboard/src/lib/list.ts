@@ -30,15 +30,20 @@ export const SYSTEM_COLUMNS = [...SYSTEM_DATES, 'id'] as const;
 /** The subjects of conditions, besides fields. */
 export const SYSTEM_NAMES = ['published', ...SYSTEM_COLUMNS] as const;
 
+/** The types of what a condition is about: those of fields, and those of the system. */
+export type ConditionType = FieldType | 'system-date' | 'published' | 'id';
+
 const ARRAYS: FieldType[] = ['multi-enum', 'references'];
 const ORDERED: FieldType[] = ['number', 'money', 'duration', 'date', 'datetime', 'text', 'slug'];
 const WITHOUT_TEXT: FieldType[] = ['boolean', 'number', 'money', 'duration', 'date', 'datetime', 'user'];
 
 /** The operators that make sense for a type of field; the API accepts more. */
-export function operatorsOf(type: FieldType | 'system-date' | 'published' | 'id'): string[] {
+export function operatorsOf(type: ConditionType): string[] {
   if (type === 'published') return ['eq'];
   if (type === 'id') return ['eq', 'in'];
   if (type === 'system-date') return ['eq', 'gte', 'lte', 'between', 'null'];
+  // A day is chosen, which a moment is hardly ever equal to.
+  if (type === 'datetime') return ['between', 'gte', 'lte', 'gt', 'lt', 'null'];
   if (type === 'boolean') return ['eq', 'null'];
   if (type === 'reference') return ['eq', 'ne', 'null', 'dangling'];
   if (type === 'references') return ['has', 'has_none', 'null', 'dangling'];
@@ -191,7 +196,7 @@ export function nextSort(sort: string[], column: string, add: boolean, usual: st
 
 const EMPTY_OPERATORS = ['null', 'dangling'];
 /** The value is yes or no: a condition on such a field is complete as soon as it is there. */
-export const takesYesNo = (op: string, type?: FieldType | 'system-date' | 'published' | 'id'): boolean => EMPTY_OPERATORS.includes(op) || type === 'boolean' || type === 'published';
+export const takesYesNo = (op: string, type?: ConditionType): boolean => EMPTY_OPERATORS.includes(op) || type === 'boolean' || type === 'published';
 
 /** The value is one of the field, or two. Other operators, also those that are not known here, take text. */
 export const comparesValues = (op: string): boolean => ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'between'].includes(op);
@@ -199,10 +204,29 @@ export const comparesValues = (op: string): boolean => ['eq', 'ne', 'gt', 'gte',
 /** Only complete conditions act. `between` needs both ends. */
 export const isComplete = ({ op, value }: Condition): boolean => (op === 'between' ? /^[^,]+,[^,]+$/.test(value) : value !== '');
 
+/** The value is a day, or two. */
+export const comparesDays = (type: ConditionType, op: string): boolean => comparesValues(op) && (type === 'system-date' || type === 'date' || type === 'datetime');
+
+/** The server compares moments, to the microsecond, and a day alone is its midnight. The system's dates are compared by day by all other operators. */
+const comparesMoments = (type: ConditionType, op: string): boolean => comparesDays(type, op) && (type === 'datetime' || (type === 'system-date' && op === 'between'));
+
+/** A day as the value of a condition, or as one end of a range. The whole day counts: what is not later than it, or later, has its last moment as the limit. */
+export function dayValue(type: ConditionType, op: string, day: string, end: 'from' | 'to' = 'from'): string {
+  const isLast = op === 'gt' || op === 'lte' || (op === 'between' && end === 'to');
+  return day && isLast && comparesMoments(type, op) ? `${day}T23:59:59.999999Z` : day;
+}
+
+/** The day of a value, also of one with a time. */
+export const dayOf = (value: string): string => value.slice(0, 10);
+
 /** The value of a condition after its operator changed from one to another: what can still be meant is kept. */
-export function valueFor(type: FieldType | 'system-date' | 'published' | 'id', from: string | null, to: string, value: string): string {
+export function valueFor(type: ConditionType, from: string | null, to: string, value: string): string {
   if (takesYesNo(to, type)) return 'true';
   if (from === null || takesYesNo(from, type)) return '';
+  if (comparesDays(type, from) && comparesDays(type, to)) {
+    const [first = '', last = ''] = value.split(',').map(dayOf);
+    return to === 'between' ? `${dayValue(type, to, first)},${dayValue(type, to, last, 'to')}` : dayValue(type, to, first);
+  }
   if (to === 'between') return value.includes(',') ? value : `${value},`;
   return from === 'between' ? value.split(',')[0]! : value;
 }

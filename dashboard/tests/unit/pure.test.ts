@@ -9,7 +9,7 @@ import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { beforeOf, presentOf } from '../../src/lib/history';
 import { locale } from '../../src/lib/i18n.svelte';
-import { conditionsOf, exportOf, filtersOf, formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
+import { conditionsOf, dayValue, exportOf, filtersOf, formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
 import { colourOf, idIn, thumbnailOf } from '../../src/lib/media';
 import { compare, merged } from '../../src/lib/merge';
 import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
@@ -60,6 +60,21 @@ test('a condition acts when it is complete, and keeps what can still be meant', 
   assert.equal(valueFor('number', 'eq', 'gt', '5'), '5');
   assert.equal(valueFor('number', 'eq', 'between', '5'), '5,');
   assert.equal(valueFor('number', 'between', 'lt', '5,9'), '5');
+});
+
+test('a day in a condition is the whole day, where the server compares moments', () => {
+  const end = 'T23:59:59.999999Z';
+  for (const [type, op, of, expected] of [
+    ['datetime', 'gt', 'from', `2026-11-30${end}`], ['datetime', 'gte', 'from', '2026-11-30'], ['datetime', 'lt', 'from', '2026-11-30'], ['datetime', 'lte', 'from', `2026-11-30${end}`],
+    ['datetime', 'between', 'from', '2026-11-30'], ['datetime', 'between', 'to', `2026-11-30${end}`], ['system-date', 'between', 'to', `2026-11-30${end}`],
+    // The server compares the days of these.
+    ['system-date', 'lte', 'from', '2026-11-30'], ['date', 'between', 'to', '2026-11-30'], ['date', 'gt', 'from', '2026-11-30'],
+  ] as const) assert.equal(dayValue(type, op, '2026-11-30', of), expected, `${type} ${op} ${of}`);
+  assert.equal(dayValue('datetime', 'lte', ''), '', 'no day');
+  assert.equal(valueFor('datetime', 'gte', 'lte', '2026-11-30'), `2026-11-30${end}`);
+  assert.equal(valueFor('datetime', 'lte', 'between', `2026-11-30${end}`), '2026-11-30,');
+  assert.equal(valueFor('system-date', 'between', 'eq', `2026-11-01,2026-11-30${end}`), '2026-11-01');
+  assert.ok(!operatorsOf('datetime').includes('eq'), 'no moment is a day');
 });
 
 test('an export has the chosen columns, all fields without a choice, and is harmless for spreadsheets', () => {
