@@ -201,6 +201,13 @@ export const takesYesNo = (op: string, type?: ConditionType): boolean => EMPTY_O
 /** The value is one of the field, or two. Other operators, also those that are not known here, take text. */
 export const comparesValues = (op: string): boolean => ['eq', 'ne', 'gt', 'gte', 'lt', 'lte', 'between'].includes(op);
 
+/** One value as the list that the server reads (API.md 4.6.10), and back. */
+export const listOf = (one: string): string => one.replace(/[\\,]/g, '\\$&');
+export const onlyOf = (list: string): string => list.replace(/\\(.)/gs, '$1');
+const LISTS = ['in', 'not_in', 'has_any', 'has_all', 'has_none'];
+/** The list has several values. */
+export const isSeveral = (list: string): boolean => /^(?:\\.|[^\\,])*,/s.test(list);
+
 /** Only complete conditions act. `between` needs both ends. */
 export const isComplete = ({ op, value }: Condition): boolean => (op === 'between' ? /^[^,]+,[^,]+$/.test(value) : value !== '');
 
@@ -227,6 +234,7 @@ export function valueFor(type: ConditionType, from: string | null, to: string, v
     const [first = '', last = ''] = value.split(',').map(dayOf);
     return to === 'between' ? `${dayValue(type, to, first)},${dayValue(type, to, last, 'to')}` : dayValue(type, to, first);
   }
+  if (LISTS.includes(from) !== LISTS.includes(to)) return LISTS.includes(to) ? listOf(value) : isSeveral(value) ? value : onlyOf(value);
   if (to === 'between') return value.includes(',') ? value : `${value},`;
   return from === 'between' ? value.split(',')[0]! : value;
 }

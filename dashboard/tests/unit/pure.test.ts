@@ -9,7 +9,7 @@ import { faultText, faultTexts } from '../../src/lib/faults';
 import { excerptOf, markedTitle, pieces } from '../../src/lib/highlight';
 import { beforeOf, presentOf } from '../../src/lib/history';
 import { locale } from '../../src/lib/i18n.svelte';
-import { conditionsOf, dayValue, exportOf, filtersOf, formatList, matching, nextSort, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
+import { conditionsOf, dayValue, exportOf, filtersOf, formatList, isSeveral, listOf, matching, nextSort, onlyOf, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
 import { colourOf, idIn, thumbnailOf } from '../../src/lib/media';
 import { compare, merged } from '../../src/lib/merge';
 import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
@@ -60,6 +60,19 @@ test('a condition acts when it is complete, and keeps what can still be meant', 
   assert.equal(valueFor('number', 'eq', 'gt', '5'), '5');
   assert.equal(valueFor('number', 'eq', 'between', '5'), '5,');
   assert.equal(valueFor('number', 'between', 'lt', '5,9'), '5');
+});
+
+test('one value of a list may have commas and backslashes', () => {
+  for (const [one, list] of [['a,b', 'a\\,b'], ['a\\', 'a\\\\'], ['\\,', '\\\\\\,'], ['plain', 'plain'], ['', '']] as const) {
+    assert.equal(listOf(one), list);
+    assert.equal(onlyOf(list), one);
+    assert.ok(!isSeveral(list), list);
+  }
+  for (const list of ['a,b', 'a\\\\,b', ',']) assert.ok(isSeveral(list), list);
+  assert.equal(valueFor('multi-enum', 'has', 'has_none', 'a,b'), 'a\\,b');
+  assert.equal(valueFor('multi-enum', 'has_none', 'has', 'a\\,b'), 'a,b');
+  assert.equal(valueFor('multi-enum', 'has_none', 'has_any', 'a,b'), 'a,b');
+  assert.equal(onlyOf('a\\'), 'a\\', 'a backslash at the end stands for itself');
 });
 
 test('a day in a condition is the whole day, where the server compares moments', () => {
