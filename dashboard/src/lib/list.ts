@@ -34,8 +34,8 @@ export const SYSTEM_NAMES = ['published', ...SYSTEM_COLUMNS] as const;
 export type ConditionType = FieldType | 'system-date' | 'published' | 'id';
 
 const ARRAYS: FieldType[] = ['multi-enum', 'references'];
-const ORDERED: FieldType[] = ['number', 'money', 'duration', 'date', 'datetime', 'text', 'slug'];
-const WITHOUT_TEXT: FieldType[] = ['boolean', 'number', 'money', 'duration', 'date', 'datetime', 'user'];
+const ORDERED: FieldType[] = ['number', 'money', 'duration', 'date', 'text', 'slug'];
+const WITHOUT_TEXT: FieldType[] = ['boolean', 'number', 'money', 'duration', 'date', 'user'];
 
 /** The operators that make sense for a type of field; the API accepts more. */
 export function operatorsOf(type: ConditionType): string[] {
