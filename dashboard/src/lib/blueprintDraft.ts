@@ -71,7 +71,10 @@ function settingsOf(field: DraftField): FieldSettings {
 const DATES: FieldType[] = ['date', 'datetime'];
 const NUMBERS: FieldType[] = ['number', 'duration', 'money'];
 
-/** What counts into the order of a search, without fields that are gone or have a type that cannot: dates have a half-life, numbers have none. */
+/**
+ * The boosts of the draft whose fields can still count into the order of a search. Those of fields that are gone or
+ * have another type would be rejected. A date has a half-life, a number has none.
+ */
 function boostsOf(draft: BlueprintDraft): NonNullable<NonNullable<BlueprintDraft['search']>['boost']> {
   const types = new Map(draft.fields.map((field) => [slugOf(field), field.type]));
   const added: readonly string[] = [...SYSTEM_DATES, ...(isMediaKind(draft.kind) ? SYSTEM : [])];

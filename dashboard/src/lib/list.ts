@@ -214,10 +214,16 @@ export const isComplete = ({ op, value }: Condition): boolean => (op === 'betwee
 /** The value is a day, or two. */
 export const comparesDays = (type: ConditionType, op: string): boolean => comparesValues(op) && (type === 'system-date' || type === 'date' || type === 'datetime');
 
-/** The server compares moments, to the microsecond, and a day alone is its midnight. The system's dates are compared by day by all other operators. */
+/**
+ * The server compares moments, to the microsecond: a day alone is its midnight. It compares the days of the system's
+ * dates, except in a range.
+ */
 const comparesMoments = (type: ConditionType, op: string): boolean => comparesDays(type, op) && (type === 'datetime' || (type === 'system-date' && op === 'between'));
 
-/** A day as the value of a condition, or as one end of a range. The whole day counts: what is not later than it, or later, has its last moment as the limit. */
+/**
+ * A day as the value of a condition, or as one end of a range. The whole day counts, so its last moment is the limit of
+ * values that are at most this day, or more than it.
+ */
 export function dayValue(type: ConditionType, op: string, day: string, end: 'from' | 'to' = 'from'): string {
   const isLast = op === 'gt' || op === 'lte' || (op === 'between' && end === 'to');
   return day && isLast && comparesMoments(type, op) ? `${day}T23:59:59.999999Z` : day;
