@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::format::{MAGIC, SectionKind, StringsOf};
-use super::strings::{PickResult, Place, Strings};
+use super::strings::{PickResult, Place, StringTable};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::run::checked::{CheckedBytes, CheckedFile};
@@ -22,7 +22,7 @@ pub(in crate::run::disk) struct Dictionary {
 struct DictionaryColumn {
     id: ColumnId,
     /// The lists of strings, by [`StringsOf`].
-    strings: [Option<Strings>; StringsOf::ALL.len()],
+    strings: [Option<StringTable>; StringsOf::ALL.len()],
     lengths: Option<CheckedBytes>,
 }
 
@@ -36,7 +36,7 @@ impl Dictionary {
         let column = |id| {
             let mut strings = [const { None }; StringsOf::ALL.len()];
             for (of, strings) in StringsOf::ALL.into_iter().zip(&mut strings) {
-                *strings = Strings::open(&sections, id, of)?;
+                *strings = StringTable::open(&sections, id, of)?;
             }
             Ok(DictionaryColumn { id, strings, lengths: sections.section(SectionKind::lengths(id))? })
         };
@@ -161,7 +161,7 @@ impl Dictionary {
     }
 
     /// Returns the strings of a list; `None` if the column has no such list.
-    pub(super) fn strings(&self, column: ColumnId, of: StringsOf) -> Option<&Strings> {
+    pub(super) fn strings(&self, column: ColumnId, of: StringsOf) -> Option<&StringTable> {
         self.column(column)?.strings[of as usize].as_ref()
     }
 

@@ -22,7 +22,7 @@ pub(in crate::run::disk) enum Place {
     Whole,
 }
 
-/// The decision about a string in [`Strings::pick`].
+/// The decision about a string in [`StringTable::pick`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::run::disk) enum PickResult<T> {
     Yes(T),
@@ -36,7 +36,7 @@ pub(in crate::run::disk) enum PickResult<T> {
 }
 
 /// The strings of one list.
-pub(super) struct Strings {
+pub(super) struct StringTable {
     bytes: CheckedBytes,
     groups: CheckedBytes,
     has_counts: bool,
@@ -50,14 +50,14 @@ pub(in crate::run::disk) const AFTER_ALL: u8 = 0xFF;
 /// The number of bytes that are searched between two looks at the interrupt.
 const PIECE: usize = 1 << 20;
 
-impl Strings {
+impl StringTable {
     /// Opens a list; `None` if the column has none. The error is the problem with the file.
-    pub(super) fn open(sections: &SectionFile, column: ColumnId, of: StringsOf) -> Result<Option<Strings>, String> {
+    pub(super) fn open(sections: &SectionFile, column: ColumnId, of: StringsOf) -> Result<Option<StringTable>, String> {
         let Some(bytes) = sections.section(SectionKind::Strings.of(column, of))? else { return Ok(None) };
         let groups = sections.section(SectionKind::Groups.of(column, of))?;
         let groups = groups.filter(|groups| groups.len().is_multiple_of(GROUP_BYTES));
         let groups = groups.ok_or_else(|| format!("strings of column {column} are incomplete"))?;
-        Ok(Some(Strings { bytes, groups, has_counts: of.has_counts() }))
+        Ok(Some(StringTable { bytes, groups, has_counts: of.has_counts() }))
     }
 
     /// Returns the posting lists of the strings that contain the needle at this place, in the order of the strings.
@@ -177,7 +177,7 @@ impl Strings {
         Ok(found)
     }
 
-    /// Like [`Strings::pick`], for the strings that begin with a text. Finds them by one search.
+    /// Like [`StringTable::pick`], for the strings that begin with a text. Finds them by one search.
     pub(super) fn pick_beginning<T>(
         &self,
         lists: &PostingLists,
@@ -352,7 +352,7 @@ struct StringPlace {
 
 /// Looks up the posting lists of strings with ascending numbers.
 struct ListWalk<'a> {
-    strings: &'a Strings,
+    strings: &'a StringTable,
     lists: &'a PostingLists,
     /// The string after the last one, and the position of its posting list.
     next: Option<(Index, usize)>,
