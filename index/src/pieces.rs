@@ -11,7 +11,7 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 
 /// The class of a character.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
+pub(crate) enum CharClass {
     /// A letter, digit or mark.
     Word,
     /// A letter, digit or mark of a script that does not put spaces between words.
@@ -23,7 +23,7 @@ pub(crate) enum Class {
 /// A longest sequence of characters of one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span<'a> {
-    pub(crate) class: Class,
+    pub(crate) class: CharClass,
     pub(crate) text: &'a str,
     /// The number of code points it has.
     pub(crate) chars: usize,
@@ -74,7 +74,7 @@ const CATEGORIES: icu_properties::CodePointMapDataBorrowed<'static, GeneralCateg
 const SCRIPTS: icu_properties::CodePointMapDataBorrowed<'static, Script> = CodePointMapData::new();
 
 #[inline]
-pub(crate) fn class(char: char) -> Class {
+pub(crate) fn class(char: char) -> CharClass {
     match char as usize {
         ascii @ ..0x80 => class_of_ascii(ascii as u8),
         near @ ..0x1_0000 => BASIC_PLANE[near],
@@ -84,18 +84,18 @@ pub(crate) fn class(char: char) -> Class {
 
 /// The class of each character of the basic plane. A look-up in ICU's tables takes several times as long, and indexing
 /// needs one for every character.
-static BASIC_PLANE: LazyLock<Box<[Class]>> = LazyLock::new(|| {
-    let class = |code| char::from_u32(code).map_or(Class::Gap, class_beyond_ascii);
+static BASIC_PLANE: LazyLock<Box<[CharClass]>> = LazyLock::new(|| {
+    let class = |code| char::from_u32(code).map_or(CharClass::Gap, class_beyond_ascii);
     (0..0x1_0000).map(class).collect()
 });
 
 #[inline]
-const fn class_of_ascii(char: u8) -> Class {
-    if char.is_ascii_alphanumeric() { Class::Word } else { Class::Gap }
+const fn class_of_ascii(char: u8) -> CharClass {
+    if char.is_ascii_alphanumeric() { CharClass::Word } else { CharClass::Gap }
 }
 
 /// The class of each ASCII byte; `None` for other bytes.
-const ASCII: [Option<Class>; 256] = {
+const ASCII: [Option<CharClass>; 256] = {
     let mut classes = [None; 256];
     let mut byte = 0;
     while byte < 128 {
@@ -105,11 +105,11 @@ const ASCII: [Option<Class>; 256] = {
     classes
 };
 
-fn class_beyond_ascii(char: char) -> Class {
+fn class_beyond_ascii(char: char) -> CharClass {
     let category = CATEGORIES.get(char);
     let groups = [GeneralCategoryGroup::Letter, GeneralCategoryGroup::Mark, GeneralCategoryGroup::Number];
     if !groups.iter().any(|group| group.contains(category)) {
-        return Class::Gap;
+        return CharClass::Gap;
     }
     match SCRIPTS.get(char) {
         Script::Han
@@ -121,10 +121,10 @@ fn class_beyond_ascii(char: char) -> Class {
         | Script::Lao
         | Script::Khmer
         | Script::Myanmar
-        | Script::Tibetan => Class::Unspaced,
+        | Script::Tibetan => CharClass::Unspaced,
         // The marks that lengthen a sound of kana, as in `サーバー`, belong to no script of their own.
-        _ if matches!(char, '\u{30fc}' | '\u{ff70}') => Class::Unspaced,
-        _ => Class::Word,
+        _ if matches!(char, '\u{30fc}' | '\u{ff70}') => CharClass::Unspaced,
+        _ => CharClass::Word,
     }
 }
 
@@ -137,9 +137,9 @@ mod tests {
     fn spans_are_words_gaps_and_text_without_spaces() {
         let cut = |text| {
             let marks = |span: Span<'_>| match span.class {
-                Class::Word => format!("w{}:{}", span.chars, span.text),
-                Class::Unspaced => format!("u{}:{}", span.chars, span.text),
-                Class::Gap => format!("g{}:{}", span.chars, span.text),
+                CharClass::Word => format!("w{}:{}", span.chars, span.text),
+                CharClass::Unspaced => format!("u{}:{}", span.chars, span.text),
+                CharClass::Gap => format!("g{}:{}", span.chars, span.text),
             };
             spans(text).map(marks).collect::<Vec<_>>()
         };

@@ -22,7 +22,7 @@ use icu_properties::props::{GeneralCategory, GeneralCategoryGroup, Script};
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::pieces::{Class, class, spans};
+use crate::pieces::{CharClass, class, spans};
 use crate::text::fold;
 
 /// A token and its position in the text.
@@ -83,7 +83,7 @@ pub(crate) fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize
     for span in spans(text) {
         let range = at..at + span.text.len();
         at = range.end;
-        if span.class == Class::Unspaced {
+        if span.class == CharClass::Unspaced {
             each_word(text, spaced..range.start, &mut emit);
             each_pair(text, range, &mut emit);
             spaced = at;
@@ -96,7 +96,7 @@ pub(crate) fn each_piece(text: &str, mut emit: impl FnMut(TokenKind, Range<usize
 fn has_unspaced(text: &str) -> bool {
     // All of them take three bytes or more, and begin with this one or a later one.
     let far = text.bytes().enumerate().filter(|(_, byte)| *byte >= 0xE0).map(|(at, _)| at);
-    far.filter_map(|at| text[at..].chars().next()).any(|char| class(char) == Class::Unspaced)
+    far.filter_map(|at| text[at..].chars().next()).any(|char| class(char) == CharClass::Unspaced)
 }
 
 /// ASCII characters that may join what is on both sides of them. Others never do, beside ASCII.
@@ -262,7 +262,7 @@ mod tests {
     fn text_without_spaces_is_noticed() {
         for char in ('\0'..=char::MAX).filter(|char| *char < '\u{20000}') {
             let text = format!("a {char}");
-            assert_eq!(has_unspaced(&text), class(char) == Class::Unspaced, "{char:?}");
+            assert_eq!(has_unspaced(&text), class(char) == CharClass::Unspaced, "{char:?}");
         }
     }
 

@@ -3,7 +3,7 @@
 use memchr::memmem::Finder;
 
 use super::{Rest, WantedToken};
-use crate::pieces::{Class, class};
+use crate::pieces::{CharClass, class};
 use crate::tokens::each_token;
 
 /// Finds a row among the tokens of a text, by the algorithm of Knuth, Morris and Pratt: a token takes as long in a long
@@ -87,7 +87,7 @@ fn characters_of(row: &[WantedToken]) -> Option<String> {
         let mut chars = token.text.chars();
         match (chars.next(), chars.next(), chars.next()) {
             (Some(first), Some(second), None)
-                if [first, second].iter().all(|char| class(*char) == Class::Unspaced)
+                if [first, second].iter().all(|char| class(*char) == CharClass::Unspaced)
                     && token.rest == Rest::Nothing
                     && (characters.is_empty() || characters.ends_with(first)) =>
             {

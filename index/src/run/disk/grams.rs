@@ -8,7 +8,7 @@ use std::io;
 
 use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
-use crate::pieces::{Class, class};
+use crate::pieces::{CharClass, class};
 
 /// All sequences of at most this many code points are grams.
 pub(super) const MAX_CHARS: usize = 2;
@@ -66,7 +66,7 @@ impl Grams {
         // The starts of the last two code points, if they are unspaced.
         let (mut first, mut second) = (None, None);
         for (start, char) in text.char_indices() {
-            if class(char) != Class::Unspaced {
+            if class(char) != CharClass::Unspaced {
                 (first, second) = (None, None);
                 continue;
             }
@@ -111,7 +111,7 @@ mod tests {
             for text in texts {
                 let chars: Vec<char> = text.chars().collect();
                 distinct.extend((1..=MAX_CHARS).flat_map(|n| chars.windows(n).map(String::from_iter)));
-                let is_unspaced = |window: &&[char]| window.iter().all(|char| class(*char) == Class::Unspaced);
+                let is_unspaced = |window: &&[char]| window.iter().all(|char| class(*char) == CharClass::Unspaced);
                 distinct.extend(chars.windows(UNSPACED_CHARS).filter(is_unspaced).map(String::from_iter));
             }
             for gram in distinct {

@@ -23,7 +23,7 @@ use super::terms;
 use super::words::{JOINT_GAP, JOINT_SIDE, MAX_WORD};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::pieces::{Class, Span, class, last_chars, spans};
+use crate::pieces::{CharClass, Span, class, last_chars, spans};
 use crate::predicate::Needle;
 use crate::query::Anchor;
 use crate::run::postings::PostingList;
@@ -133,10 +133,10 @@ impl QueriedColumn<'_> {
             return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
         }
         match &spans[..] {
-            [Span { class: Class::Unspaced, chars: grams::UNSPACED_CHARS, .. }] => {
+            [Span { class: CharClass::Unspaced, chars: grams::UNSPACED_CHARS, .. }] => {
                 return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
             }
-            [Span { class: Class::Word, chars, .. }] if *chars <= MAX_WORD => {
+            [Span { class: CharClass::Word, chars, .. }] if *chars <= MAX_WORD => {
                 let condition = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
                 return Ok(Lookup::Decides(condition, self.long_words().lists));
             }
@@ -146,11 +146,11 @@ impl QueriedColumn<'_> {
             _ => {}
         }
         let mut conditions = Vec::new();
-        let has_gaps_only = matches!(spans[..], [Span { class: Class::Gap, .. }]);
-        if has_gaps_only || spans.iter().any(|span| span.class == Class::Unspaced) {
+        let has_gaps_only = matches!(spans[..], [Span { class: CharClass::Gap, .. }]);
+        if has_gaps_only || spans.iter().any(|span| span.class == CharClass::Unspaced) {
             self.grams(needle, has_gaps_only, &mut conditions);
         }
-        if spans.iter().any(|span| span.class == Class::Word && span.chars > MAX_WORD) {
+        if spans.iter().any(|span| span.class == CharClass::Word && span.chars > MAX_WORD) {
             conditions.push(self.long_words());
         }
         let mut wanted = wanted(&spans);
@@ -179,7 +179,7 @@ impl QueriedColumn<'_> {
     /// grams with unspaced text.
     fn grams(self, needle: &str, has_gaps_only: bool, conditions: &mut Vec<Condition>) {
         let chars: Vec<(usize, bool)> =
-            needle.char_indices().map(|(at, char)| (at, class(char) == Class::Unspaced)).collect();
+            needle.char_indices().map(|(at, char)| (at, class(char) == CharClass::Unspaced)).collect();
         let end = |index: usize| chars.get(index).map_or(needle.len(), |(at, _)| *at);
         let is_unspaced = |range: Range<usize>| chars.get(range).is_some_and(|chars| chars.iter().all(|char| char.1));
         let is_gram = |start: usize| is_unspaced(start..start + grams::UNSPACED_CHARS);
@@ -231,9 +231,9 @@ fn wanted<'a>(spans: &[Span<'a>]) -> Vec<WantedText<'a>> {
     let mut wanted = Vec::new();
     for (index, span) in spans.iter().enumerate() {
         match span.class {
-            Class::Word => wanted.extend(wanted_word(spans, index)),
-            Class::Gap => add_wanted_joints(spans, index, &mut wanted),
-            Class::Unspaced => {}
+            CharClass::Word => wanted.extend(wanted_word(spans, index)),
+            CharClass::Gap => add_wanted_joints(spans, index, &mut wanted),
+            CharClass::Unspaced => {}
         }
     }
     wanted
@@ -242,7 +242,7 @@ fn wanted<'a>(spans: &[Span<'a>]) -> Vec<WantedText<'a>> {
 /// Returns the word to look up; `None` if it is too long, or so short that the joints around it imply it.
 fn wanted_word<'a>(spans: &[Span<'a>], index: usize) -> Option<WantedText<'a>> {
     let Span { text, chars, .. } = spans[index];
-    let has_joints = spans.len() > 1 && spans.iter().all(|span| span.class != Class::Unspaced);
+    let has_joints = spans.len() > 1 && spans.iter().all(|span| span.class != CharClass::Unspaced);
     if chars > MAX_WORD || (chars <= JOINT_SIDE && has_joints) {
         return None;
     }
@@ -260,11 +260,12 @@ fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<WantedTe
     let gap = spans[index];
     let before = index.checked_sub(1).map(|before| spans[before]);
     let after = spans.get(index + 1).copied();
-    let left = before.filter(|span| span.class == Class::Word).map_or("", |span| last_chars(span.text, JOINT_SIDE));
-    let right = after.filter(|span| span.class == Class::Word).map_or("", |span| first_chars(span.text, JOINT_SIDE));
+    let left = before.filter(|span| span.class == CharClass::Word).map_or("", |span| last_chars(span.text, JOINT_SIDE));
+    let right =
+        after.filter(|span| span.class == CharClass::Word).map_or("", |span| first_chars(span.text, JOINT_SIDE));
     // The wanted text is the beginning of a joint if the needle contains all characters that the joint takes from the
     // word.
-    let is_begin = before.is_some_and(|span| span.class == Class::Word && (index > 1 || span.chars >= JOINT_SIDE));
+    let is_begin = before.is_some_and(|span| span.class == CharClass::Word && (index > 1 || span.chars >= JOINT_SIDE));
     let place = if is_begin { Place::AtStart } else { Place::Anywhere };
     let mut add = |parts: [&str; 3], place| {
         wanted.push(WantedText { of: StringsOf::Joints, text: Cow::Owned(parts.concat()), place });
@@ -286,8 +287,8 @@ fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<WantedTe
 
 /// Returns whether every text that contains a needle of these spans has it inside a joint.
 fn is_within_joint(spans: &[Span<'_>]) -> bool {
-    let is_side = |span: &Span<'_>| span.class == Class::Word && span.chars <= JOINT_SIDE;
-    let is_gap = |span: &Span<'_>| span.class == Class::Gap && span.chars <= JOINT_GAP;
+    let is_side = |span: &Span<'_>| span.class == CharClass::Word && span.chars <= JOINT_SIDE;
+    let is_gap = |span: &Span<'_>| span.class == CharClass::Gap && span.chars <= JOINT_GAP;
     match spans {
         [left, gap, right] => is_side(left) && is_gap(gap) && is_side(right),
         [one, other] => (is_side(one) && is_gap(other)) || (is_gap(one) && is_side(other)),

@@ -8,7 +8,7 @@ use std::io;
 
 use super::dictionary::StringSink;
 use super::inverter::KeyedInverter;
-use crate::pieces::{Class, last_chars, spans};
+use crate::pieces::{CharClass, last_chars, spans};
 use crate::text::first_chars;
 
 /// The most code points that a joint takes from the word before the gap, and from the word after it.
@@ -47,7 +47,7 @@ impl Default for Joints {
 impl Words {
     /// Adds the words of a text of a document. A document may have several texts.
     pub(super) fn add(&mut self, document: u32, text: &str) {
-        for span in spans(text).filter(|span| span.class == Class::Word) {
+        for span in spans(text).filter(|span| span.class == CharClass::Word) {
             if span.chars <= MAX_WORD {
                 self.words.add(document, span.text.as_bytes());
             } else if self.long.last() != Some(&document) {
@@ -75,11 +75,11 @@ impl Joints {
         let mut left = "";
         let mut gap: Option<(&str, usize)> = None;
         for span in spans(text) {
-            if span.class == Class::Gap {
+            if span.class == CharClass::Gap {
                 gap = Some((span.text, span.chars));
                 continue;
             }
-            let is_word = span.class == Class::Word;
+            let is_word = span.class == CharClass::Word;
             if let Some((gap, chars)) = gap.take() {
                 let right = if is_word { first_chars(span.text, JOINT_SIDE) } else { "" };
                 self.add_joints(document, left, gap, chars, right);
