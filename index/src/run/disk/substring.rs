@@ -30,8 +30,8 @@ use crate::run::postings::PostingList;
 use crate::shared_test::those_that;
 use crate::text::first_chars;
 
-/// A condition that every document with the needle meets: it is in one of these posting lists.
-struct Condition {
+/// Posting lists of which one or more has each document with the needle.
+struct NeededLists {
     lists: Vec<PostingList>,
     /// The total length of the lists.
     postings: u64,
@@ -39,11 +39,10 @@ struct Condition {
 
 /// The way in which a needle is looked up.
 enum Lookup {
-    /// The documents that meet the condition contain the needle. Other documents contain it only if they are in one of
-    /// the lists.
-    Decides(Condition, Vec<PostingList>),
-    /// Documents contain the needle only if they meet all conditions.
-    Narrows(Vec<Condition>),
+    /// The documents in `certain` contain the needle. Others contain it only if they are in one of the lists `possible`.
+    Decides { certain: NeededLists, possible: Vec<PostingList> },
+    /// Documents contain the needle only if each of these has them in one of its lists.
+    Narrows(Vec<NeededLists>),
 }
 
 /// A text that one of a document's words or joints must contain at a place.
@@ -62,10 +61,10 @@ impl WantedText<'_> {
 
 /// The number of candidates above which all words or joints are searched. Testing fewer candidates takes less time.
 const SEARCH_PAYS_FROM: u64 = 256;
-/// The greatest length of a condition's posting lists, as a multiple of the number of candidates: testing a candidate
+/// The greatest length of needed posting lists, as a multiple of the number of candidates: testing a candidate
 /// takes as long as reading this many postings.
 const POSTINGS_PER_CANDIDATE: u64 = 100;
-/// The number of candidates below which no more conditions are applied.
+/// The number of candidates below which no more lists are read.
 const FEW_CANDIDATES: u64 = 32;
 /// The length of posting lists, as a multiple of the number of candidates, from which they are searched instead of
 /// read.
@@ -75,30 +74,30 @@ impl QueriedColumn<'_> {
     /// Adds the documents whose folded text contains the needle at its anchor. The needle must not be empty.
     pub(super) fn containing(self, needle: &Needle, documents: &mut Bitmap) -> Result<(), Error> {
         let candidates = match self.lookup(&needle.folded)? {
-            Lookup::Decides(condition, others) if needle.anchor == Anchor::Anywhere => {
-                self.run.dictionary.lists().union(&condition.lists, self.interrupt, documents)?;
-                if others.is_empty() {
+            Lookup::Decides { certain, possible } if needle.anchor == Anchor::Anywhere => {
+                self.run.dictionary.lists().union(&certain.lists, self.interrupt, documents)?;
+                if possible.is_empty() {
                     return Ok(());
                 }
-                self.candidates(vec![Condition::of(others)])?
+                self.candidates(vec![NeededLists::of(possible)])?
             }
-            Lookup::Decides(mut condition, others) => {
-                condition.lists.extend(others);
-                self.candidates(vec![condition])?
+            Lookup::Decides { certain: mut needed, possible } => {
+                needed.lists.extend(possible);
+                self.candidates(vec![needed])?
             }
-            Lookup::Narrows(conditions) => self.candidates(conditions)?,
+            Lookup::Narrows(needed) => self.candidates(needed)?,
         };
         let stored = self.stored;
         documents.union(&those_that(&candidates, self.interrupt, |document| holds(stored, needle, document))?);
         Ok(())
     }
 
-    /// Returns the documents that meet the conditions that are worth applying.
-    fn candidates(self, mut conditions: Vec<Condition>) -> Result<Bitmap, Error> {
-        conditions.sort_by_key(|condition| condition.postings);
+    /// Returns the documents that are in all of the needed lists that are worth reading.
+    fn candidates(self, mut needed: Vec<NeededLists>) -> Result<Bitmap, Error> {
+        needed.sort_by_key(|one| one.postings);
         let mut candidates = Bitmap::with_room(self.run.len() as usize);
-        let mut conditions = conditions.into_iter();
-        let Some(first) = conditions.next() else {
+        let mut needed = needed.into_iter();
+        let Some(first) = needed.next() else {
             self.stored.presence.each(|document| {
                 candidates.insert(document);
                 self.interrupt.step()
@@ -106,16 +105,16 @@ impl QueriedColumn<'_> {
             return Ok(candidates);
         };
         self.run.dictionary.lists().union(&first.lists, self.interrupt, &mut candidates)?;
-        for condition in conditions {
+        for one in needed {
             let count = candidates.count() as u64;
             if count <= FEW_CANDIDATES {
                 break;
             }
-            match &condition.lists[..] {
-                [only] if condition.postings > count * SEARCHED_FROM => {
+            match &one.lists[..] {
+                [only] if one.postings > count * SEARCHED_FROM => {
                     self.run.dictionary.lists().retain(*only, self.interrupt, &mut candidates)?;
                 }
-                lists if condition.postings <= count * POSTINGS_PER_CANDIDATE => {
+                lists if one.postings <= count * POSTINGS_PER_CANDIDATE => {
                     let mut satisfying = Bitmap::with_room(self.run.len() as usize);
                     self.run.dictionary.lists().union(lists, self.interrupt, &mut satisfying)?;
                     candidates.intersect(&satisfying);
@@ -130,54 +129,55 @@ impl QueriedColumn<'_> {
         let spans: Vec<Span<'_>> = spans(needle).collect();
         let chars: usize = spans.iter().map(|span| span.chars).sum();
         if chars <= grams::MAX_CHARS {
-            return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
+            return Ok(Lookup::Decides { certain: self.gram(needle), possible: Vec::new() });
         }
         match &spans[..] {
             [Span { class: CharClass::Unspaced, chars: grams::UNSPACED_CHARS, .. }] => {
-                return Ok(Lookup::Decides(self.gram(needle), Vec::new()));
+                return Ok(Lookup::Decides { certain: self.gram(needle), possible: Vec::new() });
             }
             [Span { class: CharClass::Word, chars, .. }] if *chars <= MAX_WORD => {
-                let condition = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
-                return Ok(Lookup::Decides(condition, self.long_words().lists));
+                let certain = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
+                return Ok(Lookup::Decides { certain, possible: self.long_words().lists });
             }
             spans if is_within_joint(spans) => {
-                return Ok(Lookup::Decides(self.strings(StringsOf::Joints, needle, Place::Anywhere)?, Vec::new()));
+                let certain = self.strings(StringsOf::Joints, needle, Place::Anywhere)?;
+                return Ok(Lookup::Decides { certain, possible: Vec::new() });
             }
             _ => {}
         }
-        let mut conditions = Vec::new();
+        let mut needed = Vec::new();
         let has_gaps_only = matches!(spans[..], [Span { class: CharClass::Gap, .. }]);
         if has_gaps_only || spans.iter().any(|span| span.class == CharClass::Unspaced) {
-            self.grams(needle, has_gaps_only, &mut conditions);
+            self.grams(needle, has_gaps_only, &mut needed);
         }
         if spans.iter().any(|span| span.class == CharClass::Word && span.chars > MAX_WORD) {
-            conditions.push(self.long_words());
+            needed.push(self.long_words());
         }
         let mut wanted = wanted(&spans);
         wanted.sort_by_key(|wanted| !wanted.is_looked_up());
         for wanted in wanted {
-            let least = conditions.iter().map(|condition| condition.postings).min();
+            let least = needed.iter().map(|one| one.postings).min();
             if wanted.is_looked_up() || least.is_none_or(|least| least > SEARCH_PAYS_FROM) {
-                conditions.push(self.condition(&wanted)?);
+                needed.push(self.needed_for(&wanted)?);
             }
         }
-        Ok(Lookup::Narrows(conditions))
+        Ok(Lookup::Narrows(needed))
     }
 
-    fn condition(self, wanted: &WantedText<'_>) -> Result<Condition, Error> {
-        let mut condition = self.strings(wanted.of, &wanted.text, wanted.place)?;
+    fn needed_for(self, wanted: &WantedText<'_>) -> Result<NeededLists, Error> {
+        let mut needed = self.strings(wanted.of, &wanted.text, wanted.place)?;
         // A part of a word may also be in a word that is too long to be a term.
         if wanted.of == StringsOf::Words && wanted.place != Place::Whole {
-            let Condition { lists, postings } = self.long_words();
-            condition.lists.extend(lists);
-            condition.postings += postings;
+            let NeededLists { lists, postings } = self.long_words();
+            needed.lists.extend(lists);
+            needed.postings += postings;
         }
-        Ok(condition)
+        Ok(needed)
     }
 
-    /// Adds conditions by the grams of the needle: all pairs of code points if the needle has only gaps, otherwise only
+    /// Adds the lists of the grams of the needle: all pairs of code points if the needle has only gaps, otherwise only
     /// grams with unspaced text.
-    fn grams(self, needle: &str, has_gaps_only: bool, conditions: &mut Vec<Condition>) {
+    fn grams(self, needle: &str, has_gaps_only: bool, needed: &mut Vec<NeededLists>) {
         let chars: Vec<(usize, bool)> =
             needle.char_indices().map(|(at, char)| (at, class(char) == CharClass::Unspaced)).collect();
         let end = |index: usize| chars.get(index).map_or(needle.len(), |(at, _)| *at);
@@ -198,31 +198,31 @@ impl QueriedColumn<'_> {
         }
         grams.sort_unstable();
         grams.dedup();
-        conditions.extend(grams.into_iter().map(|gram| self.gram(gram)));
+        needed.extend(grams.into_iter().map(|gram| self.gram(gram)));
     }
 
-    fn gram(self, gram: &str) -> Condition {
+    fn gram(self, gram: &str) -> NeededLists {
         self.looked_up(StringsOf::Grams, gram.as_bytes())
     }
 
-    fn long_words(self) -> Condition {
+    fn long_words(self) -> NeededLists {
         self.looked_up(StringsOf::Exacts, terms::LONG_WORD)
     }
 
-    fn looked_up(self, of: StringsOf, string: &[u8]) -> Condition {
-        Condition::of(self.run.dictionary.get(self.stored.id, of, string).into_iter().collect())
+    fn looked_up(self, of: StringsOf, string: &[u8]) -> NeededLists {
+        NeededLists::of(self.run.dictionary.get(self.stored.id, of, string).into_iter().collect())
     }
 
     /// Returns the words or joints that contain a text at this place.
-    fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<Condition, Error> {
-        self.run.dictionary.find(self.stored.id, of, text.as_bytes(), place, self.interrupt).map(Condition::of)
+    fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<NeededLists, Error> {
+        self.run.dictionary.find(self.stored.id, of, text.as_bytes(), place, self.interrupt).map(NeededLists::of)
     }
 }
 
-impl Condition {
-    fn of(lists: Vec<PostingList>) -> Condition {
+impl NeededLists {
+    fn of(lists: Vec<PostingList>) -> NeededLists {
         let postings = lists.iter().map(|list| u64::from(list.doc_count())).sum();
-        Condition { lists, postings }
+        NeededLists { lists, postings }
     }
 }
 
