@@ -8,7 +8,7 @@ use super::matches::Matches;
 use super::order::{KeySource, NULL_RANK, ResolvedKey, Sorter};
 use super::page::OrderedSlots;
 use super::slot_order::OrderView;
-use super::snapshot::{Selection, Snapshot};
+use super::snapshot::{Selected, Snapshot};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::query::{Hits, MatchSet, Neighbors, Position, PositionKey, Query};
@@ -108,8 +108,8 @@ impl Snapshot {
                 // Sorting some thousands takes longer than counting bits along a cached order.
                 Some(order) => OrderedSlots::Filtered { end: order.len(), order, matches: matches.clone() },
                 None => {
-                    let selection = Selection { matches: matches.clone(), search: None, is_exact: false };
-                    self.ordered(query, selection, total, &(0..total), interrupt)?
+                    let selected = Selected { matches: matches.clone(), search: None, is_exact: false };
+                    self.ordered(query, selected, total, &(0..total), interrupt)?
                 }
             };
             let place = match &ordered {

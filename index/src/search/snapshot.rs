@@ -45,7 +45,7 @@ pub struct Stream {
 }
 
 /// The matches of a query, and its text search, if it has one.
-pub(super) struct Selection<'a> {
+pub(super) struct Selected<'a> {
     pub(super) matches: Matches,
     pub(super) search: Option<TextSearch<'a>>,
     /// False if the filter may hold for others, too.
@@ -117,7 +117,7 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
         let in_range = self.page_in_range(query, offset, limit, interrupt).transpose();
-        let selected = || self.page_of_selection(self.select(query, interrupt)?, query, offset, limit, interrupt);
+        let selected = || self.page_of_selected(self.select(query, interrupt)?, query, offset, limit, interrupt);
         self.sound(in_range.unwrap_or_else(selected))
     }
 
@@ -135,8 +135,8 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
         self.sound(self.text_search(query, interrupt).and_then(|search| {
-            let selection = Selection { matches: self.matches_of(found), search, is_exact: false };
-            self.page_of_selection(selection, query, offset, limit, interrupt)
+            let selected = Selected { matches: self.matches_of(found), search, is_exact: false };
+            self.page_of_selected(selected, query, offset, limit, interrupt)
         }))
     }
 
@@ -146,7 +146,7 @@ impl Snapshot {
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
     pub fn ranked(&self, query: &Query, count: usize, interrupt: &Interrupt<'_>) -> Result<RankedHits, Error> {
-        self.sound(self.select(query, interrupt).and_then(|Selection { matches, search, .. }| {
+        self.sound(self.select(query, interrupt).and_then(|Selected { matches, search, .. }| {
             let Some(search) = search.filter(|_| query.ranks_by().is_some()) else { return Ok(RankedHits::default()) };
             let slots = matches.to_bitmap(&self.version);
             let first = || search.ranked(&slots, count);
@@ -219,25 +219,25 @@ impl Snapshot {
         Some(self.version.copy_set(variant)?.value_without_folded(slot, column).text()?.head())
     }
 
-    fn page_of_selection(
+    fn page_of_selected(
         &self,
-        selection: Selection<'_>,
+        selected: Selected<'_>,
         query: &Query,
         offset: u64,
         limit: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Hits, Error> {
-        let total = selection.matches.count(&self.version);
-        let search = selection.search.as_ref().filter(|search| search.query.words().is_expanded());
+        let total = selected.matches.count(&self.version);
+        let search = selected.search.as_ref().filter(|search| search.query.words().is_expanded());
         let words = search.map(|search| {
             let all = || self.allowed(query, interrupt);
-            search.words_found(&selection.matches.to_bitmap(&self.version), all)
+            search.words_found(&selected.matches.to_bitmap(&self.version), all)
         });
         let words = words.transpose()?;
         let hits = match usize::try_from(offset) {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
-                let ordered = self.ordered(query, selection, total, &page, interrupt)?;
+                let ordered = self.ordered(query, selected, total, &page, interrupt)?;
                 let steps = self.context.options.thresholds.slice_steps;
                 ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
@@ -266,27 +266,27 @@ impl Snapshot {
     }
 
     /// Returns the matches of a query, and its text search, if it has one.
-    fn select<'a>(&'a self, query: &'a Query, interrupt: &'a Interrupt<'a>) -> Result<Selection<'a>, Error> {
+    fn select<'a>(&'a self, query: &'a Query, interrupt: &'a Interrupt<'a>) -> Result<Selected<'a>, Error> {
         let evaluator = self.evaluator(query.variant, interrupt);
         let Some(text) = query.filter.text_query() else {
-            return Ok(Selection { matches: evaluator.select(&query.filter)?, search: None, is_exact: true });
+            return Ok(Selected { matches: evaluator.select(&query.filter)?, search: None, is_exact: true });
         };
         let (search, having) = evaluator.text_matches(text)?;
         let matches = evaluator.select(&query.filter.with_found(text, &MatchSet(having)))?;
-        Ok(Selection { matches, search: Some(search), is_exact: true })
+        Ok(Selected { matches, search: Some(search), is_exact: true })
     }
 
-    /// Returns the `total` matches in the query's order, at least up to the end of the page. The text search of the
-    /// selection ranks them, if it exists already.
+    /// Returns the `total` matches in the query's order, at least up to the end of the page. Their text search ranks
+    /// them, if it exists already.
     pub(super) fn ordered(
         &self,
         query: &Query,
-        selection: Selection<'_>,
+        selected: Selected<'_>,
         total: usize,
         page: &Range<usize>,
         interrupt: &Interrupt<'_>,
     ) -> Result<OrderedSlots, Error> {
-        let Selection { matches, search, is_exact } = selection;
+        let Selected { matches, search, is_exact } = selected;
         let Some(text) = query.ranks_by() else {
             return ordered(&self.sorter(query, interrupt), &query.filter, is_exact, matches, total, page);
         };
@@ -315,7 +315,7 @@ impl Snapshot {
     /// Like [`Snapshot::stream`]. Also fails with [`Error::Interrupted`], soon after the interrupt ends it. Reading the
     /// stream cannot be interrupted, and takes very little time.
     pub fn stream_with(&self, query: &Query, interrupt: &Interrupt<'_>) -> Result<Stream, Error> {
-        let stream = |found: Selection<'_>| self.stream_of_matches(found.matches, query, found.search, interrupt);
+        let stream = |found: Selected<'_>| self.stream_of_matches(found.matches, query, found.search, interrupt);
         self.sound(self.select(query, interrupt).and_then(stream))
     }
 
@@ -335,8 +335,8 @@ impl Snapshot {
         interrupt: &Interrupt<'_>,
     ) -> Result<Stream, Error> {
         let total = matches.count(&self.version);
-        let selection = Selection { matches, search, is_exact: false };
-        let slots = self.ordered(query, selection, total, &(0..total), interrupt)?;
+        let selected = Selected { matches, search, is_exact: false };
+        let slots = self.ordered(query, selected, total, &(0..total), interrupt)?;
         Ok(Stream { snapshot: self.clone(), total, slots, position: 0 })
     }
 
