@@ -27,6 +27,7 @@ use crate::data::lookup::Lookup;
 use crate::data::records::Meta;
 use crate::data::saved_view::{NewView, SavedView, ViewPatch};
 use crate::data::version::IfMatch;
+use crate::data::waiting_names::WaitingNames;
 use crate::data::webhook::{Webhook, WebhookPatch};
 
 pub(crate) use account::AccountCommand;
@@ -158,10 +159,17 @@ pub(crate) struct Write {
 }
 
 /// The treatment of an imported item that relates to a resource that does not exist.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum MissingTargets {
-    /// It comes back as [`ItemOutcome::Waiting`]: a later line may bring the resource.
-    Wait,
+    /// It comes back as [`ItemOutcome::Waiting`]: a later line may bring the resource. So do later lines about its own
+    /// resource: they must not be written before it.
+    Wait {
+        /// The names of the resources of earlier lines of the import that wait, by command.
+        earlier: Vec<WaitingNames>,
+        /// The names of the resources of items of this command that wait. The committer sets them, each time that it
+        /// decides the command.
+        own: WaitingNames,
+    },
     /// Another item of the same write may bring the resource; otherwise the item fails.
     Refuse,
 }
@@ -316,9 +324,6 @@ pub(crate) struct ImportItem {
     pub(crate) key: Option<String>,
     /// The resource's id.
     pub(crate) id: Option<ResourceId>,
-    /// The id of the resource that had the key when the item was prepared. It only tells which items are about the same
-    /// resource.
-    pub(crate) known: Option<ResourceId>,
     /// The copies that are written, each complete.
     pub(crate) copies: Vec<CopyDraft>,
     /// The change of the publication date.
@@ -444,8 +449,9 @@ pub(crate) enum ItemOutcome {
     Written(Box<WrittenResource>),
     /// The item failed and changed nothing.
     Failed(Error),
-    /// The item relates to a resource that a later line may bring. It must be submitted again.
-    Waiting,
+    /// The item relates to a resource that a later line may bring, or is about the resource of an earlier item that
+    /// waits. It must be submitted again. Contains the names of its resource.
+    Waiting(Vec<String>),
 }
 
 /// An item that was applied.
@@ -516,7 +522,7 @@ impl ItemOutcome {
         match self {
             ItemOutcome::Written(written) => Ok(written),
             ItemOutcome::Failed(error) => Err(error.clone()),
-            ItemOutcome::Waiting => Err(Error::internal("an item that waits, but is not imported line by line")),
+            ItemOutcome::Waiting(_) => Err(Error::internal("an item that waits, but is not imported line by line")),
         }
     }
 }

@@ -33,5 +33,6 @@ pub(crate) mod synonym;
 pub(crate) mod trash;
 pub(crate) mod version;
 pub(crate) mod visibility;
+pub(crate) mod waiting_names;
 pub(crate) mod webhook;
 pub(crate) mod working;

@@ -31,7 +31,7 @@ use crate::command::{Command, Item, MissingTargets, Outcome, Write};
 use crate::data::lookup::Lookup;
 use crate::handle::Content;
 use crate::prepare::body::Preparation;
-use crate::prepare::import_order::Relations;
+use crate::prepare::import_order::targets_of;
 use crate::queue::{IMPORT_COMMAND_BYTES, ImportPieces};
 
 pub use self::answer::{ImportLine, ImportedResource};
@@ -258,7 +258,7 @@ impl Import {
         }
         let bytes = expansion_of(lines.clone()).await?;
         let memory = self.admit(bytes).await?;
-        self.begin(lines, MissingTargets::Wait, vec![memory]);
+        self.begin(lines, true, vec![memory]);
         Ok(())
     }
 
@@ -279,7 +279,7 @@ impl Import {
             return Ok(true);
         }
         memory.push(self.admit(bytes).await?);
-        self.begin(lines, MissingTargets::Refuse, memory);
+        self.begin(lines, false, memory);
         Ok(true)
     }
 
@@ -358,7 +358,7 @@ impl Import {
                 let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
                 for (line, relations) in waiting.lines_mut() {
                     if let Item::Import(item) = line.prepare(preparation) {
-                        *relations = Relations::of(&blueprint, &item);
+                        relations.targets = targets_of(&blueprint, &item).map(str::to_owned).collect();
                     }
                 }
             }

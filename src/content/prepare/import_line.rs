@@ -61,7 +61,7 @@ fn read_item(preparation: Preparation<'_>, mut object: Map<String, Value>) -> Re
     if !errors.is_empty() {
         return Err(Error::validation(errors));
     }
-    Ok(ImportItem { key, id, known: None, copies, published, created, updated })
+    Ok(ImportItem { key, id, copies, published, created, updated })
 }
 
 fn read_key(value: Option<&Value>, errors: &mut FieldErrors) -> Option<String> {

@@ -10,33 +10,26 @@ use crate::command::ImportItem;
 
 /// The names that order an item among others: the names of its resource, and the names that it relates to.
 pub(crate) struct Relations {
-    /// The names by which items identify resources, see [`given_names`].
+    /// The names by which items may identify its resource: those of [`given_names`], and those that the resource had
+    /// when the item was decided.
     pub(crate) names: Vec<String>,
     /// The ids and keys that items reference, see [`targets_of`].
     pub(crate) targets: Vec<String>,
 }
 
 impl Relations {
-    /// Returns the names of an item.
-    pub(crate) fn of(blueprint: &Blueprint, item: &ImportItem) -> Relations {
-        let targets = targets_of(blueprint, item).map(str::to_owned).collect();
-        Relations { names: given_names(blueprint, item), targets }
-    }
-
     /// Returns the approximate number of bytes of memory that they take.
     pub(crate) fn bytes(&self) -> usize {
         self.names.iter().chain(&self.targets).map(|name| size_of::<String>() + name.len()).sum()
     }
 }
 
-/// Returns the names by which an item identifies its resource: its key, its id, and the id that the key stands for.
-/// Items that share a name describe the same resource.
+/// Returns the names by which an item identifies its resource: its key and its id.
 pub(crate) fn given_names(blueprint: &Blueprint, item: &ImportItem) -> Vec<String> {
     if blueprint.kind == BlueprintKind::Singular {
         return vec![String::new()];
     }
-    let id = item.id.or(item.known).map(|id| id.to_string());
-    item.key.clone().into_iter().chain(id).collect()
+    item.key.clone().into_iter().chain(item.id.map(|id| id.to_string())).collect()
 }
 
 /// Returns the ids and keys of resources of the same blueprint that an item references.
@@ -58,19 +51,54 @@ pub(crate) fn in_order(items: &[&Relations]) -> Vec<Vec<usize>> {
 }
 
 /// Returns, for each item, the items that must be written before it or together with it: those that it references, and
-/// the previous item with each of its names.
+/// the previous item about its resource.
 fn edges(items: &[&Relations]) -> Vec<Vec<usize>> {
+    let Resources { of_items, by_name } = Resources::of(items);
     let mut edges = vec![Vec::new(); items.len()];
-    let mut last: HashMap<&str, usize> = HashMap::new();
-    for (position, item) in items.iter().enumerate() {
-        for name in &item.names {
-            edges[position].extend(last.insert(name, position));
-        }
+    let mut last: HashMap<usize, usize> = HashMap::new();
+    for (position, resource) in of_items.iter().enumerate() {
+        edges[position].extend(last.insert(*resource, position));
     }
     for (position, item) in items.iter().enumerate() {
-        edges[position].extend(item.targets.iter().filter_map(|target| last.get(target.as_str())));
+        let targets = item.targets.iter().filter_map(|target| by_name.get(target.as_str()));
+        edges[position].extend(targets.filter_map(|named| last.get(&of_items[*named])));
     }
     edges
+}
+
+/// The resources that items are about, each as the position of its first item.
+struct Resources<'a> {
+    /// The resource of each item.
+    of_items: Vec<usize>,
+    /// The first item with each name.
+    by_name: HashMap<&'a str, usize>,
+}
+
+impl<'a> Resources<'a> {
+    /// Finds the resources. Items that share a name are about one resource, also if only a third item connects their
+    /// names: one names an id, the next one a key, and the third both.
+    fn of(items: &[&'a Relations]) -> Resources<'a> {
+        let mut parents: Vec<usize> = (0..items.len()).collect();
+        let mut by_name = HashMap::new();
+        for (position, item) in items.iter().enumerate() {
+            for name in &item.names {
+                let first = *by_name.entry(name.as_str()).or_insert(position);
+                let (one, other) = (root_of(&mut parents, first), root_of(&mut parents, position));
+                parents[one.max(other)] = one.min(other);
+            }
+        }
+        let of_items = (0..items.len()).map(|position| root_of(&mut parents, position)).collect();
+        Resources { of_items, by_name }
+    }
+}
+
+/// Returns the root of the tree that a position is in, and shortens the way to it.
+fn root_of(parents: &mut [usize], mut position: usize) -> usize {
+    while parents[position] != position {
+        parents[position] = parents[parents[position]];
+        position = parents[position];
+    }
+    position
 }
 
 /// Returns the strongly connected components of a graph, by Tarjan's algorithm. A component comes after those that its

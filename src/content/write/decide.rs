@@ -125,6 +125,9 @@ fn decide_write(context: &Context<'_>, overlay: &mut Overlay<'_>, write: &Write)
         MissingTargets::Refuse if is_import => decider.decide_together(&write.items),
         _ => write.items.iter().map(|item| decide_item(&mut decider, item)).collect(),
     };
+    if let MissingTargets::Wait { own, .. } = &write.missing_targets {
+        own.replace(decider.waiting);
+    }
     Outcome::Written(outcomes)
 }
 

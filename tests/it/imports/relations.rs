@@ -270,6 +270,45 @@ fn the_later_of_two_lines_about_one_resource_wins_although_they_name_it_differen
     }
 }
 
+/// Imports lines, each `gap` lines behind the one before, and then a line with the key `later`. Checks that the
+/// resource has the title `second` of the last line, and no parent.
+fn check_that_the_last_line_wins(server: &Server, gap: usize, id: &str, lines: &[Value]) {
+    let mut spread = Vec::new();
+    let later = line("later", None, &[]);
+    for (position, next) in lines.iter().chain([&later]).enumerate() {
+        spread.push(next.clone());
+        spread.extend((0..gap).map(|n| line(&format!("between{position}-{n}"), None, &[])));
+    }
+    let answers = run(server, None, &spread);
+    assert!(answers.iter().all(|answer| answer["errors"].is_null()), "gap {gap}: {answers:?}");
+    let attributes = server.find(&format!("notes/{id}"))["attributes"].take();
+    assert_eq!((&attributes["t"], &attributes["parent"]), (&json!("second"), &Value::Null), "gap {gap}: {lines:?}");
+}
+
+#[test]
+fn the_later_line_wins_although_only_the_import_connects_the_key_with_the_id() {
+    let id = "0192b3c4-0000-7000-8000-000000000079";
+    let both = |parent: Option<&str>| json!({ "id": id, "key": "k", "attributes": { "t": "zero", "parent": parent } });
+    let by_id = |title: &str, parent: Option<&str>| json!({ "id": id, "attributes": { "t": title, "parent": parent } });
+    let by_key =
+        |title: &str, parent: Option<&str>| json!({ "key": "k", "attributes": { "t": title, "parent": parent } });
+    // Lines that relate to `later` wait for it. The one with the key `child` waits for all lines about its parent.
+    let child = line("child", None, &[id]);
+    for lines in [
+        vec![both(None), by_key("first", Some("later")), by_id("second", None)],
+        vec![both(None), by_id("first", Some("later")), by_key("second", None)],
+        vec![child.clone(), both(Some("later")), by_key("first", None), by_id("second", None)],
+        vec![child, both(Some("later")), by_id("first", None), by_key("second", None)],
+    ] {
+        // A command has at most 128 lines.
+        for gap in [0, 200] {
+            let server = Server::start();
+            notes(&server);
+            check_that_the_last_line_wins(&server, gap, id, &lines);
+        }
+    }
+}
+
 #[test]
 fn an_earlier_line_that_failed_is_not_written_over_a_later_one_about_the_same_resource() {
     let server = Server::start();

@@ -2,10 +2,8 @@
 //! the committer at a time.
 //!
 //! The committer decides the commands of an import in order, each against the state that the ones before it leave, and
-//! carries out none after one that failed. So commands may be submitted before the outcomes of earlier ones are known,
-//! except where an outcome changes what a later command contains: see [`Import::may_be_held_back`].
+//! carries out none after one that failed. So commands may be submitted before the outcomes of earlier ones are known.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bindery_model::blueprint::Blueprint;
@@ -16,16 +14,17 @@ use super::Import;
 use super::answer::{ImportLine, answer_of};
 use super::line::RawLine;
 use crate::admission::MemoryPermit;
-use crate::command::{Command, ImportItem, Item, ItemOutcome, MissingTargets, Outcome, Write};
-use crate::data::lookup::Lookup;
+use crate::command::{Command, Item, ItemOutcome, MissingTargets, Outcome, Write};
+use crate::data::waiting_names::WaitingNames;
 use crate::prepare::body::Preparation;
-use crate::prepare::import_order::given_names;
+use crate::prepare::import_order::{Relations, targets_of};
 use crate::queue::PendingOutcome;
 
 /// Lines in preparation, and the memory that they take.
 pub(super) struct PreparingLines {
     prepared: JoinHandle<PreparedLines>,
-    missing_targets: MissingTargets,
+    /// True if they may wait for later lines.
+    may_wait: bool,
     memory: Vec<MemoryPermit>,
 }
 
@@ -41,23 +40,18 @@ pub(super) struct SubmittedLines {
     blueprint: Arc<Blueprint>,
     lines: Vec<Arc<RawLine>>,
     items: Arc<Vec<Item>>,
-    missing_targets: MissingTargets,
-    /// The names of the resources of those lines that may come back to wait for later ones.
-    unsettled: HashSet<String>,
+    may_wait: bool,
+    /// The names of the resources of those lines that come back to wait for later ones, once the command is decided.
+    waiting: WaitingNames,
     pub(super) pending: PendingOutcome,
     memory: Vec<MemoryPermit>,
 }
 
 impl Import {
     /// Begins to prepare lines.
-    pub(super) fn begin(
-        &mut self,
-        lines: Vec<Arc<RawLine>>,
-        missing_targets: MissingTargets,
-        memory: Vec<MemoryPermit>,
-    ) {
+    pub(super) fn begin(&mut self, lines: Vec<Arc<RawLine>>, may_wait: bool, memory: Vec<MemoryPermit>) {
         let prepared = self.prepare(lines);
-        self.preparing.push_back(PreparingLines { prepared, missing_targets, memory });
+        self.preparing.push_back(PreparingLines { prepared, may_wait, memory });
     }
 
     /// Prepares lines under the current blueprint, on another thread.
@@ -67,14 +61,7 @@ impl Import {
         let variant = self.variant;
         tokio::task::spawn_blocking(move || {
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };
-            let mut items: Vec<Item> = lines.iter().map(|line| line.prepare(preparation)).collect();
-            for item in &mut items {
-                if let Item::Import(item) = item {
-                    // An error will meet the committer, too.
-                    let key = item.key.as_ref().filter(|_| item.id.is_none());
-                    item.known = key.and_then(|key| shared.store.known_under(blueprint.number, key).ok().flatten());
-                }
-            }
+            let items = lines.iter().map(|line| line.prepare(preparation)).collect();
             PreparedLines { blueprint, lines, items }
         })
     }
@@ -90,60 +77,52 @@ impl Import {
         Ok(true)
     }
 
-    /// Submits the first lines in preparation, unless something must happen before: then they are still the first ones,
-    /// or behind earlier lines that are prepared again.
+    /// Submits the first lines in preparation, unless they must be prepared again: then they are still the first ones.
     pub(super) async fn submit_next(&mut self) -> Result<()> {
-        let Some(PreparingLines { prepared, missing_targets, memory }) = self.preparing.pop_front() else {
+        let Some(PreparingLines { prepared, may_wait, memory }) = self.preparing.pop_front() else {
             return Ok(());
         };
-        let mut prepared = prepared.await.map_err(Error::internal)?;
+        let prepared = prepared.await.map_err(Error::internal)?;
         // All commands with the committer must have one blueprint: then those behind the first stale one are stale,
         // too.
         if !Arc::ptr_eq(&prepared.blueprint, &self.blueprint) {
             let prepared = self.prepare(prepared.lines);
-            self.preparing.push_front(PreparingLines { prepared, missing_targets, memory });
+            self.preparing.push_front(PreparingLines { prepared, may_wait, memory });
             return Ok(());
         }
-        if self.may_be_held_back(&prepared) {
-            let prepared = tokio::spawn(async move { prepared });
-            self.preparing.push_front(PreparingLines { prepared, missing_targets, memory });
-            return self.complete_all().await;
-        }
-        self.set_aside(&mut prepared);
-        self.submit(prepared, missing_targets, memory).await?;
+        self.submit(prepared, may_wait, memory).await?;
         self.complete_decided().await
-    }
-
-    /// Returns whether lines must not be submitted before earlier outcomes are known. A line waits if it is about the
-    /// resource of an earlier line that waits: otherwise the earlier line, which is written at the end, would win.
-    fn may_be_held_back(&self, prepared: &PreparedLines) -> bool {
-        let is_unsettled = |name: &String| self.submitted.iter().any(|submitted| submitted.unsettled.contains(name));
-        prepared.items.iter().any(|item| match item {
-            Item::Import(item) => given_names(&prepared.blueprint, item).iter().any(is_unsettled),
-            _ => false,
-        })
     }
 
     async fn submit(
         &mut self,
         PreparedLines { blueprint, lines, items }: PreparedLines,
-        missing_targets: MissingTargets,
+        may_wait: bool,
         memory: Vec<MemoryPermit>,
     ) -> Result<()> {
-        let unsettled = match missing_targets {
-            MissingTargets::Wait => unsettled_names(&blueprint, &items),
-            MissingTargets::Refuse => HashSet::new(),
-        };
         let items = Arc::new(items);
         let piece = self.pieces.next(lines.iter().map(|line| line.bytes()).sum()).await?;
         self.renew_access()?;
         let access = self.access.clone();
+        let waiting = WaitingNames::default();
+        let missing_targets = if may_wait {
+            MissingTargets::Wait { earlier: self.waiting_names(), own: waiting.clone() }
+        } else {
+            MissingTargets::Refuse
+        };
         let write = Write { blueprint: Arc::clone(&blueprint), items: Arc::clone(&items), missing_targets, access };
         let (actor, queue) = (self.access.actor.clone(), &self.content.shared.queue);
         let pending = queue.submit(Some(actor), Command::Write(write), None, Some(piece))?;
-        let submitted = SubmittedLines { blueprint, lines, items, missing_targets, unsettled, pending, memory };
+        let submitted = SubmittedLines { blueprint, lines, items, may_wait, waiting, pending, memory };
         self.submitted.push_back(submitted);
         Ok(())
+    }
+
+    /// Returns the names of the resources of lines that wait: of those that came back, and of those in each command
+    /// under way, which the committer decides before the next one.
+    fn waiting_names(&self) -> Vec<WaitingNames> {
+        let under_way = self.submitted.iter().map(|submitted| &submitted.waiting);
+        std::iter::once(self.waiting.names()).chain(under_way).cloned().collect()
     }
 
     /// Takes the outcomes that have arrived.
@@ -164,7 +143,7 @@ impl Import {
 
     /// Waits for the outcome of the first command. Prepares its lines again if the blueprint was changed.
     async fn complete_first(&mut self) -> Result<()> {
-        let Some(SubmittedLines { blueprint, lines, items, missing_targets, pending, memory, .. }) =
+        let Some(SubmittedLines { blueprint, lines, items, may_wait, pending, memory, .. }) =
             self.submitted.pop_front()
         else {
             return Ok(());
@@ -178,7 +157,7 @@ impl Import {
                 // The commands behind it come back as well. Their lines must stay behind these.
                 Box::pin(self.complete_all()).await?;
                 let prepared = self.prepare(lines);
-                self.preparing.push_front(PreparingLines { prepared, missing_targets, memory });
+                self.preparing.push_front(PreparingLines { prepared, may_wait, memory });
             }
             _ => return Err(Error::internal("an import with the outcome of another command")),
         }
@@ -199,7 +178,7 @@ impl Import {
     fn note(&mut self, blueprint: &Blueprint, lines: Vec<Arc<RawLine>>, items: &[Item], outcomes: &[ItemOutcome]) {
         for ((line, item), outcome) in lines.into_iter().zip(items).zip(outcomes) {
             match outcome {
-                ItemOutcome::Waiting => self.wait(line, blueprint, item),
+                ItemOutcome::Waiting(names) => self.wait(line, blueprint, item, names),
                 _ => {
                     self.written += u64::from(matches!(outcome, ItemOutcome::Written(_)));
                     self.answers.push(answer_of(line.index, outcome, item));
@@ -208,49 +187,15 @@ impl Import {
         }
     }
 
-    /// Moves the lines that are about the resource of a waiting line to the waiting lines.
-    fn set_aside(&mut self, prepared: &mut PreparedLines) {
-        let lines = std::mem::take(&mut prepared.lines).into_iter();
-        for (line, item) in lines.zip(std::mem::take(&mut prepared.items)) {
-            match &item {
-                Item::Import(import) if self.waiting.includes(&prepared.blueprint, import) => {
-                    self.wait(line, &prepared.blueprint, &item);
-                }
-                _ => {
-                    prepared.lines.push(line);
-                    prepared.items.push(item);
-                }
-            }
-        }
-    }
-
-    /// Makes a line wait for later ones. `item` is the line as it was prepared under `blueprint`. If there is no memory
-    /// for the line, that is its answer.
-    fn wait(&mut self, line: Arc<RawLine>, blueprint: &Blueprint, item: &Item) {
+    /// Makes a line wait for later ones. `item` is the line as it was prepared under `blueprint`, and `names` are those
+    /// of its resource. If there is no memory for the line, that is its answer.
+    fn wait(&mut self, line: Arc<RawLine>, blueprint: &Blueprint, item: &Item, names: &[String]) {
         let Item::Import(item) = item else { return };
         let index = line.index;
-        if let Err(error) = self.waiting.add(&self.content.shared.admission, line, blueprint, item) {
+        let targets = targets_of(blueprint, item).map(str::to_owned).collect();
+        let relations = Relations { names: names.to_vec(), targets };
+        if let Err(error) = self.waiting.add(&self.content.shared.admission, line, relations) {
             self.answers.push(ImportLine { index, result: Err(error) });
         }
     }
-}
-
-/// Returns the names of the resources of those items that may come back to wait for later ones: items with relations,
-/// and items about the same resources behind them.
-fn unsettled_names(blueprint: &Blueprint, items: &[Item]) -> HashSet<String> {
-    let mut unsettled = HashSet::new();
-    for item in items {
-        let Item::Import(item) = item else { continue };
-        let names = given_names(blueprint, item);
-        if has_relations(blueprint, item) || names.iter().any(|name| unsettled.contains(name)) {
-            unsettled.extend(names);
-        }
-    }
-    unsettled
-}
-
-/// Returns whether an item relates to resources of any blueprint.
-fn has_relations(blueprint: &Blueprint, item: &ImportItem) -> bool {
-    let mut values = item.copies.iter().flat_map(|copy| &copy.values);
-    values.any(|written| !written.value.is_null() && blueprint.fields[written.position].related_blueprint().is_some())
 }

@@ -3,15 +3,13 @@
 //!
 //! Must not write anything.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
-use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 
 use super::line::RawLine;
 use crate::admission::{Admission, MemoryPermit};
-use crate::command::ImportItem;
+use crate::data::waiting_names::WaitingNames;
 use crate::prepare::import_order::{Relations, in_order};
 
 /// The approximate number of bytes that a line takes while it waits, beside its text and its relations.
@@ -22,7 +20,7 @@ const WAITING_LINE_BYTES: usize = 400;
 pub(super) struct WaitingLines {
     lines: Vec<WaitingLine>,
     /// The names of their resources: later lines about the same resources wait as well.
-    names: HashSet<String>,
+    names: WaitingNames,
 }
 
 struct WaitingLine {
@@ -37,34 +35,27 @@ pub(super) struct ReadyLine {
 }
 
 impl WaitingLines {
-    /// Returns whether a line is about the resource of a line that waits.
-    pub(super) fn includes(&self, blueprint: &Blueprint, item: &ImportItem) -> bool {
-        !self.names.is_empty() && Relations::of(blueprint, item).names.iter().any(|name| self.names.contains(name))
+    /// Returns the names of the resources of the lines that wait, also of those that are added later.
+    pub(super) fn names(&self) -> &WaitingNames {
+        &self.names
     }
 
-    /// Adds a line, which is an item under the blueprint.
+    /// Adds a line.
     ///
     /// # Errors
     /// `OVERLOADED` if there is no memory for it.
-    pub(super) fn add(
-        &mut self,
-        admission: &Admission,
-        line: Arc<RawLine>,
-        blueprint: &Blueprint,
-        item: &ImportItem,
-    ) -> Result<()> {
-        let relations = Relations::of(blueprint, item);
+    pub(super) fn add(&mut self, admission: &Admission, line: Arc<RawLine>, relations: Relations) -> Result<()> {
         let Some(memory) = admission.try_wait(WAITING_LINE_BYTES + line.bytes() + relations.bytes()) else {
             let text = "the line relates to a resource that is not there yet, and lines that wait for later ones already \
                         take all memory for that; nothing of it was applied; import it again after the others";
             return Err(Error::new(Code::Overloaded, text));
         };
-        self.names.extend(relations.names.iter().cloned());
+        self.names.add(&relations.names);
         self.lines.push(WaitingLine { waited: ReadyLine { line, memory }, relations });
         Ok(())
     }
 
-    /// Returns the lines with their relations, which the caller computes again.
+    /// Returns the lines with their relations, whose targets the caller computes again.
     pub(super) fn lines_mut(&mut self) -> impl Iterator<Item = (&Arc<RawLine>, &mut Relations)> {
         self.lines.iter_mut().map(|waiting| (&waiting.waited.line, &mut waiting.relations))
     }

@@ -14,6 +14,7 @@ use crate::data::blueprint_change::BlueprintChange;
 use crate::data::index_mapping::Columns;
 use crate::data::records::Meta;
 use crate::data::state::{Collection, State};
+use crate::data::waiting_names::WaitingNames;
 use crate::write::overlay::Overlay;
 
 /// The context in which commands are decided, beside the overlay that they write to.
@@ -34,9 +35,11 @@ pub(super) struct Decider<'a, 'b> {
     pub(super) access: &'a Access,
     pub(super) overlay: &'a mut Overlay<'b>,
     /// The treatment of imported items that relate to resources that do not exist.
-    pub(super) missing_targets: MissingTargets,
-    /// The names of items of this write that wait for a later line.
+    pub(super) missing_targets: &'a MissingTargets,
+    /// The names of the resources of items of this write that wait for a later line.
     pub(super) waiting: HashSet<String>,
+    /// The names of the resources of items of earlier writes of the import that wait. None of the sets is empty.
+    pub(super) waiting_before: Vec<&'a WaitingNames>,
     /// Ids and keys that items of this write will bring.
     pub(super) promised: HashMap<String, Promise>,
     /// The changes of other resources by the deletions of this write.
@@ -141,22 +144,44 @@ pub(super) enum Relations {
 impl<'a, 'b> Decider<'a, 'b> {
     pub(super) fn new(context: &'a Context<'a>, write: &'a Write, overlay: &'a mut Overlay<'b>) -> Self {
         let Write { blueprint, missing_targets, access, items: _ } = write;
-        let missing_targets = *missing_targets;
+        let waiting_before = match missing_targets {
+            // The earlier writes are decided: a set that is empty stays empty, or gets what another one has.
+            MissingTargets::Wait { earlier, .. } => earlier.iter().filter(|names| !names.is_empty()).collect(),
+            MissingTargets::Refuse => Vec::new(),
+        };
         let collection = context.state.blueprints.get(&blueprint.slug);
         let change = collection.and_then(|collection| collection.change.as_deref());
-        let (waiting, promised) = (HashSet::new(), HashMap::new());
-        let released = ReleaseTotals::default();
-        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
+        Decider {
+            context,
+            blueprint,
+            change,
+            access,
+            overlay,
+            missing_targets,
+            waiting: HashSet::new(),
+            waiting_before,
+            promised: HashMap::new(),
+            released: ReleaseTotals::default(),
+        }
     }
 
     /// Returns the context in which resources of another blueprint are decided, as a consequence of an item.
     pub(super) fn of_blueprint<'c>(&'c mut self, collection: &'c Collection) -> Decider<'c, 'b> {
         let Decider { context, access, missing_targets, .. } = *self;
         let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());
-        let (waiting, promised) = (HashSet::new(), HashMap::new());
         let overlay = &mut *self.overlay;
-        let released = ReleaseTotals::default();
-        Decider { context, blueprint, change, access, overlay, missing_targets, waiting, promised, released }
+        Decider {
+            context,
+            blueprint,
+            change,
+            access,
+            overlay,
+            missing_targets,
+            waiting: HashSet::new(),
+            waiting_before: Vec::new(),
+            promised: HashMap::new(),
+            released: ReleaseTotals::default(),
+        }
     }
 }
 

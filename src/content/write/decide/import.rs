@@ -65,7 +65,9 @@ impl Decider<'_, '_> {
         for (position, outcome) in &*outcomes {
             let (Item::Import(item), ItemOutcome::Written(written)) = (&items[*position], outcome) else { continue };
             let names = given_names(self.blueprint, item).into_iter().chain([written.id.to_string()]);
-            let names = names.chain(written.meta.key.clone());
+            // The failed item may name a key that this one has replaced.
+            let former_key = written.before.as_ref().and_then(|before| before.key.clone());
+            let names = names.chain(written.meta.key.clone()).chain(former_key);
             last_passed.extend(names.map(|name| (name, *position)));
         }
         let is_overtaken = |position: &usize, _: &mut Error| {
@@ -134,7 +136,7 @@ impl Decider<'_, '_> {
         self.overlay.roll_back_to(before);
         match outcome {
             ItemOutcome::Failed(error) => Some(error),
-            ItemOutcome::Written(_) | ItemOutcome::Waiting => None,
+            ItemOutcome::Written(_) | ItemOutcome::Waiting(_) => None,
         }
     }
 
@@ -219,30 +221,55 @@ impl Decider<'_, '_> {
     }
 
     pub(super) fn import(&mut self, item: &ImportItem) -> ItemOutcome {
-        let names = given_names(self.blueprint, item);
-        let may_wait = self.missing_targets == MissingTargets::Wait;
+        self.try_import(item).unwrap_or_else(ItemOutcome::Failed)
+    }
+
+    fn try_import(&mut self, item: &ImportItem) -> Result<ItemOutcome> {
+        let found = self.find_imported(item)?;
+        let waits_as = match self.missing_targets {
+            MissingTargets::Wait { .. } => Some(self.names_of_resource(item, found.as_ref())),
+            MissingTargets::Refuse => None,
+        };
         // The later of two lines about a resource wins, so it must not be applied before the earlier one.
-        if may_wait && names.iter().any(|name| self.waiting.contains(name)) {
-            self.waiting.extend(names);
-            return ItemOutcome::Waiting;
+        if let Some(names) = &waits_as
+            && names.iter().any(|name| self.is_waiting(name))
+        {
+            return Ok(self.wait(names));
         }
-        match self.edit_for_import(item) {
-            Ok((_, Relations::Unresolved)) if may_wait => {
-                self.waiting.extend(names);
-                ItemOutcome::Waiting
-            }
-            Ok((edit, _)) => {
-                let before = self.overlay.savepoint();
-                match self.apply_imported(item, edit) {
-                    Ok(written) => ItemOutcome::Written(Box::new(written)),
-                    Err(error) => {
-                        self.overlay.roll_back_to(&before);
-                        ItemOutcome::Failed(error)
-                    }
-                }
-            }
-            Err(error) => ItemOutcome::Failed(error),
+        let (edit, relations) = self.edit_for_import(item, found)?;
+        if let (Some(names), Relations::Unresolved) = (&waits_as, relations) {
+            return Ok(self.wait(names));
         }
+        let before = self.overlay.savepoint();
+        match self.apply_imported(item, edit) {
+            Ok(written) => Ok(ItemOutcome::Written(Box::new(written))),
+            Err(error) => {
+                self.overlay.roll_back_to(&before);
+                Err(error)
+            }
+        }
+    }
+
+    /// Returns the names by which this item and others may identify its resource. One line may name the id and the next
+    /// one the key, and an earlier line of the import may have connected the two.
+    fn names_of_resource(&self, item: &ImportItem, found: Option<&(ResourceId, Meta)>) -> Vec<String> {
+        let mut names = given_names(self.blueprint, item);
+        if let Some((id, meta)) = found {
+            names.push(id.to_string());
+            names.extend(meta.key.clone());
+        }
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    fn is_waiting(&self, name: &str) -> bool {
+        self.waiting.contains(name) || self.waiting_before.iter().any(|names| names.contains(name))
+    }
+
+    fn wait(&mut self, names: &[String]) -> ItemOutcome {
+        self.waiting.extend(names.iter().cloned());
+        ItemOutcome::Waiting(names.to_vec())
     }
 
     fn apply_imported(&mut self, item: &ImportItem, edit: Edit) -> Result<WrittenResource> {
@@ -253,9 +280,9 @@ impl Decider<'_, '_> {
         self.apply_edit(edit)
     }
 
-    fn edit_for_import(&mut self, item: &ImportItem) -> Result<(Edit, Relations)> {
+    fn edit_for_import(&mut self, item: &ImportItem, found: Option<(ResourceId, Meta)>) -> Result<(Edit, Relations)> {
         let blueprint = self.blueprint.number;
-        let (id, before) = match self.find_imported(item)? {
+        let (id, before) = match found {
             Some((id, meta)) => (id, Some(meta)),
             None if self.blueprint.kind == BlueprintKind::Media => return Err(needs_upload(self.blueprint)),
             None => (self.id_for_import(item)?, None),

@@ -80,7 +80,7 @@ impl Decider<'_, '_> {
                 continue;
             }
             relations = Relations::Unresolved;
-            if self.missing_targets == MissingTargets::Refuse {
+            if matches!(self.missing_targets, MissingTargets::Refuse) {
                 errors.push((field.slug.clone(), vec![missing_text(field, slug, &missing)]));
             }
         }
