@@ -27,6 +27,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use bindery_index::{self as index, SortKey, TextQuery};
@@ -90,6 +92,8 @@ pub struct ListParams {
     pub aggregation: Aggregation,
     /// The related resources that are returned too.
     pub expansion: Expansion,
+    /// The slugs of the blueprints that were looked up for relations, also of those that the token does not have.
+    looked_up: BTreeSet<String>,
 }
 
 /// The parameters of a read of the neighbors of a resource in a list.
@@ -198,7 +202,12 @@ impl ListParams {
         let page = Page::parse(params)?;
         let cursor = cursor(params)?;
         let selection = Selection::parse(params, blueprint)?;
-        let asked = ScopedQuery::parse(params, blueprint, related, now, steering, is_strict)?;
+        let looked_up = RefCell::new(BTreeSet::new());
+        let related = |slug: &str| {
+            looked_up.borrow_mut().insert(slug.to_owned());
+            related(slug)
+        };
+        let asked = ScopedQuery::parse(params, blueprint, &related, now, steering, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;
         let ScopedQuery { query, fallback, words, changes, .. } = asked;
@@ -228,14 +237,17 @@ impl ListParams {
             query,
             aggregation,
             expansion,
+            looked_up: looked_up.take(),
         })
     }
 
-    /// Returns the slugs of the other blueprints on whose resources the list depends, each once, in order.
+    /// Returns the slugs of the other blueprints on which the list depends, each once, in order: on their resources, or
+    /// on their fields and on whether the token has them. A rule of ranked search that cannot be applied without them
+    /// changes nothing, so its filters are not in the query.
     pub fn depends_on(&self) -> Vec<String> {
+        // A relation that `dangling` asks about is not looked up.
         let mut slugs = self.query.filter.depends_on();
-        // The filters of facets are parts of the list's filter, so they add no slugs.
-        slugs.extend(self.expansion.depends_on());
+        slugs.extend(self.looked_up.iter().cloned());
         slugs.sort_unstable();
         slugs.dedup();
         slugs

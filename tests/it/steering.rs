@@ -494,6 +494,41 @@ fn kept_answers_know_that_a_rule_ends() {
 }
 
 #[test]
+fn a_kept_answer_knows_that_a_rule_was_not_applied() {
+    let server = Server::start();
+    let text = |slug: &str| json!({ "name": slug, "slug": slug, "type": "text" });
+    let authors = server.blueprint("authors", json!([text("name"), text("town")]));
+    let author =
+        json!({ "name": "Author", "slug": "author", "type": "reference", "settings": { "blueprint": "authors" } });
+    server.blueprint("articles", json!([text("title"), author]));
+    let ada = server.create("authors", json!({ "name": "Ada" }));
+    server.create("articles", json!({ "title": "red shoe", "author": ada }));
+    server.create("articles", json!({ "title": "red hat" }));
+    server.post(RULES, &json!({ "blueprint": "articles", "filter_add": "filter[author.name]=Ada" })).expect(201);
+
+    let secret = |blueprints: Value| {
+        let token = json!({ "name": "t", "abilities": ["view"], "blueprints": blueprints });
+        server.post("/v2/tokens", &token).expect(201).data()["secret"].as_str().unwrap().to_owned()
+    };
+    let (some, both) = (secret(json!(["articles"])), secret(json!(["articles", "authors"])));
+    let (without_authors, with_authors) = (server.as_token(&some), server.as_token(&both));
+    let (all, filtered) = ("red hat; red shoe", "red shoe");
+    let query = "q=red &sort=title";
+    for _ in 0..2 {
+        assert_eq!(titles(&without_authors, query), all, "the rule needs a blueprint that the token does not have");
+        assert_eq!(titles(&with_authors, query), filtered);
+    }
+    let mut changed = authors.clone();
+    changed["fields"] = json!([authors["fields"][1]]);
+    server.put("/v2/blueprints/authors", &changed).expect(200);
+    assert_eq!(titles(&with_authors, query), all, "the rule needs a field that is gone");
+    changed["fields"] = json!([text("name"), text("town")]);
+    server.put("/v2/blueprints/authors", &changed).expect(200);
+    server.patch(&format!("/v2/resources/authors/{ada}"), &json!({ "attributes": { "name": "Ada" } })).expect(200);
+    assert_eq!(titles(&with_authors, query), filtered);
+}
+
+#[test]
 fn steering_survives_a_restart() {
     let mut server = articles();
     let id = add(&server, "red shoe");
