@@ -26,6 +26,7 @@ pub use operator::{Fields, OPERATORS, Operand, Operator};
 pub(super) use scope::Scope;
 pub(super) use tree::copies_of;
 pub use tree::{BlueprintLookup, Copies, Filter, Relation};
+pub use value::split_list;
 
 /// The most filters in a request.
 const MAX_FILTERS: usize = 100;

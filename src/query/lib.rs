@@ -43,7 +43,7 @@ pub use aggregate::{Aggregation, Facet, Stats};
 pub use changes::ChangeParams;
 pub use copy::CopyKind;
 pub use expand::{Expansion, ExpansionStep};
-pub use filter::{BlueprintLookup, Copies, Fields, Filter, OPERATORS, Operand, Operator, Relation};
+pub use filter::{BlueprintLookup, Copies, Fields, Filter, OPERATORS, Operand, Operator, Relation, split_list};
 pub use format::Format;
 pub use page::Page;
 pub use raw::{RawParams, decode_name};

@@ -6,7 +6,7 @@ use super::operator::Test;
 
 /// Returns the entries of a comma-separated list. A backslash makes the next character literal; at the end it stands
 /// for itself.
-pub(super) fn split_list(value: &str) -> Vec<String> {
+pub fn split_list(value: &str) -> Vec<String> {
     let mut entries = vec![String::new()];
     let mut chars = value.chars();
     while let Some(char) = chars.next() {

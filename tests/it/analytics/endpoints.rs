@@ -141,6 +141,28 @@ fn an_invalid_value_is_rejected_only_by_reports_that_take_the_parameter() {
 }
 
 #[test]
+fn a_value_in_a_list_may_have_a_comma() {
+    let server = Server::start();
+    let visit = |(number, path): (u8, &str)| {
+        let (time, agent) = ("20/Nov/2026:10:00:00 +0000", super::AGENTS[1].0);
+        format!("192.0.2.{number} - - [{time}] \"GET {path} HTTP/1.1\" 200 9 \"-\" \"{agent}\"\n")
+    };
+    let log: String = [(1, "/a,b"), (2, "/a"), (3, "/b"), (4, "/c")].map(visit).concat();
+    let import = "/v2/analytics/import?site=a.example";
+    server.raw("POST", import, &[("content-type", "text/plain")], log.as_bytes()).expect(200);
+    for (filter, expected) in [
+        ("filter[page]=/a,b", 1),
+        ("filter[page][in]=/a%5C,b", 1),
+        ("filter[page][in]=/a%5C,b,/c", 2),
+        ("filter[page][in]=/a,/b", 2),
+        ("filter[page][not_in]=/a%5C,b", 3),
+    ] {
+        let path = format!("/v2/analytics/pageviews?start=2026-11-20&end=2026-11-20&{filter}");
+        assert_eq!(server.get(&path).expect(200).json(), json!({ "pageviews": expected }), "{filter}");
+    }
+}
+
+#[test]
 fn bodies_have_the_documented_shape() {
     let server = server();
     let day = "start=2026-11-20&end=2026-11-20";

@@ -3,7 +3,7 @@
 use bindery_analytics::{Dimension, FilterField, VisitFilter};
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::sent::{quote, quote_all};
-use bindery_query::RawParams;
+use bindery_query::{RawParams, split_list};
 
 const FIELDS: [(&str, FilterField); 13] = [
     ("page", FilterField::Page),
@@ -59,8 +59,7 @@ fn filter(name: &str, value: &str) -> Result<VisitFilter> {
             )));
         }
     };
-    let values: Vec<String> =
-        if is_list { value.split(',').map(str::to_owned).collect() } else { vec![value.to_owned()] };
+    let values = if is_list { split_list(value) } else { vec![value.to_owned()] };
     if values.len() > MAX_VALUES {
         let count = values.len();
         return Err(invalid(format!("{} has {count} values; it must have at most {MAX_VALUES}", quote(name))));
