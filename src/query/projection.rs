@@ -29,25 +29,25 @@ pub struct ColumnRef<'a> {
     pub kind: Kind,
 }
 
-/// Returns the columns and variants of a blueprint's index. A variant's slug names the collation that sorts its texts.
-/// Working copies have variants of their own.
+/// Returns the columns and variants of a blueprint's index. Working copies have variants of their own.
 pub fn schema(blueprint: &Blueprint) -> Schema {
     let columns = blueprint.fields.iter().flat_map(columns_of);
     let mut columns: Vec<Column> = columns.map(|(_, id, kind)| Column { id, kind }).collect();
-    let mut variants: Vec<Variant> = match blueprint.variants.is_empty() {
-        true => vec![Variant { number: blueprint.plain_variant, locale: None }],
-        false => blueprint
-            .variants
-            .iter()
-            .map(|variant| Variant { number: variant.number, locale: Some(variant.slug.clone()) })
-            .collect(),
-    };
+    let variant = |number| Variant { number, locale: locale_of(blueprint, number).map(str::to_owned) };
+    let mut variants: Vec<Variant> = blueprint.variant_numbers().into_iter().map(variant).collect();
     if blueprint.working_copy {
         columns.push(Column { id: WORKING_UPDATED, kind: Kind::Instant });
         let working = variants.iter().map(|live| Variant { number: working_variant(live.number), ..live.clone() });
         variants.extend(working.collect::<Vec<_>>());
     }
     Schema { columns, variants }
+}
+
+/// Returns the language tag that names the collation of a variant's texts: its slug. `None` for the copy of a blueprint
+/// without variants. A variant keeps its number when it is the first or the last one, but not its collation.
+pub fn locale_of(blueprint: &Blueprint, variant: VariantNumber) -> Option<&str> {
+    let variant = blueprint.variants.iter().find(|known| known.number == variant);
+    variant.map(|variant| variant.slug.as_str())
 }
 
 /// Returns the column with this name: a field's slug, or a part of the field such as `price.currency` or

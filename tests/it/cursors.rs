@@ -76,6 +76,31 @@ fn a_cursor_belongs_to_its_list_and_outlives_restarts() {
 }
 
 #[test]
+fn a_cursor_ends_with_the_order_of_texts_in_which_it_was_made() {
+    let server = Server::start();
+    let mut blueprint = server.blueprint("notes", json!([{ "name": "title", "slug": "title", "type": "text" }]));
+    for title in ["zinc", "öl", "oak"] {
+        server.create("notes", json!({ "title": title }));
+    }
+    let titles = |body: &Value| -> Vec<String> {
+        let data = body["data"].as_array().unwrap().iter();
+        data.map(|item| item["attributes"]["title"].as_str().unwrap().to_owned()).collect()
+    };
+    let swedish = json!([{ "name": "sv", "slug": "sv", "default": true }]);
+    let query = "sort=title&per_page=2";
+    // In Swedish, `ö` comes after `z`. The copies are those of the only variant before and after the change.
+    for (variants, first, second) in [(swedish, "oak öl", "oak zinc"), (json!([]), "oak zinc", "oak öl")] {
+        let before = page(&server.as_token(server.secret()), query, "");
+        assert_eq!(titles(&before).join(" "), first);
+        blueprint["variants"] = variants;
+        server.put("/v2/blueprints/notes?force=true", &blueprint).expect(200);
+        let after = server.get(&format!("{LIST}?{query}&cursor={}", next(&before).unwrap()));
+        assert_eq!(after.outcome(), "422 INVALID_PARAMETER", "{first}");
+        assert_eq!(titles(&page(&server.as_token(server.secret()), query, "")).join(" "), second);
+    }
+}
+
+#[test]
 fn a_walk_beside_writes_shows_each_resource_that_is_not_written_once() {
     for (seed, sort) in
         ["", "sort=n", "sort=-n,title", "sort=title", "sort=-title,n", "sort=-updated_at", "sort=id"].iter().enumerate()

@@ -2,14 +2,14 @@
 //! how a position is found.
 //!
 //! A cursor is authenticated with a key derived from the list that it belongs to, from the epoch of the content, which
-//! outlives restarts, and from the releases of the data that orders texts. So a cursor that is damaged, invented, or of
-//! another list or order is rejected, and the server stores no cursors.
+//! outlives restarts, and from the language and the releases of the data that orders texts. So a cursor that is damaged,
+//! invented, or of another list or order is rejected, and the server stores no cursors.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bindery_index::{Position, PositionKey, SortBy, SortKey, TEXT_DATA};
 use bindery_model::error::{Code, Error, Result};
-use bindery_query::Query;
+use bindery_query::{Query, projection};
 
 use crate::data::state::Collection;
 use crate::data::visibility::Visibility;
@@ -26,7 +26,8 @@ impl CursorKey {
     /// Derives the key for the lists of a blueprint in one order, variant and visibility,
     /// with live or with working copies.
     pub(super) fn new(epoch: u64, collection: &Collection, query: &Query, visibility: Visibility) -> CursorKey {
-        let mut hasher = hasher_of(epoch, TEXT_DATA);
+        let locale = projection::locale_of(&collection.blueprint, query.copies.variant);
+        let mut hasher = hasher_of(epoch, TEXT_DATA, locale);
         hasher.update(&collection.blueprint.number.to_le_bytes());
         hasher.update(&query.copies.variant.to_le_bytes());
         hasher.update(&[match visibility {
@@ -123,12 +124,14 @@ impl CursorKey {
     }
 }
 
-/// Begins the key of a list of a content whose texts are ordered by this data. Under other data a text may have another
-/// place in an order, and a walk that went on would skip resources or repeat them.
-fn hasher_of(epoch: u64, text_data: &str) -> blake3::Hasher {
+/// Begins the key of a list of a content whose texts are ordered by this data, in the order of this language. Under
+/// others a text may have another place in an order, and a walk that went on would skip resources or repeat them.
+fn hasher_of(epoch: u64, text_data: &str, locale: Option<&str>) -> blake3::Hasher {
     let mut hasher = blake3::Hasher::new_derive_key("Bindery cursor");
     hasher.update(&epoch.to_le_bytes());
-    hasher.update(blake3::hash(text_data.as_bytes()).as_bytes());
+    for text in [text_data, locale.unwrap_or_default()] {
+        hasher.update(blake3::hash(text.as_bytes()).as_bytes());
+    }
     hasher
 }
 
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_cursor_belongs_to_one_release_of_the_data_that_orders_texts() {
-        let key = |text_data: &str| CursorKey(*hasher_of(1, text_data).finalize().as_bytes());
+        let key = |text_data: &str| CursorKey(*hasher_of(1, text_data, None).finalize().as_bytes());
         let position = Position { keys: vec![PositionKey::Text("a".to_owned())], id: 7 };
         let cursor = key("icu_collator 2.0.0").seal(&position);
         assert_eq!(key("icu_collator 2.0.0").open(&cursor).unwrap(), position);
