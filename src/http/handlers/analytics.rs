@@ -132,7 +132,9 @@ fn report_of_rest(prefix: &'static str, which: fn(String) -> Report) -> MethodRo
 async fn answer(report: Report, State(app): State<App>, Bearer(access): Bearer, RawQuery(raw): RawQuery) -> Answer {
     access.require(&[Ability::AnalyticsView])?;
     let analytics = app.analytics.counting()?;
-    let answering = tokio::task::spawn_blocking(move || report.answer_noting(&analytics, &raw.unwrap_or_default()));
+    let answering = tokio::task::spawn_blocking(move || {
+        report.answer_noting(&analytics, &raw.unwrap_or_default(), &|slug| access.sees(slug))
+    });
     let (body, cut_days) = answering.await.map_err(Error::internal)??;
     let mut answer = respond::json(StatusCode::OK, body);
     if !cut_days.is_empty() {

@@ -127,7 +127,8 @@ fn beyond_the_bound_visits_count_without_filters_only_and_the_day_is_named() {
     assert_eq!(import.finish().unwrap().added, VISITS as u64 + 7);
     let query = "start=2024-10-04&end=2024-10-04";
     assert_eq!(counter.report(&Report::Pageviews, query)["pageviews"], VISITS + 7);
-    let ask = |query: &str| Report::Pageviews.answer_noting(counter.analytics.as_ref().unwrap(), query).unwrap();
+    let ask =
+        |query: &str| Report::Pageviews.answer_noting(counter.analytics.as_ref().unwrap(), query, &|_| true).unwrap();
     let (body, days) = ask(&format!("{query}&filter[page]=/a"));
     assert_eq!((body, days), (format!("{{\"pageviews\":{VISITS}}}"), vec![20_000]));
     assert_eq!(ask(query).1, Vec::<i64>::new());

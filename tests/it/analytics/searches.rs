@@ -462,6 +462,25 @@ fn searches_are_counted_from_the_first_keystroke_to_the_last_click() {
 }
 
 #[test]
+fn a_report_of_a_blueprint_that_the_token_does_not_have_is_empty() {
+    let server = start(&[]);
+    five_ask(&server.as_token(ADMIN), "/v2/resources/secrets?q=salary&track=true");
+    let body = json!({ "name": "x", "abilities": ["analytics:view"], "blueprints": ["articles"] });
+    let secret = server.post("/v2/tokens", &body).expect(201).data()["secret"].as_str().unwrap().to_owned();
+    let limited = server.as_token(&secret);
+    let question = |client: &Client<'_>, blueprint: &str| {
+        let path = format!("/v2/analytics/searches?blueprint={blueprint}");
+        client.get(&path).expect(200).json()[0]["question"].clone()
+    };
+    assert_eq!(question(&server.as_token(ADMIN), "secrets"), "salary");
+    for blueprint in ["secrets", "nothing", "articles"] {
+        assert_eq!(question(&limited, blueprint), Value::Null, "{blueprint}");
+    }
+    let invalid = limited.get("/v2/analytics/searches?blueprint=secrets&limit=0").expect(422);
+    assert_eq!(invalid.code(), "INVALID_PARAMETER");
+}
+
+#[test]
 fn robots_are_not_counted_and_forged_clicks_are_refused() {
     let server = start(&[]);
     let resource = "01980000-0000-7000-8000-000000000001";

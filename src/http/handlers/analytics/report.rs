@@ -72,16 +72,21 @@ impl Report {
     /// period are damaged or the disk fails; `OVERLOADED` while the server shuts down, or if a report with filters
     /// takes too long.
     pub fn answer(&self, analytics: &Analytics, raw_query: &str) -> Result<Value> {
-        let (text, _) = self.answer_noting(analytics, raw_query)?;
+        let (text, _) = self.answer_noting(analytics, raw_query, &|_| true)?;
         serde_json::from_str(&text).map_err(Error::internal)
     }
 
     /// Like [`Report::answer`], but returns the text of the answer, and the days for which filters did not see every
-    /// visit.
+    /// visit. A blueprint of a slug that `sees` rejects is like one that does not exist.
     ///
     /// # Errors
     /// The errors of [`Report::answer`].
-    pub fn answer_noting(&self, analytics: &Analytics, raw_query: &str) -> Result<(String, Vec<Day>)> {
+    pub fn answer_noting(
+        &self,
+        analytics: &Analytics,
+        raw_query: &str,
+        sees: &dyn Fn(&str) -> bool,
+    ) -> Result<(String, Vec<Day>)> {
         let params = RawParams::parse(raw_query);
         strict::check(&params, self.parameters())?;
         let filters = filters::filters(&params)?;
@@ -89,7 +94,7 @@ impl Report {
             let message = "reports of searches have no filters; `site` and `blueprint` say which searches count";
             return Err(Error::new(Code::InvalidFilter, message));
         }
-        let request = Request { analytics, params, filters, cut_days: RefCell::default() };
+        let request = Request { analytics, params, filters, sees, cut_days: RefCell::default() };
         let body = self.body(&request)?;
         Ok((body, request.cut_days.into_inner()))
     }
@@ -127,6 +132,9 @@ impl Report {
                 .limited(|figures, period, limit| Ok(session_pages(&figures.session_pages(period, *page, limit)?))),
             Report::Searches(report) => request.limited(|figures, period, limit| {
                 let blueprint = request.params.single("blueprint")?;
+                if blueprint.is_some_and(|slug| !(request.sees)(slug)) {
+                    return Ok(json!([]));
+                }
                 let rows = figures.searches(period, *report, blueprint, limit)?;
                 Ok(rows.iter().map(search).collect())
             }),
@@ -144,6 +152,7 @@ struct Request<'a> {
     analytics: &'a Analytics,
     params: RawParams,
     filters: Vec<VisitFilter>,
+    sees: &'a dyn Fn(&str) -> bool,
     cut_days: RefCell<Vec<Day>>,
 }
 
