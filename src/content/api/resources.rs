@@ -28,7 +28,7 @@ use crate::read::authors::AuthorNames;
 use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
 
 /// A resource that was created.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct CreatedResource {
     /// Its id.
     pub id: ResourceId,

@@ -81,8 +81,8 @@ pub(crate) async fn fetch(
     let FileRequest { url, known_as, body } = FileRequest::read(&sent)?;
     let known = || known_as.as_ref().map_or(Ok(None), |known_as| writing.known_under(known_as));
     if let Some(known) = call.app.content.checked(known).await? {
-        let tag = quoted(known.answer.tag);
-        return Ok(([(header::ETAG, tag)], json_response(StatusCode::OK, written_body(&known.answer))).into_response());
+        let keep = async |idempotent| Ok(writing.keep_known(known, idempotent).await?);
+        return keyed.answer(&call, key, &[&sent], found, keep).await;
     }
     let file = call.app.media.fetch(&call.app.content, &url, call.app.config.webhook_private_addresses).await?;
     call.access = credentials.access(&call.app)?;
@@ -136,6 +136,11 @@ async fn writer(call: &Call<String>) -> Result<ResourceWriter, Error> {
 fn slot<P>(call: &Call<P>) -> Result<RequestSlot, Error> {
     call.app.content.check_writable()?;
     call.app.media.uploads.take([Owner::Sender(call.access.actor.clone())])
+}
+
+/// Returns the answer with a resource that exists already.
+fn found(CreatedResource { answer, .. }: &CreatedResource) -> RenderedResponse {
+    RenderedResponse::new(StatusCode::OK, written_body(answer)).with(header::ETAG, &quoted(answer.tag))
 }
 
 /// Returns the function that makes the answer to a creation.

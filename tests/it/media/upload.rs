@@ -319,6 +319,26 @@ fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
 }
 
 #[test]
+fn the_answer_with_a_known_file_is_kept_under_an_idempotency_key() {
+    let server = start_with(&["--webhook-private-addresses"]);
+    let web = Web::start(png(20, 10)).address;
+    let fetch_as = |idempotency_key: &str, url: &str| {
+        let headers = [("content-type", "application/json"), ("idempotency-key", idempotency_key)];
+        let body = json!({ "url": format!("{web}{url}"), "key": "c" });
+        server.raw("POST", "/v2/media/media/fetch", &headers, body.to_string().as_bytes())
+    };
+    let created = fetch_as("one", "/c.png").expect(201).data();
+    let known = fetch_as("two", "/c.png").expect(200);
+    assert_eq!(known.data(), created);
+    let path = format!("/v2/resources/media/{}", created["id"].as_str().unwrap());
+    server.patch(&path, &json!({ "attributes": { "alt": "changed" } })).expect(200);
+    let again = fetch_as("two", "/c.png").expect(200);
+    assert_eq!((&again.text, again.header("etag")), (&known.text, known.header("etag")));
+    assert_eq!(fetch_as("two", "/d.png").outcome(), "422 IDEMPOTENCY_KEY_REUSED");
+    assert_eq!(fetch_as("three", "/c.png").expect(200).data()["attributes"]["alt"], "changed");
+}
+
+#[test]
 fn an_upload_whose_token_is_revoked_meanwhile_is_refused() {
     let server = start();
     let resource = upload(&server, "a.png", &png(10, 10));
