@@ -134,7 +134,8 @@ impl AnswerVersion {
     }
 
     /// Returns whether both are versions of lists of one blueprint that show the same resources to a token, this one as
-    /// they were before. Then no later view has this version: the numbers of transactions ascend.
+    /// they were before. If both are by relevance or neither is, no later view has this version: the numbers of
+    /// transactions ascend.
     pub fn is_older_list_than(self, other: AnswerVersion) -> bool {
         let (AnsweredVersion::List(one), AnsweredVersion::List(two)) = (self.answered, other.answered) else {
             return false;

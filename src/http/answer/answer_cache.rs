@@ -48,8 +48,9 @@ const ENTRY_BYTES: u64 = 256;
 /// largest answer fits into one part.
 const PARTS: usize = 16;
 
-/// Each time that this many answers were made, those that no request can get any more are dropped.
-const MADE_PER_SWEEP: u64 = 1_024;
+/// Each time that this many answers were made, outdated lists of the blueprint of the last one are dropped. A prime
+/// number: if requests repeat in turns, the last one is not of the same blueprint each time.
+const MADE_PER_SWEEP: u64 = 1_021;
 
 /// The request of a read, as the client sent it. Stored in the request once no kept answer was found for it.
 #[derive(Clone)]
@@ -259,17 +260,17 @@ impl AnswerCache {
             self.answers.insert(Arc::from(key), answer.clone());
         }
         if made.is_multiple_of(MADE_PER_SWEEP) {
-            self.drop_lists_before(answer.version);
+            self.drop_lists_before(answer);
         }
     }
 
-    /// Drops the lists of before the last write to a blueprint that cannot outlive it. `latest` is the version of a
-    /// list of the blueprint. Other lists are dropped when they are asked for, or when lists of their blueprint are
-    /// made.
-    fn drop_lists_before(&self, latest: AnswerVersion) {
+    /// Drops older lists of the blueprint of `latest` that cannot outlive the writes since. Drops nothing if `latest`
+    /// is no list. Lists by relevance have other versions than the others, so only lists of one kind are compared.
+    fn drop_lists_before(&self, latest: &CachedAnswer) {
         self.answers.retain(|_, answer| {
             let may_outlive = || answer.kept.as_ref().is_some_and(|kept| kept.may_outlive_writes());
-            !answer.version.is_older_list_than(latest) || may_outlive()
+            let is_older = answer.is_ranked == latest.is_ranked && answer.version.is_older_list_than(latest.version);
+            !is_older || may_outlive()
         });
     }
 
