@@ -19,7 +19,7 @@ pub(crate) enum Class {
     QuickSearch,
     /// A search that takes longer.
     SlowSearch,
-    /// Reading that waits for the disk most of its time, and what is made of it at once.
+    /// Reading the store, which waits for the disk most of its time, and writing what was read as JSON.
     Read,
     /// Hashing a password: 19 MiB and tens of milliseconds of a processor.
     Password,

@@ -17,7 +17,8 @@ pub type Records = Box<dyn Iterator<Item = Result<(u64, Vec<u8>), LogError>> + S
 ///
 /// Records are appended in groups: a group is in the log as a whole or not at all.
 ///
-/// A log of one process needs only the methods without a body.
+/// A log of one process needs only the methods without a body. A shared log should also have its own `take_in`,
+/// `is_shared` and `wake_with`.
 pub trait CommitLog: Send {
     /// Appends a group of records with the numbers `expected_last + 1` and on, in order, and makes it durable. Returns
     /// the number of its last record. Of a shared log it may return before the outcome is known, see

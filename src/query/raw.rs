@@ -32,7 +32,7 @@ impl RawParams {
         RawParams { pairs: pairs.collect() }
     }
 
-    /// Returns whether a query string has a parameter, whose name has no space. Takes less time than parsing it.
+    /// Returns whether a query string has a parameter. `name` must have no space. Takes less time than parsing.
     pub fn has(raw: &str, name: &str) -> bool {
         let mut names = raw.split('&').map(|part| part.split_once('=').map_or(part, |(name, _)| name));
         names.any(|sent| percent_decode_str(sent).eq(name.bytes()))

@@ -33,7 +33,8 @@ pub struct Checkpoint {
 struct FrozenIndex {
     folder: Arc<IndexFolder>,
     tables: Arc<FrozenTables>,
-    /// The runs in memory that the tables refer to, oldest first, until they are written.
+    /// The runs in memory that the tables refer to, oldest first. Held until this index is written, also those that
+    /// the thread which writes runs has written meanwhile.
     runs: Vec<FrozenRun>,
 }
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 /// The total number of slots beyond which the oldest versions are forgotten.
 const MAX_SLOTS: usize = 65_536;
-/// So many slots are forgotten before results that need them are looked for.
+/// Once this many slots were forgotten, the results that need them are dropped: finding them looks at all results.
 const MANY_FORGOTTEN: usize = MAX_SLOTS / 8;
 
 /// The slots that recent versions changed.

@@ -282,7 +282,7 @@ impl Renderer<'_> {
         Ok(Value::Object(shown).to_string().into())
     }
 
-    /// Reads the copy that is shown, and that whose values replace its nulls.
+    /// Reads the shown copy and the fallback copy, whose values replace the nulls of the shown one.
     fn copies(
         &self,
         id: ResourceId,

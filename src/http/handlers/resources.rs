@@ -35,7 +35,7 @@ use crate::transport::stream;
 /// The path's segments: the blueprint's slug and the resource's id.
 type Resource = (String, String);
 
-/// Returns the view of a read: that for which no kept answer was found, if one was looked for.
+/// Returns the view of a read. Reuses the view with which a kept answer was looked up, if there is one.
 fn view_of<P>(call: &Call<P>, asked: &RequestKey, blueprint: &str) -> Result<Arc<View>, Error> {
     match &asked.view {
         Some(view) => Ok(Arc::clone(view)),

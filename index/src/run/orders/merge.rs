@@ -159,7 +159,7 @@ impl RunOrder {
         collation: &Collation,
         interrupt: &Interrupt<'_>,
     ) -> Result<RunOrder, Error> {
-        // With enough room, memory is never copied, which would need half more for a moment.
+        // Reserves everything: a vector that grows is copied, which takes half as much memory again for a moment.
         let documents = inputs.iter().map(|input| input.order.len()).sum();
         let groups = inputs.iter().map(|input| input.order.groups()).sum();
         let mut order = OrderBuilder::with_room(kind, documents, groups);

@@ -1,8 +1,8 @@
 //! The strings of a list until its posting lists are written, which come before them in the file. It does not know
 //! where one string ends.
 //!
-//! The longest list of a million articles has tens of megabytes. So full pieces are compressed: neighbors begin alike, so
-//! most take a third of the space.
+//! The longest list of a million articles has tens of megabytes. So full pieces are compressed: neighbors begin alike,
+//! so most pieces take a third of the space.
 
 use std::io;
 

@@ -1,5 +1,5 @@
-//! Writes a dictionary, list by list. Posting lists are written to the file as they come. The strings of a list wait for
-//! its end in memory, compressed if there are many.
+//! Writes a dictionary, list by list. Posting lists are written to the file as they come. The strings of a list wait
+//! for its end in memory, compressed if there are many.
 
 use std::io;
 use std::path::PathBuf;
