@@ -12,6 +12,7 @@ use axum::response::{IntoResponse, Response};
 use bindery_content::{Idempotency, IdempotencyKey, IdempotentAnswer, IdempotentRequest};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Error, Result};
+use bindery_query::decode_name;
 use serde_json::{Value, json};
 
 use crate::answer::respond;
@@ -137,7 +138,7 @@ impl KeyedRequest {
         // The member may have been limited to other blueprints since then. In that case the request is checked like a
         // new one.
         let is_seen = |kept: &RenderedResponse| match blueprint_of(&self.uri) {
-            Some(slug) => call.access.sees(slug),
+            Some(slug) => call.access.sees(&decode_name(slug)),
             None => kept.blueprint().is_none_or(|slug| call.access.sees(&slug)),
         };
         Ok(kept.filter(is_seen).map(IntoResponse::into_response))
