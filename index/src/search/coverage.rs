@@ -200,7 +200,7 @@ impl<'a> TextSearch<'a> {
     ) -> Result<WordsFound, Error> {
         let mut words = self.words_had(list)?;
         if words.matched_all < FEW as u64 {
-            words.did_you_mean = self.meant(words.matched_all as usize, &all()?)?.map(|(question, _)| question);
+            words.did_you_mean = self.meant(words.matched_all as usize, &*all()?)?.map(|(question, _)| question);
         }
         Ok(words)
     }

@@ -188,7 +188,7 @@ impl Snapshot {
         let search = search.map(|search| search.filter(|search| search.query.words().is_expanded()));
         self.sound(search.and_then(|search| {
             let Some(search) = search else { return Ok(None) };
-            let meant = search.meant(matched_all as usize, &self.allowed(query, interrupt)?)?;
+            let meant = search.meant(matched_all as usize, &*self.allowed(query, interrupt)?)?;
             Ok(meant.map(|(question, found)| (question, found as u64)))
         }))
     }
