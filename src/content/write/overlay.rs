@@ -275,6 +275,12 @@ impl<'a> Overlay<'a> {
         Savepoint { writes, superseded, prepared, changes }
     }
 
+    /// Returns the keys that the transaction has removed since then.
+    pub(crate) fn removed_since(&self, savepoint: &Savepoint) -> impl Iterator<Item = &Key> {
+        let writes = self.writes[savepoint.writes..].iter();
+        writes.filter(|write| write.op == WriteOp::Delete).map(|write| &write.key)
+    }
+
     /// Undoes the writes of the transaction since then. (Ids that it was given are not given again.)
     pub(crate) fn roll_back_to(&mut self, savepoint: &Savepoint) {
         let writes = self.writes.drain(savepoint.writes..);

@@ -246,6 +246,48 @@ fn long_chains_in_the_worst_order_are_fast() {
     failures.assert_none();
 }
 
+/// Lines of which each passes only after another one: with a number of tries that grows with the square of theirs, they
+/// would hold up all other writes for minutes.
+#[test]
+fn lines_that_need_the_unique_values_of_others_are_decided_fast() {
+    const LINES: usize = 3000;
+    let value = |n: usize| format!("u{n}");
+    let with_value = |key: &str, n: usize| line(&format!("{key}{n}"), Some(&value(n)), &[]);
+    let next_value = |n: usize| line(&format!("k{n}"), Some(&value(n + 1)), &[]);
+    let before: Vec<Value> = (0..LINES).map(|n| with_value("k", n)).collect();
+    // The first line fails, so the second does, too, and keeps the value that the third needs, which the fourth names.
+    let target = |n: usize| {
+        if n == 0 { line("a0", None, &["nowhere"]) } else { line(&format!("a{n}"), Some(&value(n - 1)), &[]) }
+    };
+    let giving_up = |n: usize| line(&format!("b{n}"), None, &[&format!("a{n}")]);
+    let holders: Vec<Value> = (0..LINES / 3).map(|n| with_value("b", n)).collect();
+    let cases: [(&str, &Vec<Value>, Vec<Value>, usize); 3] = [
+        ("each needs the value of the next", &before, (0..LINES).map(next_value).collect(), LINES),
+        ("in mixed order", &before, (0..LINES).map(|n| next_value(n * 7 % LINES)).collect(), LINES),
+        ("a chain of failures", &holders, (0..LINES / 3).flat_map(|n| [target(n), giving_up(n)]).collect(), 0),
+    ];
+    let mut failures = Failures::default();
+    for (case, before, lines, expected) in cases {
+        let server = Server::start();
+        notes(&server);
+        run(&server, None, before);
+        let started = Instant::now();
+        let answers = run(&server, Some("once"), &lines);
+        let took = started.elapsed();
+        eprintln!("{case}: {took:?}");
+        failures.check(took < Duration::from_secs(10), || format!("{case}: {took:?}"));
+        failures.check_eq(case, answers.iter().filter(|answer| answer["op"] == "updated").count(), expected);
+        let failed: Vec<String> =
+            outcomes(&lines, &answers).into_iter().filter(|outcome| outcome.contains(": ")).collect();
+        let first_failed = ["a0: parent", "b0: parent", "a1: u", "b1: parent"].map(str::to_owned);
+        failures.check(failed.is_empty() || failed.starts_with(&first_failed), || format!("{case}: {failed:?}"));
+        let is_moved = expected > 0;
+        failures.check_eq(case, server.ids("notes?filter[u]=u0").is_empty(), is_moved);
+        failures.check_eq(case, server.ids(&format!("notes?filter[u]=u{LINES}")).len(), usize::from(is_moved));
+    }
+    failures.assert_none();
+}
+
 #[test]
 fn the_later_of_two_lines_about_one_resource_wins_although_they_name_it_differently() {
     let server = Server::start();

@@ -1,6 +1,6 @@
 //! Imported items: looked up by key or id and, if they relate to each other, decided together.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, FieldErrors, Result};
@@ -16,16 +16,74 @@ use crate::data::refusals::needs_upload;
 use crate::prepare::import_order::{given_names, targets_of};
 use crate::write::overlay::Savepoint;
 
+/// The number of decisions for each item, on average, after which failed items are not tried again. Without a limit,
+/// the decisions of items that unblock each other one by one grow with the square of their number, and all other
+/// writes wait meanwhile.
+const DECISIONS_PER_ITEM: usize = 20;
+
+/// The number of decisions that even few items may take: enough for some twenty that all depend on each other.
+const MIN_DECISIONS: usize = 10_000;
+
 /// The positions of the items that relate to a name.
 type Users = HashMap<String, Vec<usize>>;
+
+/// Items that are decided together.
+struct Together<'a> {
+    items: &'a [Item],
+    users: &'a Users,
+    /// The number of decisions before failed items are not tried again.
+    decisions_left: usize,
+}
+
+/// The result of trying some items, by position.
+#[derive(Default)]
+struct Attempt {
+    passed: BTreeMap<usize, ItemOutcome>,
+    /// The failed items, which left no trace.
+    failed: BTreeMap<usize, Error>,
+}
 
 impl Decider<'_, '_> {
     /// Decides items that may relate to each other, forwards and in cycles.
     ///
-    /// An item may fail only because it relates to another item that fails. So whenever some items pass, the failed
-    /// ones are tried again, but not after a later item about the same resource has passed. Every other reported error
-    /// holds in the final state.
+    /// An item may fail only because of another item that fails, or that gives up a unique value later. So whenever
+    /// some items pass, the failed ones are tried again, but not after a later item about the same resource has passed.
+    /// Every other reported error holds in the final state, unless the decisions ran out: then each open item is
+    /// decided once more, in order and with nothing promised.
     pub(super) fn decide_together(&mut self, items: &[Item]) -> Vec<ItemOutcome> {
+        let users = self.users_in(items);
+        let decisions_left = MIN_DECISIONS.max(DECISIONS_PER_ITEM * items.len());
+        let mut together = Together { items, users: &users, decisions_left };
+        let mut outcomes: BTreeMap<usize, ItemOutcome> = BTreeMap::new();
+        let mut last_passed: HashMap<String, usize> = HashMap::new();
+        let mut open: Vec<usize> = (0..items.len()).collect();
+        loop {
+            let Attempt { mut passed, mut failed } = self.try_together(&mut together, &open);
+            if passed.is_empty() {
+                // An item may block the item that it relates to, for example by a unique value. Without promises it
+                // fails first, and the other one passes. The errors with promises are the more exact ones.
+                self.promised.clear();
+                let alone = self.try_in_order(&mut together, &open, &HashMap::new());
+                passed = alone.passed;
+                failed.retain(|position, _| !passed.contains_key(position));
+                for (position, error) in alone.failed {
+                    failed.entry(position).or_insert(error);
+                }
+            }
+            let is_over = passed.is_empty() || together.decisions_left == 0;
+            self.note_passed(items, &passed, &mut last_passed);
+            outcomes.extend(passed);
+            let is_open = |position: usize| !is_over && self.may_pass_yet(&items[position], position, &last_passed);
+            let (again, done): (Vec<_>, Vec<_>) = failed.into_iter().partition(|(position, _)| is_open(*position));
+            outcomes.extend(done.into_iter().map(|(position, error)| (position, ItemOutcome::Failed(error))));
+            if again.is_empty() {
+                return outcomes.into_values().collect();
+            }
+            open = again.into_iter().map(|(position, _)| position).collect();
+        }
+    }
+
+    fn users_in(&self, items: &[Item]) -> Users {
         let mut users = Users::new();
         for (position, item) in items.iter().enumerate() {
             let Item::Import(item) = item else { continue };
@@ -33,106 +91,115 @@ impl Decider<'_, '_> {
                 users.entry(target.to_owned()).or_default().push(position);
             }
         }
-        let mut outcomes = BTreeMap::new();
-        let mut open: Vec<usize> = (0..items.len()).collect();
-        loop {
-            let mut failed = self.try_together(items, &open, &users, &mut outcomes);
-            if failed.len() == open.len() {
-                // An item may block the item that it relates to, for example by a unique value. Without promises it
-                // fails first, and the other one passes.
-                let passed = self.try_without_promises(items, &open);
-                failed.retain(|position, _| !passed.contains_key(position));
-                outcomes.extend(passed);
-            }
-            if failed.is_empty() || failed.len() == open.len() {
-                outcomes.extend(failed.into_iter().map(|(position, error)| (position, ItemOutcome::Failed(error))));
-                return outcomes.into_values().collect();
-            }
-            self.fail_for_good(items, &mut failed, &mut outcomes);
-            open.retain(|position| failed.contains_key(position));
-        }
+        users
     }
 
-    /// Moves the failed items to the outcomes that must not be tried again: a later item about the same resource has
-    /// passed, and the later one wins.
-    fn fail_for_good(
+    /// Notes the last item that has passed under each name.
+    fn note_passed(
         &self,
         items: &[Item],
-        failed: &mut HashMap<usize, Error>,
-        outcomes: &mut BTreeMap<usize, ItemOutcome>,
+        passed: &BTreeMap<usize, ItemOutcome>,
+        last_passed: &mut HashMap<String, usize>,
     ) {
-        let mut last_passed: HashMap<String, usize> = HashMap::new();
-        for (position, outcome) in &*outcomes {
+        for (position, outcome) in passed {
             let (Item::Import(item), ItemOutcome::Written(written)) = (&items[*position], outcome) else { continue };
             let names = given_names(self.blueprint, item).into_iter().chain([written.id.to_string()]);
             // The failed item may name a key that this one has replaced.
             let former_key = written.before.as_ref().and_then(|before| before.key.clone());
-            let names = names.chain(written.meta.key.clone()).chain(former_key);
-            last_passed.extend(names.map(|name| (name, *position)));
+            for name in names.chain(written.meta.key.clone()).chain(former_key) {
+                let last = last_passed.entry(name).or_default();
+                *last = (*last).max(*position);
+            }
         }
-        let is_overtaken = |position: &usize, _: &mut Error| {
-            let Item::Import(item) = &items[*position] else { return false };
-            let names = given_names(self.blueprint, item);
-            names.iter().any(|name| last_passed.get(name).is_some_and(|last| last > position))
-        };
-        let overtaken = failed.extract_if(is_overtaken);
-        outcomes.extend(overtaken.map(|(position, error)| (position, ItemOutcome::Failed(error))));
     }
 
-    /// Decides the open items in order, with nothing promised. Returns those that pass.
-    fn try_without_promises(&mut self, items: &[Item], open: &[usize]) -> BTreeMap<usize, ItemOutcome> {
-        self.promised.clear();
-        let decided = open.iter().map(|position| (*position, self.decide_imported(&items[*position])));
-        decided.filter(|(_, outcome)| !matches!(outcome, ItemOutcome::Failed(_))).collect()
+    /// Returns whether a failed item may be tried again: not if it cannot be read, and not if a later item about the
+    /// same resource has passed, because the later one wins.
+    fn may_pass_yet(&self, item: &Item, position: usize, last_passed: &HashMap<String, usize>) -> bool {
+        let Item::Import(item) = item else { return false };
+        let names = given_names(self.blueprint, item);
+        !names.iter().any(|name| last_passed.get(name).is_some_and(|last| *last > position))
     }
 
-    /// Decides the open items in order, with each promised to all the others. Adds the items that pass to the outcomes.
-    /// Returns the failed ones, which left no trace.
-    fn try_together(
-        &mut self,
-        items: &[Item],
-        open: &[usize],
-        users: &Users,
-        outcomes: &mut BTreeMap<usize, ItemOutcome>,
-    ) -> HashMap<usize, Error> {
+    /// Decides the open items in order, with each promised to all the others. No item passes once the decisions have
+    /// run out.
+    fn try_together(&mut self, together: &mut Together<'_>, open: &[usize]) -> Attempt {
         let before = self.overlay.savepoint();
-        let mut failed = HashMap::new();
-        loop {
+        let mut failed = BTreeMap::new();
+        while together.decisions_left > 0 {
             self.promised.clear();
             let hopeful: Vec<usize> = open.iter().copied().filter(|position| !failed.contains_key(position)).collect();
-            let promises: HashMap<usize, ResourceId> =
-                hopeful.iter().filter_map(|position| Some((*position, self.promise(&items[*position])?))).collect();
-            let (mut passed, mut refused) = (Vec::with_capacity(hopeful.len()), Vec::new());
-            for position in hopeful {
-                match self.decide_imported(&items[position]) {
-                    ItemOutcome::Failed(error) => refused.push((position, error)),
-                    outcome => passed.push((position, outcome)),
-                }
-            }
-            let broke_a_promise = refused.iter().any(|(position, _)| promises.contains_key(position));
+            let promise = |position: &usize| Some((*position, self.promise(&together.items[*position])?));
+            let promises: HashMap<usize, ResourceId> = hopeful.iter().filter_map(promise).collect();
+            let Attempt { passed, failed: refused } = self.try_in_order(together, &hopeful, &promises);
+            let broke_a_promise = refused.keys().any(|position| promises.contains_key(position));
             if !broke_a_promise {
                 failed.extend(refused);
-                outcomes.extend(passed);
-                return failed;
+                return Attempt { passed, failed };
             }
             self.overlay.roll_back_to(&before);
             // The others may have failed only because of an item that is invalid on its own, so they are tried again.
-            let invalid_alone: Vec<(usize, Error)> = refused
-                .iter()
-                .filter_map(|(position, _)| Some((*position, self.error_alone(&items[*position], &before)?)))
+            let invalid_alone: BTreeMap<usize, Error> = refused
+                .keys()
+                .filter_map(|position| Some((*position, self.error_alone(together, *position, &before)?)))
                 .collect();
             let mut gone = Vec::new();
             for (position, error) in if invalid_alone.is_empty() { refused } else { invalid_alone } {
-                gone.extend(self.withdraw(&items[position], promises.get(&position)));
+                gone.extend(self.withdraw(&together.items[position], promises.get(&position)));
                 failed.insert(position, error);
             }
-            self.fail_users(items, users, &promises, gone, &mut failed);
+            self.fail_users(together, &promises, gone, &mut failed);
         }
+        Attempt { passed: BTreeMap::new(), failed }
+    }
+
+    /// Decides items in order. `ids` are those of the resources that they bring.
+    ///
+    /// An item that needs a unique value is tried again as soon as a later item gives that value up, so values that
+    /// move from item to item take few decisions in any order. The exception is an item with another one about the same
+    /// resource behind it: the later one wins.
+    fn try_in_order(
+        &mut self,
+        together: &mut Together<'_>,
+        positions: &[usize],
+        ids: &HashMap<usize, ResourceId>,
+    ) -> Attempt {
+        let id_at = |position: &usize| ids.get(position).copied();
+        let last: HashMap<ResourceId, usize> =
+            positions.iter().filter_map(|position| Some((id_at(position)?, *position))).collect();
+        let mut attempt = Attempt::default();
+        let mut waiting: HashMap<Key, Vec<usize>> = HashMap::new();
+        for position in positions {
+            let mut next = BTreeSet::from([*position]);
+            while let Some(position) = next.pop_first() {
+                let before = self.overlay.savepoint();
+                match self.decide_imported(together, position) {
+                    ItemOutcome::Failed(error) => {
+                        attempt.failed.insert(position, error);
+                        if id_at(&position).is_some_and(|id| last.get(&id) == Some(&position)) {
+                            for claim in self.claims_wanted_by(&together.items[position]) {
+                                waiting.entry(claim).or_default().push(position);
+                            }
+                        }
+                    }
+                    outcome => {
+                        attempt.failed.remove(&position);
+                        attempt.passed.insert(position, outcome);
+                        if together.decisions_left > 0 {
+                            let given_up = self.overlay.removed_since(&before);
+                            let woken = given_up.filter_map(|claim| waiting.remove(claim)).flatten();
+                            next.extend(woken.filter(|position| attempt.failed.contains_key(position)));
+                        }
+                    }
+                }
+            }
+        }
+        attempt
     }
 
     /// Decides an item alone and returns its error. Leaves no trace.
-    fn error_alone(&mut self, item: &Item, before: &Savepoint) -> Option<Error> {
-        let outcome = self.decide_imported(item);
+    fn error_alone(&mut self, together: &mut Together<'_>, position: usize, before: &Savepoint) -> Option<Error> {
+        let outcome = self.decide_imported(together, position);
         self.overlay.roll_back_to(before);
         match outcome {
             ItemOutcome::Failed(error) => Some(error),
@@ -143,31 +210,42 @@ impl Decider<'_, '_> {
     /// Fails the items that relate to names that no item brings any more, and then the items that relate to those.
     fn fail_users(
         &mut self,
-        items: &[Item],
-        users: &Users,
+        together: &mut Together<'_>,
         promises: &HashMap<usize, ResourceId>,
         mut gone: Vec<String>,
-        failed: &mut HashMap<usize, Error>,
+        failed: &mut BTreeMap<usize, Error>,
     ) {
         let before = self.overlay.savepoint();
+        let users = together.users;
         while let Some(name) = gone.pop() {
             for position in users.get(&name).into_iter().flatten() {
+                if together.decisions_left == 0 {
+                    return;
+                }
                 if failed.contains_key(position) || !promises.contains_key(position) {
                     continue;
                 }
-                if let Some(error) = self.error_alone(&items[*position], &before) {
+                if let Some(error) = self.error_alone(together, *position, &before) {
                     failed.insert(*position, error);
-                    gone.extend(self.withdraw(&items[*position], promises.get(position)));
+                    gone.extend(self.withdraw(&together.items[*position], promises.get(position)));
                 }
             }
         }
     }
 
-    fn decide_imported(&mut self, item: &Item) -> ItemOutcome {
-        match item {
+    fn decide_imported(&mut self, together: &mut Together<'_>, position: usize) -> ItemOutcome {
+        together.decisions_left = together.decisions_left.saturating_sub(1);
+        match &together.items[position] {
             Item::Import(item) => self.import(item),
             Item::Refused(error) => ItemOutcome::Failed(error.clone()),
             _ => ItemOutcome::Failed(Error::internal("an import with an item of another kind")),
+        }
+    }
+
+    fn claims_wanted_by(&self, item: &Item) -> Vec<Key> {
+        match item {
+            Item::Import(item) => self.claims_in(&item.copies),
+            _ => Vec::new(),
         }
     }
 

@@ -10,6 +10,7 @@ use bindery_store::Key;
 use serde_json::Value;
 
 use super::decider::{Decider, Edit};
+use crate::command::CopyDraft;
 use crate::data::claims::ClaimedField;
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta, decode_id, encode_id};
@@ -70,8 +71,7 @@ impl Decider<'_, '_> {
     /// Returns the claims that a resource holds, also under fields that are becoming unique.
     pub(super) fn claims_of(&self, id: ResourceId, meta: &Meta) -> Result<Vec<Key>> {
         let mut claims = Vec::new();
-        let mut fields = ClaimedField::of(self.blueprint);
-        fields.extend(self.change.iter().flat_map(|change| change.becoming_unique()));
+        let fields = self.claimed_fields();
         if fields.is_empty() {
             return Ok(claims);
         }
@@ -86,6 +86,29 @@ impl Decider<'_, '_> {
             }
         }
         Ok(claims)
+    }
+
+    /// Returns the claims of the values in copies that are to be written.
+    pub(super) fn claims_in(&self, copies: &[CopyDraft]) -> Vec<Key> {
+        let fields = self.claimed_fields();
+        let mut claims = Vec::new();
+        for copy in copies {
+            for written in &copy.values {
+                if let Some(field) = fields.iter().find(|field| field.position == written.position)
+                    && let Some(text) = unique_text(&written.value)
+                {
+                    claims.push(field.key(self.blueprint.number, copy.variant, text));
+                }
+            }
+        }
+        claims
+    }
+
+    /// Returns the fields whose values are claimed, also those that are becoming unique.
+    fn claimed_fields(&self) -> Vec<ClaimedField> {
+        let mut fields = ClaimedField::of(self.blueprint);
+        fields.extend(self.change.iter().flat_map(|change| change.becoming_unique()));
+        fields
     }
 
     /// Returns the holder of a value for an error: its id only if the writer may see it.
