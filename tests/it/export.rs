@@ -117,6 +117,31 @@ fn an_export_imports_unchanged_into_an_empty_server() {
     assert_eq!(body[0]["op"], "updated", "the key is known: {body:?}");
 }
 
+/// `API.md` 1.6: the key is ignored, so a write neither needs nor changes it.
+#[test]
+fn a_resource_of_an_export_can_be_sent_back_with_its_key() {
+    let server = Server::start();
+    server.blueprint("things", json!([{ "name": "T", "slug": "t", "type": "text" }]));
+    let titled = |title: &str| format!("{}\n", json!({ "key": "k", "attributes": { "t": title } }));
+    let id = import(&server, "things", &titled("one"))[0]["id"].take();
+    let path = format!("/v2/resources/things/{}", id.as_str().unwrap());
+    let exported = || server.get("/v2/resources/things/export?all_variants=true&sort=id").expect(200).data();
+    let mut object = exported()[0].take();
+    assert_eq!((&object["id"], &object["key"]), (&id, &json!("k")));
+    object["attributes"]["t"] = json!("two");
+    for key in ["k", "another"] {
+        object["key"] = json!(key);
+        for (method, path) in [("PUT", path.as_str()), ("PATCH", path.as_str()), ("POST", "/v2/resources/things")] {
+            let status = if method == "POST" { 201 } else { 200 };
+            assert_eq!(server.send(method, path, Some(&object)).expect(status).data()["attributes"]["t"], "two");
+        }
+    }
+    let stored = exported();
+    let keys: Vec<&Value> = stored.as_array().unwrap().iter().map(|resource| &resource["key"]).collect();
+    assert_eq!(keys, [&json!("k"), &Value::Null, &Value::Null]);
+    assert_eq!(import(&server, "things", &titled("three"))[0]["id"], id, "the key stays that of the resource");
+}
+
 #[test]
 fn an_export_has_the_requested_format() {
     let server = Server::start();

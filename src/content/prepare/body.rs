@@ -14,9 +14,10 @@ use crate::command::{CopyDraft, Extent, Item, Publication, SystemValues, Update,
 use crate::data::refusals::{needs_publish, needs_upload, no_second};
 use crate::data::version::IfMatch;
 
-/// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6).
-pub(crate) const ANSWERED_KEYS: [&str; 8] =
-    ["id", "type", "created_at", "updated_at", "relationships", "meta", "working_copy", "highlights"];
+/// Keys that the server returns in a resource and therefore ignores in a body (`API.md` 1.6). Imports read some of
+/// them.
+pub(crate) const ANSWERED_KEYS: [&str; 9] =
+    ["id", "type", "key", "created_at", "updated_at", "relationships", "meta", "working_copy", "highlights"];
 
 /// The context in which items are prepared.
 #[derive(Clone, Copy)]
