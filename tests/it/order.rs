@@ -397,3 +397,33 @@ fn an_invalid_parameter_is_reported_after_a_missing_ability_and_blueprint() {
     }
     failures.assert_none();
 }
+
+#[test]
+fn a_request_that_working_copies_do_not_have_is_refused_before_its_body() {
+    let server = Server::start_with(&["--max-body-bytes", "1000"]);
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let body = json!({ "name": "notes", "slug": "notes", "working_copy": true, "fields": fields });
+    server.post("/v2/blueprints", &body).expect(201);
+    let note = server.create("notes", json!({ "title": "a" }));
+    let large = " ".repeat(1001);
+    let mut failures = Failures::default();
+    for (method, path) in [
+        ("POST", ""),
+        ("POST", "/bulk"),
+        ("DELETE", "/bulk"),
+        ("POST", "/bulk-unpublish"),
+        ("POST", &format!("/{note}/publish")),
+    ] {
+        let path = format!("/v2/resources/notes{path}?copy=working");
+        for (content_type, body) in
+            [("text/plain", "{}"), ("application/json", &large), ("application/json", "x"), ("application/json", "{}")]
+        {
+            let reply = server.raw(method, &path, &[("content-type", content_type)], body.as_bytes());
+            let case = format!("{method} {path}, {content_type}, {} bytes", body.len());
+            failures.check_eq(&case, reply.outcome(), "422 INVALID_PARAMETER".to_owned());
+        }
+    }
+    let missing = "/v2/resources/notes/0192b3c4-0000-7000-8000-000000000000/publish?copy=working";
+    failures.check_eq("a missing resource", server.post(missing, &json!({})).outcome(), "422 INVALID_PARAMETER".into());
+    failures.assert_none();
+}

@@ -47,6 +47,17 @@ pub struct FailedItem {
 }
 
 impl ResourceWriter {
+    /// Checks that working copies have the operation, if the request is about them.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if they have not.
+    pub fn check_operation(&self, operation: Operation) -> Result<()> {
+        match operation {
+            Operation::Create | Operation::Delete | Operation::Unpublish => self.require_live("do this"),
+            Operation::Update | Operation::Publish => Ok(()),
+        }
+    }
+
     /// Carries out a bulk request. The items that pass are durable and visible on return, the others left no trace.
     ///
     /// # Errors
@@ -57,9 +68,6 @@ impl ResourceWriter {
         body: &[u8],
         idempotent: Option<Idempotency<BulkAnswer>>,
     ) -> Result<IdempotentAnswer<BulkAnswer>> {
-        if let Operation::Create | Operation::Delete | Operation::Unpublish = operation {
-            self.copy.require_live("do this")?;
-        }
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let published = bulk::check_body(operation, &self.collection.blueprint, self.copy, &parsed)?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish(), copy_kind: self.copy };

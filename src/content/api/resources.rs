@@ -85,6 +85,15 @@ impl ResourceWriter {
         resource.ok_or_else(|| no_resource(&self.collection.blueprint, id))
     }
 
+    /// Checks that the request is about live copies. A parameter counts before the body, so callers check this before
+    /// they read one. `what` is what the request does, after "does not".
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if it is about working copies.
+    pub fn require_live(&self, what: &str) -> Result<()> {
+        self.copy.require_live(what)
+    }
+
     /// Creates a resource. Durable and visible on return.
     ///
     /// # Errors
@@ -104,7 +113,6 @@ impl ResourceWriter {
         idempotent: Option<Idempotency<CreatedResource>>,
         prepare: impl Fn(Preparation<'_>, Value) -> Vec<Item> + Clone + Send + 'static,
     ) -> Result<IdempotentAnswer<CreatedResource>> {
-        self.copy.require_live("create a resource")?;
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
         let body = ParsedBody { bytes: body, parsed };
         let keep = |writing: &ResourceWriter, items: &[Item]| {

@@ -45,7 +45,6 @@ impl ResourceWriter {
         body: &[u8],
         idempotent: Option<Idempotency<ResourceAnswer>>,
     ) -> Result<IdempotentAnswer<ResourceAnswer>> {
-        self.copy.require_live("change what is published")?;
         if !self.collection.blueprint.working_copy {
             return Err(without_working_copies(&self.collection.blueprint.slug));
         }

@@ -42,7 +42,11 @@ async fn run(
     idempotent: Option<Idempotency<BulkAnswer>>,
 ) -> Result<IdempotentAnswer<BulkAnswer>, Failure> {
     let content = &call.app.content;
-    let begin = || content.write(&call.access, operation.ability(), &call.path, &call.query);
+    let begin = || {
+        let writing = content.write(&call.access, operation.ability(), &call.path, &call.query)?;
+        writing.check_operation(operation)?;
+        Ok(writing)
+    };
     let writing = content.checked(begin).await?;
     let body = body.read(call.max_body_bytes()).await?;
     Ok(writing.bulk(operation, &body, idempotent).await?)

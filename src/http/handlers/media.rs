@@ -126,6 +126,7 @@ async fn target(call: &Call<Resource>, if_match: &IfMatch) -> Result<(ResourceWr
 async fn writer(call: &Call<String>) -> Result<ResourceWriter, Error> {
     let begin = || {
         let writing = call.app.content.write(&call.access, Ability::Create, &call.path, &call.query)?;
+        writing.require_live("create a resource")?;
         writing.require_media()?;
         Ok(writing)
     };

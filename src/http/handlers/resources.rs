@@ -229,7 +229,11 @@ pub(crate) async fn create(call: Call<String>, BaseUrl(base): BaseUrl, request: 
     };
     let create = async |body: JsonBody, idempotent| {
         let content = &call.app.content;
-        let begin = || content.write(&call.access, Ability::Create, &call.path, &call.query);
+        let begin = || {
+            let writing = content.write(&call.access, Ability::Create, &call.path, &call.query)?;
+            writing.require_live("create a resource")?;
+            Ok(writing)
+        };
         let writing = content.checked(begin).await?;
         let body = body.read(call.max_body_bytes()).await?;
         Ok(writing.create(&body, idempotent).await?)
@@ -290,7 +294,14 @@ pub(crate) async fn delete(call: Call<Resource>, headers: HeaderMap) -> Answer {
 /// Makes working copies live, or plans that.
 pub(crate) async fn publish(call: Call<Resource>, headers: HeaderMap, request: Post) -> Answer {
     let publish = async |body: JsonBody, idempotent| {
-        let (writing, id) = target(&call, Ability::Publish).await?;
+        let (blueprint, id) = &call.path;
+        let begin = || {
+            let writing = call.app.content.write(&call.access, Ability::Publish, blueprint, &call.query)?;
+            writing.require_live("change what is published")?;
+            let id = writing.target(id)?;
+            Ok((writing, id))
+        };
+        let (writing, id) = call.app.content.checked(begin).await?;
         let body = body.read(call.max_body_bytes()).await?;
         Ok(writing.publish(id, if_match(&headers), &body, idempotent).await?)
     };
