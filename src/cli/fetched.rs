@@ -8,10 +8,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::time::Duration;
 
-use bindery_content::Content;
+use bindery_content::{Content, parse_import_line};
 use bindery_http::{Media, error_status, fetch_media};
 use bindery_model::blueprint::{Blueprint, BlueprintKind, FieldType};
-use bindery_model::json;
 use bindery_model::time::{format_millis, now_millis};
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value, json};
@@ -145,7 +144,7 @@ impl Fetcher {
     /// Returns a batch with the addresses of fetched files.
     async fn change(&mut self, batch: Batch) -> Result<Batch, CliError> {
         // A line that cannot be parsed stays as it is, and the import reports it.
-        let mut items: Vec<Option<Value>> = lines(&batch.lines).map(|line| json::parse(line).ok()).collect();
+        let mut items: Vec<Option<Value>> = lines(&batch.lines).map(|line| parse_import_line(line).ok()).collect();
         let mut wanted = Vec::new();
         for item in items.iter().flatten() {
             self.each_address(item, |address| wanted.push(address.to_owned()));

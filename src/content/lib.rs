@@ -87,7 +87,7 @@ pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use data::webhook::{PROGRESS_PARTS, ProgressParts, Webhook};
 pub use handle::Content;
 pub use prepare::bulk::Operation;
-pub use prepare::import_line::{ImportCheck, import_key};
+pub use prepare::import_line::{ImportCheck, import_key, parse_import_line};
 pub use read::changes::{Change, Changes};
 pub use read::everywhere::{BlueprintMatches, RankedMatch, did_you_mean, ignored_words, in_common_order};
 pub use read::explain::Explanation;

@@ -16,6 +16,9 @@ use super::sent::quote;
 /// so that the error message names this one.
 pub const MAX_DEPTH: usize = 64;
 
+/// The depth beyond which no text is read: a value under a key of [`parse_with_deep_key`] may nest one level deeper.
+const READ_DEPTH: usize = MAX_DEPTH + 1;
+
 /// The number of values that a body may have, objects and arrays included. A value can be sent in two bytes, and takes
 /// a hundred times as much memory when it is parsed. So a limit on the size of a body does not limit its memory.
 pub const MAX_VALUES: usize = 500_000;
@@ -45,7 +48,7 @@ fn count_values(bytes: &[u8]) -> usize {
         match byte {
             b'"' => skip_string(&mut rest),
             b',' => count += 1,
-            b'[' | b'{' if depth == MAX_DEPTH => return count,
+            b'[' | b'{' if depth == READ_DEPTH => return count,
             b'[' | b'{' => {
                 count += 1;
                 depth += 1;
@@ -87,6 +90,20 @@ fn skip_string(rest: &mut std::slice::Iter<'_, u8>) {
 /// order mark, a lone surrogate, a duplicate key, more than [`MAX_DEPTH`] levels. `PAYLOAD_TOO_LARGE` for more than
 /// [`MAX_VALUES`] values.
 pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
+    parse_from(bytes, StrictSeed { depth: 0, deep_key: None })
+}
+
+/// Like [`parse`], but the value under `key` in the outermost object may itself have [`MAX_DEPTH`] levels: for a text
+/// that has one level more around what a body holds.
+///
+/// # Errors
+///
+/// The errors of [`parse`].
+pub fn parse_with_deep_key(bytes: &[u8], key: &str) -> Result<Value, Error> {
+    parse_from(bytes, StrictSeed { depth: 0, deep_key: Some(key) })
+}
+
+fn parse_from(bytes: &[u8], seed: StrictSeed<'_>) -> Result<Value, Error> {
     if bytes.starts_with(b"\xef\xbb\xbf") {
         return Err(malformed("it begins with a byte order mark; send it without one", 1, 1));
     }
@@ -98,16 +115,16 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Error> {
         let text = format!("the body has {values} values; the limit is {MAX_VALUES}; send it in parts");
         return Err(Error::new(Code::PayloadTooLarge, text));
     }
-    let read = match read(bytes) {
-        Err(error) if is_out_of_range(&error) => read(&with_clamped_numbers(bytes)),
+    let read = match read(bytes, seed) {
+        Err(error) if is_out_of_range(&error) => read(&with_clamped_numbers(bytes), seed),
         read => read,
     };
     read.map_err(|error| explain(bytes, &error))
 }
 
-fn read(bytes: &[u8]) -> serde_json::Result<Value> {
+fn read(bytes: &[u8], seed: StrictSeed<'_>) -> serde_json::Result<Value> {
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
-    let value = StrictSeed { depth: 0 }.deserialize(&mut deserializer)?;
+    let value = seed.deserialize(&mut deserializer)?;
     deserializer.end()?;
     Ok(value)
 }
@@ -187,20 +204,22 @@ fn trimmed(object: Map<String, Value>) -> Map<String, Value> {
 
 /// Reads one value at this depth.
 #[derive(Clone, Copy)]
-struct StrictSeed {
+struct StrictSeed<'a> {
     depth: usize,
+    /// The key whose value, in an object at this depth, is read at this depth too.
+    deep_key: Option<&'a str>,
 }
 
-impl StrictSeed {
-    fn inside<E: serde::de::Error>(self) -> Result<StrictSeed, E> {
+impl StrictSeed<'_> {
+    fn inside<E: serde::de::Error>(self) -> Result<StrictSeed<'static>, E> {
         if self.depth == MAX_DEPTH {
             return Err(E::custom(format_args!("values are nested deeper than {MAX_DEPTH} levels")));
         }
-        Ok(StrictSeed { depth: self.depth + 1 })
+        Ok(StrictSeed { depth: self.depth + 1, deep_key: None })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for StrictSeed {
+impl<'de> DeserializeSeed<'de> for StrictSeed<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -208,7 +227,7 @@ impl<'de> DeserializeSeed<'de> for StrictSeed {
     }
 }
 
-impl<'de> Visitor<'de> for StrictSeed {
+impl<'de> Visitor<'de> for StrictSeed<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -257,7 +276,9 @@ impl<'de> Visitor<'de> for StrictSeed {
         let inside = self.inside()?;
         let mut object = Map::new();
         while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(inside)?;
+            let is_deep = self.deep_key == Some(key.as_str());
+            let seed = if is_deep { StrictSeed { depth: self.depth, deep_key: None } } else { inside };
+            let value = entries.next_value_seed(seed)?;
             match object.entry(key) {
                 Entry::Vacant(vacant) => vacant.insert(value),
                 Entry::Occupied(existing) => {

@@ -314,6 +314,39 @@ fn variants_survive_an_export_and_an_import() {
 }
 
 #[test]
+fn the_deepest_resource_that_can_be_created_is_imported_as_it_was_exported() {
+    let page = json!({ "name": "Page", "slug": "page", "type": "html-page" });
+    let variants = json!([{ "name": "English", "slug": "en", "default": true }]);
+    let body = json!({ "name": "pages", "slug": "pages", "fields": [page], "variants": variants });
+    let (source, target) = (Server::start(), Server::start());
+    for server in [&source, &target] {
+        server.post("/v2/blueprints", &body).expect(201);
+    }
+    // The page and `blocks` are within the body and its `attributes`, which are two of the 64 levels.
+    let nested =
+        |levels: usize| format!("{{\"blocks\":[{}1{}]}}", "{\"a\":".repeat(levels - 4), "}".repeat(levels - 4));
+    let sent = format!("{{\"attributes\":{{\"page\":{}}}}}", nested(64));
+    let headers = [("content-type", "application/json")];
+    source.raw("POST", "/v2/resources/pages", &headers, sent.as_bytes()).expect(201);
+    let path = "/v2/resources/pages/import";
+    for query in ["format=ndjson&all_variants=true", "format=ndjson"] {
+        let export = format!("/v2/resources/pages/export?{query}");
+        let exported = source.get(&export).expect(200).text;
+        let lines = answers(&send(&target, path, exported.as_bytes()));
+        assert!(lines.len() == 1 && lines[0]["id"].is_string(), "{query}: {lines:?}");
+        assert_eq!(target.get(&export).text, exported, "{query}");
+    }
+    // A line cannot bring what a create cannot, in either form.
+    for deeper in [
+        format!("{{\"attributes\":{{\"page\":{}}}}}", nested(65)),
+        format!("{{\"variants\":{{\"en\":{{\"page\":{}}}}}}}", nested(65)),
+    ] {
+        let lines = answers(&send(&target, path, deeper.as_bytes()));
+        assert_eq!(lines[0]["errors"]["code"], "MALFORMED_JSON", "{lines:?}");
+    }
+}
+
+#[test]
 fn an_item_of_a_singular_blueprint_updates_its_one_resource() {
     let server = Server::start();
     let body = json!({ "name": "S", "slug": "s", "kind": "singular_resource", "fields": [{ "name": "T", "slug": "t", "type": "text" }] });

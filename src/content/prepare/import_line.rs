@@ -38,9 +38,18 @@ impl ImportCheck {
     }
 }
 
+/// Parses a line. Its `variants` hold attributes one level deeper than the body of a create does, and an export writes
+/// everything that such a body may hold in this form.
+///
+/// # Errors
+/// `MALFORMED_JSON`, `PAYLOAD_TOO_LARGE`.
+pub fn parse_import_line(line: &[u8]) -> Result<Value> {
+    json::parse_with_deep_key(line, "variants")
+}
+
 /// Reads a line into an item. An invalid line becomes [`Item::Refused`].
 pub(crate) fn prepare_line(preparation: Preparation<'_>, line: &[u8]) -> Item {
-    let read = json::parse(line).and_then(into_object).and_then(|object| read_item(preparation, object));
+    let read = parse_import_line(line).and_then(into_object).and_then(|object| read_item(preparation, object));
     match read {
         Ok(item) => Item::Import(item),
         Err(error) => Item::Refused(error),

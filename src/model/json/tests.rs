@@ -69,6 +69,22 @@ fn at_most_64_levels_are_accepted() {
 }
 
 #[test]
+fn the_value_under_a_deep_key_may_have_64_levels_of_its_own() {
+    let under = |key: &str, levels: usize| format!("{{\"a\":1,\"{key}\":{}}}", nested(levels));
+    let parse_deep = |text: String| parse_with_deep_key(text.as_bytes(), "deep");
+    assert!(parse_deep(under("deep", 64)).is_ok() && parse_deep(under("other", 62)).is_ok());
+    for text in [under("deep", 66), under("other", 64), format!("[{}]", under("deep", 64))] {
+        let error = parse_deep(text).unwrap_err();
+        assert!(error.message.contains("nested deeper than 64 levels"), "{}", error.message);
+    }
+    assert_eq!(parse(under("deep", 64).as_bytes()).unwrap_err().code, Code::MalformedJson);
+    // The values at the deepest level count, and so do those behind them.
+    let (open, close, many) = ("[".repeat(63), "]".repeat(63), "0,".repeat(MAX_VALUES));
+    let text = format!("{{\"deep\":{open}[0,0]{close},\"a\":[{many}0]}}");
+    assert_eq!(parse_deep(text).unwrap_err().code, Code::PayloadTooLarge);
+}
+
+#[test]
 fn keys_keep_their_order_and_values_are_exact() {
     let body = r#"{"z":1,"a":[true,null,-2,0.1,1e-7,12345678901234567890],"$serde_json::private::RawValue":"x","ü":"\ud83d\ude00"}"#;
     let value = parse(body.as_bytes()).unwrap();
