@@ -50,6 +50,7 @@ fn main() {
         query_timeout: std::time::Duration::from_secs(10),
         write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000_000,
+        max_answer_bytes: usize::MAX,
         cluster: None,
     })
     .unwrap();

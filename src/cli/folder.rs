@@ -8,6 +8,7 @@ use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_config::{ClusterConfig, Config, FolderArgs};
 use bindery_content::{ClusterOptions, Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
 use bindery_counting::{NodeOptions, ServerAnalytics};
+use bindery_http::max_large_bytes;
 
 use super::error::{CliError, failed};
 use super::output::start_log;
@@ -58,6 +59,7 @@ pub(super) fn content_options(config: &Config) -> ContentOptions {
         query_timeout: config.query_timeout,
         write_timeout: config.write_timeout,
         changes_kept: config.changes_kept,
+        max_answer_bytes: max_large_bytes(config.max_buffer_bytes),
         cluster: config.cluster.as_ref().map(|cluster| cluster_options(config, cluster)),
     }
 }

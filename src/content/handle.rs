@@ -50,6 +50,7 @@ pub(crate) struct SharedContent {
     pub(crate) searches: Arc<SearchScheduler>,
     pub(crate) queue: Queue,
     pub(crate) admission: Admission,
+    pub(crate) max_answer_bytes: usize,
     pub(crate) passwords: PasswordHasher,
     pub(crate) changes: Arc<ChangeRunner>,
     pub(crate) committer: Mutex<Option<JoinHandle<()>>>,

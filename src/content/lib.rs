@@ -96,6 +96,7 @@ pub use read::history::{HistoryPage, RevisionAnswer, RevisionEntry};
 pub use read::kept_list::KeptList;
 pub use read::list::{ListPage, ListRequest, PagePosition};
 pub use read::neighbors::NeighborsAnswer;
+pub use read::objects::answer_too_large;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
 pub use read::rule_preview::RulePreview;
@@ -134,6 +135,8 @@ pub struct ContentOptions {
     pub write_timeout: Duration,
     /// The number of changes the change feed keeps.
     pub changes_kept: u64,
+    /// The most bytes of resources that an answer may have, except for exports.
+    pub max_answer_bytes: usize,
     /// The log that the server shares with others; `None` for a single server.
     pub cluster: Option<ClusterOptions>,
 }
@@ -250,6 +253,7 @@ impl Content {
             counters,
             time,
             admission: Admission::default(),
+            max_answer_bytes: options.max_answer_bytes,
             passwords: PasswordHasher::new(Arc::clone(&pool)),
             pool,
             admin_token: options.admin_token.as_deref().map(AdminToken::new),

@@ -14,7 +14,7 @@ pub(crate) mod history;
 pub(crate) mod kept_list;
 pub(crate) mod list;
 pub(crate) mod neighbors;
-mod objects;
+pub(crate) mod objects;
 mod reasons;
 pub(crate) mod referrers;
 mod resolve;

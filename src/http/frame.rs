@@ -15,7 +15,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderValue, Method, Uri};
 use axum::response::{IntoResponse, Response};
-use bindery_content::noting_number;
+use bindery_content::{answer_too_large, noting_number};
 use bindery_model::error::{Code, Error};
 use bindery_model::sent::quote;
 use futures_util::FutureExt as _;
@@ -90,8 +90,8 @@ impl HttpService {
             numbers::add(&self.0.app, &mut response, number, is_read);
         }
         let made = Instant::now();
-        if is_get && connection.as_deref().is_some_and(|connection| !has_room_for(connection, &response)) {
-            response = Failure::from(no_memory()).into_response();
+        if is_get && let Some(error) = connection.as_deref().and_then(|connection| no_room_for(connection, &response)) {
+            response = Failure::from(error).into_response();
         }
         if is_read {
             self.0.add_cache_control(&mut response);
@@ -160,10 +160,15 @@ fn connection_of(request: &Request) -> Option<&Arc<Connection>> {
     request.extensions().get()
 }
 
-/// Returns whether there is memory for the answer to a read; true for streams, which are charged piece by piece.
-fn has_room_for(connection: &Connection, response: &Response) -> bool {
-    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok());
-    bytes.is_none_or(|bytes| connection.account.has_room_for(bytes))
+/// Returns the error for the answer to a read for which there is no memory, now or ever. Streams are charged piece by
+/// piece.
+fn no_room_for(connection: &Connection, response: &Response) -> Option<Error> {
+    let bytes = response.body().size_hint().exact().and_then(|bytes| usize::try_from(bytes).ok())?;
+    let (account, limit) = (&connection.account, connection.account.limit_for(bytes));
+    match bytes > limit {
+        true => Some(answer_too_large(limit)),
+        false => (!account.has_room_for(bytes)).then(no_memory),
+    }
 }
 
 /// Answers a request. A panic of its handler becomes an error response.

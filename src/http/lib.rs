@@ -42,6 +42,7 @@ pub use self::handlers::sessions::invitation_url;
 pub use self::media::backup::{media_backup, restore_media};
 pub use self::media::fetch::fetch_media;
 pub use self::media::{Media, place_of as place_of_media};
+pub use self::transport::budget::max_large_bytes;
 pub use self::transport::connections::Limits;
 pub use self::transport::opening::serve_while;
 pub use self::transport::serve::{listen, serve, stop_signal};

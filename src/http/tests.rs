@@ -44,6 +44,7 @@ fn app(settings: Settings) -> App {
         query_timeout: std::time::Duration::from_secs(10),
         write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000,
+        max_answer_bytes: usize::MAX,
         cluster: None,
     };
     let analytics = Analytics::open(&AnalyticsOptions::in_folder(&options.folder)).unwrap();

@@ -357,6 +357,7 @@ fn the_tag_of_a_list_changes_at_midnight() {
         query_timeout: Duration::from_secs(10),
         write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000,
+        max_answer_bytes: usize::MAX,
         cluster: None,
     };
     let content = Content::open(&options).unwrap();

@@ -15,6 +15,29 @@ fn notes(server: &Server, count: usize) -> Vec<String> {
 }
 
 #[test]
+fn a_page_that_is_too_large_to_be_sent_is_refused_with_what_helps() {
+    let server = Server::start_with(&["--max-buffer-mib", "24"]);
+    server.blueprint("pages", json!([{ "name": "Page", "slug": "page", "type": "html-page" }]));
+    let page = json!({ "attributes": { "page": { "blocks": [{ "text": "x".repeat(200_000) }] } } });
+    for _ in 0..4 {
+        server.post("/v2/resources/pages/bulk", &json!({ "resources": vec![&page; 25] })).expect(201);
+    }
+    // 20 MB, of three quarters of 24 MiB. The second request for a page finds what the first one has read.
+    for query in ["per_page=100", "per_page=100", "per_page=100&explain=true", "per_page=100&cursor=&sort=id"] {
+        let refused = server.get(&format!("/v2/resources/pages?{query}"));
+        assert_eq!(refused.outcome(), "422 INVALID_PARAMETER", "{query}");
+        let message = refused.message();
+        assert!(message.contains("more than 18 MiB") && message.contains("`per_page`"), "{message}");
+    }
+    for (query, count) in [("per_page=50", 50), ("per_page=100&fields=id", 100)] {
+        let reply = server.get(&format!("/v2/resources/pages?{query}")).expect(200);
+        assert_eq!(reply.data().as_array().unwrap().len(), count, "{query}");
+    }
+    let export = server.get("/v2/resources/pages/export?format=ndjson").expect(200);
+    assert_eq!(export.text.lines().count(), 100, "an export is a stream, and has no such limit");
+}
+
+#[test]
 fn lists_are_paged() {
     let server = Server::start();
     let mut ids = notes(&server, 30);

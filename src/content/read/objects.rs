@@ -4,10 +4,11 @@
 //! store do it, for several resources in parallel.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bindery_index::{Hit, Interrupt};
-use bindery_model::error::Result;
+use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 
 use crate::data::documents::Documents;
@@ -33,27 +34,57 @@ struct HitPresenter {
     documents: Documents,
     collection: Arc<Collection>,
     presentation: Arc<Presentation>,
+    /// The most bytes that the objects may have together.
+    max_bytes: usize,
+}
+
+/// The bytes that the objects of an answer have so far, on all threads that write them.
+struct AnswerSize {
+    bytes: AtomicUsize,
+    max_bytes: usize,
+}
+
+impl AnswerSize {
+    /// # Errors
+    /// `INVALID_PARAMETER` if so many more bytes are too many.
+    fn add(&self, bytes: usize) -> Result<()> {
+        let before = self.bytes.fetch_add(bytes, Ordering::Relaxed);
+        if before.saturating_add(bytes) > self.max_bytes { Err(answer_too_large(self.max_bytes)) } else { Ok(()) }
+    }
+}
+
+/// Returns `INVALID_PARAMETER` for an answer of more than `max_bytes`. The same request would never be answered, so it
+/// must not be reported as one to try again.
+pub fn answer_too_large(max_bytes: usize) -> Error {
+    let text = format!(
+        "the answer has more than {} MiB, the most that is sent at once (`max_buffer_mib`); lower `per_page`, or ask \
+         for less of each resource with `fields`",
+        max_bytes >> 20
+    );
+    Error::new(Code::InvalidParameter, text)
 }
 
 impl View {
     /// Returns the resource objects of hits as JSON text, separated by commas.
     ///
     /// # Errors
-    /// `INTERNAL` if the store fails; `OVERLOADED` if highlighting takes too long.
+    /// `INVALID_PARAMETER` if they are too large for an answer; `INTERNAL` if the store fails; `OVERLOADED` if
+    /// highlighting takes too long.
     pub(super) async fn objects(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
         let shown = self.shown(presentation);
         if shown.is_at_hand(hits) {
-            return shown.write(hits, &Interrupt::never());
+            return shown.write(hits, &Interrupt::never(), &shown.size());
         }
         if shown.presentation.highlights.is_none() {
-            let write = move |hits: &[Hit]| shown.write(hits, &Interrupt::never());
+            let size = Arc::new(shown.size());
+            let write = move |hits: &[Hit]| shown.write(hits, &Interrupt::never(), &size);
             let written = self.pool.share(Class::Read, hits, AT_LEAST, write).await?;
-            return Ok(written.into_iter().collect::<Result<Vec<String>>>()?.join(","));
+            return Ok(joined(written.into_iter().collect::<Result<Vec<String>>>()?));
         }
         let reading = shown.clone();
         self.pool.share(Class::Read, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
         let hits = hits.to_vec();
-        let search = move |interrupt: &Interrupt<'_>| match shown.write(&hits, interrupt) {
+        let search = move |interrupt: &Interrupt<'_>| match shown.write(&hits, interrupt, &shown.size()) {
             Err(_) if interrupt.is_over() => None,
             written => Some(written),
         };
@@ -62,16 +93,36 @@ impl View {
 
     /// Like [`View::objects`], but on this thread and without a time limit.
     pub(super) fn objects_here(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
-        self.shown(presentation).write(hits, &Interrupt::never())
+        let shown = self.shown(presentation);
+        shown.write(hits, &Interrupt::never(), &shown.size())
     }
 
     fn shown(&self, presentation: Presentation) -> HitPresenter {
         let (documents, collection) = (self.documents.clone(), Arc::clone(&self.collection));
-        HitPresenter { _state: Arc::clone(&self.state), documents, collection, presentation: Arc::new(presentation) }
+        let (presentation, max_bytes) = (Arc::new(presentation), self.max_answer_bytes);
+        HitPresenter { _state: Arc::clone(&self.state), documents, collection, presentation, max_bytes }
     }
 }
 
+/// Joins objects with commas. Leaves room for the brackets of a list: otherwise adding them would copy a page.
+fn joined(pieces: Vec<String>) -> String {
+    let bytes: usize = pieces.iter().map(|piece| piece.len() + 1).sum();
+    let mut all = String::with_capacity(bytes + 1);
+    for piece in pieces {
+        if !all.is_empty() {
+            all.push(',');
+        }
+        all.push_str(&piece);
+    }
+    all
+}
+
 impl HitPresenter {
+    /// Returns the size of an answer without objects.
+    fn size(&self) -> AnswerSize {
+        AnswerSize { bytes: AtomicUsize::new(0), max_bytes: self.max_bytes }
+    }
+
     /// Returns whether writing these hits takes microseconds: no read from the store, and no text to search.
     fn is_at_hand(&self, hits: &[Hit]) -> bool {
         let Presentation { highlights, names, .. } = &*self.presentation;
@@ -97,13 +148,16 @@ impl HitPresenter {
         }
     }
 
-    fn write(&self, hits: &[Hit], interrupt: &Interrupt<'_>) -> Result<String> {
+    /// Writes hits. Ends as soon as they are too large, also together with those that other threads write.
+    fn write(&self, hits: &[Hit], interrupt: &Interrupt<'_>, size: &AnswerSize) -> Result<String> {
         let mut resources = String::with_capacity(4096);
         for (position, hit) in hits.iter().enumerate() {
             if position > 0 {
                 resources.push(',');
             }
+            let before = resources.len();
             write_hit(&mut resources, &self.documents, &self.collection, hit, &self.presentation, interrupt)?;
+            size.add(resources.len() - before)?;
         }
         Ok(resources)
     }

@@ -46,6 +46,8 @@ pub struct View {
     pub(super) visibility: Visibility,
     pub(super) searches: Arc<SearchScheduler>,
     pub(super) pool: Arc<ThreadPool>,
+    /// The most bytes of resources that an answer may have.
+    pub(super) max_answer_bytes: usize,
     /// The time at which the view was taken. It decides "today" for `filter[published]` and for the version of lists.
     pub(super) now: Millis,
 }
@@ -106,7 +108,10 @@ impl Content {
         let visibility = Visibility::of(access, &collection.blueprint, state.released);
         let (searches, pool) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.pool));
         let (store, documents) = (self.shared.store.clone(), self.shared.documents.clone());
-        Ok(View { state, access: Arc::clone(access), collection, store, documents, searches, pool, visibility, now })
+        let (access, max_answer_bytes) = (Arc::clone(access), self.shared.max_answer_bytes);
+        let view =
+            View { state, access, collection, store, documents, searches, pool, visibility, max_answer_bytes, now };
+        Ok(view)
     }
 
     /// Returns the blueprint of that slug as the token sees it now, with the copies that the query string asks for.

@@ -14,6 +14,11 @@ use axum::body::Bytes;
 /// large answers unread cannot block ordinary requests.
 const SMALL_BYTES: usize = 64 << 10;
 
+/// Returns the most bytes that a large body or answer may have in a budget of `limit` bytes.
+pub fn max_large_bytes(limit: usize) -> usize {
+    limit / 4 * 3
+}
+
 /// The budget of a server.
 #[derive(Debug)]
 pub(crate) struct Budget {
@@ -38,7 +43,7 @@ impl Budget {
 
     /// Returns how many bytes may be in use after adding something of this size.
     fn limit_for(&self, bytes: usize) -> usize {
-        if bytes <= SMALL_BYTES { self.limit } else { self.limit / 4 * 3 }
+        if bytes <= SMALL_BYTES { self.limit } else { max_large_bytes(self.limit) }
     }
 
     fn try_take(&self, bytes: usize, limit: usize) -> bool {
@@ -70,6 +75,11 @@ impl Account {
     /// time may exceed the limit by one for each thread.
     pub(crate) fn has_room_for(&self, bytes: usize) -> bool {
         self.budget.used.load(Ordering::Relaxed).saturating_add(bytes) <= self.budget.limit_for(bytes)
+    }
+
+    /// Returns how many bytes an answer of this size may have, even if nothing else is in use.
+    pub(crate) fn limit_for(&self, bytes: usize) -> usize {
+        self.budget.limit_for(bytes)
     }
 
     /// Returns whether the budget of the server is used up.

@@ -118,6 +118,7 @@ fn options(folder: &Path) -> ContentOptions {
         query_timeout: std::time::Duration::from_secs(10),
         write_timeout: std::time::Duration::from_secs(30),
         changes_kept: 1_000_000,
+        max_answer_bytes: usize::MAX,
         cluster: None,
     }
 }
