@@ -1,5 +1,7 @@
 //! Bulk create, update, delete, publish and unpublish (`API.md` 4.5).
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::support::{Reply, Server};
@@ -8,6 +10,11 @@ const MISSING: &str = "01936b9e-0000-7000-8000-000000000000";
 
 fn notes() -> Server {
     let server = Server::start();
+    add_notes(&server);
+    server
+}
+
+fn add_notes(server: &Server) {
     server.blueprint(
         "notes",
         json!([
@@ -16,7 +23,6 @@ fn notes() -> Server {
             { "name": "Count", "slug": "count", "type": "number" },
         ]),
     );
-    server
 }
 
 fn path(rest: &str) -> String {
@@ -218,6 +224,55 @@ fn updates_change_only_the_given_fields_and_see_earlier_updates() {
     let third = server.get(&path(&ids[2])).data();
     assert_eq!(third["updated_at"], third["created_at"]);
     assert_eq!(server.patch(&path("bulk"), &json!({ "updates": [{ "id": ids[0], "attributes": {} }] })).status, 200);
+}
+
+/// Starts a server whose requests may write 50,000 bytes of stored attributes again.
+fn small_rewrites(folder: &Path) -> Server {
+    Server::start_failing(folder, &[], "decide::rewritten=return(50000)")
+}
+
+#[test]
+fn small_updates_of_large_resources_are_limited_by_what_they_write_again() {
+    let temp = tempfile::tempdir().unwrap();
+    let server = small_rewrites(&temp.path().join("data"));
+    add_notes(&server);
+    let (long, short) = ("é".repeat(30_000), "x".repeat(20_000));
+    let ids = create(&server, &[&long, &short, "small"]);
+    let update = |id: &str| json!({ "id": id, "attributes": { "count": 1 } });
+    let request = |updates: Vec<Value>| server.patch(&path("bulk"), &json!({ "updates": updates }));
+    let publish = json!({ "id": ids[2], "published_at": "2026-01-01" });
+    // The first item alone exceeds the limit. An item that writes no attributes is not affected.
+    let reply = request(vec![update(&ids[0]), update(&ids[1]), publish, update(&ids[2])]).expect(207);
+    assert_eq!(succeeded(&reply, "updated"), [0, 2]);
+    assert_eq!(failures(&reply), [1, 3].map(|index| (index, "PAYLOAD_TOO_LARGE".to_owned())));
+    let count = |id: &String| server.get(&path(id)).data()["attributes"]["count"].take();
+    assert_eq!(ids.iter().map(count).collect::<Vec<_>>(), [json!(1), Value::Null, Value::Null]);
+    // In another request they pass, and so do large values that are sent.
+    request(vec![update(&ids[1]), update(&ids[2])]).expect(200);
+    assert_eq!(ids.iter().map(count).collect::<Vec<_>>(), [json!(1), json!(1), json!(1)]);
+    create(&server, &[&long, &long]);
+}
+
+#[test]
+fn publications_of_large_working_copies_are_limited_by_what_they_write_again() {
+    let temp = tempfile::tempdir().unwrap();
+    let server = small_rewrites(&temp.path().join("data"));
+    let field = |slug: &str| json!({ "name": slug, "slug": slug, "type": "text" });
+    let fields = [field("title"), field("code")];
+    let body = json!({ "name": "n", "slug": "notes", "working_copy": true, "fields": fields });
+    server.post("/v2/blueprints", &body).expect(201);
+    let ids = create(&server, &[&"x".repeat(40_000), &"y".repeat(40_000)]);
+    server.post(&path("bulk-publish"), &json!({ "ids": ids })).expect(200);
+    for id in &ids {
+        let edit = json!({ "attributes": { "code": "edited" } });
+        server.patch(&format!("{}?copy=working", path(id)), &edit).expect(200);
+    }
+    let publish = |ids: &[String]| server.post(&path("bulk-publish?copy=working"), &json!({ "ids": ids }));
+    let reply = publish(&ids).expect(207);
+    assert_eq!(succeeded(&reply, "published"), [0]);
+    assert_eq!(failures(&reply), [(1, "PAYLOAD_TOO_LARGE".to_owned())]);
+    publish(&ids[1..]).expect(200);
+    assert!(ids.iter().all(|id| server.get(&path(id)).data()["attributes"]["code"] == "edited"));
 }
 
 #[test]

@@ -239,6 +239,17 @@ pub(crate) fn too_many_in_request(count: u64, most: usize) -> Error {
     Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
 }
 
+/// Returns `PAYLOAD_TOO_LARGE` for an item that would be possible in a separate request. `most` is the number of bytes
+/// that one request writes of stored values.
+pub(crate) fn too_much_rewritten(most: usize) -> Error {
+    let text = format!(
+        "an update writes all attributes of its resource, and one request writes at most {} MiB of them again; send \
+         this item and those behind it in another request",
+        most >> 20
+    );
+    Error::new(Code::PayloadTooLarge, text)
+}
+
 /// Returns `NOT_FOUND` for a resource that is not in the trash, or not in that of a blueprint that the token sees.
 pub(crate) fn not_in_trash(id: &str) -> Error {
     Error::new(Code::NotFound, format!("there is no resource {} in the trash", quote(id)))

@@ -14,6 +14,7 @@ mod media;
 mod on_delete;
 mod relations;
 mod resource;
+mod rewriting;
 mod steering;
 mod trash;
 mod unique;
@@ -132,7 +133,10 @@ fn decide_write(context: &Context<'_>, overlay: &mut Overlay<'_>, write: &Write)
 }
 
 fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
-    let before = decider.overlay.savepoint();
+    if let Err(error) = decider.check_rewriting(item) {
+        return ItemOutcome::Failed(error);
+    }
+    let (before, bytes) = (decider.overlay.savepoint(), decider.overlay.bytes());
     let result = match item {
         Item::Refused(error) => Err(error.clone()),
         Item::Create { copy, published, key } => decider.create(copy, *published, key.as_deref()),
@@ -146,10 +150,10 @@ fn decide_item(decider: &mut Decider<'_, '_>, item: &Item) -> ItemOutcome {
         Item::DeleteHistory(id) => decider.delete_history(*id),
         Item::Import(item) => return decider.import(item),
     };
-    match result {
+    match result.and_then(|written| decider.limit_rewriting(item, bytes).map(|()| written)) {
         Ok(written) => ItemOutcome::Written(Box::new(written)),
         Err(error) => {
-            // Only a failure of the store can come after the first write of an item.
+            // Only a failure of the store, and the limit of a command, can come after the first write of an item.
             decider.overlay.roll_back_to(&before);
             ItemOutcome::Failed(error)
         }

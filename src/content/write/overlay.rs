@@ -25,6 +25,8 @@ pub(crate) struct Overlay<'a> {
     values: HashMap<Key, Option<Vec<u8>>>,
     /// The writes of the transaction that is being decided, in order.
     writes: Vec<StoreWrite>,
+    /// The bytes of the values in `writes`.
+    bytes: usize,
     /// The entries of `values` before each of `writes`.
     undo: Vec<Undo>,
     /// Versions of copies that this transaction replaces or removes.
@@ -55,6 +57,7 @@ enum Undo {
 /// A point of a transaction that can be returned to.
 pub(crate) struct Savepoint {
     writes: usize,
+    bytes: usize,
     superseded: usize,
     prepared: usize,
     changes: usize,
@@ -82,6 +85,7 @@ impl<'a> Overlay<'a> {
             store,
             values: HashMap::new(),
             writes: Vec::new(),
+            bytes: 0,
             undo: Vec::new(),
             superseded: Vec::new(),
             prepared: PreparedResults::default(),
@@ -117,6 +121,7 @@ impl<'a> Overlay<'a> {
 
     /// Sets a key.
     pub(crate) fn put(&mut self, key: Key, value: Vec<u8>) {
+        self.bytes += value.len();
         self.remember(&key, Some(value.clone()));
         self.writes.push(StoreWrite::put(key, value));
     }
@@ -134,6 +139,11 @@ impl<'a> Overlay<'a> {
             WriteOp::Delete => self.remove(key),
             WriteOp::Reindex => {}
         }
+    }
+
+    /// Returns the number of bytes of the values that the transaction has set so far.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Returns true if the group has written the key, and false if the group has removed it; `None` otherwise.
@@ -270,9 +280,9 @@ impl<'a> Overlay<'a> {
 
     /// Returns the current point of the transaction.
     pub(crate) fn savepoint(&self) -> Savepoint {
-        let (writes, superseded) = (self.writes.len(), self.superseded.len());
+        let (writes, bytes, superseded) = (self.writes.len(), self.bytes, self.superseded.len());
         let (prepared, changes) = (self.prepared.copies.len(), self.changes.changes.len());
-        Savepoint { writes, superseded, prepared, changes }
+        Savepoint { writes, bytes, superseded, prepared, changes }
     }
 
     /// Returns the keys that the transaction has removed since then.
@@ -290,6 +300,7 @@ impl<'a> Overlay<'a> {
                 Undo::Nothing => self.values.remove(&write.key),
             };
         }
+        self.bytes = savepoint.bytes;
         self.superseded.truncate(savepoint.superseded);
         self.prepared.copies.truncate(savepoint.prepared);
         self.changes.changes.truncate(savepoint.changes);
@@ -297,7 +308,7 @@ impl<'a> Overlay<'a> {
 
     /// Undoes all writes of the transaction.
     pub(crate) fn roll_back(&mut self) {
-        self.roll_back_to(&Savepoint { writes: 0, superseded: 0, prepared: 0, changes: 0 });
+        self.roll_back_to(&Savepoint { writes: 0, bytes: 0, superseded: 0, prepared: 0, changes: 0 });
         self.prepared = PreparedResults::default();
         self.begins_changes = false;
     }
@@ -325,6 +336,7 @@ impl<'a> Overlay<'a> {
             self.put(Key::Counter(Counter::Actor), encoded);
         }
         self.undo.clear();
+        self.bytes = 0;
         let mut writes = last_of_each(std::mem::take(&mut self.writes));
         writes.extend(superseded.into_iter().map(StoreWrite::delete));
         Some(DecidedTransaction { writes, prepared })

@@ -44,6 +44,8 @@ pub(super) struct Decider<'a, 'b> {
     pub(super) promised: HashMap<String, Promise>,
     /// The changes of other resources by the deletions of this write.
     pub(super) released: ReleaseTotals,
+    /// True once an item was refused because the items of this write have written enough of stored values.
+    pub(super) has_rewritten_enough: bool,
 }
 
 /// The changes of resources that referred to deleted ones.
@@ -162,6 +164,7 @@ impl<'a, 'b> Decider<'a, 'b> {
             waiting_before,
             promised: HashMap::new(),
             released: ReleaseTotals::default(),
+            has_rewritten_enough: false,
         }
     }
 
@@ -181,6 +184,7 @@ impl<'a, 'b> Decider<'a, 'b> {
             waiting_before: Vec::new(),
             promised: HashMap::new(),
             released: ReleaseTotals::default(),
+            has_rewritten_enough: false,
         }
     }
 }

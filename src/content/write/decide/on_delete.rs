@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::decider::{Decider, Edit, WrittenCopy};
 use super::media::AddressUsers;
+use super::rewriting::MAX_REWRITTEN_BYTES;
 use crate::command::{Command, Item};
 use crate::data::changes::ChangeOp;
 use crate::data::index_mapping::IndexMapping;
@@ -30,9 +31,6 @@ use crate::data::working::WorkingCopy;
 /// The maximum number of resources that one command changes because of deletions. A resource counts each time it is
 /// changed. It limits the time that other commands wait.
 const MAX_NULLIFIED: usize = 10_000;
-
-/// The maximum number of bytes of attributes that one command writes for them.
-const MAX_NULLIFIED_BYTES: usize = 64 << 20;
 
 /// Returns whether the command deletes a resource that `restrict` or `nullify` relations may refer to, or puts one into
 /// the trash that any relation may refer to.
@@ -87,7 +85,7 @@ impl<'a> Decider<'a, '_> {
                 let Some(release) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
                 self.check_may_change(&referring, &release)?;
                 bytes += release.bytes(&referring.collection.blueprint)?;
-                if self.released.bytes + bytes > MAX_NULLIFIED_BYTES {
+                if self.released.bytes + bytes > MAX_REWRITTEN_BYTES {
                     // The work for this deletion is already done. The count makes later deletions fail early, because
                     // each would cost as much.
                     let earlier = std::mem::replace(&mut self.released.count, MAX_NULLIFIED as u64);
