@@ -82,7 +82,7 @@ pub(crate) async fn fetch(
     let known = || known_as.as_ref().map_or(Ok(None), |known_as| writing.known_under(known_as));
     if let Some(known) = call.app.content.checked(known).await? {
         let keep = async |idempotent| Ok(writing.keep_known(known, idempotent).await?);
-        return keyed.answer(&call, key, &[&sent], found, keep).await;
+        return keyed.answer(&call, key.as_ref(), &[&sent], found, keep).await;
     }
     let file = call.app.media.fetch(&call.app.content, &url, call.app.config.webhook_private_addresses).await?;
     call.access = credentials.access(&call.app)?;
