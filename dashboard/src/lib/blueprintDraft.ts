@@ -21,7 +21,7 @@ export interface BlueprintDraft {
   workingCopy: boolean;
   trash: { days: number } | null;
   history: { keep: number; days: number } | null;
-  /** Is shown nowhere, and stays as it is. */
+  /** Is shown nowhere. Only what names fields that cannot have it any more is left out. */
   search: NonNullable<Blueprint['search']> | null;
   variants: Variant[];
   seo: Seo | null;
@@ -93,7 +93,9 @@ export function bodyOf(draft: BlueprintDraft, creating: boolean): Record<string,
   const known = new Set([...fields.map((field) => field.slug), ...(isMediaKind(draft.kind) ? TITLES : [])]);
   const seo = draft.seo && Object.fromEntries(Object.entries(draft.seo).map(([name, slug]) => [name, slug && known.has(slug) ? slug : null]));
   const { fields: weights, boost: _, ...words } = draft.search ?? {};
-  const searched = Object.entries(weights ?? {}).filter(([slug]) => known.has(slug));
+  // Only texts can have a weight.
+  const texts = new Set([...fields.filter(({ type }) => type === 'text' || type === 'rich-text').map(({ slug }) => slug), ...(isMediaKind(draft.kind) ? TITLES : [])]);
+  const searched = Object.entries(weights ?? {}).filter(([slug]) => texts.has(slug));
   const boost = boostsOf(draft);
   const search = { ...words, ...(searched.length > 0 ? { fields: Object.fromEntries(searched) } : {}), ...(boost.length > 0 ? { boost } : {}) };
   return {
