@@ -147,10 +147,13 @@ pub(super) async fn restore(args: RestoreArgs) -> Result<(), CliError> {
     note(&format!("{} holds {found}", folder.display()));
     if n_files > 0 {
         note(&format!("and {} of media", counted(n_files, "file")));
-    } else if restored.named_files > 0 && media::are_in_folder(&config) {
+    }
+    // Files that nothing names are restored too, so this finds only some of what is missing.
+    let missing = (restored.named_files as u64).saturating_sub(n_files);
+    if missing > 0 && media::are_in_folder(&config) {
         note(&format!(
-            "{} of media not restored: {} is missing or has none; with `media_store` they are in the bucket",
-            counted(restored.named_files as u64, "file"),
+            "{} of media not restored: {} is missing or lacks them; if the server uses `media_store`, they are in its bucket",
+            counted(missing, "file"),
             media_part.display()
         ));
     }

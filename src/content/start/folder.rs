@@ -164,8 +164,9 @@ pub(crate) fn restore_backup(
     }
     let switched_off = epoch::begin_if_due(folder, &mut log, &store)?;
     store.checkpoint().map_err(|error| StartError::folder(folder, &error))?;
-    let named = files::named(&store).map_err(|error| StartError::folder(folder, &error.message))?;
-    Ok(RestoredBackup { switched_off, named_files: named.len() })
+    // Only a message needs the number, so the restore does not fail with it.
+    let named_files = files::named(&store).map_or(0, |named| named.len());
+    Ok(RestoredBackup { switched_off, named_files })
 }
 
 /// Removes the index of a data folder, so that the next start rebuilds it from the store.
