@@ -142,9 +142,21 @@ impl WorkerHandle {
         shared.recv().map_err(|_| closed())?.map_err(failed)
     }
 
-    /// Closes the queue and waits until its pageviews are counted and on disk.
+    /// Fails once it is closed.
+    ///
+    /// Errors: `OVERLOADED`.
+    pub(super) fn require_open(&self) -> Result<()> {
+        self.queue().map(drop)
+    }
+
+    /// Closes the queue and waits until its pageviews are counted and on disk, and for an import that is being put in
+    /// use. Nothing is written to the folder afterwards: another one may have its name.
     pub(super) fn close(&self) {
-        self.queue.lock().take();
+        {
+            let _no_import = self.data.import_lock.lock();
+            self.queue.lock().take();
+        }
+        // The lock is free again: a deletion that waits for it has a sender, and the thread ends after all senders.
         if let Some(thread) = self.thread.lock().take()
             && thread.join().is_err()
         {

@@ -138,15 +138,17 @@ impl Import {
     /// report.
     ///
     /// # Errors
-    /// `INTERNAL` if the disk fails; then none of them counts.
+    /// `INTERNAL` if the disk fails, and `OVERLOADED` after [`super::Analytics::close`]; then none of them counts.
     pub fn finish(mut self) -> Result<ImportOutcome, Error> {
         let last = std::mem::take(&mut self.rest);
         if !last.is_empty() {
             self.read_line(&last);
         }
-        let data = Arc::clone(&self.worker.data);
-        let _one_at_a_time = data.import_lock.lock();
-        self.save(&data).map_err(|error| import_list::unusable(&error))
+        // A handle must outlive the lock: the last one takes it when it is dropped.
+        let worker = Arc::clone(&self.worker);
+        let _one_at_a_time = worker.data.import_lock.lock();
+        worker.require_open()?;
+        self.save(&worker.data).map_err(|error| import_list::unusable(&error))
     }
 
     fn read_line(&mut self, bytes: &[u8]) {

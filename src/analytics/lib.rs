@@ -288,6 +288,15 @@ impl Analytics {
         backup::write(self.worker()?, file)
     }
 
+    /// Returns whether one is a clone of the other.
+    pub fn is_clone_of(&self, other: &Analytics) -> bool {
+        match (&self.opened, &other.opened) {
+            (OpenOutcome::Yes(worker), OpenOutcome::Yes(other)) => Arc::ptr_eq(worker, other),
+            (OpenOutcome::No(closed), OpenOutcome::No(other)) => Arc::ptr_eq(closed, other),
+            _ => false,
+        }
+    }
+
     /// Returns whether the analytics were opened. If not, nothing is counted.
     pub fn is_open(&self) -> bool {
         matches!(self.opened, OpenOutcome::Yes(_))

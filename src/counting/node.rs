@@ -177,10 +177,14 @@ impl Node {
         }
     }
 
-    /// Writes what was counted to the storage, if this node counts.
-    pub(crate) fn publish(&self) -> Result<(), CountingError> {
-        let counter = self.counter.read().clone();
-        counter.map_or(Ok(()), |counter| self.publish_with(&counter))
+    /// Writes what these analytics counted to the storage.
+    ///
+    /// Errors: [`CountingError::Superseded`] if this node does not count with them any more; those of the storage.
+    pub(crate) fn publish(&self, analytics: &Analytics) -> Result<(), CountingError> {
+        // Analytics that are found to be superseded are closed before the node makes their folder anew.
+        let _one_at_a_time = self.changing.lock();
+        let counter = self.counter.read().clone().filter(|counter| counter.analytics.is_clone_of(analytics));
+        self.publish_with(&counter.ok_or(CountingError::Superseded)?)
     }
 
     fn publish_with(&self, counter: &Arc<Counter>) -> Result<(), CountingError> {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bindery_analytics::{Analytics, AskedBefore, Countable, SearchId};
-use bindery_model::error::Result;
+use bindery_model::error::{Code, Error, Result};
 use bytes::Bytes;
 
 use crate::error::CountingError;
@@ -131,13 +131,21 @@ impl ServerAnalytics {
         }
     }
 
-    /// Writes what was counted to the storage of the cluster, if this node counts for it. On return it survives the
-    /// loss of this server. Blocks.
+    /// Writes what these analytics counted to the storage of the cluster, if one node counts for all. On return it
+    /// survives the loss of this server. Blocks.
     ///
     /// # Errors
-    /// `LOG_UNREACHABLE` if the storage fails; it is tried again then.
-    pub fn publish(&self) -> Result<()> {
-        Ok(self.node().map_or(Ok(()), |node| node.publish())?)
+    /// `OUTCOME_UNKNOWN` if the storage fails, which is tried again then, and if this node does not count with them any
+    /// more: they may have been written when it ended.
+    pub fn publish(&self, analytics: &Analytics) -> Result<()> {
+        let Some(node) = self.node() else { return Ok(()) };
+        node.publish(analytics).map_err(|error| match Error::from(error) {
+            Error { code: Code::LogUnreachable | Code::Overloaded, message, .. } => {
+                let what = "it is not known whether this was kept; send it again, nothing counts twice";
+                Error::new(Code::OutcomeUnknown, format!("{what}: {message}"))
+            }
+            error => error,
+        })
     }
 
     /// Does what is due on a node, which leads the cluster or not. Must be called about once a second. Blocks.

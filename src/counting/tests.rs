@@ -1,4 +1,4 @@
-//! Tests of what a server counts that goes on from what another one shared.
+//! Tests of what a server counts that goes on from what another one shared, and of nodes over one storage.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,18 +10,37 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use bindery_analytics::{
     Analytics, AnalyticsOptions, Assembly, Batch, Event, Hit, PageUrl, Period, Shared, TrackedSearch,
 };
+use bindery_cluster::Store;
+use bindery_model::error::Code;
 use bindery_model::time::day_number;
+
+use crate::{NodeOptions, ServerAnalytics};
 
 const START: i64 = 1_790_000_000_000;
 const SITE: &str = "a.example";
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
 const ADDRESS: IpAddr = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
 
-fn open(folder: &Path, clock: &Arc<AtomicI64>) -> Analytics {
+fn options(folder: &Path, clock: &Arc<AtomicI64>) -> AnalyticsOptions {
     let clock = Arc::clone(clock);
     let clock = Arc::new(move || clock.load(Ordering::SeqCst));
-    let options = AnalyticsOptions { sites: vec![SITE.to_owned()], clock, ..AnalyticsOptions::in_folder(folder) };
-    Analytics::open(&options).unwrap()
+    AnalyticsOptions { sites: vec![SITE.to_owned()], clock, ..AnalyticsOptions::in_folder(folder) }
+}
+
+fn open(folder: &Path, clock: &Arc<AtomicI64>) -> Analytics {
+    Analytics::open(&options(folder, clock)).unwrap()
+}
+
+/// A storage in memory that no other test uses.
+fn storage(test: &str) -> Store {
+    Store::open(&format!("memory://{test}/prefix")).unwrap()
+}
+
+/// A node of the cluster in a storage, whose clock stands still.
+fn node(store: &Store, folder: &Path) -> ServerAnalytics {
+    let analytics = options(folder, &Arc::new(AtomicI64::new(START)));
+    let (secret, node) = ("a key that only nodes have".to_owned(), "node".to_owned());
+    ServerAnalytics::of_node(NodeOptions { analytics, store: store.clone(), secret, node }).unwrap()
 }
 
 /// Returns a batch of a pageview and a search.
@@ -94,4 +113,22 @@ fn a_server_that_ends_to_count_shares_the_searches_of_the_last_second() {
     analytics.settle_last().unwrap();
     assert_eq!(analytics.searches_and_clicks().0, 1);
     assert_eq!(analytics.share(None).unwrap().batches.get("b"), Some(&1));
+}
+
+#[test]
+fn an_import_or_a_deletion_that_ends_after_its_node_stopped_to_count_is_not_confirmed() {
+    let (store, folder) = (storage("imports"), tempfile::tempdir().unwrap());
+    let node = node(&store, folder.path());
+    node.tend(true);
+    let counting = node.counting().unwrap();
+    let line = format!("192.0.2.9 - - [02/Oct/2024:10:00:00 +0000] \"GET /old HTTP/1.1\" 200 1 \"-\" \"{AGENT}\"\n");
+    let [mut early, mut late] = [(); 2].map(|()| counting.import(SITE).unwrap());
+    early.push(line.as_bytes());
+    late.push(line.repeat(2).as_bytes());
+    assert_eq!(early.finish().unwrap().added, 1);
+    node.publish(&counting).unwrap();
+    node.stop_counting();
+    assert_eq!(late.finish().unwrap_err().code, Code::Overloaded);
+    let error = node.publish(&counting).unwrap_err();
+    assert_eq!(error.code, Code::OutcomeUnknown, "{}", error.message);
 }

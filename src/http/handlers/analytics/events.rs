@@ -60,7 +60,7 @@ pub(super) async fn delete(State(app): State<App>, Bearer(access): Bearer, RawQu
     let analytics = app.analytics.counting()?;
     let deleting = tokio::task::spawn_blocking(move || {
         let deleted = delete_figures(&analytics, &raw.unwrap_or_default())?;
-        app.analytics.publish()?;
+        app.analytics.publish(&analytics)?;
         Ok::<_, Error>(deleted)
     });
     let body = deleting.await.map_err(Error::internal)??;

@@ -47,7 +47,8 @@ pub(super) async fn import(
 ) -> Answer {
     access.require(&[Ability::Manage])?;
     let site = params::required_site(&RawParams::parse(raw.as_deref().unwrap_or_default()))?;
-    let mut import = app.analytics.counting()?.import(&site)?;
+    let analytics = app.analytics.counting()?;
+    let mut import = analytics.import(&site)?;
     let mut body = body.into_data_stream();
     while let Some(piece) = body.next().await {
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
@@ -60,7 +61,7 @@ pub(super) async fn import(
     }
     let finishing = tokio::task::spawn_blocking(move || {
         let outcome = import.finish()?;
-        app.analytics.publish()?;
+        app.analytics.publish(&analytics)?;
         Ok::<_, Error>(outcome)
     });
     let outcome = finishing.await.map_err(Error::internal)??;
