@@ -12,7 +12,7 @@ use bindery_model::time::{format_date, parse_date};
 use url::form_urlencoded;
 
 use super::error::{CliError, failed};
-use super::folder::{blocking, configure_existing, with_analytics};
+use super::folder::{blocking, configure_existing, require_own_analytics, with_analytics};
 use super::input::{Pieces, progress, read_pieces};
 use super::output::{counted, note, print};
 use super::remote::Remote;
@@ -31,6 +31,7 @@ pub(super) async fn analytics(command: AnalyticsCommand) -> Result<(), CliError>
 /// Moves damaged files aside. If nothing is damaged, only reads the folder.
 async fn repair(folder: &FolderArgs) -> Result<(), CliError> {
     let config = configure_existing(folder)?;
+    require_own_analytics(&config, "start the node, which gets them from the storage of the cluster when it leads")?;
     let analytics = AnalyticsOptions::in_folder(&config.data).folder;
     let done = blocking("repairing the analytics", move || bindery_analytics::repair(&analytics)).await?;
     if done.is_empty() {

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_config::{ClusterConfig, Config, FolderArgs};
-use bindery_content::{ClusterOptions, Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder};
-use bindery_counting::{NodeOptions, ServerAnalytics};
+use bindery_content::{
+    ClusterOptions, Content, ContentOptions, IndexOptions, Progress, first_entry, is_data_folder, is_node,
+};
+use bindery_counting::{NodeOptions, ServerAnalytics, is_copy};
 use bindery_http::max_large_bytes;
 
 use super::error::{CliError, failed};
@@ -151,11 +153,27 @@ pub(super) async fn close_analytics(analytics: impl Into<ServerAnalytics>) -> Re
     .await
 }
 
+/// Fails for the folder of a node whose cluster counts together: it has a copy at most, which the node replaces when it
+/// leads. `advice` says what to do instead.
+pub(super) fn require_own_analytics(config: &Config, advice: &str) -> Result<(), CliError> {
+    let has_no_key = config.cluster.as_ref().is_some_and(|cluster| cluster.key.is_none());
+    let counts_for_itself = has_no_key && !is_copy(&analytics_options(config).folder);
+    if !is_node(&config.data) || counts_for_itself {
+        return Ok(());
+    }
+    let data = config.data.display();
+    Err(CliError::Incomplete(format!(
+        "{data} is a node of a cluster, whose leader has the analytics of all nodes: {advice}; a node without a \
+         `cluster_key` counts for itself: set its `log` for this command, such as in `BINDERY_LOG`"
+    )))
+}
+
 /// Opens the analytics, runs `work` on a blocking thread and closes them, even if `work` fails.
 pub(super) async fn with_analytics<T: Send + 'static>(
     config: &Config,
     work: impl FnOnce(Analytics) -> Result<T, CliError> + Send + 'static,
 ) -> Result<T, CliError> {
+    require_own_analytics(config, "name a running node with `--url` and `--token`")?;
     let analytics = open_analytics(config).await?;
     let working = analytics.clone();
     let result = blocking("working on the analytics", move || work(working)).await;

@@ -19,15 +19,20 @@ pub(crate) fn mark(folder: &Path) -> io::Result<()> {
     fs::write(folder.join(MARK), b"")
 }
 
+/// Returns whether a folder is such a copy.
+#[must_use]
+pub fn is_copy(folder: &Path) -> bool {
+    folder.join(MARK).exists()
+}
+
 /// Replaces the folder by one with what is in the storage. Returns the number of its newest entry; 0 if there is none,
 /// and the folder stays. A folder that is no copy is moved aside.
 pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> {
     let old = folder.with_extension("old");
-    let is_copy = folder.join(MARK).exists();
     if folder.exists() && shared_store::is_empty(store)? {
         return Ok(0);
     }
-    if is_copy {
+    if is_copy(folder) {
         unless_missing(fs::remove_dir_all(&old))?;
         fs::rename(folder, &old)?;
     } else if folder.exists() {

@@ -254,6 +254,38 @@ fn analytics_come_with_a_server_into_its_cluster_and_leave_with_it() {
 }
 
 #[test]
+fn commands_refuse_the_analytics_in_the_folder_of_a_node_unless_it_counts_for_itself() {
+    let cluster = Cluster::create();
+    let folder = cluster.folder("a");
+    let log = cluster.folder("access.log");
+    let line = format!("192.0.2.9 - - [02/Oct/2024:10:00:00 +0000] \"GET /old HTTP/1.1\" 200 1 \"-\" \"{AGENT}\"\n");
+    std::fs::write(&log, line).unwrap();
+    let run = |arguments: &[&str], settings: &[(&str, &str)]| {
+        let mut command = std::process::Command::new(binary());
+        command.arg("analytics").args(arguments).arg("--data").arg(&folder).envs(settings.iter().copied());
+        let ran = command.env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap();
+        (ran.status.success(), String::from_utf8(ran.stderr).unwrap())
+    };
+    let address = cluster.address();
+    let import = ["import", log.to_str().unwrap(), "--site", SITE];
+    let commands: [&[&str]; 3] = [&import, &["delete", "--site", SITE], &["repair"]];
+    let of_log = ("BINDERY_LOG", address.as_str());
+    let shared: [&[(&str, &str)]; 2] = [&[], &[of_log, ("BINDERY_CLUSTER_KEY", KEY)]];
+    for settings in shared {
+        for command in commands {
+            let (is_done, error) = run(command, settings);
+            assert!(!is_done && error.contains("is a node of a cluster"), "{command:?}: {error}");
+            assert_eq!(error.contains("`--url`"), command != ["repair"], "{error}");
+        }
+    }
+    assert!(!folder.join("analytics").exists());
+    for command in commands {
+        let (is_done, error) = run(command, &[of_log]);
+        assert!(is_done, "{command:?}: {error}");
+    }
+}
+
+#[test]
 fn only_nodes_may_send_batches() {
     let cluster = Cluster::create();
     let node = start(&cluster, "a");
