@@ -1,5 +1,5 @@
 //! The folder of the analytics of a node: a copy of what is in the storage, which is made anew when the node begins to
-//! count.
+//! count, and removed once another node counts.
 
 use std::fs;
 use std::io;
@@ -11,12 +11,17 @@ use bindery_disk::unless_missing;
 use crate::error::CountingError;
 use crate::shared_store;
 
-/// The file that marks a folder as such a copy.
+/// The file that marks a folder as such a copy. It holds the number of the newest entry that the copy includes.
 const MARK: &str = "of-cluster";
 
-/// Marks a folder as a copy of what is in the storage.
-pub(crate) fn mark(folder: &Path) -> io::Result<()> {
-    fs::write(folder.join(MARK), b"")
+/// Marks a folder as a copy of what is in the storage up to an entry.
+pub(crate) fn mark(folder: &Path, last: u64) -> io::Result<()> {
+    fs::write(folder.join(MARK), last.to_string())
+}
+
+/// Returns the number of the newest entry that a copy includes; 0 if that is not known, for example after a kill.
+fn marked_entry(copy: &Path) -> u64 {
+    fs::read_to_string(copy.join(MARK)).ok().and_then(|number| number.parse().ok()).unwrap_or_default()
 }
 
 /// Returns whether a folder is such a copy.
@@ -28,13 +33,12 @@ pub fn is_copy(folder: &Path) -> bool {
 /// Replaces the folder by one with what is in the storage. Returns the number of its newest entry; 0 if there is none,
 /// and the folder stays. A folder that is no copy is moved aside.
 pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> {
-    let old = folder.with_extension("old");
-    if folder.exists() && shared_store::is_empty(store)? {
+    let old = old_copy(folder);
+    if folder.exists() && shared_store::newest(store)?.is_none() {
         return Ok(0);
     }
     if is_copy(folder) {
-        unless_missing(fs::remove_dir_all(&old))?;
-        fs::rename(folder, &old)?;
+        replace_old(folder, &old)?;
     } else if folder.exists() {
         let aside = free_name(folder);
         fs::rename(folder, &aside)?;
@@ -46,6 +50,32 @@ pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> 
     let last = shared_store::load(store, folder, Some(&old))?;
     unless_missing(fs::remove_dir_all(&old))?;
     Ok(last)
+}
+
+/// Removes the copy once another node counts, which adds entries: figures that are deleted there must not stay on this
+/// disk. Until then it is kept, because this node may begin again and needs its files.
+pub(crate) fn remove_outdated(store: &Store, folder: &Path) -> Result<(), CountingError> {
+    let old = old_copy(folder);
+    let copy = if is_copy(folder) { folder } else { old.as_path() };
+    if !copy.exists() || shared_store::newest(store)?.is_none_or(|newest| newest <= marked_entry(copy)) {
+        return Ok(());
+    }
+    if copy == folder {
+        // A kill while the files are removed leaves no folder without its mark.
+        replace_old(folder, &old)?;
+    }
+    unless_missing(fs::remove_dir_all(&old))?;
+    Ok(())
+}
+
+/// Returns where a copy is while it is replaced or removed.
+fn old_copy(folder: &Path) -> PathBuf {
+    folder.with_extension("old")
+}
+
+fn replace_old(folder: &Path, old: &Path) -> io::Result<()> {
+    unless_missing(fs::remove_dir_all(old))?;
+    fs::rename(folder, old)
 }
 
 /// Gets the analytics of a cluster for a server that leaves it. `address` is that of the cluster's log. Returns false,

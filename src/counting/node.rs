@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -66,6 +66,7 @@ pub(crate) struct Node {
 /// The analytics of a node that counts.
 struct Counter {
     analytics: Analytics,
+    folder: PathBuf,
     publisher: Mutex<Publisher>,
     /// The last batch of each sender that is in the storage.
     confirmed: Mutex<BTreeMap<String, u64>>,
@@ -77,6 +78,7 @@ impl Counter {
         let mut publisher = self.publisher.lock();
         if let Some(batches) = publisher.publish(&self.analytics)? {
             *self.confirmed.lock() = batches;
+            folder::mark(&self.folder, publisher.last())?;
         }
         Ok(())
     }
@@ -151,7 +153,7 @@ impl Node {
         }
     }
 
-    /// Does what is due: gets salts, begins or ends to count, writes to the storage. Blocks.
+    /// Does what is due: gets salts, begins or ends to count, writes to the storage, removes an outdated copy. Blocks.
     pub(crate) fn tend(&self, leads: bool) {
         let now = self.now();
         let salts = self.salt_keeper.complete(&self.store, now);
@@ -161,12 +163,17 @@ impl Node {
         let mut due = self.changing.lock();
         let counts = leads && !self.is_stopping.load(Ordering::Acquire);
         let counter = self.counter.read().clone();
-        if counts && due.is_some_and(|due| Instant::now() < due) {
+        // Only the end of counting is never put off. Reports that run at that moment still need the copy.
+        if (counts || counter.is_none()) && due.is_some_and(|due| Instant::now() < due) {
             return;
         }
         let done = match counter {
             None if counts => self.begin(),
-            None => return,
+            None => match folder::remove_outdated(&self.store, &self.options.folder) {
+                // Nothing is due then: the node may begin to lead at any moment.
+                Ok(()) => return,
+                failed => failed,
+            },
             Some(counter) if counts => self.publish_with(&counter),
             Some(_) => self.end(),
         };
@@ -215,8 +222,9 @@ impl Node {
         let folder = &self.options.folder;
         let last = folder::renew(&self.store, folder)?;
         let analytics = Analytics::open(&self.options)?;
-        folder::mark(folder)?;
+        folder::mark(folder, last)?;
         let counter = Arc::new(Counter {
+            folder: folder.clone(),
             publisher: Mutex::new(Publisher::after(self.store.clone(), last)),
             confirmed: Mutex::default(),
             analytics,
@@ -244,8 +252,8 @@ impl Node {
     fn end(&self) -> Result<(), CountingError> {
         let Some(counter) = self.counter.write().take() else { return Ok(()) };
         // Searches of the last second, too: nobody else knows them.
-        counter.analytics.settle_last()?;
-        let published = counter.publish();
+        let settled = counter.analytics.settle_last().map_err(CountingError::from);
+        let published = settled.and_then(|()| counter.publish());
         counter.analytics.close();
         published
     }

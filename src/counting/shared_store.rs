@@ -52,6 +52,11 @@ impl Publisher {
         Publisher { store, last, whole: 0, up_to: None, prepared: None, hashes: BTreeMap::new() }
     }
 
+    /// Returns the number of the newest entry.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Writes what was counted since the last time. Returns the last batch of each sender that is in the storage then;
     /// `None` if nothing was counted.
     ///
@@ -138,9 +143,10 @@ impl Publisher {
     }
 }
 
-/// Returns whether a cluster has no analytics yet.
-pub(crate) fn is_empty(store: &Store) -> Result<bool, CountingError> {
-    Ok(store.object_names(ENTRIES)?.is_empty())
+/// Returns the number of the newest entry; `None` if a cluster has no analytics yet.
+pub(crate) fn newest(store: &Store) -> Result<Option<u64>, CountingError> {
+    let listed = store.object_names(ENTRIES)?;
+    Ok(listed.iter().filter_map(|name| name.parse::<u64>().ok()).max())
 }
 
 /// Makes the folder of the analytics that a cluster has, which must not exist. Returns the number of the newest entry;

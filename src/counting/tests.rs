@@ -14,6 +14,7 @@ use bindery_cluster::Store;
 use bindery_model::error::Code;
 use bindery_model::time::day_number;
 
+use crate::outbox::SentBatch;
 use crate::{NodeOptions, ServerAnalytics};
 
 const START: i64 = 1_790_000_000_000;
@@ -131,4 +132,45 @@ fn an_import_or_a_deletion_that_ends_after_its_node_stopped_to_count_is_not_conf
     assert_eq!(late.finish().unwrap_err().code, Code::Overloaded);
     let error = node.publish(&counting).unwrap_err();
     assert_eq!(error.code, Code::OutcomeUnknown, "{}", error.message);
+}
+
+#[test]
+fn a_node_keeps_its_copy_until_another_one_counts() {
+    let (store, folders) = (storage("copies"), [(); 2].map(|()| tempfile::tempdir().unwrap()));
+    let copy = folders[0].path().join("analytics");
+    let old = folders[0].path().join("analytics.old");
+    let first = node(&store, folders[0].path());
+    first.tend(true);
+    assert_eq!(first.receive(&sent(1)).unwrap().counted, 1);
+    first.stop_counting();
+    // It is started again, and was killed while it removed an earlier copy.
+    std::fs::create_dir(&old).unwrap();
+    let first = node(&store, folders[0].path());
+    first.tend(false);
+    assert!(copy.exists());
+    let second = node(&store, folders[1].path());
+    second.tend(true);
+    first.tend(false);
+    assert!(!copy.exists() && !old.exists());
+    assert!(folders[1].path().join("analytics").exists());
+    // It gets everything from the storage when it leads again.
+    second.stop_counting();
+    first.tend(true);
+    assert_eq!(pageviews(&first.counting().unwrap()), 1);
+}
+
+#[test]
+fn what_is_left_of_a_removed_copy_is_removed() {
+    let (store, folders) = (storage("left"), [(); 2].map(|()| tempfile::tempdir().unwrap()));
+    node(&store, folders[0].path()).tend(true);
+    let old = folders[1].path().join("analytics.old");
+    std::fs::create_dir(&old).unwrap();
+    node(&store, folders[1].path()).tend(false);
+    assert!(!old.exists());
+}
+
+/// A batch of a pageview, as another node sends it.
+fn sent(number: u64) -> Vec<u8> {
+    let Batch { sender, items, .. } = batch(number);
+    serde_json::to_vec(&SentBatch { sender, number, now: START, items }).unwrap()
 }
