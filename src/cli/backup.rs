@@ -11,7 +11,7 @@ use bindery_content::{Content, backup_envelope, finish_restore, rest_of_backup, 
 
 use super::error::{CliError, failed};
 use super::folder::{
-    blocking, close_analytics, configure, configure_existing, content_options, open_analytics_or_refuse, with_content,
+    blocking, close_analytics, configure, configure_existing, content_options, open_server_analytics, with_content,
 };
 use super::media;
 use super::output::{counted, note};
@@ -84,20 +84,31 @@ fn check(path: &Path) -> Result<BackupContents, CliError> {
 /// file, then both as one file.
 async fn write(config: &Config, file: &Path) -> Result<(), CliError> {
     let [content_part, analytics_part] = ["content", "analytics"].map(|part| with_suffix(file, part));
-    let path = content_part.clone();
-    let write = async |content: Content| blocking("writing the backup", move || content.backup(&path)).await;
-    let header = with_content(config, write).await?;
-    let analytics = open_analytics_or_refuse(config).await?;
-    let (has_analytics, path, writing) = (analytics.is_open(), analytics_part.clone(), analytics.clone());
-    if has_analytics {
-        blocking("writing the backup", move || writing.backup(&path)).await?;
-    }
-    close_analytics(analytics).await?;
+    let (path, analytics_path) = (content_part.clone(), analytics_part.clone());
+    let write = async |content: Content| {
+        let writing = content.clone();
+        let header = blocking("writing the backup", move || writing.backup(&path)).await?;
+        Ok::<_, CliError>((header.bytes, write_analytics(config, &content, analytics_path).await?))
+    };
+    let (content_bytes, has_analytics) = with_content(config, write).await?;
     let (unfinished, parts) = (unfinished(file), [content_part, analytics_part]);
     let joined =
-        if has_analytics { join(&parts, header.bytes, &unfinished) } else { fs::rename(&parts[0], &unfinished) };
+        if has_analytics { join(&parts, content_bytes, &unfinished) } else { fs::rename(&parts[0], &unfinished) };
     parts.iter().for_each(|part| drop(fs::remove_file(part)));
     joined.map_err(|error| failed("writing the backup", &error))
+}
+
+/// Writes the analytics to a file. Returns false if they cannot be opened. Those of a node are in the storage of its
+/// cluster.
+async fn write_analytics(config: &Config, content: &Content, file: PathBuf) -> Result<bool, CliError> {
+    let analytics = open_server_analytics(config, content).await?;
+    let (is_open, writing) = (analytics.is_open(), analytics.clone());
+    let written = match is_open {
+        true => blocking("writing the backup", move || writing.backup(&file)).await,
+        false => Ok(()),
+    };
+    close_analytics(analytics).await?;
+    written.map(|()| is_open)
 }
 
 /// Joins the parts into one file, and syncs it.

@@ -114,12 +114,12 @@ pub(super) async fn open_analytics(config: &Config) -> Result<Analytics, CliErro
 }
 
 /// Like [`open_analytics`], for a server or a backup, which continue without analytics that cannot be opened.
-pub(super) async fn open_analytics_or_refuse(config: &Config) -> Result<Analytics, CliError> {
+async fn open_analytics_or_refuse(config: &Config) -> Result<Analytics, CliError> {
     let options = analytics_options(config);
     blocking("opening the analytics", move || Analytics::open_or_refuse(&options)).await
 }
 
-/// Returns the analytics of a server. Those of a node are shared, if it has the key of its cluster.
+/// Returns the analytics of a server, or of its folder for a backup. Those of a node are shared, if it has the key of its cluster.
 pub(super) async fn open_server_analytics(config: &Config, content: &Content) -> Result<ServerAnalytics, CliError> {
     let key = config.cluster.as_ref().and_then(|cluster| cluster.key.as_ref());
     let Some((upkeep, key)) = content.upkeep().zip(key) else {

@@ -244,13 +244,25 @@ fn analytics_come_with_a_server_into_its_cluster_and_leave_with_it() {
     run(&["backup", backup.to_str().unwrap(), "--url", b.address(), "--token", ADMIN]);
     assert!(a.terminate().success());
     assert!(b.terminate().success());
+    // So has a backup of its folder, which has no copy any more.
+    let of_folder = cluster.folder("backup-of-folder");
+    let made = std::process::Command::new(binary())
+        .args(["backup", of_folder.to_str().unwrap(), "--data", folder.to_str().unwrap()])
+        .envs([("BINDERY_LOG", cluster.address().as_str()), ("BINDERY_CLUSTER_KEY", KEY)])
+        .env_remove("BINDERY_URL")
+        .env_remove("BINDERY_TOKEN")
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     let left = cluster.command("leave", &folder);
     assert!(left.contains("is a single server now") && !left.contains("could not"), "{left}");
     let server = Server::start_in(&folder, &single);
     until_counted(&server, (2, 2));
-    let restored = cluster.folder("restored");
-    run(&["restore", backup.to_str().unwrap(), "--data", restored.to_str().unwrap()]);
-    until_counted(&Server::start_in(&restored, &single), (2, 2));
+    for (backup, restored) in [(backup, "restored"), (of_folder, "restored-of-folder")] {
+        let restored = cluster.folder(restored);
+        run(&["restore", backup.to_str().unwrap(), "--data", restored.to_str().unwrap()]);
+        until_counted(&Server::start_in(&restored, &single), (2, 2));
+    }
 }
 
 #[test]
