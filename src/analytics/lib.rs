@@ -85,7 +85,7 @@ pub use options::{AnalyticsOptions, Clock};
 pub use pageview::Dimension;
 pub use period::{Day, Period};
 pub use repair::repair;
-pub use salts::SharedSalts;
+pub use salts::{SharedSalts, destroy_salts};
 pub use search::{ResultClick, TrackedSearch, normalized_question};
 pub use search_figures::{SearchCount, SearchReport};
 pub use search_id::SearchId;

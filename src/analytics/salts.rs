@@ -21,6 +21,8 @@ use super::period::Day;
 use super::search_id::{self, SearchId, SearchIds, SearchKeys};
 use super::session::{SESSION_GAP, Visitor, VisitorHash};
 
+/// The folder of the salts, within that of the analytics.
+pub(super) const SALTS_FOLDER: &str = "salts";
 const SALT_BYTES: usize = 32;
 /// The size of a file: a salt and its CRC32. Earlier versions wrote only the salt.
 const FILE_BYTES: usize = SALT_BYTES + 4;
@@ -218,6 +220,22 @@ fn decode(bytes: &[u8]) -> Option<Salt> {
 /// Returns whether there is a valid salt for the day in the folder.
 pub(super) fn has_salt(folder: &Path, day: Day) -> bool {
     fs::read(folder.join(format_date(day))).is_ok_and(|bytes| decode(&bytes).is_some())
+}
+
+/// Destroys all salts in a folder of analytics: a server that shares the salts of a cluster does not use its own.
+///
+/// # Errors
+/// If the disk fails; the others are destroyed nevertheless.
+pub fn destroy_salts(analytics: &Path) -> io::Result<()> {
+    let entries = match fs::read_dir(analytics.join(SALTS_FOLDER)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    let mut destroyed = Ok(());
+    for entry in entries {
+        destroyed = destroyed.and(entry.and_then(|entry| destroy(&entry.path())));
+    }
+    destroyed
 }
 
 /// Overwrites a file, also on disk, and removes it.

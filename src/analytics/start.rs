@@ -25,7 +25,7 @@ use super::names::Names;
 use super::options::AnalyticsOptions;
 use super::recovery;
 use super::replay;
-use super::salts::{self, Salts};
+use super::salts::{self, SALTS_FOLDER, Salts};
 use super::search_id::SearchIds;
 use super::state::{STATE_FILE, State};
 use super::storage_error::StorageError;
@@ -168,7 +168,7 @@ fn open_salts(options: &AnalyticsOptions, found: &mut FolderContents, now: Milli
     if let Some(shared) = &options.shared_salts {
         return Ok(Salts::shared(shared.clone(), now));
     }
-    let (folder, today) = (options.folder.join("salts"), day_number(now));
+    let (folder, today) = (options.folder.join(SALTS_FOLDER), day_number(now));
     let has_pageviews = found.counts.traffic.days.get(&today).is_some_and(|day| !day.sites().is_empty());
     if found.state.day == Some(today) && has_pageviews && !salts::has_salt(&folder, today) {
         let file = folder.join(format_date(today));

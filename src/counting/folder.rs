@@ -5,12 +5,15 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use bindery_analytics::destroy_salts;
 use bindery_cluster::Store;
 use bindery_disk::unless_missing;
 
 use crate::error::CountingError;
 use crate::shared_store;
 
+/// The beginning of the extension of a folder that was moved aside.
+const ASIDE: &str = "own";
 /// The file that marks a folder as such a copy. It holds the number of the newest entry that the copy includes.
 const MARK: &str = "of-cluster";
 
@@ -87,8 +90,22 @@ pub fn take_along(address: &str, folder: &Path) -> Result<bool, CountingError> {
     Ok(renew(&Store::open(address)?, folder)? > 0)
 }
 
+/// Destroys the salts that a server made before it shared those of its cluster, also in folders that were moved aside.
+pub(crate) fn destroy_own_salts(folder: &Path) -> io::Result<()> {
+    let aside = folder.with_extension(ASIDE);
+    let aside = aside.file_name().unwrap_or_default().to_string_lossy();
+    let mut destroyed = destroy_salts(folder);
+    for entry in fs::read_dir(folder.parent().unwrap_or(folder))? {
+        let entry = entry?;
+        if entry.file_name().to_string_lossy().starts_with(&*aside) {
+            destroyed = destroyed.and(destroy_salts(&entry.path()));
+        }
+    }
+    destroyed
+}
+
 /// Returns the name of a folder that does not exist, beside another one.
 fn free_name(folder: &Path) -> PathBuf {
-    let free = (1..).map(|number| folder.with_extension(format!("own-{number}"))).find(|path| !path.exists());
-    free.unwrap_or_else(|| folder.with_extension("own"))
+    let free = (1..).map(|number| folder.with_extension(format!("{ASIDE}-{number}"))).find(|path| !path.exists());
+    free.unwrap_or_else(|| folder.with_extension(ASIDE))
 }

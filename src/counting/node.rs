@@ -110,6 +110,10 @@ impl Node {
         let NodeOptions { mut analytics, store, secret, node } = options;
         let salts = SharedSalts::default();
         analytics.shared_salts = Some(salts.clone());
+        // Without them, nobody can find out whether an address visited on an earlier day.
+        if let Err(error) = folder::destroy_own_salts(&analytics.folder) {
+            tracing::error!(%error, "a visitor salt of this server cannot be destroyed; the next start tries again");
+        }
         let start = getrandom::u64().map_err(std::io::Error::other)?;
         Ok(Node {
             options: analytics,

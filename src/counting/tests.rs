@@ -169,6 +169,20 @@ fn what_is_left_of_a_removed_copy_is_removed() {
     assert!(!old.exists());
 }
 
+#[test]
+fn a_server_that_becomes_a_node_destroys_its_own_salts() {
+    let folder = tempfile::tempdir().unwrap();
+    open(folder.path(), &Arc::new(AtomicI64::new(START))).close();
+    let aside = folder.path().join("analytics.own-1/salts");
+    std::fs::create_dir_all(&aside).unwrap();
+    std::fs::write(aside.join("2026-01-01"), [7; 36]).unwrap();
+    let folders = [folder.path().join("analytics/salts"), aside];
+    let salts = || folders.each_ref().map(|folder| std::fs::read_dir(folder).unwrap().count());
+    assert_eq!(salts(), [1, 1]);
+    node(&storage("salts"), folder.path());
+    assert_eq!(salts(), [0, 0]);
+}
+
 /// A batch of a pageview, as another node sends it.
 fn sent(number: u64) -> Vec<u8> {
     let Batch { sender, items, .. } = batch(number);
