@@ -5,8 +5,8 @@
 //!
 //! The nodes of a cluster share their salts, which others keep for them.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
@@ -91,6 +91,10 @@ impl std::fmt::Debug for SharedSalts {
 pub(super) struct Salts {
     source: Source,
     salts: BTreeMap<Day, Salt>,
+    /// The days whose salts are not on disk yet.
+    unwritten: BTreeSet<Day>,
+    /// The expired days whose salts are still on disk.
+    undestroyed: BTreeSet<Day>,
 }
 
 /// The place that salts come from.
@@ -103,13 +107,17 @@ impl Salts {
     /// Uses salts that others keep.
     pub(super) fn shared(shared: SharedSalts, now: Millis) -> Salts {
         let salts = shared.begun(now);
-        Salts { source: Source::Shared(shared), salts }
+        Salts { salts, ..Salts::of(Source::Shared(shared)) }
+    }
+
+    fn of(source: Source) -> Salts {
+        Salts { source, salts: BTreeMap::new(), unwritten: BTreeSet::new(), undestroyed: BTreeSet::new() }
     }
 
     /// Reads the salts in the folder, destroys the expired ones, and makes today's.
     pub(super) fn open(folder: &Path, now: Millis) -> io::Result<Salts> {
         fs::create_dir_all(folder)?;
-        let mut salts = Salts { source: Source::Folder(folder.to_owned()), salts: BTreeMap::new() };
+        let mut salts = Salts::of(Source::Folder(folder.to_owned()));
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let day = path.file_name().and_then(|name| parse_date(name.to_str()?));
@@ -128,7 +136,7 @@ impl Salts {
 
     /// Makes the salt of the day and destroys the expired ones.
     ///
-    /// Errors: if either fails, the other is still done, and the first error is returned.
+    /// Errors: if either fails, the other is still done, and the first error is returned. [`Salts::retry`] does the rest.
     pub(super) fn advance(&mut self, now: Millis) -> io::Result<()> {
         let folder = match &self.source {
             Source::Folder(folder) => folder.clone(),
@@ -139,6 +147,22 @@ impl Salts {
         };
         let made = self.make(&folder, day_number(now));
         made.and(self.destroy_expired(&folder, now))
+    }
+
+    /// Writes and destroys the files for which [`Salts::advance`] failed.
+    ///
+    /// Errors: the first one; the others are tried nevertheless.
+    pub(super) fn retry(&mut self) -> io::Result<()> {
+        let Source::Folder(folder) = &self.source else { return Ok(()) };
+        if self.unwritten.is_empty() && self.undestroyed.is_empty() {
+            return Ok(());
+        }
+        let folder = folder.clone();
+        let mut written = Ok(());
+        for day in self.unwritten.clone() {
+            written = written.and(self.write(&folder, day));
+        }
+        written.and(self.destroy_files(&folder))
     }
 
     /// Returns the days whose salts exist.
@@ -161,24 +185,49 @@ impl Salts {
     }
 
     fn make(&mut self, folder: &Path, today: Day) -> io::Result<()> {
-        let path = folder.join(format_date(today));
         let Entry::Vacant(missing) = self.salts.entry(today) else { return Ok(()) };
         let mut salt = Salt::default();
         getrandom::fill(&mut salt).map_err(|error| io::Error::other(error.to_string()))?;
         missing.insert(salt);
-        let mut file = File::create(path)?;
-        file.write_all(&encode(&salt))?;
-        sync::all(&file)?;
-        sync::all(&File::open(folder)?)
+        self.unwritten.insert(today);
+        self.undestroyed.remove(&today);
+        self.write(folder, today)
+    }
+
+    /// Writes the file of a day, unless its salt has expired.
+    fn write(&mut self, folder: &Path, day: Day) -> io::Result<()> {
+        if let Some(salt) = self.salts.get(&day) {
+            let mut file = File::create(folder.join(format_date(day)))?;
+            file.write_all(&encode(salt))?;
+            sync::all(&file)?;
+            sync::all(&File::open(folder)?)?;
+        }
+        self.unwritten.remove(&day);
+        Ok(())
     }
 
     fn destroy_expired(&mut self, folder: &Path, now: Millis) -> io::Result<()> {
         let expired: Vec<Day> = self.salts.keys().copied().filter(|day| is_expired(*day, now)).collect();
-        for day in expired {
-            self.salts.remove(&day);
-            destroy(&folder.join(format_date(day)))?;
+        if expired.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        self.salts.retain(|day, _| !expired.contains(day));
+        self.undestroyed.extend(expired);
+        self.destroy_files(folder)
+    }
+
+    /// Destroys the files of expired days.
+    fn destroy_files(&mut self, folder: &Path) -> io::Result<()> {
+        let mut destroyed = Ok(());
+        self.undestroyed.retain(|day| {
+            let result = destroy(&folder.join(format_date(*day)));
+            let remains = result.is_err();
+            if destroyed.is_ok() {
+                destroyed = result;
+            }
+            remains
+        });
+        destroyed
     }
 }
 

@@ -237,6 +237,8 @@ impl Worker {
         } else {
             self.advance_salts(now);
         }
+        // Its errors were logged when they came first.
+        let _ = self.salts.retry();
         if self.state_saved_at.elapsed() >= STATE_INTERVAL {
             self.save_state();
         }

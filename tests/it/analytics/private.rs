@@ -118,3 +118,30 @@ fn a_salt_is_destroyed_half_an_hour_after_its_day() {
     assert_eq!(salts().len(), 1, "a start destroys expired salts");
     assert_eq!(salts()[0].0, "2024-10-09");
 }
+
+#[test]
+fn a_salt_that_could_not_be_written_or_destroyed_is_as_soon_as_the_disk_allows_it() {
+    let start = 20_000 * DAY;
+    let folder = tempfile::tempdir().unwrap();
+    let salt = |day: &str| folder.path().join("analytics/salts").join(day);
+    let (first, second) = (salt("2024-10-04"), salt("2024-10-05"));
+    let mut counter = Counter::open(folder.path(), start + DAY - 10 * MINUTE);
+    // Folders in the place of the files cannot be written.
+    let kept = folder.path().join("kept");
+    fs::rename(&first, &kept).unwrap();
+    std::os::unix::fs::symlink(folder.path(), &first).unwrap();
+    fs::create_dir(&second).unwrap();
+    counter.set_clock(start + DAY + 30 * MINUTE);
+    counter.submit("https://a.example/", "", "192.0.2.1", 0, None);
+    assert_eq!(counter.report(&Report::Pageviews, "")["pageviews"], 1);
+    fs::rename(&kept, &first).unwrap();
+    fs::remove_dir(&second).unwrap();
+    // It is tried again between two reports.
+    (0..2).for_each(|_| drop(counter.report(&Report::Live, "")));
+    assert!(!first.exists());
+    assert_eq!(fs::read(&second).unwrap().len(), 36);
+    counter.restart();
+    counter.submit("https://a.example/", "", "192.0.2.1", 0, None);
+    let today = counter.report(&Report::Visitors, "start=2024-10-05&end=2024-10-05");
+    assert_eq!(today["visitors"], 1, "a restart keeps the salt");
+}
