@@ -70,8 +70,7 @@ pub(super) struct Counts {
 impl AnalyticsData {
     /// Returns the last day whose figures are not kept any more. `None` if all are.
     pub(super) fn last_expired(&self) -> Option<Day> {
-        let days = self.retention_days?;
-        Some(day_number((self.clock)()) - i64::from(days))
+        last_expired_at((self.clock)(), self.retention_days)
     }
 
     /// Returns the folder of the day files.
@@ -108,4 +107,9 @@ impl AnalyticsData {
             }
         }
     }
+}
+
+/// Returns the last day whose figures are not kept any more at a time. `None` if all are.
+pub(super) fn last_expired_at(now: Millis, retention_days: Option<u32>) -> Option<Day> {
+    retention_days.map(|days| day_number(now) - i64::from(days))
 }

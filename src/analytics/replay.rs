@@ -1,17 +1,22 @@
 //! Replay: at a start, counts the log records that are not in day files, and finishes interrupted deletions.
 
-use std::path::Path;
-
 use bindery_log::Log;
 
-use super::data::Counts;
+use super::data::{Counts, last_expired_at};
 use super::log_record::{self, LogRecord};
 use super::names::Names;
+use super::options::AnalyticsOptions;
 use super::pageview::Activity;
 use super::storage_error::StorageError;
 
 /// Replays the whole log into `counts`. Returns the number of its pageviews.
-pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: &Path) -> Result<u64, StorageError> {
+pub(super) fn replay(
+    log: &mut Log,
+    counts: &mut Counts,
+    names: &Names,
+    options: &AnalyticsOptions,
+) -> Result<u64, StorageError> {
+    let folder = &options.folder;
     let mut pageviews = 0;
     let mut deletions = Vec::new();
     for record in log.read_from(log.first())? {
@@ -22,7 +27,8 @@ pub(super) fn replay(log: &mut Log, counts: &mut Counts, names: &Names, folder: 
             LogRecord::Activities(activities) => {
                 for activity in activities {
                     pageviews += u64::from(matches!(activity, Activity::Pageview(_)));
-                    traffic.add(&activity, is_open);
+                    let expired = last_expired_at(activity.at(), options.retention_days);
+                    traffic.add(&activity, |day| is_open(day) && Some(day) > expired);
                     *last = activity.at();
                 }
             }

@@ -134,7 +134,7 @@ fn find(options: &AnalyticsOptions) -> Result<FolderContents, StorageError> {
     let names = Names::default();
     let (batches, received) = (BTreeMap::new(), BTreeMap::new());
     let mut counts = Counts { traffic: Traffic::default(), day_files, last: Millis::MIN, batches, received };
-    let pageviews = replay::replay(&mut log, &mut counts, &names, folder)?;
+    let pageviews = replay::replay(&mut log, &mut counts, &names, options)?;
     Ok(FolderContents { state, counts, log, names, findings, pageviews })
 }
 

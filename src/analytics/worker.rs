@@ -15,7 +15,7 @@ use bindery_model::time::{Millis, day_number, format_millis};
 
 use super::agent::Agents;
 use super::bounds::Bounds;
-use super::data::{AnalyticsData, Counts};
+use super::data::{AnalyticsData, Counts, last_expired_at};
 use super::day_files::remove_if_there;
 use super::deletion::Deletion;
 use super::event::{Countable, CountableKind, HitKind, QueuedHit};
@@ -392,7 +392,9 @@ impl Worker {
         }
         let mut counts = self.data.counts.write();
         for view in views.drain(..) {
-            counts.traffic.add(&view, |_| true);
+            // The session of the pageview may have begun on a day whose figures are removed.
+            let expired = last_expired_at(view.at(), self.data.retention_days);
+            counts.traffic.add(&view, |day| Some(day) > expired);
             counts.last = view.at();
             match view {
                 Activity::Search(_) => drop(self.data.searches.fetch_add(1, Ordering::Relaxed)),
@@ -530,7 +532,11 @@ impl Worker {
     fn remove_old_days(&self) {
         let Some(last) = self.data.last_expired() else { return };
         let is_old = |day: Day| day <= last;
-        let old = self.data.counts.write().day_files.take(|key| is_old(key.day));
+        let old = {
+            let mut counts = self.data.counts.write();
+            counts.traffic.days.retain(|day, _| !is_old(*day));
+            counts.day_files.take(|key| is_old(key.day))
+        };
         let noted = self.data.save_state(|state| {
             state.incomplete.retain(|day, _| !is_old(*day));
             state.removed_through = state.removed_through.max(Some(last));

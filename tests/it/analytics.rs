@@ -115,12 +115,15 @@ impl Seen {
 pub(crate) struct Counter {
     folder: std::path::PathBuf,
     clock: Arc<AtomicI64>,
+    /// The days that are kept from the next restart on.
+    pub(crate) retention_days: Option<u32>,
     pub(crate) analytics: Option<Analytics>,
 }
 
 impl Counter {
     pub(crate) fn open(folder: &Path, now: i64) -> Counter {
-        let mut counter = Counter { folder: folder.to_owned(), clock: Arc::new(AtomicI64::new(now)), analytics: None };
+        let (folder, clock) = (folder.to_owned(), Arc::new(AtomicI64::new(now)));
+        let mut counter = Counter { folder, clock, retention_days: None, analytics: None };
         counter.restart();
         counter
     }
@@ -133,6 +136,7 @@ impl Counter {
         let options = AnalyticsOptions {
             sites: SITES.map(String::from).to_vec(),
             clock: Arc::new(move || clock.load(Ordering::SeqCst)),
+            retention_days: self.retention_days,
             ..AnalyticsOptions::in_folder(&self.folder)
         };
         self.analytics = Some(Analytics::open(&options).unwrap());

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use bindery_analytics::SessionPage;
+use bindery_http::analytics::Report;
 use chrono::NaiveDate;
 
 use super::deletion::copy;
@@ -79,5 +81,24 @@ fn a_crash_at_midnight_counts_nothing_twice() {
         for _ in 0..2 {
             check(&torn, &seen);
         }
+    }
+}
+
+#[test]
+fn a_session_that_outlives_the_figures_of_its_first_day_changes_no_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut counter = Counter::open(folder.path(), 20_000 * DAY);
+    counter.retention_days = Some(1);
+    counter.restart();
+    // The first visitor's session continues across midnight, when the figures of the day before are removed.
+    submit(&counter, &mut Vec::new(), &[(1_430, 1, "/a"), (1_445, 1, "/b"), (1_450, 2, "/a")]);
+    for _ in 0..2 {
+        for report in [Report::Sessions, Report::AverageDuration, Report::SessionPages(SessionPage::Last)] {
+            let of_both_days = counter.report(&report, "start=2024-10-04&end=2024-10-05");
+            assert_eq!(of_both_days, counter.report(&report, "start=2024-10-05&end=2024-10-05"), "{report:?}");
+        }
+        assert_eq!(counter.report(&Report::Sessions, "")["sessions"], 1);
+        assert_eq!(counter.report(&Report::Pageviews, "")["pageviews"], 2);
+        counter.restart();
     }
 }
