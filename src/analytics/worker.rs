@@ -37,6 +37,8 @@ use super::storage_error::StorageError;
 const STATE_INTERVAL: Duration = Duration::from_secs(60);
 /// The time between two checks for a finished day or an expired salt.
 const TICK: Duration = Duration::from_millis(200);
+/// The time after which ended sessions are dropped again, so that a day does not keep all of them in memory.
+const SESSIONS_INTERVAL: Millis = 60_000;
 /// The most pageviews in one record.
 const BATCH: usize = 4_096;
 
@@ -68,6 +70,8 @@ pub(super) struct Worker {
     day: Day,
     /// The time of the last pageview or midnight. It never goes back.
     last: Millis,
+    /// The time at which ended sessions were last dropped.
+    sessions_dropped_at: Millis,
     bounds: Bounds,
     /// The searches that have not rested yet.
     pending: PendingSearches,
@@ -109,6 +113,7 @@ impl Worker {
             sites: options.sites.iter().cloned().collect(),
             day,
             last,
+            sessions_dropped_at: last,
             bounds,
             pending: PendingSearches::default(),
             state_saved_at: Instant::now(),
@@ -239,6 +244,11 @@ impl Worker {
         }
         // Its errors were logged when they came first.
         let _ = self.salts.retry();
+        if self.last.saturating_sub(self.sessions_dropped_at) >= SESSIONS_INTERVAL {
+            // By the clock, a session may have ended that a pageview which waits continues.
+            self.data.counts.write().traffic.sessions.drop_ended(self.last);
+            self.sessions_dropped_at = self.last;
+        }
         if self.state_saved_at.elapsed() >= STATE_INTERVAL {
             self.save_state();
         }
@@ -545,5 +555,47 @@ impl Worker {
         if let Err(error) = removed {
             tracing::error!(%error, "old days cannot be removed");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::atomic::AtomicI64;
+
+    use bindery_model::time::DAY_MILLIS;
+
+    use super::*;
+    use crate::{Analytics, Event, Hit, PageUrl};
+
+    #[test]
+    fn ended_sessions_are_dropped_while_the_day_is_counted() {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), Arc::new(AtomicI64::new(20_000 * DAY_MILLIS)));
+        let read = Arc::clone(&clock);
+        let options = AnalyticsOptions {
+            sites: vec!["a.example".to_owned()],
+            clock: Arc::new(move || read.load(Ordering::SeqCst)),
+            ..AnalyticsOptions::in_folder(folder.path())
+        };
+        let analytics = Analytics::open(&options).unwrap();
+        let visit = |visitor: u8| {
+            let url = PageUrl::parse("https://a.example/").unwrap();
+            let event = Event { url, referrer: None, screen_width: None, custom: None };
+            let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, visitor));
+            let user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0".to_owned();
+            analytics.submit(Hit { event, address, user_agent, country: None });
+            // What is due is done between two reports.
+            (0..2).for_each(|_| analytics.settle().unwrap());
+            analytics.worker().unwrap().data.counts.read().traffic.sessions.iter().len()
+        };
+        assert_eq!([1, 2].map(visit), [1, 2]);
+        clock.fetch_add(SESSION_GAP, Ordering::SeqCst);
+        assert_eq!(visit(2), 2, "a session may still be continued at that moment");
+        clock.fetch_add(1, Ordering::SeqCst);
+        assert_eq!(visit(3), 3, "ended sessions are dropped once a minute");
+        clock.fetch_add(SESSIONS_INTERVAL, Ordering::SeqCst);
+        assert_eq!(visit(4), 3);
     }
 }
