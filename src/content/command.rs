@@ -109,7 +109,7 @@ pub(crate) enum Command {
     ForgetRemovals(Vec<FileHash>),
     /// Removes those of some notes of uses of media that are not true any more.
     ForgetUses(Vec<Key>),
-    /// Changes nothing. Answered when everything that was decided before is visible.
+    /// Changes nothing, but its answer may be kept. Answered when everything that was decided before is visible.
     Wait,
     /// Writes a checkpoint of store and index. Answered when it is on disk.
     Checkpoint,

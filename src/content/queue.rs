@@ -258,16 +258,16 @@ impl Job {
         matches!(self.command, Command::Write(_))
     }
 
-    /// Returns whether it only waits for the newest state.
+    /// Returns whether it only waits for the newest state. One whose answer is kept writes that answer.
     pub(crate) fn only_waits(&self) -> bool {
-        matches!(self.command, Command::Wait)
+        matches!(self.command, Command::Wait) && self.keep.is_none()
     }
 
     /// Returns whether it can be decided together with others. Commands that change blueprints, tokens or members may
-    /// change what the next one is decided against. Those who wait for the newest state change nothing, and one look at
-    /// the log serves all of them.
+    /// change what the next one is decided against. Those who wait for the newest state change no resource, and one
+    /// look at the log serves all of them.
     fn shares_a_group(&self) -> bool {
-        self.is_write() || self.only_waits()
+        self.is_write() || matches!(self.command, Command::Wait)
     }
 
     /// Answers the caller, unless it is answered already.

@@ -81,7 +81,7 @@ impl ResourceWriter {
     /// Answers with a resource that exists already. Writes nothing but the answer, if that is kept.
     ///
     /// # Errors
-    /// `IDEMPOTENCY_KEY_REUSED`, `OVERLOADED`.
+    /// `IDEMPOTENCY_KEY_REUSED`, `OVERLOADED`, `LOG_UNREACHABLE`, `OUTCOME_UNKNOWN`.
     pub async fn keep_known(
         &self,
         known: CreatedResource,
