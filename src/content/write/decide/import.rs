@@ -59,6 +59,7 @@ impl Decider<'_, '_> {
         let mut open: Vec<usize> = (0..items.len()).collect();
         loop {
             let Attempt { mut passed, mut failed } = self.try_together(&mut together, &open);
+            let is_last = passed.is_empty() && together.decisions_left == 0;
             if passed.is_empty() {
                 // An item may block the item that it relates to, for example by a unique value. Without promises it
                 // fails first, and the other one passes. The errors with promises are the more exact ones.
@@ -70,7 +71,7 @@ impl Decider<'_, '_> {
                     failed.entry(position).or_insert(error);
                 }
             }
-            let is_over = passed.is_empty() || together.decisions_left == 0;
+            let is_over = passed.is_empty() || is_last;
             self.note_passed(items, &passed, &mut last_passed);
             outcomes.extend(passed);
             let is_open = |position: usize| !is_over && self.may_pass_yet(&items[position], position, &last_passed);
