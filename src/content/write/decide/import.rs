@@ -390,8 +390,12 @@ impl Decider<'_, '_> {
         if let Some(id) = item.id {
             return Ok(id);
         }
-        if let Some(promise) = item.key.as_ref().and_then(|key| self.promised.get(key)) {
-            return Ok(promise.id);
+        // An earlier item may have given the promised resource another key: then this item brings a new one.
+        let promised = item.key.as_ref().and_then(|key| self.promised.get(key)).map(|promise| promise.id);
+        if let Some(id) = promised
+            && self.overlay.meta(self.blueprint.number, id)?.is_none()
+        {
+            return Ok(id);
         }
         self.overlay.new_id()
     }
