@@ -54,8 +54,12 @@ impl<'a> Group<'a> {
             invalid(format!("{} is not a valid filter; {form}. {}", quote(parameter), fields()))
         };
         let wrong = |problem: String| invalid(format!("{} is not a valid filter: {problem}", quote(parameter)));
-        // The key may have been meant as a field, as in `filter[$price]=5`.
-        let unknown = |key: &str| wrong(format!("{}. {}", unknown_group(key), fields()));
+        // The key may have been meant as a field, as in `filter[$price]=5`. Behind `$some`, the fields are those of another
+        // blueprint.
+        let unknown = |key: &str, relations: usize| match relations {
+            0 => wrong(format!("{}. {}", unknown_group(key), fields())),
+            _ => wrong(unknown_group(key)),
+        };
         let inside = parameter.strip_prefix("filter[").and_then(|rest| rest.strip_suffix(']')).ok_or_else(malformed)?;
         let keys: Vec<&str> = inside.split("][").collect();
         if keys.iter().any(|key| key.contains(['[', ']'])) {
@@ -93,8 +97,8 @@ impl<'a> Group<'a> {
                         "`$some` follows a relation, as in `filter[<relation>][$some][<field>]`".to_owned(),
                     ));
                 }
-                [key, ..] if key.starts_with('$') => return Err(unknown(key)),
-                [_, key, _, ..] if key.starts_with('$') => return Err(unknown(key)),
+                [key, ..] if key.starts_with('$') => return Err(unknown(key, relations)),
+                [_, key, _, ..] if key.starts_with('$') => return Err(unknown(key, relations)),
                 [field] => {
                     group.filters.push(RawFilter { label: inside, field, operator: "eq", value });
                     return Ok(());
