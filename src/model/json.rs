@@ -37,7 +37,7 @@ pub fn expansion(bytes: &[u8]) -> usize {
     count_values(bytes).min(MAX_VALUES) * VALUE_BYTES + bytes.len() * TEXT_COPIES
 }
 
-/// Counts the values of a JSON text, up to the point where the parser refuses it for its nesting. For other texts, the
+/// Counts the values of a JSON text, up to [`READ_DEPTH`], beyond which every parser refuses it. For other texts, the
 /// result is not greater than the number of bytes.
 fn count_values(bytes: &[u8]) -> usize {
     let mut count = 1;

@@ -44,7 +44,8 @@ pub fn schema(blueprint: &Blueprint) -> Schema {
 }
 
 /// Returns the language tag that names the collation of a variant's texts: its slug. `None` for the copy of a blueprint
-/// without variants. A variant keeps its number when it is the first or the last one, but not its collation.
+/// without variants. When a blueprint gets its first variant or loses its last one, its copies keep their number,
+/// but not their collation.
 pub fn locale_of(blueprint: &Blueprint, variant: VariantNumber) -> Option<&str> {
     let variant = blueprint.variants.iter().find(|known| known.number == variant);
     variant.map(|variant| variant.slug.as_str())

@@ -47,10 +47,10 @@ pub struct FailedItem {
 }
 
 impl ResourceWriter {
-    /// Checks that working copies have the operation, if the request is about them.
+    /// Checks that the operation is possible with `copy=working`, if that was sent.
     ///
     /// # Errors
-    /// `INVALID_PARAMETER` if they have not.
+    /// `INVALID_PARAMETER` if it is not.
     pub fn check_operation(&self, operation: Operation) -> Result<()> {
         match operation {
             Operation::Create | Operation::Delete | Operation::Unpublish => self.require_live("do this"),

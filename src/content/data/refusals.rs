@@ -243,8 +243,8 @@ pub(crate) fn too_many_in_request(count: u64, most: usize) -> Error {
 /// that one request writes of stored values.
 pub(crate) fn too_much_rewritten(most: usize) -> Error {
     let text = format!(
-        "an update writes all attributes of its resource, and one request writes at most {} MiB of them again; send \
-         this item and those behind it in another request",
+        "an update, or a publication of a working copy, writes all attributes of its resource again; one request may \
+         write {} MiB of them; send this item and the later ones in another request",
         most >> 20
     );
     Error::new(Code::PayloadTooLarge, text)

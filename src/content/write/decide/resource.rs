@@ -1,8 +1,8 @@
 //! Creates, changes and deletes one resource: checks existence and versions, merges copies, and collects the writes.
 //!
 //! An item writes to the overlay only after all its checks passed (`apply_edit`, and the end of `delete`), so an item
-//! that fails needs no rollback, and the items beside it are not affected. Only what is known of its size comes later
-//! (`rewriting`).
+//! that fails needs no rollback, and the items beside it are not affected. The only check after that is the one of its
+//! size (`rewriting`).
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! The limit of what one command writes of values that are stored already.
+//! Limits the stored values that one command writes again.
 //!
 //! An update of a few bytes writes the whole copy again, and the publication of a working copy has no values at all. So
 //! the memory that is reserved for a body does not limit what the committer holds for it.
