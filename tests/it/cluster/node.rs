@@ -171,9 +171,11 @@ impl Node {
         }
     }
 
-    /// Removes the folder. The node must have been killed.
+    /// Removes the folder. The node must have been killed, maybe before it made its folder.
     pub(super) fn empty(&self) {
-        std::fs::remove_dir_all(&self.folder).unwrap();
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder).unwrap();
+        }
     }
 
     fn log_file(&self) -> PathBuf {
