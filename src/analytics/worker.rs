@@ -586,7 +586,7 @@ mod tests {
             let address = IpAddr::V4(Ipv4Addr::new(192, 0, 2, visitor));
             let user_agent = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0".to_owned();
             analytics.submit(Hit { event, address, user_agent, country: None });
-            // What is due is done between two reports.
+            // The worker does its regular work between two reports, which drops ended sessions.
             (0..2).for_each(|_| analytics.settle().unwrap());
             analytics.worker().unwrap().data.counts.read().traffic.sessions.iter().len()
         };
