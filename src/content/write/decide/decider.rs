@@ -153,26 +153,25 @@ impl<'a, 'b> Decider<'a, 'b> {
         };
         let collection = context.state.blueprints.get(&blueprint.slug);
         let change = collection.and_then(|collection| collection.change.as_deref());
-        Decider {
-            context,
-            blueprint,
-            change,
-            access,
-            overlay,
-            missing_targets,
-            waiting: HashSet::new(),
-            waiting_before,
-            promised: HashMap::new(),
-            released: ReleaseTotals::default(),
-            has_rewritten_enough: false,
-        }
+        Decider { waiting_before, ..Decider::begin(context, blueprint, change, access, overlay, missing_targets) }
     }
 
     /// Returns the context in which resources of another blueprint are decided, as a consequence of an item.
     pub(super) fn of_blueprint<'c>(&'c mut self, collection: &'c Collection) -> Decider<'c, 'b> {
         let Decider { context, access, missing_targets, .. } = *self;
         let (blueprint, change) = (&*collection.blueprint, collection.change.as_deref());
-        let overlay = &mut *self.overlay;
+        Decider::begin(context, blueprint, change, access, self.overlay, missing_targets)
+    }
+
+    /// Returns a decider that has decided nothing, and before which no item waits.
+    fn begin(
+        context: &'a Context<'a>,
+        blueprint: &'a Blueprint,
+        change: Option<&'a BlueprintChange>,
+        access: &'a Access,
+        overlay: &'a mut Overlay<'b>,
+        missing_targets: &'a MissingTargets,
+    ) -> Self {
         Decider {
             context,
             blueprint,
