@@ -8,8 +8,11 @@
 
 use zstd::zstd_safe::{CDict, DDict};
 
-/// For fewer bytes of texts, a dictionary would take more than it saves.
+/// For fewer bytes of texts, none is made: it would be made of too few, and take as much as it saves.
 const FROM_BYTES: u64 = 4 << 20;
+/// For fewer bytes of texts, not even a known one is used, which takes about what it saves of so many. A run in memory
+/// has more, so its texts are compressed once and copied by all merges.
+const KNOWN_FROM_BYTES: u64 = 1 << 20;
 /// The number of bytes of texts of which one is made. Twice as many make no better one, and take twice as long: 0.3 s.
 const SAMPLE_BYTES: u64 = 4 << 20;
 /// The number of bytes of one text that are used at most.
@@ -92,7 +95,8 @@ pub(crate) fn most_used<'a>(stored: impl Iterator<Item = &'a [u8]>) -> Option<&'
 /// text of an index in `lengths`.
 pub(crate) fn for_texts(lengths: &[usize], known: Option<&[u8]>, text: &dyn Fn(usize) -> String) -> Option<Vec<u8>> {
     let total = lengths.iter().map(|&length| length as u64).sum::<u64>();
-    if total < FROM_BYTES {
+    let least = if known.is_some() { KNOWN_FROM_BYTES } else { FROM_BYTES };
+    if total < least {
         return None;
     }
     let known = known.map(<[u8]>::to_vec);
@@ -178,6 +182,11 @@ mod tests {
         }
         let [small, large] = [made_for(7), made_for(8)];
         assert_eq!(most_used([&large[..], &small].into_iter()), Some(&large[..]));
+        let some = &texts[..1_500];
+        let total = some.iter().map(String::len).sum::<usize>() as u64;
+        assert!((KNOWN_FROM_BYTES..FROM_BYTES).contains(&total));
+        assert_eq!(choose(some, None), None, "for some texts, none is made");
+        assert_eq!(choose(some, Some(&made)).as_ref(), Some(&made), "but a known one is used");
         assert_eq!(choose(&texts[..100], Some(&made)), None, "few texts need none");
     }
 
