@@ -24,9 +24,9 @@ use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
 use crate::command::{Command, KeepAnswer, Outcome};
 use crate::data::counters::{ContentFigures, ContentStatus, Counters};
-use crate::data::documents::Documents;
 use crate::data::feed::Feed;
 use crate::data::state::{State, StateCell};
+use crate::data::stored_copies::StoredCopies;
 use crate::maintain::checkpoint::Pins;
 use crate::password_hasher::PasswordHasher;
 use crate::queue::{PendingOutcome, Queue};
@@ -43,7 +43,7 @@ pub struct Content {
 pub(crate) struct SharedContent {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
-    pub(crate) documents: Documents,
+    pub(crate) copies: StoredCopies,
     pub(crate) pool: Arc<ThreadPool>,
     /// The end of the change feed.
     pub(crate) feed: Arc<Feed>,
@@ -137,14 +137,14 @@ impl Content {
         self.shared.counters.figures(state.blueprints.len() as u64, resources, held)
     }
 
-    /// Returns the size of the documents that are kept unpacked, in bytes.
+    /// Returns the size of the cached copies, in bytes.
     pub fn kept_document_bytes(&self) -> u64 {
-        self.shared.documents.kept_bytes()
+        self.shared.copies.kept_bytes()
     }
 
-    /// Returns the numbers of reads of documents that were kept, and of documents that were not.
+    /// Returns the numbers of copies read from the cache and from the store since the start.
     pub fn kept_document_reads(&self) -> (u64, u64) {
-        self.shared.documents.reads()
+        self.shared.copies.reads()
     }
 
     /// Returns the current status.

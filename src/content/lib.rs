@@ -51,7 +51,7 @@ use crate::api::cluster::ClusterNode;
 use crate::blueprint_change::ChangeRunner;
 use crate::clock::ContentClock;
 use crate::data::counters::Counters;
-use crate::data::documents::Documents;
+use crate::data::stored_copies::StoredCopies;
 use crate::handle::SharedContent;
 use crate::maintain::checkpoint::Checkpointer;
 use crate::password_hasher::PasswordHasher;
@@ -242,7 +242,7 @@ impl Content {
         let shared = SharedContent {
             was_empty,
             cell,
-            documents: Documents::new(store.clone()),
+            copies: StoredCopies::new(store.clone()),
             store,
             feed,
             searches: Arc::new(SearchScheduler::new(Arc::clone(&pool), options.query_timeout)),

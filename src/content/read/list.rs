@@ -10,7 +10,7 @@ use bindery_model::id::ResourceId;
 use bindery_query::{Copies, ListParams, Page, Query, RawParams};
 use serde_json::{Map, Value};
 
-use crate::data::documents::Documents;
+use crate::data::stored_copies::StoredCopies;
 use crate::data::version::EntityTag;
 use crate::read::aggregate::aggregate;
 use crate::read::cursor::CursorKey;
@@ -155,8 +155,8 @@ impl View {
     /// The errors of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let request = self.list_request(raw_query)?;
-        let (query, documents) = (&request.params.query, &self.documents);
-        let found = self.search_at_length(query, |searching| find(searching, &request, documents))?;
+        let (query, copies) = (&request.params.query, &self.copies);
+        let found = self.search_at_length(query, |searching| find_page(searching, &request, copies))?;
         let objects = self.objects_here(&found.hits.hits, self.list_presentation(&request.params))?;
         Ok(self.list_page(&request.params, found, objects, None))
     }
@@ -171,8 +171,8 @@ impl View {
             PageStart::Walk { behind: Some(_), .. } => self.anywhere(),
             PageStart::Walk { behind: None, .. } | PageStart::Numbered => params.page.offset(),
         };
-        let documents = self.documents.clone();
-        let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find(searching, request, &documents);
+        let copies = self.copies.clone();
+        let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find_page(searching, request, &copies);
         let (found, explained) = self.search(request, offset, &params.aggregation, *is_explained, search).await?;
         let started = Instant::now();
         let objects = self.objects(&found.hits.hits, self.list_presentation(params)).await?;
@@ -245,7 +245,7 @@ impl View {
     }
 }
 
-fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents) -> SearchResult<FoundPage> {
+fn find_page(searching: &ViewSearch<'_>, request: &ListRequest, copies: &StoredCopies) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
     request.explain_steering(resolver);
@@ -274,7 +274,7 @@ fn find(searching: &ViewSearch<'_>, request: &ListRequest, documents: &Documents
     };
     let copies = query.copies.answered_with(*fallback);
     let include = || {
-        let mut included = IncludedResources::new(resolver, documents, expansion);
+        let mut included = IncludedResources::new(resolver, copies, expansion);
         hits.hits.iter().try_for_each(|hit| included.add(collection, copies, *hit))?;
         Ok(included)
     };

@@ -25,7 +25,7 @@ const ENTRY_BYTES: u64 = 128;
 
 /// The store with the cache. Clones share both.
 #[derive(Clone)]
-pub(crate) struct Documents {
+pub(crate) struct StoredCopies {
     store: Store,
     kept: Arc<Cache<Name, Copy, Weight>>,
     reads: Arc<Reads>,
@@ -62,11 +62,11 @@ impl Weighter<Name, Copy> for Weight {
     }
 }
 
-impl Documents {
+impl StoredCopies {
     /// Creates an empty cache over the store.
-    pub(crate) fn new(store: Store) -> Documents {
+    pub(crate) fn new(store: Store) -> StoredCopies {
         let usual = MAX_BYTES / 2048;
-        Documents {
+        StoredCopies {
             store,
             kept: Arc::new(Cache::with_weighter(usual as usize, MAX_BYTES, Weight)),
             reads: Arc::default(),
@@ -89,7 +89,7 @@ impl Documents {
     }
 }
 
-impl Lookup for Documents {
+impl Lookup for StoredCopies {
     fn get(&self, key: &Key) -> Result<Option<Vec<u8>>> {
         Lookup::get(&self.store, key)
     }
