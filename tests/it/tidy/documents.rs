@@ -108,6 +108,18 @@ fn the_unit_of_systemd_reads_the_file_of_settings_that_it_names() {
 }
 
 #[test]
+fn the_unit_of_systemd_lets_threads_lower_their_priority() {
+    let mut sources = all_sources().into_iter().filter(|(path, _)| !path.starts_with("tests/"));
+    assert!(sources.any(|(_, text)| text.contains("setpriority_process(")), "no thread does that");
+    let unit = read("deploy/bindery.service");
+    let mut filters = unit.lines().filter_map(|line| line.strip_prefix("SystemCallFilter="));
+    // `@resources` has this call. A later line overrides an earlier one.
+    assert_eq!(filters.next_back(), Some("setpriority"));
+    assert!(filters.any(|calls| calls.starts_with('~') && calls.contains("@resources")));
+    assert!(unit.lines().any(|line| line == "SystemCallErrorNumber=EPERM"), "other calls kill the server");
+}
+
+#[test]
 fn every_cited_section_exists_in_the_api() {
     let numbers = api_numbers();
     assert!(numbers.len() > 60, "too few numbers in {API}: {numbers:?}");
