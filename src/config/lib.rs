@@ -236,7 +236,7 @@ impl Config {
             cluster: cluster(
                 settings.log,
                 settings.cluster_key,
-                settings.node_address,
+                settings.node_address.map(node_address).transpose()?,
                 settings.max_lag,
                 settings.listen.as_deref().unwrap_or_default(),
             )?,
@@ -445,6 +445,19 @@ fn cluster(
         )));
     }
     Ok(Some(ClusterConfig { log, key, node_address, max_lag }))
+}
+
+/// Checks that other servers can connect to an address: to a name or an IP address, and a port.
+fn node_address(sent: String) -> Result<String, ConfigError> {
+    let is_host = |host: &str| !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'/');
+    let is_port = |port: &str| port.parse::<u16>().is_ok_and(|port| port > 0);
+    if sent.rsplit_once(':').is_some_and(|(host, port)| is_host(host) && is_port(port)) {
+        return Ok(sent);
+    }
+    Err(ConfigError(format!(
+        "`node_address` is `{sent}`; it must be a name or an IP address and a port, with no spaces and nothing behind it, such as \
+         `10.0.0.5:7700`"
+    )))
 }
 
 fn log_filter(sent: String) -> Result<String, ConfigError> {

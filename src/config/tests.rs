@@ -257,6 +257,21 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
 }
 
 #[test]
+fn the_address_of_a_node_is_a_host_and_a_port() {
+    let with = |address: &str| resolve(&["--log=file:///log"], &[("BINDERY_NODE_ADDRESS", address)], "");
+    for valid in ["10.0.0.5:7700", "node-1.example.com:80", "node_1:7700", "[fd00::5]:7700"] {
+        let cluster = with(valid).unwrap().cluster.unwrap();
+        assert_eq!(cluster.node_address.as_deref(), Some(valid));
+    }
+    // A file for `EnvironmentFile=` of systemd has no comments behind values.
+    let commented = "10.0.0.5:7700    # where the other nodes reach this one";
+    for invalid in [commented, "10.0.0.5", "10.0.0.5:", "10.0.0.5:0", ":7700", "a b:7700", "http://10.0.0.5:7700"] {
+        let error = with(invalid).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`node_address` is `{invalid}`; it must be a name or an IP")), "{error}");
+    }
+}
+
+#[test]
 fn sizes_have_units_and_addresses_may_have_names() {
     for (file, bytes) in [
         ("max_body_bytes=77", 77),
