@@ -162,7 +162,8 @@ def slug_of(uid):
 
 def add_type(uid, locales):
     """Adds the entries of a content type: of a document that is published, the published copies, else its drafts."""
-    is_single, is_localized = schemas[uid]["kind"] == "singleType", schemas[uid]["pluginOptions"].get("i18n", {}).get("localized")
+    is_single, plugins = schemas[uid]["kind"] == "singleType", schemas[uid].get("pluginOptions") or {}
+    is_localized = plugins.get("i18n", {}).get("localized")
     settings = {"kind": "singular_resource"} if is_single else {}
     into = Blueprint(slug_of(uid), variants=locales if is_localized else [], **settings)
     put_all(into, {}, uid, None, {})  # The blueprint has all fields, also those without values. The first one is its title.
