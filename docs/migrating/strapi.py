@@ -108,10 +108,18 @@ def convert(kind, value):
     return json.dumps(value, ensure_ascii=False) if kind == "json" else value
 
 
+def is_private(field, held, label):
+    """Strapi shows attributes that are private to nobody who asks its API. Notes each one that has a value."""
+    noted[f"{label} dropped, since it is private"] += bool(field.get("private") and held)
+    return field.get("private")
+
+
 def as_block(uid, data):
     """A component of a list as one object of a page. What it relates to is named by its document id, files by their address."""
     made = {"__component": uid}
     for name, field in schemas[uid]["attributes"].items():
+        if is_private(field, data.get(name) is not None or related(uid, data.get("id"), name), f"{uid}: `{name}`"):
+            continue
         if field["type"] == "component":
             parts = [as_block(field["component"], part) for part in listed(data.get(name))]
             made[name] = parts if field.get("repeatable") else next(iter(parts), None)
@@ -134,6 +142,9 @@ def put_all(into, attributes, uid, ref, data, prefix=""):
         kind, label = field["type"], prefix + name
         if name in OWN and not prefix or field.get("mappedBy"):
             continue  # Strapi's own, or the other side of a relation, which the first side holds
+        held = data.get(name) is not None or related(uid, ref, name)
+        if is_private(field, held, f"{into.slug}: `{label}`"):
+            continue
         if kind == "component" and not field.get("repeatable"):
             part = data.get(name) or {}
             put_all(into, attributes, field["component"], part.get("id"), part, label + " ")
@@ -151,7 +162,7 @@ def put_all(into, attributes, uid, ref, data, prefix=""):
             into.put(attributes, label, TYPES[kind], convert(kind, data.get(name)), **settings)
             if kind == "richtext" and data.get(name):
                 noted[f"{into.slug}: `{label}` is Markdown and stays as it is, as text"] += 1
-        elif data.get(name) is not None or related(uid, ref, name):
+        elif held:
             noted[f"{into.slug}: `{label}` dropped, of the type `{kind}`"] += 1
 
 

@@ -143,6 +143,8 @@ fn an_export_of_strapi_can_be_imported_twice() {
             "1 articles: changes dropped that are not published yet",
             "1 articles: draft of a language dropped, since other languages are published",
             "1 articles: `secret` dropped, of the type `password`",
+            "1 articles: `margin` dropped, since it is private",
+            "1 shared.quote: `source` dropped, since it is private",
         ],
     );
 
@@ -156,6 +158,7 @@ fn an_export_of_strapi_can_be_imported_twice() {
     let sections = &odd["attributes"]["sections"]["blocks"];
     assert_eq!(sections[1]["image"], json!([format!("{STRAPI}/uploads/raeder_gears_572772e546.png")]));
     assert_eq!(sections[1]["seo"]["metaTitle"], "nested");
+    assert_eq!((odd["attributes"].get("margin"), sections[0].get("source")), (None, None), "they are private");
     let ada = one(&server, "authors?filter[name][starts_with]=Ada");
     assert_eq!((&ada["attributes"]["favourite"], &odd["attributes"]["author"]), (&odd["id"], &ada["id"]));
     assert_eq!(one(&server, "categories?variant=de&filter[slug]=technik")["attributes"]["name"], "Technik");
