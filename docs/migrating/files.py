@@ -20,11 +20,15 @@ class Blueprint:
         blueprints[slug] = self
 
     def put(self, attributes, name, kind, value, source=None, **settings):
-        """Sets an attribute. `source` says where the field comes from: fields of two sources do not share a slug."""
+        """Sets an attribute. `source` says where the field comes from: those of two sources or names do not share a slug."""
         field = re.sub("[^a-z0-9]+", "_", re.sub("([a-z0-9])([A-Z])", r"\1_\2", name).lower()).strip("_")[:50]
-        of_other = lambda: field in self.fields and self.fields[field]["description"] != source
-        while not field[:1].isalpha() or field in RESERVED or of_other():
+        own = {"name": name, "description": source}
+        of_other = lambda: field in self.fields and not own.items() <= self.fields[field].items()
+        if not field[:1].isalpha() or field in RESERVED or of_other():
             field = "custom_" + field
+        plain, number = field, 2
+        while of_other():
+            field, number = f"{plain}_{number}", number + 1
         self.fields[field] = {"name": name, "slug": field, "type": kind, "description": source, "settings": settings}
         if kind == "number" and value is not None and abs(value) >= 2**53:
             noted[f"{self.slug}: `{name}` dropped, a number of 2^53 or more"] += 1

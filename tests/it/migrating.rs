@@ -154,7 +154,8 @@ fn an_export_of_strapi_can_be_imported_twice() {
         body.contains("<em><strong> both</strong></em><u> u</u><s> s</s><code> c&lt;d&gt;</code><br>second"),
         "{body}"
     );
-    assert_eq!(odd["attributes"]["seo_meta_title"], "Meta");
+    let titles = ["seo_meta_title", "custom_seo_meta_title", "custom_seo_meta_title_2"];
+    assert_eq!(titles.map(|field| &odd["attributes"][field]), ["Meta", "Own", "Third"]);
     let sections = &odd["attributes"]["sections"]["blocks"];
     assert_eq!(sections[1]["image"], json!([format!("{STRAPI}/uploads/raeder_gears_572772e546.png")]));
     assert_eq!(sections[1]["seo"]["metaTitle"], "nested");
