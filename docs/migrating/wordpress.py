@@ -145,8 +145,11 @@ def add_post(post, kinds):
     noted["comments: dropped"] += len(post.findall("{*}comment"))
     is_open = status in ("publish", "future", "inherit")
     noted[f"{kind}: with the status `{status}`, written as drafts"] += not is_open
-    date, updated = time(post, "post_date_gmt"), time(post, "post_modified_gmt")
-    into.add(key, {"attributes": attributes}, date if is_open else None, updated_at=updated,
+    # Plugins and old imports leave out the dates in UTC. The others are in the zone of the site, which the export does not name.
+    date = time(post, "post_date_gmt") or time(post, "post_date")
+    updated = time(post, "post_modified_gmt") or time(post, "post_modified")
+    noted[f"{kind}: published without a date in UTC"] += is_open and not time(post, "post_date_gmt")
+    into.add(key, {"attributes": attributes}, (date or NO_DATE) if is_open else None, updated_at=updated,
              created_at=min(filter(None, (date, updated)), default=None))
 
 

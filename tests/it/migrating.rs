@@ -95,6 +95,8 @@ fn an_export_of_wordpress_can_be_imported_twice() {
             "1 block `latest-posts`: dropped, since WordPress makes its content",
             "1 shortcode `contact-form-7`: left as text",
             "1 metadata `_secret_plugin`: dropped",
+            "1 page: published without a date in UTC",
+            "1 post: published without a date in UTC",
         ],
     );
 
@@ -113,6 +115,10 @@ fn an_export_of_wordpress_can_be_imported_twice() {
     assert!(body.starts_with("<p>First line<br>\nsecond line.</p>\n<p>Second paragraph with</p>\n<figure>"), "{body}");
     let renamed = one(&server, "posts?filter[old_slugs][has]=before");
     assert_eq!(renamed["attributes"]["address"], "/2026/11/after/");
+
+    let local = one(&server, "posts?filter[wordpress_id]=59");
+    assert_eq!(local["published_at"], "2026-11-25T16:12:15.000+00:00");
+    assert_eq!(one(&server, "pages?filter[wordpress_id]=61")["published_at"], "2000-01-01T00:00:00.000+00:00");
 
     let site = server.token(&["view"]);
     let seen = server.as_token(&site).get("/v2/resources/posts?sort=title&fields=attributes.title").expect(200).data();
