@@ -71,8 +71,14 @@ sub vcl_backend_response {
     set beresp.ttl = 1h;
     set beresp.grace = 0s;
     set beresp.keep = 0s;
-    # The token is the same for everybody, and Varnish compresses by itself.
-    unset beresp.http.Vary;
+    # The token is the same for everybody, and Varnish compresses by itself. With `cors_origins`, an answer names the site whose
+    # pages may read it. It may come in a header line of its own.
+    std.collect(beresp.http.Vary);
+    if (beresp.http.Vary ~ "(?i)(^|[ ,])origin([ ,]|$)") {
+        set beresp.http.Vary = "Origin";
+    } else {
+        unset beresp.http.Vary;
+    }
     # Without this, Varnish would follow the `Cache-Control` of Bindery, which is for browsers.
     return (deliver);
 }

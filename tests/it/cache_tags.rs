@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::net::TcpListener;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -155,17 +155,48 @@ impl Drop for Varnish {
     }
 }
 
+/// Returns the program that the environment names, or says that it names none.
+fn varnishd() -> Option<PathBuf> {
+    let program = std::env::var_os("BINDERY_TEST_VARNISH").filter(|program| !program.is_empty());
+    if program.is_none() {
+        eprintln!("skipped: BINDERY_TEST_VARNISH does not name varnishd");
+    }
+    program.map(PathBuf::from)
+}
+
+#[test]
+fn varnish_allows_each_origin_what_the_server_allows_it() {
+    let Some(program) = varnishd() else { return };
+    let server = start(&["--cache-tags", "--cors-origins=https://a.example,https://b.example"]);
+    server.create("articles", json!({ "title": "0" }));
+    let token = server.token(&["view"]);
+    let varnish = Varnish::start(&program, &server, &token);
+    let allowed = |origin: Option<&str>| {
+        let mut request = ureq::get(format!("http://{}/v2/resources/articles", varnish.address));
+        if let Some(origin) = origin {
+            request = request.header("origin", origin);
+        }
+        let answer = request.call().unwrap();
+        answer.headers().get("access-control-allow-origin").map(|origin| origin.to_str().unwrap().to_owned())
+    };
+    // Varnish keeps the first answers, and sends them in the second round.
+    for _ in 0..2 {
+        assert_eq!(allowed(None), None);
+        for origin in ["https://a.example", "https://b.example"] {
+            assert_eq!(allowed(Some(origin)).as_deref(), Some(origin));
+        }
+        assert_eq!(allowed(Some("https://c.example")), None);
+    }
+}
+
 /// Writers count a title up, and wait until Varnish shows each number. Readers ask all the time, so that answers are on
 /// their way while their tags are purged. None of them may go back, and most come from Varnish.
 #[test]
 fn varnish_never_serves_a_page_that_is_older_than_a_purge() {
-    let Some(program) = std::env::var_os("BINDERY_TEST_VARNISH").filter(|program| !program.is_empty()) else {
-        eprintln!("skipped: BINDERY_TEST_VARNISH does not name varnishd");
-        return;
-    };
+    let Some(program) = varnishd() else { return };
     let server = start(&["--cache-tags", "--webhook-private-addresses"]);
     let token = server.token(&["view"]);
-    let varnish = Varnish::start(Path::new(&program), &server, &token);
+    let varnish = Varnish::start(&program, &server, &token);
     let url = format!("http://{}/purge/a-path-that-nobody-can-guess", varnish.address);
     let events = ["created", "updated", "published", "unpublished", "deleted"];
     let hook = server.post("/v2/webhooks", &json!({ "name": "Varnish", "url": url, "events": events })).expect(201);
