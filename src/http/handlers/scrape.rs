@@ -138,7 +138,8 @@ fn register_content(registry: &mut Registry, app: &App) {
     registry.register_with_unit("write_queue", "Time that commands waited to be decided", Unit::Seconds, queue);
     registry.register_with_unit("log_sync", "Time until a group was appended and synced", Unit::Seconds, sync);
     counter(registry, "index_merges", "Merges of parts of the indexes", content.merges);
-    let held = "Versions of the indexes in use: one for each index, and those that reads and exports hold";
+    let held =
+        "Versions of the indexes in use: one and at most 64 before it for each, and those that reads and exports hold";
     gauge(registry, "index_snapshots", held, content.snapshots);
 }
 

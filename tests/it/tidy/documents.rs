@@ -95,6 +95,14 @@ fn dashboard_and_alerts_use_metrics_that_exist() {
 }
 
 #[test]
+fn the_alert_about_snapshots_leaves_out_those_that_each_index_keeps() {
+    let source = read("index/src/search/kept_page.rs");
+    let earlier: usize = between(&source, "const RECENT_VERSIONS: usize = ", ";").parse().unwrap();
+    let rule = format!("bindery_index_snapshots - {} * bindery_blueprints > 50", earlier + 1);
+    assert!(read("deploy/alerts.yml").contains(&rule), "{rule}");
+}
+
+#[test]
 fn the_unit_of_systemd_reads_the_file_of_settings_that_it_names() {
     let unit = read("deploy/bindery.service");
     let setting = |name: &str| unit.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_default().to_owned();
