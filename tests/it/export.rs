@@ -117,6 +117,39 @@ fn an_export_imports_unchanged_into_an_empty_server() {
     assert_eq!(body[0]["op"], "updated", "the key is known: {body:?}");
 }
 
+/// `API.md` 4.11.5: that resource has another id on each server.
+#[test]
+fn relations_to_the_resource_of_a_singular_blueprint_import_into_another_server() {
+    let define = |server: &Server| {
+        let field = |slug: &str, kind: &str| json!({ "name": slug, "slug": slug, "type": kind, "settings": { "blueprint": "site" } });
+        let fields = json!([field("itself", "reference")]);
+        let site = json!({ "name": "Site", "slug": "site", "kind": "singular_resource", "fields": fields });
+        server.post("/v2/blueprints", &site).expect(201);
+        server.blueprint("pages", json!([field("one", "reference"), field("many", "references")]));
+        server.ids("site").remove(0)
+    };
+    let mut source = Server::start();
+    let mut id = define(&source);
+    source.patch(&format!("/v2/resources/site/{id}"), &json!({ "attributes": { "itself": id } })).expect(200);
+    source.create("pages", json!({ "one": id, "many": [id] }));
+    // The second export is that of a server whose resources were imported.
+    for _ in 0..2 {
+        let target = Server::start();
+        let own = define(&target);
+        assert_ne!(own, id);
+        for blueprint in ["pages", "site"] {
+            let path = format!("/v2/resources/{blueprint}/export?format=ndjson&all_variants=true");
+            let answers = import(&target, blueprint, &source.get(&path).expect(200).text);
+            assert!(answers.len() == 1 && answers[0]["errors"].is_null(), "{blueprint}: {answers:?}");
+        }
+        assert_eq!(target.find("pages")[0]["attributes"], json!({ "one": own, "many": [own] }));
+        assert_eq!(target.find("site")[0]["attributes"]["itself"], own);
+        let wrong = import(&target, "pages", &json!({ "attributes": { "one": "no such key" } }).to_string());
+        assert_eq!(wrong[0]["errors"]["code"], "VALIDATION_FAILED", "{wrong:?}");
+        (source, id) = (target, own);
+    }
+}
+
 /// `API.md` 1.6: the key is ignored, so a write neither needs nor changes it.
 #[test]
 fn a_resource_of_an_export_can_be_sent_back_with_its_key() {

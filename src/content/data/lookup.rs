@@ -26,6 +26,11 @@ pub(crate) trait Lookup {
         self.get(&Key::ImportKey { blueprint, key: key.into() })?.map(|bytes| decode_id(&bytes)).transpose()
     }
 
+    /// Returns the id of the resource of a singular blueprint; `None` for other blueprints.
+    fn singular(&self, blueprint: u32) -> Result<Option<ResourceId>> {
+        self.get(&Key::Singular(blueprint))?.map(|bytes| decode_id(&bytes)).transpose()
+    }
+
     /// Returns one version of a copy. It must be the current one, or one that a snapshot still needs.
     fn copy(&self, blueprint: u32, id: ResourceId, version: CopyVersion) -> Result<Copy> {
         let bytes = self.get(&version.key(blueprint, id))?;

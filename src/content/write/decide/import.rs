@@ -11,7 +11,7 @@ use bindery_store::Key;
 use super::decider::{Decider, Edit, Promise, Relations, RequiredFieldRule, UpdatedAtSource};
 use crate::command::{ImportItem, Item, ItemOutcome, MissingTargets, WrittenResource};
 use crate::data::lookup::Lookup;
-use crate::data::records::{Meta, decode_id, encode_id};
+use crate::data::records::{Meta, encode_id};
 use crate::data::refusals::needs_upload;
 use crate::prepare::import_order::{given_names, targets_of};
 use crate::write::overlay::Savepoint;
@@ -295,8 +295,8 @@ impl Decider<'_, '_> {
     }
 
     fn singular_id(&self) -> Result<ResourceId> {
-        let bytes = self.overlay.get(&Key::Singular(self.blueprint.number))?;
-        decode_id(&bytes.ok_or_else(|| Error::internal("a singular blueprint without its resource"))?)
+        let id = self.overlay.singular(self.blueprint.number)?;
+        id.ok_or_else(|| Error::internal("a singular blueprint without its resource"))
     }
 
     pub(super) fn import(&mut self, item: &ImportItem) -> ItemOutcome {

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use bindery_model::blueprint::{Field, FieldType};
+use bindery_model::blueprint::{Blueprint, BlueprintKind, Field, FieldType};
 use bindery_model::error::{FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::sent::quote;
@@ -130,10 +130,20 @@ impl Decider<'_, '_> {
         }
         let known = match named_by {
             value::Relations::Ids => None,
-            value::Relations::IdsOrKeys => self.overlay.known_under(blueprint, text)?,
+            value::Relations::IdsOrKeys => self.imported_target(&collection.blueprint, text)?,
         };
         let Some(id) = known else { return Ok(Target::Missing) };
         Ok(self.stored_target(collection, id)?.unwrap_or(Target::Missing))
+    }
+
+    /// Returns the resource that a relation of an import names by its key. The resource of a singular blueprint has
+    /// another id on each server, so an id that does not exist here, such as that of an export, means this one.
+    fn imported_target(&self, related: &Blueprint, text: &str) -> Result<Option<ResourceId>> {
+        let known = self.overlay.known_under(related.number, text)?;
+        if known.is_none() && related.kind == BlueprintKind::Singular && ResourceId::parse(text).is_some() {
+            return self.overlay.singular(related.number);
+        }
+        Ok(known)
     }
 
     /// Returns the target of an id as the writer may know it; `None` if no resource has it.
