@@ -31,9 +31,25 @@ impl ResourceId {
     pub fn next(last: Option<ResourceId>, millis: i64, random: [u8; 10]) -> Self {
         let fresh = uuid::Builder::from_unix_timestamp_millis(millis.max(0) as u64, &random).into_uuid().as_u128();
         match last {
-            Some(last) if fresh <= last.0 => ResourceId(successor(last.0)),
+            Some(last) if fresh <= last.0 => last.successor(),
             _ => ResourceId(fresh),
         }
+    }
+
+    /// Returns the next larger UUIDv7. Keeps the version and variant bits, and increments the random bits and the time
+    /// as one counter.
+    pub fn successor(self) -> Self {
+        const LOW: u128 = (1 << 62) - 1;
+        const VARIANT: u128 = 0b10 << 62;
+        const VERSION: u128 = 7 << 76;
+        let low = self.0 & LOW;
+        let mid = (self.0 >> 64) & 0xfff;
+        let time = self.0 >> 80;
+        let counter = (((time << 12) | mid) << 62 | low) + 1;
+        let low = counter & LOW;
+        let mid = (counter >> 62) & 0xfff;
+        let time = counter >> 74;
+        ResourceId(time << 80 | VERSION | mid << 64 | VARIANT | low)
     }
 }
 
@@ -41,22 +57,6 @@ impl fmt::Display for ResourceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", Uuid::from_u128(self.0).hyphenated())
     }
-}
-
-/// Returns the next larger UUIDv7. Keeps the version and variant bits, and increments the random bits and the time as
-/// one counter.
-fn successor(id: u128) -> u128 {
-    const LOW: u128 = (1 << 62) - 1;
-    const VARIANT: u128 = 0b10 << 62;
-    const VERSION: u128 = 7 << 76;
-    let low = id & LOW;
-    let mid = (id >> 64) & 0xfff;
-    let time = id >> 80;
-    let counter = (((time << 12) | mid) << 62 | low) + 1;
-    let low = counter & LOW;
-    let mid = (counter >> 62) & 0xfff;
-    let time = counter >> 74;
-    time << 80 | VERSION | mid << 64 | VARIANT | low
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::clients::attack::{Raw, head};
-use crate::support::{ADMIN, Failures, Reply, Server};
+use crate::support::{ADMIN, Failures, LateClock, Reply, Server};
 
 fn import(server: &Server, path: &str, lines: &[Value]) -> Vec<Value> {
     let body: Vec<String> = lines.iter().map(Value::to_string).collect();
@@ -362,6 +362,53 @@ fn an_item_of_a_singular_blueprint_updates_its_one_resource() {
     }
     assert_eq!(server.find(&format!("s/{id}"))["attributes"]["t"], "c");
     assert_eq!(server.get("/v2/resources/s").json()["meta"]["total"], 1);
+}
+
+/// Returns the id that follows an id.
+fn following(id: &str) -> String {
+    let number = u128::from_str_radix(&id.replace('-', ""), 16).unwrap() + 1;
+    let digits = format!("{number:032x}");
+    format!("{}-{}-{}-{}-{}", &digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..])
+}
+
+/// Under a clock that stands, ids follow each other. Another server, such as one with a copy of the data, may have
+/// given the next ones.
+#[test]
+fn a_new_resource_does_not_get_the_id_of_an_imported_one() {
+    let Some(clock) = LateClock::compile(100) else { return };
+    let server = clock.start_server();
+    let parent = json!({ "name": "P", "slug": "parent", "type": "reference", "settings": { "blueprint": "things" } });
+    let fields = json!([{ "name": "T", "slug": "t", "type": "text" }, parent]);
+    let body = json!({ "name": "Things", "slug": "things", "fields": fields, "trash": { "days": 30 } });
+    server.post("/v2/blueprints", &body).expect(201);
+    clock.set_late(true);
+    let resources = vec![json!({ "attributes": { "t": "x" } }); 100];
+    server.post("/v2/resources/things/bulk", &json!({ "resources": resources })).expect(201);
+    let last = server.ids("things?per_page=100").into_iter().max().unwrap();
+    let path = "/v2/resources/things/import";
+
+    let [live, trashed] = [following(&last), following(&following(&last))];
+    let lines = [&live, &trashed].map(|id| json!({ "id": id, "attributes": { "t": "imported" } }));
+    assert!(import(&server, path, &lines).iter().all(|answer| answer["op"] == "created"));
+    server.delete(&format!("/v2/resources/things/{trashed}")).expect(204);
+    let created = server.create("things", json!({ "t": "created" }));
+    assert!(created != live && created != trashed, "{created} was imported");
+    assert_eq!(server.find(&format!("things/{live}"))["attributes"]["t"], "imported");
+    server.post(&format!("/v2/trash/{trashed}/restore"), &json!({})).expect(200);
+
+    // A line with an id, before lines that get new ones.
+    let lines = [
+        json!({ "id": following(&created), "attributes": { "t": "imported" } }),
+        json!({ "key": "k", "attributes": { "t": "parent" } }),
+        json!({ "attributes": { "t": "child", "parent": "k" } }),
+    ];
+    let body: Vec<String> = lines.iter().map(Value::to_string).collect();
+    let once = [("content-type", "application/x-ndjson"), ("idempotency-key", "once")];
+    let found = answers(&server.raw("POST", path, &once, body.join("\n").as_bytes()).expect(200));
+    assert!(found.iter().all(|answer| answer["op"] == "created"), "{found:?}");
+    let child = server.find(&format!("things/{}", found[2]["id"].as_str().unwrap()));
+    assert_eq!(child["attributes"]["parent"], found[1]["id"]);
+    assert_eq!(server.get("/v2/resources/things").expect(200).json()["meta"]["total"], 106);
 }
 
 #[test]

@@ -257,7 +257,7 @@ impl Decider<'_, '_> {
         let found = self.find_imported(item).ok()?.map(|(id, _)| id);
         let id = match found.or(known).or(item.id) {
             Some(id) => id,
-            None => self.overlay.new_id().ok()?,
+            None => self.new_resource_id().ok()?,
         };
         for name in names_of(item, id) {
             self.promised.entry(name).or_insert(Promise { id, n_items: 0 }).n_items += 1;
@@ -397,7 +397,7 @@ impl Decider<'_, '_> {
         {
             return Ok(id);
         }
-        self.overlay.new_id()
+        self.new_resource_id()
     }
 }
 

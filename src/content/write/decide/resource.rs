@@ -40,7 +40,7 @@ impl Decider<'_, '_> {
     ) -> Result<WrittenResource> {
         let after = Meta::new(self.overlay.number, self.overlay.now, published);
         self.check_is_draft(&after)?;
-        let id = self.overlay.new_id()?;
+        let id = self.new_resource_id()?;
         let mut edit = Edit::new(id, None, after);
         edit.after.authors.created_by.clone_from(&self.overlay.actor);
         if let Some(key) = key {
@@ -183,6 +183,27 @@ impl Decider<'_, '_> {
     fn tag_of(&self, id: ResourceId, meta: &Meta) -> EntityTag {
         let state = &self.context.state;
         meta.resource_version(id, self.blueprint).tag(state.epoch, state.public_url.as_deref())
+    }
+
+    /// Makes the id of a new resource. An id that only follows the last one may belong to a resource already: an import
+    /// may have brought it from a server that gave it after the same last one. All other ids are random.
+    pub(super) fn new_resource_id(&mut self) -> Result<ResourceId> {
+        loop {
+            let next = self.overlay.last_id().map(ResourceId::successor);
+            let id = self.overlay.new_id()?;
+            if next != Some(id) || !self.is_given(id)? {
+                return Ok(id);
+            }
+        }
+    }
+
+    /// Returns whether a resource of the blueprint has an id, also in the trash, or will have it by an item of this
+    /// write.
+    fn is_given(&self, id: ResourceId) -> Result<bool> {
+        let blueprint = self.blueprint.number;
+        let is_stored = self.overlay.get(&Key::Resource { blueprint, id })?.is_some()
+            || self.overlay.get(&Key::Trashed { blueprint, id })?.is_some();
+        Ok(is_stored || self.promised.contains_key(&id.to_string()))
     }
 
     pub(super) fn load(&self, id: ResourceId) -> Result<Meta> {
