@@ -50,6 +50,8 @@ const KEPT_CHARACTERS: usize = 200;
 pub(super) struct Form {
     pub(super) decimal: Decimal,
     pub(super) order: Order,
+    /// True if the table is an export, whose cells are the values as they are stored.
+    pub(super) is_exported: bool,
 }
 
 /// A cell, and the line in which its row begins.

@@ -147,7 +147,7 @@ impl Survey {
             None if has_dates => self.columns[position].order(&self.header[position]).map_err(invalid)?,
             None => Order::default(),
         };
-        Ok(Form { decimal: self.decimal(position), order })
+        Ok(Form { decimal: self.decimal(position), order, is_exported: is_export(&self.header) })
     }
 
     /// Returns the decimal mark: that of unambiguous numbers in the column, or else in the other columns, or else

@@ -11,6 +11,10 @@ use crate::guess::{Form, boolean, number};
 pub(super) fn value_of_cell(field: &Field, cell: &str, list_separator: &str, form: Form) -> Value {
     let cell = match field.field_type {
         FieldType::Text | FieldType::RichText => cell,
+        // White space at an end of a cell is rarely meant. Values of a list that have it are, and so are those of an
+        // export.
+        FieldType::Enum { values: Some(values) } if values.contains(cell) => cell,
+        FieldType::Enum { values: None } if form.is_exported => cell,
         _ => cell.trim(),
     };
     if cell.is_empty() {

@@ -224,6 +224,34 @@ fn an_exported_table_has_lists_and_money_as_people_write_them_and_is_imported_un
 }
 
 #[test]
+fn values_of_enums_keep_white_space_at_their_ends_in_an_exported_table() {
+    let server = Server::start();
+    let mut fields = fields(&[("title", "text"), ("sku", "text"), ("listed", "enum"), ("free", "enum")]);
+    fields[2]["settings"] = json!({ "values": ["red", " red", "red ", " "] });
+    server.blueprint("products", fields);
+    for (sku, listed, free) in
+        [("1", "red", "blue"), ("2", " red", " blue"), ("3", "red ", "blue\u{a0}"), ("4", " ", " ")]
+    {
+        server.create("products", json!({ "title": " a ", "sku": sku, "listed": listed, "free": free }));
+    }
+    let before = listed(&server);
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| run_in(folder.path(), &server, arguments, "");
+    succeeds(&run(&["export", "products", "p.csv"]));
+    let imported = run(&["import", "products", "p.csv"]);
+    assert!(succeeds(&imported).contains("0 created, 4 updated, 0 failed"), "{}", printed(&imported));
+    assert_eq!(listed(&server), before);
+
+    // The cells of other tables are trimmed, unless a listed value is meant.
+    std::fs::write(folder.path().join("o.csv"), "sku,listed,free\n5, red , blue \n6,red , \n").unwrap();
+    let imported = run(&["import", "products", "o.csv"]);
+    assert!(succeeds(&imported).contains("2 created, 0 updated, 0 failed"), "{}", printed(&imported));
+    let imported: Vec<(Value, Value)> =
+        listed(&server)[4..].iter().map(|product| (product["listed"].clone(), product["free"].clone())).collect();
+    assert_eq!(imported, [(json!("red"), json!("blue")), (json!("red "), Value::Null)]);
+}
+
+#[test]
 fn the_name_of_the_file_says_in_which_format_an_export_is() {
     let server = Server::start();
     products(&server);
