@@ -336,6 +336,24 @@ fn what_the_server_says_of_a_file_is_restored_together() {
 }
 
 #[test]
+fn a_file_comes_back_from_the_trash_although_all_variants_were_replaced() {
+    let server = Server::start();
+    let mut body = definition();
+    body["trash"] = json!({ "days": 30 });
+    server.post("/v2/blueprints", &body).expect(201);
+    let media = upload(&server, "a.png", &png(30, 20));
+    let id = media["id"].as_str().unwrap();
+    server.delete(&format!("/v2/resources/media/{id}")).expect(204);
+    body["variants"] = json!([{ "name": "en-GB", "slug": "en-GB", "default": true }]);
+    server.put("/v2/blueprints/media", &body).expect(200);
+    let restored = server.post(&format!("/v2/trash/{id}/restore"), &json!({})).expect(200).data();
+    for slug in SYSTEM {
+        assert_eq!(restored["attributes"][slug], media["attributes"][slug], "{slug}");
+    }
+    fetch(&server, text(&media, "url")).expect(200);
+}
+
+#[test]
 fn a_replacement_shows_a_token_that_sees_nothing_only_what_the_file_gives() {
     let server = start();
     let media = upload(&server, "secret-name.png", &png(30, 20));

@@ -77,10 +77,10 @@ impl Decider<'_, '_> {
         Ok(Cow::Owned(drafts))
     }
 
-    /// Returns the values that the resource of an edit has before it.
+    /// Returns the values that the resource of an edit has before it, or had in the trash.
     fn system_values_of(&self, edit: &Edit) -> Result<Values> {
         let mut system = Values::default();
-        let Some(meta) = &edit.before else { return Ok(system) };
+        let Some(meta) = edit.before.as_ref().or_else(|| edit.in_trash()) else { return Ok(system) };
         // If all variants were replaced, the copies of the former ones still name the file.
         let known = meta.known_copies(self.blueprint).into_iter();
         let live = meta.copies.iter().copied().filter(|version| variant_of_working(version.variant).is_none());
