@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bindery_access::Access;
 use bindery_model::ability::Ability;
-use bindery_model::blueprint::Field;
+use bindery_model::blueprint::{Field, SystemField};
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::{json, value};
@@ -97,10 +97,15 @@ impl ResourceWriter {
                 let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
                 return Err(Error::of_field("fields", text));
             }
-            // The fields that the server sets describe one file.
+            // The fields that the server sets describe one file. A revision may have none, such as the first one of a
+            // variant that was added after the upload. The resource keeps its file then.
+            let has_file = blueprint.position_of(SystemField::Hash).is_some_and(|hash| !values[hash].is_null());
             let is_of_file = |field: &Field| field.system().is_some_and(|system| !system.is_writable());
             let asks_for_file = blueprint.fields.iter().any(|field| is_of_file(field) && is_named(&asked, field));
-            let is_asked = |field: &Field| is_named(&asked, field) || field.is_system && asks_for_file;
+            let is_asked = |field: &Field| match field.is_system {
+                true => has_file && (is_named(&asked, field) || asks_for_file),
+                false => is_named(&asked, field),
+            };
             let attributes = blueprint.fields.iter().zip(values).filter(|(field, _)| is_asked(field));
             let attributes: Map<String, Value> = attributes.map(|(field, value)| (field.slug.clone(), value)).collect();
             let preparation = Preparation { blueprint: &blueprint, sanitizer: &shared.sanitizer, variant };

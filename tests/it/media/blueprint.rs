@@ -336,6 +336,33 @@ fn what_the_server_says_of_a_file_is_restored_together() {
 }
 
 #[test]
+fn a_restored_revision_without_a_file_removes_none() {
+    let server = Server::start();
+    let mut body = definition();
+    body["history"] = json!({ "keep": 50, "days": 365 });
+    body["variants"] = json!([{ "name": "en", "slug": "en", "default": true }]);
+    server.post("/v2/blueprints", &body).expect(201);
+    let media = upload(&server, "a.png", &png(30, 20));
+    let path = format!("/v2/resources/media/{}", media["id"].as_str().unwrap());
+    body["variants"] = json!([{ "name": "de", "slug": "de", "default": true }, { "name": "en", "slug": "en" }]);
+    server.put("/v2/blueprints/media", &body).expect(200);
+    server.patch(&path, &json!({ "attributes": { "alt": "ein Bild" } })).expect(200);
+    let first = server.get(&format!("{path}/history/1")).expect(200).data();
+    assert_eq!(first["attributes"]["hash"], Value::Null);
+    for fields in [json!(["hash", "focal_x"]), Value::Null] {
+        let asked = json!({ "fields": fields });
+        let restored = server.post(&format!("{path}/history/1/restore"), &asked).expect(200).data();
+        assert_same(&server, &path);
+        for slug in SYSTEM {
+            assert_eq!(restored["attributes"][slug], media["attributes"][slug], "{slug} with {fields}");
+        }
+        let alt = if fields.is_null() { Value::Null } else { json!("ein Bild") };
+        assert_eq!(restored["attributes"]["alt"], alt);
+    }
+    fetch(&server, text(&media, "url")).expect(200);
+}
+
+#[test]
 fn a_file_comes_back_from_the_trash_although_all_variants_were_replaced() {
     let server = Server::start();
     let mut body = definition();
