@@ -7,7 +7,7 @@ use bindery_index::variant_of_working;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
-use bindery_model::media::fields_with_address_of;
+use bindery_model::media::{fields_with_address_of, media_ids_in};
 use bindery_store::Key;
 use serde_json::Value;
 
@@ -37,6 +37,13 @@ impl NotedCopy {
             Key::MediaUser { blueprint, id, variant, .. } => Some(NotedCopy { blueprint, id, variant }),
             _ => None,
         }
+    }
+
+    /// Returns the notes of the media whose addresses the copy contains. `attributes` is its JSON text.
+    pub(crate) fn notes(self, attributes: &str) -> impl Iterator<Item = Key> + use<> {
+        let NotedCopy { blueprint, id, variant } = self;
+        let others = media_ids_in(attributes).into_iter().filter(move |media| *media != id);
+        others.map(move |media| Key::MediaUser { media, blueprint, id, variant })
     }
 
     /// Returns whether the copy, as it is now, contains an address of the media resource.

@@ -1,6 +1,6 @@
 //! Repairs a store that lost data, so that the rest is consistent: resources without their meta record or without a
-//! copy, claims and import keys without their resource, files without their note, histories with gaps, counters that
-//! are too low.
+//! copy, claims and import keys without their resource, files and uses of media without their note, histories with
+//! gaps, counters that are too low.
 //!
 //! It drops unusable data and never invents a value.
 
@@ -18,6 +18,7 @@ use serde_json::Value;
 use crate::data::claims::ClaimedField;
 use crate::data::files::owner_key;
 use crate::data::lookup::Lookup;
+use crate::data::media_users::NotedCopy;
 use crate::data::records::{Copy, CopyVersion, Meta, encode_id};
 use crate::data::trash::{TrashedResource, set_trash_total, trashed};
 use crate::start::error::StartError;
@@ -257,8 +258,8 @@ impl Repair<'_> {
         (!meta.copies.iter().any(is_live) || repaired.copies.iter().any(is_live)).then_some(repaired)
     }
 
-    /// Writes the claims, the import key and the files of a resource, and its meta record if it was changed. Claims and
-    /// keys that another resource already holds stay with it.
+    /// Writes the claims and the import key of a resource, the notes of its files and of the media that it uses, and
+    /// its meta record if it was changed. Claims and keys that another resource already holds stay with it.
     fn keep(
         &mut self,
         blueprint: &Blueprint,
@@ -268,6 +269,7 @@ impl Repair<'_> {
     ) -> Result<(), StartError> {
         let mut is_changed = !is_complete;
         self.note_files(blueprint, id, &meta)?;
+        self.note_media_users(blueprint.number, id, &meta)?;
         for field in ClaimedField::of(blueprint) {
             for version in meta.known_copies(blueprint) {
                 let values = self.store.values(blueprint, id, version).map_err(StartError::content)?;
@@ -305,6 +307,18 @@ impl Repair<'_> {
         for version in &meta.copies {
             let values = self.store.values(blueprint, id, *version).map_err(StartError::content)?;
             self.note_file(blueprint, id, &values)?;
+        }
+        Ok(())
+    }
+
+    /// Notes the media that the copies of a resource use by address: without a note, a media resource that is used can
+    /// be deleted. The uses of a resource in the trash are noted when it comes back.
+    fn note_media_users(&mut self, blueprint: u32, id: ResourceId, meta: &Meta) -> Result<(), StartError> {
+        for version in &meta.copies {
+            let copy = self.store.copy(blueprint, id, *version).map_err(StartError::content)?;
+            for note in (NotedCopy { blueprint, id, variant: version.variant }).notes(&copy.attributes) {
+                self.write(StoreWrite::put(note, Vec::new()))?;
+            }
         }
         Ok(())
     }
@@ -415,3 +429,6 @@ impl Repair<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

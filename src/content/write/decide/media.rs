@@ -9,7 +9,7 @@ use bindery_index::variant_of_working;
 use bindery_model::blueprint::{Blueprint, BlueprintKind, SystemField};
 use bindery_model::error::{FieldErrors, Result};
 use bindery_model::id::ResourceId;
-use bindery_model::media::{media_ids_in, media_url, media_version};
+use bindery_model::media::{media_url, media_version};
 use bindery_query::projection;
 use bindery_store::Key;
 use serde_json::Value;
@@ -118,9 +118,7 @@ impl Decider<'_, '_> {
         variant: u16,
         attributes: &str,
     ) -> impl Iterator<Item = Key> + use<> {
-        let blueprint = self.blueprint.number;
-        let others = media_ids_in(attributes).into_iter().filter(move |media| *media != id);
-        others.map(move |media| Key::MediaUser { media, blueprint, id, variant })
+        NotedCopy { blueprint: self.blueprint.number, id, variant }.notes(attributes)
     }
 
     /// Returns the resources that use a media resource by address, as the items before this one left them.
