@@ -424,6 +424,37 @@ fn imports_and_the_trash_do_not_get_in_each_others_way() {
 }
 
 #[test]
+fn a_restored_resource_has_its_own_values_although_another_one_had_its_id() {
+    let server = Server::start();
+    let slugs = ["a", "b", "c", "d", "e", "f"];
+    let variants = slugs.map(|slug| json!({ "name": slug, "slug": slug, "default": slug == "a" }));
+    let blueprint = |trash: Value| {
+        json!({ "name": "Notes", "slug": "notes", "fields": [field("title", "text")], "variants": variants,
+            "trash": trash })
+    };
+    server.post("/v2/blueprints", &blueprint(json!({ "days": 30 }))).expect(201);
+    let id = server.create("notes", json!({ "title": "own a" }));
+    let path = |slug: &str| format!("/v2/resources/notes/{id}?variant={slug}");
+    for slug in slugs.into_iter().skip(1) {
+        server.patch(&path(slug), &json!({ "attributes": { "title": format!("own {slug}") } })).expect(200);
+    }
+    let titles = || slugs.map(|slug| server.get(&path(slug)).expect(200).data()["attributes"]["title"].take());
+    let own = titles();
+    delete(&server, &format!("notes/{id}"));
+    server.put("/v2/blueprints/notes", &blueprint(Value::Null)).expect(200);
+    let imported = slugs.map(|slug| (slug.to_owned(), json!({ "title": format!("imported {slug}") })));
+    let imported: serde_json::Map<String, Value> = imported.into_iter().collect();
+    let line = json!({ "id": id, "variants": imported }).to_string();
+    let headers = [("content-type", "application/x-ndjson")];
+    server.raw("POST", "/v2/resources/notes/import", &headers, line.as_bytes()).expect(200);
+    assert_eq!(titles(), slugs.map(|slug| json!(format!("imported {slug}"))));
+    // The trash is switched off, so this deletion is final, and the resource in the trash stays there.
+    delete(&server, &format!("notes/{id}"));
+    restore(&server, &id).expect(200);
+    assert_eq!(titles(), own);
+}
+
+#[test]
 fn a_blueprint_with_a_trash_is_deleted_only_by_force_which_empties_it() {
     let mut server = Server::start();
     magazine(&server);

@@ -5,8 +5,6 @@
 //! orders the trash by time, and each blueprint has the number of its resources in the trash, so that pages and totals
 //! need no sorting and no counting.
 
-use std::collections::BTreeSet;
-
 use bindery_access::Actor;
 use bindery_index::variant_of_working;
 use bindery_model::error::{Error, Result};
@@ -97,14 +95,14 @@ impl TrashedResource {
 
 impl Meta {
     /// Returns the number of a copy that comes back from the trash in the transaction `number`. The copies keep the
-    /// order in which they were written, since it says which translations are outdated: the last one gets `number`, the
-    /// one before it `number - 1`, and so on. So each gets a greater number than it had, which no version of its
-    /// variant has used.
+    /// order in which they were written, since it says which translations are outdated: the last one gets `number`, and
+    /// every other one gets the number of the copy that was written next. So each gets a greater number than it had,
+    /// and one at which this resource had the id: no version of its variant has used it, not even one of another
+    /// resource that an import created with the id meanwhile.
     pub(crate) fn restored_number(&self, variant: u16, number: u64) -> u64 {
         let Some(own) = self.copy(variant) else { return number };
         let live = self.copies.iter().filter(|copy| variant_of_working(copy.variant).is_none());
-        let later: BTreeSet<u64> = live.map(|copy| copy.number).filter(|number| *number > own.number).collect();
-        number - later.len() as u64
+        live.map(|copy| copy.number).filter(|next| *next > own.number).min().unwrap_or(number)
     }
 }
 
@@ -189,7 +187,7 @@ mod tests {
     #[test]
     fn copies_come_back_in_the_order_in_which_they_were_written_and_with_numbers_that_no_version_has_used() {
         for (numbers, expected) in [
-            ([5, 3, 9], [19, 18, 20]),
+            ([5, 3, 9], [9, 5, 20]),
             ([9, 9, 9], [20, 20, 20]),
             ([19, 18, 17], [20, 19, 18]),
             ([19, 19, 1], [20, 20, 19]),
