@@ -41,7 +41,9 @@ fn a_planned_publication_happens_once_at_its_moment_also_if_the_server_was_down(
     }
     // Until then nothing can change it.
     let id = &ids[0];
-    assert_eq!(edit(&server, id, json!({ "rank": 1 })).outcome(), "409 CONFLICT");
+    for attributes in [json!({ "rank": 1 }), json!({ "rank": "no number" }), json!({ "unknown": 1 })] {
+        assert_eq!(edit(&server, id, attributes.clone()).outcome(), "409 CONFLICT", "{attributes}");
+    }
     assert_eq!(server.delete(&format!("{}?copy=working", path(id))).outcome(), "409 CONFLICT");
     assert_eq!(publish(&server, id, &json!({})).outcome(), "409 CONFLICT");
     publish(&server, id, &json!({ "at": null })).expect(200);

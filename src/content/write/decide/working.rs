@@ -58,16 +58,17 @@ impl Decider<'_, '_> {
         before: Meta,
     ) -> Result<WrittenResource> {
         let (id, variant, sent) = (update.id, draft.variant, self.sent_by(update, draft));
+        let existing = self.working_copy_of(id, &before, variant)?;
+        // A conflict comes before errors of the content of the body (`API.md` 1.7).
+        if let Some(schedule) = existing.as_ref().and_then(|working| working.schedule.as_ref()) {
+            return Err(is_planned(schedule.at));
+        }
         let live = self.live_values(id, &before, variant)?;
         let mut errors = update.errors.clone();
         errors.append(draft.errors.clone());
         errors.append(system_errors_of_working(self.blueprint, draft, &live));
         if !errors.is_empty() {
             return Err(Error::validation(self.visible_errors(errors, &sent)));
-        }
-        let existing = self.working_copy_of(id, &before, variant)?;
-        if let Some(schedule) = existing.as_ref().and_then(|working| working.schedule.as_ref()) {
-            return Err(is_planned(schedule.at));
         }
         let mut working = existing.clone().unwrap_or_else(|| WorkingCopy::begin(self.overlay.now));
         working.retain_known(self.blueprint);
