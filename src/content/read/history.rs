@@ -173,7 +173,10 @@ impl<'a> OpenHistory<'a> {
     fn page(&self, state: &State, before: Option<u32>, limit: u32) -> Result<HistoryPage> {
         let newest = before.map_or(self.last, |before| self.last.min(before.saturating_sub(1)));
         let oldest = self.first.max((newest + 1).saturating_sub(limit));
-        let revisions = (oldest..=newest).rev().map(|number| self.entry(state, number)).collect::<Result<_>>()?;
+        let entries = (oldest..=newest).rev().map(|number| self.entry(state, number));
+        // A write of the resource removes the oldest revisions, also while the page is read.
+        let is_gone = |entry: &Result<RevisionEntry>| entry.as_ref().is_err_and(|error| error.code == Code::NotFound);
+        let revisions = entries.filter(|entry| !is_gone(entry)).collect::<Result<_>>()?;
         let next = (oldest > self.first && newest >= self.first).then(|| format!("{oldest:08x}"));
         Ok(HistoryPage { revisions, next })
     }
@@ -393,5 +396,44 @@ impl Content {
         settings(&blueprint)?;
         let variant = WriteParams::parse(raw_query, &blueprint)?.variant;
         Ok((view.state, blueprint, id, variant))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use bindery_store::StoreWrite;
+
+    use super::*;
+    use crate::fixture;
+    use crate::{IdempotentAnswer, IfMatch};
+
+    #[tokio::test]
+    async fn a_page_leaves_out_a_revision_that_a_write_removes_while_it_is_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let (content, access) = (fixture::open(temp.path()), fixture::access());
+        let body = json!({ "name": "Notes", "slug": "notes", "history": { "keep": 10, "days": 10 },
+            "fields": [{ "name": "Title", "slug": "title", "type": "text" }] });
+        content.create_blueprint(&access, body.to_string().as_bytes(), None).await.unwrap();
+        let body = |title: &str| json!({ "attributes": { "title": title } }).to_string();
+        let writing = content.write(&access, Ability::Create, "notes", "").unwrap();
+        let created = writing.create(body("one").as_bytes(), None).await.unwrap();
+        let IdempotentAnswer::Fresh(created) = created else { unreachable!() };
+        for title in ["two", "three", "four"] {
+            let writing = content.write(&access, Ability::Update, "notes", "").unwrap();
+            writing.change(created.id, IfMatch::Any, body(title).as_bytes()).await.unwrap();
+        }
+        let (state, shared) = (content.state(), &content.shared);
+        let blueprint = &state.visible(&access, "notes").unwrap().blueprint;
+        let variant = blueprint.default_variant();
+        let opened = OpenHistory::open(&shared.store, blueprint, &shared.sanitizer, created.id, variant);
+        let history = opened.unwrap();
+        let removed = StoreWrite::delete(history.of.revision_key(history.first));
+        shared.store.apply(shared.store.applied(), &[removed]).unwrap();
+        let page = history.page(&state, None, MAX_LIMIT).unwrap();
+        let numbers: Vec<u32> = page.revisions.iter().map(|revision| revision.number).collect();
+        assert_eq!(numbers, [4, 3, 2]);
+        assert_eq!(history.revision(1).unwrap_err().code, Code::NotFound);
     }
 }
