@@ -143,6 +143,34 @@ fn values_of_a_revision_come_back_and_it_never_publishes() {
     failures.assert_none();
 }
 
+/// `API.md` 1.7. A blueprint without a history is reported in the place of the parameters.
+#[test]
+fn parameters_of_a_history_come_before_an_unknown_resource() {
+    let server = Server::start();
+    define(&server, 50);
+    server.blueprint("plain", json!([field("title", "text")]));
+    let id = server.create("notes", json!({ "title": "one" }));
+    let unknown = "0199a0b6-0000-7000-8000-000000000000";
+    let mut failures = Failures::default();
+    for (method, rest, outcome) in [
+        ("GET", format!("notes/{unknown}/history"), "404 NOT_FOUND"),
+        ("GET", format!("notes/{unknown}/history?variant=fr"), "422 INVALID_VARIANT"),
+        ("GET", format!("notes/{unknown}/history?limit=0"), "422 INVALID_PARAMETER"),
+        ("GET", format!("notes/{unknown}/history?cursor=x"), "422 INVALID_PARAMETER"),
+        ("GET", format!("notes/{unknown}/history?strict=1&page=1"), "422 INVALID_PARAMETER"),
+        ("GET", format!("plain/{unknown}/history"), "422 INVALID_PARAMETER"),
+        ("GET", format!("notes/{unknown}/history/1"), "404 NOT_FOUND"),
+        ("GET", format!("notes/{unknown}/history/1?compare=dead"), "422 INVALID_PARAMETER"),
+        ("GET", format!("notes/{id}/history/x?compare=dead"), "422 INVALID_PARAMETER"),
+        ("GET", format!("notes/{id}/history/x?strict=1&limit=1"), "422 INVALID_PARAMETER"),
+        ("GET", format!("plain/{unknown}/history/1"), "422 INVALID_PARAMETER"),
+    ] {
+        let reply = server.send(method, &format!("/v2/resources/{rest}"), None);
+        failures.check_eq(&format!("{method} {rest}"), reply.outcome().as_str(), outcome);
+    }
+    failures.assert_none();
+}
+
 #[test]
 fn a_history_has_pages_keeps_the_newest_and_can_be_removed() {
     let server = Server::start();

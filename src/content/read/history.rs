@@ -28,6 +28,7 @@ use crate::data::working::WorkingCopy;
 use crate::handle::Content;
 use crate::read::authors::actor_to_json;
 use crate::read::resource::{Presentation, written_answer};
+use crate::read::view::View;
 
 /// The estimated time of a read: too long for a thread that serves connections.
 const ESTIMATE: Duration = Duration::from_millis(5);
@@ -321,7 +322,7 @@ impl Content {
     /// `FORBIDDEN` without `preview`, `NOT_FOUND`, `INVALID_PARAMETER`, `INVALID_VARIANT`.
     pub async fn history(&self, access: &Arc<Access>, slug: &str, id: &str, raw_query: &str) -> Result<HistoryPage> {
         let params = RawParams::parse(raw_query);
-        let (state, blueprint, id, variant) = self.history_of(access, slug, id, raw_query)?;
+        let (view, blueprint, variant) = self.history_of(access, slug, raw_query)?;
         strict::check(&params, &["variant", "limit", "cursor"])?;
         let invalid = |name: &str, must: &str| Error::new(Code::InvalidParameter, format!("`{name}` must be {must}"));
         let limit = match params.single("limit")? {
@@ -338,6 +339,7 @@ impl Content {
                 Some(number.ok_or_else(|| invalid("cursor", "what `links.next` has, or empty"))?)
             }
         };
+        let (id, state) = (view.locate(id)?.id(), view.state);
         let shared = Arc::clone(&self.shared);
         let read = move |_: &Interrupt<'_>| {
             let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
@@ -359,8 +361,7 @@ impl Content {
         raw_query: &str,
     ) -> Result<RevisionAnswer> {
         let params = RawParams::parse(raw_query);
-        let (state, blueprint, id, variant) = self.history_of(access, slug, id, raw_query)?;
-        let number = revision_number(number)?;
+        let (view, blueprint, variant) = self.history_of(access, slug, raw_query)?;
         strict::check(&params, &["variant", "compare"])?;
         let compared = match params.single("compare")? {
             None => None,
@@ -373,6 +374,8 @@ impl Content {
                 Error::new(Code::InvalidParameter, text)
             })?)),
         };
+        let (id, number) = (view.locate(id)?.id(), revision_number(number)?);
+        let state = view.state;
         let shared = Arc::clone(&self.shared);
         let read = move |_: &Interrupt<'_>| {
             let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
@@ -381,21 +384,15 @@ impl Content {
         self.shared.searches.run(ESTIMATE, read).await
     }
 
-    /// Checks a read of a history. The state that is returned keeps the live versions readable.
-    fn history_of(
-        &self,
-        access: &Arc<Access>,
-        slug: &str,
-        id: &str,
-        raw_query: &str,
-    ) -> Result<(Arc<State>, Arc<Blueprint>, ResourceId, u16)> {
+    /// Checks a read of a history. The caller looks for the resource in the view, after it has read its own parameters.
+    /// The state of the view keeps the live versions readable.
+    fn history_of(&self, access: &Arc<Access>, slug: &str, raw_query: &str) -> Result<(View, Arc<Blueprint>, u16)> {
         access.require(&[Ability::Preview])?;
         let view = self.view(access, slug)?;
-        let id = view.locate(id)?.id();
-        let blueprint = Arc::clone(&view.state.visible(access, slug)?.blueprint);
+        let blueprint = Arc::clone(&view.collection.blueprint);
         settings(&blueprint)?;
         let variant = WriteParams::parse(raw_query, &blueprint)?.variant;
-        Ok((view.state, blueprint, id, variant))
+        Ok((view, blueprint, variant))
     }
 }
 
