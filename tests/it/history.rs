@@ -149,7 +149,7 @@ fn parameters_of_a_history_come_before_an_unknown_resource() {
     let server = Server::start();
     define(&server, 50);
     server.blueprint("plain", json!([field("title", "text")]));
-    let id = server.create("notes", json!({ "title": "one" }));
+    let [id, plain] = ["notes", "plain"].map(|blueprint| server.create(blueprint, json!({ "title": "one" })));
     let unknown = "0199a0b6-0000-7000-8000-000000000000";
     let mut failures = Failures::default();
     for (method, rest, outcome) in [
@@ -164,6 +164,12 @@ fn parameters_of_a_history_come_before_an_unknown_resource() {
         ("GET", format!("notes/{id}/history/x?compare=dead"), "422 INVALID_PARAMETER"),
         ("GET", format!("notes/{id}/history/x?strict=1&limit=1"), "422 INVALID_PARAMETER"),
         ("GET", format!("plain/{unknown}/history/1"), "422 INVALID_PARAMETER"),
+        ("POST", format!("plain/{unknown}/history/1/restore"), "422 INVALID_PARAMETER"),
+        ("DELETE", format!("notes/{unknown}/history"), "404 NOT_FOUND"),
+        ("DELETE", format!("notes/{unknown}/history?variant=fr"), "422 INVALID_VARIANT"),
+        ("DELETE", format!("notes/{id}/history?variant=fr"), "422 INVALID_VARIANT"),
+        ("DELETE", format!("plain/{plain}/history"), "422 INVALID_PARAMETER"),
+        ("DELETE", format!("plain/{unknown}/history"), "422 INVALID_PARAMETER"),
     ] {
         let reply = server.send(method, &format!("/v2/resources/{rest}"), None);
         failures.check_eq(&format!("{method} {rest}"), reply.outcome().as_str(), outcome);
@@ -195,8 +201,14 @@ fn a_history_has_pages_keeps_the_newest_and_can_be_removed() {
     // Another setting counts at once.
     server.put("/v2/blueprints/notes", &notes(3)).expect(200);
     assert_eq!(revisions(&server, &id, "").len(), 3);
+    // The revisions of all variants go, also if one is named.
+    for title in ["eins", "zwei"] {
+        server.patch(&format!("{}?variant=de", path(&id)), &json!({ "attributes": { "title": title } })).expect(200);
+    }
+    assert_eq!(revisions(&server, &id, "?variant=de").len(), 2);
     let history = format!("{}/history", path(&id));
-    server.delete(&history).expect(204);
+    server.delete(&format!("{history}?variant=de")).expect(204);
+    assert_eq!(revisions(&server, &id, "?variant=de").len(), 1);
     let left = revisions(&server, &id, "");
     assert_eq!(left.iter().map(|(_, op, _)| op.as_str()).collect::<Vec<_>>(), ["updated"], "{left:?}");
     change(&server, &id, json!({ "title": "after" }));

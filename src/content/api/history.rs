@@ -18,20 +18,22 @@ use crate::command::{CopyDraft, Extent, Item, Outcome, Publication, SystemValues
 use crate::data::version::IfMatch;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, kind_of};
-use crate::read::history::{OpenHistory, revision_number};
+use crate::read::history::{OpenHistory, revision_number, settings};
 use crate::read::resource::ResourceAnswer;
 
 /// The slugs of the fields to restore; `None` for all of them.
 type AskedFields = Option<HashSet<String>>;
 
 impl Content {
-    /// Removes the history of a resource. Durable on return.
+    /// Removes the history of a resource, that of every variant. Durable on return.
     ///
     /// # Errors
-    /// `FORBIDDEN` without `manage`, `NOT_FOUND`, `OVERLOADED`.
-    pub async fn delete_history(&self, access: &Access, slug: &str, id: &str) -> Result<()> {
+    /// `FORBIDDEN` without `manage`, `NOT_FOUND`, `INVALID_PARAMETER` if the blueprint keeps no history,
+    /// `INVALID_VARIANT`, `OVERLOADED`.
+    pub async fn delete_history(&self, access: &Access, slug: &str, id: &str, raw_query: &str) -> Result<()> {
         let begin = || {
-            let writing = self.write(access, Ability::Manage, slug, "")?;
+            let writing = self.write(access, Ability::Manage, slug, raw_query)?;
+            writing.require_history()?;
             let id = writing.target(id)?;
             Ok((writing, id))
         };
@@ -41,6 +43,14 @@ impl Content {
 }
 
 impl ResourceWriter {
+    /// Checks that the blueprint keeps a history. Callers check this together with the parameters.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if it keeps none.
+    pub fn require_history(&self) -> Result<()> {
+        settings(&self.collection.blueprint).map(|_| ())
+    }
+
     /// Writes values of a revision, those of all fields or of some, to the live version. Durable and visible on return.
     ///
     /// # Errors

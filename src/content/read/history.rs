@@ -299,7 +299,7 @@ fn read_range(store: &Store, of: HistoryOf) -> Result<Option<(Meta, FoundRange)>
 
 /// # Errors
 /// `INVALID_PARAMETER` if the blueprint keeps no history.
-fn settings(blueprint: &Blueprint) -> Result<HistorySettings> {
+pub(crate) fn settings(blueprint: &Blueprint) -> Result<HistorySettings> {
     blueprint.history.ok_or_else(|| {
         let text = format!("the blueprint `{}` keeps no history; set its `history` to keep one", blueprint.slug);
         Error::new(Code::InvalidParameter, text)

@@ -52,6 +52,7 @@ pub(crate) async fn restore(call: Call<Revision>, headers: HeaderMap, request: P
     let restore = async |body: JsonBody, idempotent| {
         let begin = || {
             let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
+            writing.require_history()?;
             let id = writing.target(id)?;
             Ok((writing, id))
         };
@@ -64,6 +65,6 @@ pub(crate) async fn restore(call: Call<Revision>, headers: HeaderMap, request: P
 
 pub(crate) async fn delete(call: Call<Resource>) -> Answer {
     let (blueprint, id) = &call.path;
-    call.app.content.delete_history(&call.access, blueprint, id).await?;
+    call.app.content.delete_history(&call.access, blueprint, id, &call.query).await?;
     Ok(no_content())
 }

@@ -222,7 +222,7 @@ static OPERATIONS: [Operation; 93] = [
         "Remove the revisions of a resource.",
         "manage",
     )
-    .with(&["blueprint", "id"])
+    .with(&["blueprint", "id", "variant"])
     .answers(&[(204, Body::None)]),
     operation(
         "get",
