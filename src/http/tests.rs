@@ -7,19 +7,22 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderMap, Method, Request};
+use axum::http::{HeaderMap, HeaderValue, Method, Request};
 use axum::response::Response;
 use axum::routing::post;
+use bindery_access::{Access, Member};
 use bindery_analytics::{Analytics, AnalyticsOptions};
 use bindery_config::{Config, Settings};
 use bindery_content::{Content, ContentOptions};
+use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Conflict, Error, FieldErrors};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::error::{Failure, wire};
-use crate::request::head::{BaseUrl, Path};
+use crate::request::head::{BaseUrl, Call, Path};
+use crate::request::idempotency::{IDEMPOTENCY_KEY, KeyedRequest, RenderedResponse};
 use crate::transport::body::JsonBody;
 use crate::*;
 
@@ -97,6 +100,30 @@ fn code_of(body: &str) -> String {
     let object: Value = serde_json::from_str(body).unwrap();
     assert!(object["errors"]["message"].is_string(), "{body}");
     object["errors"]["code"].as_str().unwrap().to_owned()
+}
+
+/// `API.md` 4.13: of two requests with one key, the second one may fail because of what the first one did meanwhile.
+#[tokio::test]
+async fn a_request_that_fails_after_it_was_carried_out_gets_the_kept_response() {
+    let access = Arc::new(Access::everything("test"));
+    let call = Call { app: app(Settings::default()), access, path: (), query: String::new() };
+    let mut sent = request(Method::POST, "/v2/members");
+    sent.headers_mut().insert(IDEMPOTENCY_KEY, HeaderValue::from_static("k"));
+    let keyed = KeyedRequest::of(&sent);
+    let key = keyed.key(&call, Ability::Manage).unwrap();
+    let body = br#"{"name":"Ada","email":"ada@example.org"}"#.as_slice();
+    let parts = [body];
+    let render =
+        |member: &Member| RenderedResponse::new(StatusCode::CREATED, json!({ "name": member.name }).to_string());
+    let missing = || Failure::from(Error::new(Code::NotFound, "it is no longer there"));
+    let refused = keyed.answer(&call, key.as_ref(), &parts, render, async |_| Err(missing())).await;
+    assert_eq!(refused.unwrap_err(), missing(), "no response is kept yet");
+    let answered = keyed.answer(&call, key.as_ref(), &parts, render, async |idempotent| {
+        call.app.content.create_member(&call.access, body, idempotent).await?;
+        Err(missing())
+    });
+    let (status, _, text) = read(answered.await.unwrap()).await;
+    assert_eq!((status, text.as_str()), (StatusCode::CREATED, r#"{"name":"Ada"}"#));
 }
 
 #[test]

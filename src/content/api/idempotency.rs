@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use bindery_access::Access;
-use bindery_model::error::Result;
+use bindery_model::error::{Error, Result};
 
 use crate::command::{Command, KeepAnswer, Outcome};
 use crate::data::kept_answer::{IdempotencyKey, IdempotentRequest, KeptAnswer};
@@ -82,6 +82,17 @@ impl Content {
         // it describes.
         self.submit(Command::Wait).await?;
         Ok(Some(answer))
+    }
+
+    /// Returns the kept answer to a request that was refused, in case that it was carried out just before.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_KEY_REUSED` if the key was used with another request.
+    pub async fn kept_answer_to_refused(&self, request: &IdempotentRequest) -> Result<Option<Vec<u8>>> {
+        // The store applies a transaction key by key, and the kept answer after the changes that led to the refusal.
+        let store = self.shared.store.clone();
+        tokio::task::spawn_blocking(move || store.applied_in_full()).await.map_err(Error::internal)?;
+        self.kept_answer(request.key(), Some(request)).await
     }
 
     /// Submits a command whose answer may be kept.

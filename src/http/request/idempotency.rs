@@ -83,11 +83,9 @@ impl Post {
         if let Some(kept) = self.head.kept(call, Some(&key), request.as_ref()).await? {
             return Ok(kept);
         }
-        let idempotent = request.map(|request| {
-            let render = render.clone();
-            Idempotency::new(request, move |result| render_to_keep(result, &render))
-        });
-        respond_to(run(body, idempotent).await?, render)
+        let idempotent = request.as_ref().map(|request| idempotency(request, &render));
+        let result = run(body, idempotent).await;
+        self.head.answer_to(call, request.as_ref(), result, render).await
     }
 }
 
@@ -134,6 +132,11 @@ impl KeyedRequest {
     ) -> Result<Option<Response>> {
         let Some(key) = key else { return Ok(None) };
         let kept = call.app.content.kept_answer(key, request).await?;
+        self.visible(call, kept)
+    }
+
+    /// Returns a kept response, unless the token no longer sees the blueprint that it is about.
+    fn visible<P>(&self, call: &Call<P>, kept: Option<Vec<u8>>) -> Result<Option<Response>> {
         let kept = kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?;
         // The member may have been limited to other blueprints since then. In that case the request is checked like a
         // new one.
@@ -160,17 +163,43 @@ impl KeyedRequest {
         if let Some(kept) = self.kept(call, key, request.as_ref()).await? {
             return Ok(kept);
         }
-        let idempotent = request.map(|request| {
-            let render = render.clone();
-            Idempotency::new(request, move |result| render_to_keep(result, &render))
-        });
-        respond_to(run(idempotent).await?, render)
+        let idempotent = request.as_ref().map(|request| idempotency(request, &render));
+        let result = run(idempotent).await;
+        self.answer_to(call, request.as_ref(), result, render).await
+    }
+
+    /// Returns the response to a request that ended with `result`. The reason for an error may be that the same request
+    /// was carried out since its kept response was looked for: a resource that it restored is no longer in the trash.
+    /// Then that response is kept by now.
+    async fn answer_to<P, T>(
+        &self,
+        call: &Call<P>,
+        request: Option<&IdempotentRequest>,
+        result: std::result::Result<IdempotentAnswer<T>, Failure>,
+        render: impl Fn(&T) -> RenderedResponse,
+    ) -> Answer {
+        let (failure, request) = match (result, request) {
+            (Ok(answered), _) => return respond_to(answered, render),
+            (Err(failure), None) => return Err(failure),
+            (Err(failure), Some(request)) => (failure, request),
+        };
+        let kept = call.app.content.kept_answer_to_refused(request).await?;
+        self.visible(call, kept)?.ok_or(failure)
     }
 }
 
 /// Returns the blueprint's slug in the path of a request for resources, as it was sent.
 fn blueprint_of(uri: &Uri) -> Option<&str> {
     uri.path().strip_prefix("/v2/resources/")?.split('/').next()
+}
+
+/// Returns what the committer needs to keep the response to a request.
+fn idempotency<T: 'static>(
+    request: &IdempotentRequest,
+    render: &(impl Fn(&T) -> RenderedResponse + Clone + Send + Sync + 'static),
+) -> Idempotency<T> {
+    let render = render.clone();
+    Idempotency::new(request.clone(), move |result| render_to_keep(result, &render))
 }
 
 /// Returns the response to a completed request.
