@@ -253,7 +253,7 @@ fn an_export_has_the_requested_format() {
         let reply = export(query, accept).expect(200);
         assert_eq!(reply.header("content-type"), Some(media_type), "{query}");
         assert_eq!(reply.text, text, "{query}");
-        assert_eq!(reply.header("vary"), Some("Authorization"), "{query}");
+        assert_eq!(reply.header("vary"), Some("Authorization, Accept"), "{query}");
     }
     for (query, code) in [
         ("format=xml", "INVALID_PARAMETER"),

@@ -36,6 +36,9 @@ pub(crate) fn no_content() -> Response {
 /// The `Vary` of answers that depend on the token and on no other header.
 pub(crate) const VARY_BY_TOKEN: &str = "Authorization";
 
+/// The `Vary` of answers that depend on the token, and whose format `Accept` may choose.
+pub(crate) const VARY_BY_TOKEN_AND_FORMAT: &str = "Authorization, Accept";
+
 /// The entity tags that the client has, from `If-None-Match`.
 #[derive(Debug)]
 pub(crate) struct IfNoneMatch(Vec<HeaderValue>);

@@ -16,6 +16,7 @@ use bindery_query::ChangeParams;
 use serde_json::json;
 use tokio::time::{Instant, sleep, timeout_at};
 
+use crate::answer::respond::VARY_BY_TOKEN_AND_FORMAT;
 use crate::error::{Answer, Failure};
 use crate::request::client::Client;
 use crate::request::head::{Call, access_of_sender};
@@ -67,7 +68,7 @@ pub(crate) async fn changes(call: Call, extensions: Extensions, headers: HeaderM
         false => first,
     };
     let body: String = found.iter().map(|change| line(change) + "\n").collect();
-    let headers = [(CONTENT_TYPE, "application/x-ndjson"), (VARY, "Authorization, Accept")];
+    let headers = [(CONTENT_TYPE, "application/x-ndjson"), (VARY, VARY_BY_TOKEN_AND_FORMAT)];
     Ok(with_number((StatusCode::OK, headers, body).into_response(), position.since))
 }
 
@@ -146,7 +147,7 @@ fn events(position: Position, first: Vec<Change>, watch: Option<RequestSlot>) ->
         let _watch = watch;
         send_events(position, first, pieces).await;
     });
-    let headers = [(CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, "no-store"), (VARY, "Authorization, Accept")];
+    let headers = [(CONTENT_TYPE, EVENT_STREAM), (CACHE_CONTROL, "no-store"), (VARY, VARY_BY_TOKEN_AND_FORMAT)];
     (StatusCode::OK, headers, body).into_response()
 }
 

@@ -22,7 +22,8 @@ use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::cache_tags::CacheTags;
 use crate::answer::links::Links;
 use crate::answer::respond::{
-    IfNoneMatch, VARY_BY_TOKEN, cacheable, data_value, json as json_response, no_content, not_modified, with_data,
+    IfNoneMatch, VARY_BY_TOKEN, VARY_BY_TOKEN_AND_FORMAT, cacheable, data_value, json as json_response, no_content,
+    not_modified, with_data,
 };
 use crate::answer::server_timing::explained;
 use crate::error::Answer;
@@ -320,7 +321,7 @@ pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: 
     let file = format!("attachment; filename=\"{}.{}\"", call.path, export.format().extension());
     let headers = [
         (header::CONTENT_TYPE, export.format().media_type().to_owned()),
-        (header::VARY, VARY_BY_TOKEN.to_owned()),
+        (header::VARY, VARY_BY_TOKEN_AND_FORMAT.to_owned()),
         (header::CONTENT_DISPOSITION, file),
     ];
     let how = export.explained().cloned();
