@@ -150,6 +150,26 @@ fn relations_to_the_resource_of_a_singular_blueprint_import_into_another_server(
     }
 }
 
+#[test]
+fn an_export_of_all_variants_has_no_values_of_a_fallback() {
+    let server = Server::start();
+    let body = json!({ "name": "Notes", "slug": "notes",
+        "variants": [{ "name": "en", "slug": "en", "default": true }, { "name": "de", "slug": "de" }],
+        "fields": [{ "name": "t", "slug": "t", "type": "text" }, { "name": "n", "slug": "n", "type": "text" }] });
+    server.post("/v2/blueprints", &body).expect(201);
+    let id = server.create("notes", json!({ "t": "one", "n": "note" }));
+    let german = format!("/v2/resources/notes/{id}?variant=de");
+    server.patch(&german, &json!({ "attributes": { "t": "eins" } })).expect(200);
+    let expected = json!({ "en": { "t": "one", "n": "note" }, "de": { "t": "eins", "n": null } });
+    // With `fallback_mode`, the fallback still decides what is found.
+    for query in ["", "&fallback=en", "&variant=de&fallback=en&fallback_mode=all&filter[n]=note"] {
+        let path = format!("/v2/resources/notes/export?format=ndjson&all_variants=true{query}");
+        let lines = server.get(&path).expect(200).lines();
+        assert_eq!(lines.len(), 1, "{query}");
+        assert_eq!(lines[0]["variants"], expected, "{query}");
+    }
+}
+
 /// `API.md` 1.6: the key is ignored, so a write neither needs nor changes it.
 #[test]
 fn a_resource_of_an_export_can_be_sent_back_with_its_key() {

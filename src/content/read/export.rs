@@ -209,7 +209,9 @@ impl Export {
                     continue;
                 }
                 let mut copy = String::new();
-                write_hit(&mut copy, store, collection, hit, &self.presentation(variant.number), &never)?;
+                // Values of a fallback would become values of the variant when the export is imported.
+                let own = Presentation { fallback: None, ..self.presentation(variant.number) };
+                write_hit(&mut copy, store, collection, hit, &own, &never)?;
                 let mut copy: Map<String, Value> = serde_json::from_str(&copy).map_err(Error::internal)?;
                 if let Some(attributes) = copy.shift_remove("attributes") {
                     variants.insert(variant.slug.clone(), attributes);
