@@ -61,7 +61,7 @@ pub(crate) async fn list(
         let (how, total) = (list.explained.take(), list.total);
         let body = list_body(list, how.as_ref(), &url, &call.query);
         let response = match request.is_tracked() {
-            true => tracked(&call, &view, &visitor, body.as_bytes(), total),
+            true => tracked(&call, &visitor, body.as_bytes(), total),
             false => json_response(StatusCode::OK, body),
         };
         return Ok(explained(response, how.as_ref()));
@@ -74,7 +74,7 @@ pub(crate) async fn list(
         let (etag, total) = (etag(view.page_tag(&list, &base)), list.total);
         let body = Bytes::from(list_body(list, None, &url, &call.query));
         if request.is_tracked() {
-            return Ok(tracked(&call, &view, &visitor, &body, total));
+            return Ok(tracked(&call, &visitor, &body, total));
         }
         return Ok(if known.names(&etag) { not_modified(etag, vary) } else { cacheable(etag, vary, body) });
     }
@@ -93,7 +93,7 @@ pub(crate) async fn list(
     if request.is_tracked() {
         let key = asked.inner_list(follows_host, view.sees_drafts());
         let answer = call.app.answers.get_or_make(&key, version, make).await?;
-        return Ok(tracked(&call, &view, &visitor, &answer.body, answer.total));
+        return Ok(tracked(&call, &visitor, &answer.body, answer.total));
     }
     let key = asked.list(follows_host, view.sees_drafts());
     let answer = call.app.answers.get_or_make(&key, version, make).await?;
@@ -103,8 +103,9 @@ pub(crate) async fn list(
 
 /// Returns the answer to a tracked search around the body of its list. It has no entity tag, because each answer has
 /// its own id.
-fn tracked(call: &Call<String>, view: &View, visitor: &Visitor, body: &[u8], total: u64) -> Response {
-    let sees_drafts = view.sees_drafts() || view.is_working();
+fn tracked(call: &Call<String>, visitor: &Visitor, body: &[u8], total: u64) -> Response {
+    // The view of a singular blueprint shows every reader the drafts.
+    let sees_drafts = call.access.may(Ability::Preview);
     let answered = AnsweredSearch { total, blueprints: vec![call.path.clone()], sees_drafts };
     let id = visitor.search_id(&RawParams::parse(&call.query), answered);
     not_kept(json_response(StatusCode::OK, with_search_id(body, &id)))

@@ -243,7 +243,8 @@ impl Search {
             meta["did_you_mean"] = did_you_mean(&lists, &parts).await?.into();
         }
         if let Some((visitor, params)) = tracked {
-            let sees_drafts = lists.iter().any(|(view, _)| view.sees_drafts() || view.is_working());
+            // The views of singular blueprints show every reader the drafts.
+            let sees_drafts = call.access.may(Ability::Preview);
             let is_only = slugs.len() == 1;
             let found = slugs.iter().filter(|(_, total)| *total > 0 || is_only).map(|(slug, _)| (*slug).to_owned());
             let answered = AnsweredSearch { total, blueprints: found.collect(), sees_drafts };

@@ -34,7 +34,7 @@ pub(super) struct AnsweredSearch {
     pub(super) total: u64,
     /// The slugs of the blueprints in which something was found, or of the only one that was searched.
     pub(super) blueprints: Vec<String>,
-    /// True if drafts or working copies were searched as well.
+    /// True if the token sees drafts. Only such a token searches working copies.
     pub(super) sees_drafts: bool,
 }
 

@@ -612,6 +612,31 @@ fn a_question_is_suggested_to_those_who_could_have_found_the_same() {
     assert_eq!(report(&server, ""), json!([]));
 }
 
+/// A singular blueprint is shown to every reader, also as a draft.
+#[test]
+fn a_singular_blueprint_leaves_questions_for_suggestions() {
+    let server = start(&[]);
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let imprint = json!({ "name": "Imprint", "slug": "imprint", "kind": "singular_resource", "fields": fields });
+    server.post("/v2/blueprints", &imprint).expect(201);
+    let id = server.ids("imprint").remove(0);
+    let body = json!({ "attributes": { "title": "Legal notice" } });
+    server.patch(&format!("/v2/resources/imprint/{id}"), &body).expect(200);
+    let [reader, editor] = [&["view"][..], &["view", "preview"]].map(|abilities| server.token(abilities));
+    let [reader, editor] = [&reader, &editor].map(|secret| server.as_token(secret));
+    for visitor in 1..=5 {
+        ask(&reader, visitor, "/v2/search?q=washing+linen&track=true").expect(200);
+        ask(&reader, visitor + 10, "/v2/resources/imprint?q=legal+notice&track=true").expect(200);
+        ask(&editor, visitor + 20, "/v2/search?q=notice+legal&track=true").expect(200);
+        ask(&editor, visitor + 30, "/v2/resources/imprint?q=notices+legal&track=true").expect(200);
+    }
+    rest();
+    assert_eq!(questions(&reader, "washing", 1), [("washing linen".to_owned(), 5)]);
+    assert_eq!(questions(&reader, "legal", 1), [("legal notice".to_owned(), 5)]);
+    let of_editors = reader.get("/v2/search/suggest?q=notice").expect(200).data();
+    assert!(of_editors.as_array().unwrap().iter().all(|item| item["kind"] != "question"), "{of_editors}");
+}
+
 #[test]
 fn searches_survive_restarts_kills_and_backups() {
     let temp = tempfile::tempdir().unwrap();
