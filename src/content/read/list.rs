@@ -227,7 +227,8 @@ impl View {
             let ranking = ranking(&self.collection.blueprint, &hits.hits, &reasons, &params.pinned);
             meta.insert("ranking".to_owned(), ranking);
         }
-        if let Some(words) = &hits.words {
+        // A walk says nothing about words: only its first page would have them.
+        if let Some(words) = hits.words.as_ref().filter(|_| params.cursor.is_none()) {
             meta.insert("matched_all".to_owned(), words.matched_all.into());
             meta.insert("ignored_words".to_owned(), words.ignored.as_slice().into());
             meta.insert("did_you_mean".to_owned(), words.did_you_mean.clone().into());
