@@ -366,6 +366,30 @@ fn a_million_separators_in_a_row_are_cheap() {
 }
 
 #[test]
+fn a_word_is_marked_at_the_beginning_or_end_of_a_compound() {
+    let server = articles();
+    let long = format!("Pflicht{}ordnung", "\u{ad}".repeat(130));
+    let whole = format!("<mark>{long}</mark>");
+    add_german(&server, &["Gebührenordnung", "Die Gebühren, die Ordnung", "Brand am Rand", "Pflicht", &long]);
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (q, expected) in [
+        ("ordnung ", "Gebühren<mark>ordnung</mark>"),
+        ("gebühr ", "<mark>Gebühr</mark>enordnung"),
+        ("gebuhren ", "<mark>Gebühren</mark>ordnung"),
+        // A single character is no rest of a compound.
+        ("rand ", "Brand am <mark>Rand</mark>"),
+        ("pflicht ", whole.as_str()),
+    ] {
+        let list = ask(&all, &format!("variant=de&typos=false&q={q}&highlight=title")).data();
+        let marked: Vec<&str> =
+            list.as_array().unwrap().iter().filter_map(|one| one["highlights"]["title"].as_str()).collect();
+        failures.check(marked.contains(&expected), || format!("{q}: {marked:?}"));
+    }
+    failures.assert_none();
+}
+
+#[test]
 fn a_word_in_a_compound_is_marked_as_a_whole_if_its_end_is_inside_a_character() {
     let server = articles();
     add_german(&server, &["Die Straßenbahn kommt", "Bahn und Strasse", "stras"]);

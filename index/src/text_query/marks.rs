@@ -6,8 +6,13 @@ use super::row_tester::RowFinder;
 use super::{Alternatives, Mark, Measure, Requirement, Rest, SynonymPhrases, WantedRow, WantedToken, Words};
 use crate::error::Error;
 use crate::interrupt::Interrupt;
+use crate::language::each_rest;
 use crate::names::{MARK, rows_where};
-use crate::tokens::{Token, each_raw_token};
+use crate::tokens::{Token, each_raw_token, token_form};
+
+/// The most bytes of a compound, with its invisible characters, in which the word is looked for: each of its parts is
+/// compared. A compound of the index has far fewer.
+const MAX_COMPARED: usize = 256;
 
 impl Words {
     /// Returns the matches in a text that is [`composed`](crate::composed), but not folded, by position. Matches of
@@ -125,10 +130,8 @@ impl<'a> MarkFinder<'a> {
         if is_whole {
             return vec![token.range.clone()];
         }
-        if *has_compounds && let Some(range) = within_compound(token, &self.wanted.text) {
-            // `ß` and `ss` have the same length, but one is a single character.
-            let is_in_text = text.is_char_boundary(range.start) && text.is_char_boundary(range.end);
-            return vec![if is_in_text { range } else { token.range.clone() }];
+        if *has_compounds && let Some(range) = within_compound(token, &self.wanted.text, text) {
+            return vec![range];
         }
         let raw = &text[token.range.clone()];
         let is_wanted = |row: &str| {
@@ -148,15 +151,22 @@ impl<'a> MarkFinder<'a> {
     }
 }
 
-/// Returns the position of a word at the beginning or end of a longer token. `None` if the token has another length
-/// than the text that it comes from.
-fn within_compound(token: &Token<'_>, word: &str) -> Option<Range<usize>> {
-    let Range { start, end } = token.range;
-    if token.text.len() != end - start || token.text.len() == word.len() {
+/// Returns the position of a word at the beginning or end of a compound: the whole compound if the word ends inside a
+/// character, as in `Straße`. `None` if the token is no compound of the word.
+fn within_compound(token: &Token<'_>, word: &str, text: &str) -> Option<Range<usize>> {
+    let mut is_compound = false;
+    each_rest(&token.text, word, |_| is_compound = true);
+    if !is_compound {
         return None;
     }
-    if token.text.starts_with(word) {
-        return Some(start..start + word.len());
+    let Range { start, end } = token.range;
+    let raw = &text[start..end];
+    if raw.len() > MAX_COMPARED {
+        return Some(start..end);
     }
-    token.text.ends_with(word).then(|| end - word.len()..end)
+    let begins = token.text.starts_with(word);
+    let parts = raw.char_indices().skip(1).map(|(at, _)| if begins { start..start + at } else { start + at..end });
+    // The last one: marks on a letter belong to the word, and invisible characters before it do not.
+    let found = parts.filter(|part| token_form(&text[part.clone()]) == word).last();
+    Some(found.unwrap_or(start..end))
 }
