@@ -13,7 +13,7 @@ use super::session::Visitor;
 
 /// The most bytes of a question that are kept; the rest is cut.
 const MAX_QUESTION_BYTES: usize = 128;
-/// The most blueprints under which one search counts.
+/// The most blueprints under which one search counts, the first by slug: a search that waits has a bound of 4 KiB.
 const MAX_BLUEPRINTS: usize = 20;
 
 /// A search that was answered, and the request that asked for it. It is never written to disk or to the server's log.
