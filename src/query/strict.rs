@@ -50,6 +50,6 @@ pub fn check_names(params: &RawParams, known: &[&str]) -> Result<(), Error> {
 }
 
 /// Returns the error for a parameter that has no effect.
-pub(super) fn ignored(parameter: &str, why: &str) -> Error {
+pub fn ignored(parameter: &str, why: &str) -> Error {
     Error::new(Code::InvalidParameter, format!("{} has no effect: {why}", quote(parameter)))
 }

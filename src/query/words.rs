@@ -61,15 +61,11 @@ pub(super) fn parse(
     is_strict: bool,
 ) -> Result<Option<TextQuery>, Error> {
     let how = WordParams::parse(params)?;
-    let Some(q) = params.single("q")? else {
-        return match how.first_given() {
-            Some(name) if is_strict => Err(ignored(name, "there is no `q`")),
-            _ => Ok(None),
-        };
-    };
-    if is_strict && how.mode == Some(Mode::Exact) && how.matching.is_some() {
-        return Err(ignored("q_match", "`q_mode=exact` asks for all words"));
+    let q = params.single("q")?;
+    if is_strict {
+        how.check_effect(q)?;
     }
+    let Some(q) = q else { return Ok(None) };
     check_count(q)?;
     let mut words = how.words(q, blueprint, copies, synonyms);
     words.merge_equal();
@@ -177,6 +173,20 @@ impl WordParams {
             mode: choice(params, "q_mode", [("broad", Mode::Broad), ("exact", Mode::Exact)])?,
             matching: choice(params, "q_match", [("any", Matching::Any), ("all", Matching::All)])?,
         })
+    }
+
+    /// Checks, for a strict request with this `q`, that each of the parameters has an effect.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER`.
+    pub fn check_effect(&self, q: Option<&str>) -> Result<(), Error> {
+        match self.first_given() {
+            Some(name) if q.is_none() => Err(ignored(name, "there is no `q`")),
+            Some(_) if self.mode == Some(Mode::Exact) && self.matching.is_some() => {
+                Err(ignored("q_match", "`q_mode=exact` asks for all words"))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn first_given(&self) -> Option<&'static str> {

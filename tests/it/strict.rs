@@ -114,3 +114,40 @@ fn a_strict_list_has_no_value_that_is_ignored() {
     let reply = server.get("/v2/resources/notes?strict=true&pgae=2");
     assert!(reply.message().contains("did you mean `page`?"), "{}", reply.message());
 }
+
+#[test]
+fn a_strict_search_over_all_blueprints_has_no_parameter_that_is_ignored() {
+    let server = Server::start();
+    server.blueprint("notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    let mut failures = Failures::default();
+    for (query, ignored) in [
+        ("search=x&q=y&typos=false&q_match=all", None),
+        ("q=x&per_page=2&page=1&weights=notes:2&track=true", None),
+        ("q=x&limit=2", None),
+        ("q=x&group=true&limit=2&q_mode=exact", None),
+        ("search=x&limit=2&group=true", None),
+        ("search=x&typos=false", Some("typos")),
+        ("search=x&q_mode=exact", Some("q_mode")),
+        ("search=x&q_match=all", Some("q_match")),
+        ("q=x&q_mode=exact&q_match=all", Some("q_match")),
+        ("search=x&q=", Some("q")),
+        ("search=&q=x", Some("search")),
+        ("search=x&weights=notes:2", Some("weights")),
+        ("q=x&group=true&page=1", Some("page")),
+        ("q=x&group=true&per_page=2", Some("per_page")),
+        ("q=x&group=true&track=true", Some("track")),
+        ("q=x&limit=2&per_page=2", Some("limit")),
+    ] {
+        let path = format!("/v2/search?{query}");
+        failures.check_eq(&path, server.get(&path).status, 200);
+        let strict = server.get(&format!("{path}&strict=true"));
+        match ignored {
+            None => failures.check_eq(&path, strict.status, 200),
+            Some(name) => {
+                let expected = format!("`{name}` has no effect: ");
+                failures.check(strict.status == 422 && strict.message().starts_with(&expected), || strict.text.clone());
+            }
+        }
+    }
+    failures.assert_none();
+}

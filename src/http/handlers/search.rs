@@ -53,10 +53,8 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor)
     let weights = weights(&params, &blueprints)?;
     let is_grouped = params.flag("group")? || !asked.has_words;
     let is_tracked = params.flag("track")?;
-    if is_strict && is_tracked && is_grouped {
-        let message =
-            "\"track\" has no effect: only the one list of all blueprints is counted, which has `q` and no `group`";
-        return Err(Error::new(Code::InvalidParameter, message).into());
+    if is_strict {
+        check_effects(&params, is_grouped)?;
     }
     let tracked = is_tracked.then_some((&visitor, &params));
     let mut page = Page::parse(&params)?;
@@ -75,6 +73,27 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor)
         Ok(found) => found,
         Err(_) => Err(too_slow(most).into()),
     }
+}
+
+/// Checks, for a strict request, that each of the parameters has an effect.
+fn check_effects(params: &RawParams, is_grouped: bool) -> Result<()> {
+    const ONE_LIST: &str = "only the one list of all blueprints has it, which has `q` and no `group`";
+    let is_empty = |name| Ok::<_, Error>(params.single(name)? == Some(""));
+    let is_given = |name| Ok::<_, Error>(params.single(name)?.is_some());
+    for (name, is_ignored, why) in [
+        ("search", is_empty("search")?, "it is empty"),
+        ("q", is_empty("q")?, "it has no words"),
+        ("weights", is_grouped && is_given("weights")?, ONE_LIST),
+        ("page", is_grouped && is_given("page")?, ONE_LIST),
+        ("per_page", is_grouped && is_given("per_page")?, ONE_LIST),
+        ("track", is_grouped && params.flag("track")?, ONE_LIST),
+        ("limit", !is_grouped && is_given("limit")? && is_given("per_page")?, "`per_page` counts"),
+    ] {
+        if is_ignored {
+            return Err(strict::ignored(name, why));
+        }
+    }
+    WordParams::parse(params)?.check_effect(params.single("q")?)
 }
 
 /// Returns the blueprints that are searched: those that `blueprints` names, or all that the token sees. Those without
