@@ -674,6 +674,12 @@ fn all_blueprints_have_one_ranked_list() {
     let body = json!({ "query": "compiler", "pin": [{ "id": article, "position": 3 }] });
     server.post(RULES, &body).expect(201);
     failures.check_eq("pinned", everywhere(&viewer, "q=compiler ").0[2].as_str(), "articles: compiler");
+    let pinned = everywhere(&viewer, "q=compiler ").0;
+    for per_page in [1, 4] {
+        let page = |page: usize| everywhere(&viewer, &format!("q=compiler &per_page={per_page}&page={page}")).0;
+        let paged: Vec<String> = (1..=6usize.div_ceil(per_page)).flat_map(page).collect();
+        failures.check_eq(&format!("pages of {per_page} with a pin"), &paged, &pinned);
+    }
     let grouped = viewer.get("/v2/search?q=compiler+&group=true").expect(200).data();
     failures.check_eq("grouped", &grouped[1]["total"], &json!(3));
     for query in [

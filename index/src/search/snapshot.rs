@@ -59,10 +59,10 @@ pub struct RankedHits {
     pub total: u64,
     /// The words that the matches have and lack, without a question that finds more: [`Snapshot::meant`] returns that.
     pub words: WordsFound,
-    /// The first ones that are not pinned, in order.
-    pub hits: Vec<(Hit, Rank)>,
-    /// Those that are pinned, each with its place from 1, by place.
-    pub pinned: Vec<(Hit, u64)>,
+    /// The slots of the first ones that are not pinned, in order.
+    pub first: Vec<(u32, Rank)>,
+    /// The slots of those that are pinned, each with its place from 1, by place.
+    pub pinned: Vec<(u32, u64)>,
 }
 
 impl Snapshot {
@@ -152,12 +152,7 @@ impl Snapshot {
             let first = || search.ranked(&slots, count);
             let step = |_: &Ranked| Some((StepKind::Ordered, "relevance", slots.count() as u64));
             let Ranked { first, pinned } = interrupt.traced(first, step)?;
-            Ok(RankedHits {
-                total: slots.count() as u64,
-                words: search.words_had(&slots)?,
-                hits: first.into_iter().map(|(slot, rank)| (self.version.hit(slot), rank)).collect(),
-                pinned: pinned.into_iter().map(|(slot, place)| (self.version.hit(slot), place)).collect(),
-            })
+            Ok(RankedHits { total: slots.count() as u64, words: search.words_had(&slots)?, first, pinned })
         }))
     }
 
@@ -354,6 +349,11 @@ impl Snapshot {
             ids.push(self.version.rows.get(slot).id);
         }
         Ok(IdSet::of(ids))
+    }
+
+    /// Returns the resource of a slot that was found in this snapshot.
+    pub fn hit(&self, slot: u32) -> Hit {
+        self.version.hit(slot)
     }
 
     /// Returns the resource with this id.

@@ -1,11 +1,12 @@
 //! One ranked list over several blueprints (`API.md` 4.17): the matches of each, and their common order. Must not know
 //! how they are found.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
-use bindery_index::{FEW_MATCHES, Hit, Rank, RankedHits};
+use bindery_index::{FEW_MATCHES, Hit, Rank, RankedHits, Snapshot};
 use bindery_model::error::{Error, Result};
 use bindery_query::Aggregation;
 use serde_json::Value;
@@ -17,6 +18,8 @@ use crate::read::view::{View, ViewSearch};
 /// The matches of one blueprint.
 pub struct BlueprintMatches {
     found: RankedHits,
+    /// The snapshot that was searched.
+    snapshot: Snapshot,
     /// The weight of the blueprint.
     weight: f32,
     /// The explanation of the search, if it was asked for.
@@ -31,6 +34,28 @@ pub struct RankedMatch {
     hit: Hit,
 }
 
+/// The matches of all blueprints that are not pinned, merged: by distance, then by score, then the newest first, then
+/// by id. A page may begin behind a million of them, so they are not copied.
+struct CommonOrder<'a> {
+    parts: &'a [BlueprintMatches],
+    /// The next match of each blueprint that has one, the best on top.
+    next: BinaryHeap<NextMatch>,
+}
+
+/// A match, greater than those that come after it.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct NextMatch {
+    distance: Reverse<u32>,
+    /// The bits of the score with the weight: those of non-negative floats are ordered as the floats are.
+    score: u32,
+    created: i64,
+    id: u128,
+    blueprint: Reverse<usize>,
+    slot: u32,
+    /// Its place in its blueprint.
+    place: usize,
+}
+
 impl BlueprintMatches {
     /// Returns the number of matches.
     pub fn total(&self) -> u64 {
@@ -40,6 +65,15 @@ impl BlueprintMatches {
     /// Returns the number of matches that have all words.
     pub fn matched_all(&self) -> u64 {
         self.found.words.matched_all
+    }
+
+    /// Returns the match at a place among those that are not pinned.
+    fn at(&self, place: usize, blueprint: usize) -> Option<NextMatch> {
+        let (slot, Rank { distance, score }) = *self.found.first.get(place)?;
+        let Hit { id, stamps, .. } = self.snapshot.hit(slot);
+        let score = (score * self.weight).to_bits();
+        let (distance, blueprint) = (Reverse(distance), Reverse(blueprint));
+        Some(NextMatch { distance, score, created: stamps.created, id, blueprint, slot, place })
     }
 }
 
@@ -61,7 +95,7 @@ impl View {
         };
         let (found, explained) =
             self.search(request, count as u64, &Aggregation::default(), request.is_explained, search).await?;
-        Ok(BlueprintMatches { found, weight, explained })
+        Ok(BlueprintMatches { found, snapshot: self.collection.snapshot.clone(), weight, explained })
     }
 
     /// Returns a question with similar words that finds more in this blueprint than a list does, with the number of
@@ -126,39 +160,41 @@ pub async fn did_you_mean(lists: &[(View, Arc<ListRequest>)], parts: &[Blueprint
     Ok(best.map(|(question, _)| question))
 }
 
-/// Returns the first `count` matches of all blueprints in their common order. `parts` must have enough of each.
-pub fn in_common_order(parts: &[BlueprintMatches], count: usize) -> Vec<RankedMatch> {
-    let matches = parts.iter().enumerate().flat_map(|(blueprint, part)| {
-        let ranked = part.found.hits.iter();
-        ranked.map(move |(hit, rank)| {
-            (RankedMatch { blueprint, hit: *hit }, Rank { score: rank.score * part.weight, ..*rank })
-        })
-    });
-    let mut matches: Vec<(RankedMatch, Rank)> = matches.collect();
-    matches.sort_by(compare);
-    let pinned = parts.iter().enumerate().flat_map(|(blueprint, part)| {
-        part.found.pinned.iter().map(move |(hit, place)| (RankedMatch { blueprint, hit: *hit }, *place))
-    });
-    let mut pinned: Vec<(RankedMatch, u64)> = pinned.collect();
+/// Returns the matches at these places, from 0, in the common order of all blueprints. `parts` must have enough of
+/// each.
+pub fn in_common_order(parts: &[BlueprintMatches], places: Range<usize>) -> Vec<RankedMatch> {
+    let pinned = parts
+        .iter()
+        .enumerate()
+        .flat_map(|(blueprint, part)| part.found.pinned.iter().map(move |(slot, place)| ((blueprint, *slot), *place)));
+    let mut pinned: Vec<((usize, u32), u64)> = pinned.collect();
     pinned.sort_by_key(|(_, place)| *place);
-    let (mut pinned, mut others) = (VecDeque::from(pinned), matches.into_iter().map(|(found, _)| found));
-    let mut first = Vec::new();
-    while first.len() < count {
-        let is_due = pinned.front().is_some_and(|(_, place)| *place <= first.len() as u64 + 1);
+    let (mut pinned, mut others) = (VecDeque::from(pinned), CommonOrder::of(parts));
+    let mut page = Vec::new();
+    for place in 0..places.end {
+        let is_due = pinned.front().is_some_and(|(_, due)| *due <= place as u64 + 1);
         let other = if is_due { None } else { others.next() };
-        let Some(next) = other.or_else(|| Some(pinned.pop_front()?.0)) else { break };
-        first.push(next);
+        let Some((blueprint, slot)) = other.or_else(|| Some(pinned.pop_front()?.0)) else { break };
+        if place >= places.start {
+            page.push(RankedMatch { blueprint, hit: parts[blueprint].snapshot.hit(slot) });
+        }
     }
-    first
+    page
 }
 
-/// Compares two matches: by distance, then by score, then the newest first, then by id.
-fn compare((left, left_rank): &(RankedMatch, Rank), (right, right_rank): &(RankedMatch, Rank)) -> Ordering {
-    left_rank
-        .distance
-        .cmp(&right_rank.distance)
-        .then_with(|| right_rank.score.total_cmp(&left_rank.score))
-        .then_with(|| right.hit.stamps.created.cmp(&left.hit.stamps.created))
-        .then_with(|| right.hit.id.cmp(&left.hit.id))
-        .then_with(|| left.blueprint.cmp(&right.blueprint))
+impl<'a> CommonOrder<'a> {
+    fn of(parts: &'a [BlueprintMatches]) -> CommonOrder<'a> {
+        let next = parts.iter().enumerate().filter_map(|(blueprint, part)| part.at(0, blueprint)).collect();
+        CommonOrder { parts, next }
+    }
+}
+
+impl Iterator for CommonOrder<'_> {
+    type Item = (usize, u32);
+
+    fn next(&mut self) -> Option<(usize, u32)> {
+        let NextMatch { blueprint: Reverse(blueprint), slot, place, .. } = self.next.pop()?;
+        self.next.extend(self.parts[blueprint].at(place + 1, blueprint));
+        Some((blueprint, slot))
+    }
 }

@@ -222,7 +222,8 @@ impl Search {
         url: &str,
         tracked: Option<(&Visitor, &RawParams)>,
     ) -> Answer {
-        let end = usize::try_from(page.offset().saturating_add(page.per_page)).unwrap_or(usize::MAX);
+        let [start, end] = [page.offset(), page.offset().saturating_add(page.per_page)]
+            .map(|place| usize::try_from(place).unwrap_or(usize::MAX));
         let (mut lists, mut parts): (Vec<(View, Arc<ListRequest>)>, Vec<BlueprintMatches>) = (Vec::new(), Vec::new());
         let mut how: Option<Explanation> = None;
         let mut slugs = Vec::new();
@@ -235,8 +236,7 @@ impl Search {
             parts.push(part);
         }
         let total: u64 = parts.iter().map(BlueprintMatches::total).sum();
-        let mut shown = in_common_order(&parts, end.min(usize::try_from(total).unwrap_or(usize::MAX)));
-        shown.drain(..usize::try_from(page.offset()).unwrap_or(usize::MAX).min(shown.len()));
+        let shown = in_common_order(&parts, start..end);
         let mut resources = vec![Value::Null; shown.len()];
         for (number, (view, request)) in lists.iter().enumerate() {
             let own: Vec<_> = shown.iter().enumerate().filter(|(_, found)| found.blueprint == number).collect();
