@@ -139,8 +139,8 @@ pub use options::{Options, Thresholds};
 pub use query::*;
 pub use schema::*;
 pub use search::{
-    Aggregates, FEW as FEW_MATCHES, FoundWord, KeptPage, PageDependence, Rank, RankedHits, Reason, ResultSet, Snapshot,
-    Stream, Way, WordReason,
+    Aggregates, Completion, Completions, FEW as FEW_MATCHES, FoundWord, KeptPage, PageDependence, Rank, RankedHits,
+    Reason, ResultSet, Snapshot, Stream, Way, WordReason,
 };
 pub use text::composed;
 pub use text_query::{

@@ -2,6 +2,7 @@
 //! and a page is cut from both. It knows no writes.
 
 pub use aggregates::Aggregates;
+pub use completions::{Completion, Completions};
 pub(crate) use context::SearchContext;
 pub use coverage::FEW;
 pub use kept_page::{KeptPage, PageDependence};

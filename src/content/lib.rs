@@ -100,7 +100,7 @@ pub use read::objects::answer_too_large;
 pub use read::referrers::FieldReferrers;
 pub use read::resource::ResourceAnswer;
 pub use read::rule_preview::RulePreview;
-pub use read::suggest::Suggestions;
+pub use read::suggest::{SuggestedWord, Suggestions, common_words};
 pub use read::trash::{TrashEntry, TrashPage, TrashReferrers};
 pub use read::view::{LocatedResource, View};
 pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};

@@ -772,3 +772,41 @@ fn suggestions_complete_the_last_word_and_offer_titles() {
     }
     failures.assert_none();
 }
+
+/// Returns the words that are suggested, each with its count.
+fn suggested_words(client: &Client<'_>, query: &str) -> Vec<String> {
+    let query = query.replace(' ', "+");
+    let data = client.get(&format!("/v2/search/suggest?{query}")).expect(200).data();
+    let words = data.as_array().unwrap().iter().filter(|item| item["kind"] == "word");
+    words.map(|item| format!("{} {}", item["text"].as_str().unwrap(), item["count"])).collect()
+}
+
+#[test]
+fn words_of_several_blueprints_are_counted_together() {
+    let server = articles();
+    server.blueprint("pages", json!([{ "name": "title", "slug": "title", "type": "text" }]));
+    let page = |title: &str| server.create("pages", json!({ "title": title }));
+    // The articles have many words that are more frequent than `ship`, and none of the blueprints has it most often.
+    let others: Vec<String> = (0..60).map(|number| format!("sha{number}")).collect();
+    for _ in 0..2 {
+        add(&server, &others.join(" "));
+    }
+    for title in ["ship", "shop shoe", "shop shoe", "shop", "\u{dc}ber"] {
+        add(&server, title);
+    }
+    for title in ["ship", "ship", "ship", "sheep", "sheep", "sheep", "sheep", "Uber"] {
+        page(title);
+    }
+    let all = server.as_token(server.secret());
+    let mut failures = Failures::default();
+    for (query, expected) in [
+        ("q=sh&limit=1", "sheep 4"),
+        ("q=sh&limit=6", "sheep 4, ship 4, shop 3"),
+        ("q=shi", "ship 4"),
+        ("q=shoe", "shoe 2"),
+        ("q=ub", "\u{fc}ber 2"),
+    ] {
+        failures.check_eq(query, suggested_words(&all, query).join(", ").as_str(), expected);
+    }
+    failures.assert_none();
+}

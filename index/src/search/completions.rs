@@ -34,8 +34,28 @@ impl RunResult for Beginnings {
     }
 }
 
+/// Words that begin alike.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Completions {
+    /// The words, the most frequent first.
+    pub words: Vec<Completion>,
+    /// True if no resource has others.
+    pub is_complete: bool,
+}
+
+/// A word that begins so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Completion {
+    /// The word as words are compared.
+    pub token: String,
+    /// The word as one of the resources spells it, in lowercase.
+    pub text: String,
+    /// The number of resources that have it.
+    pub count: u64,
+}
+
 /// A word with the number of resources that have it, and one of them.
-struct Completion {
+struct CountedWord {
     word: String,
     count: u64,
     slot: u32,
@@ -48,8 +68,8 @@ struct Within<'a> {
     of_runs: Vec<(RunNumber, Bitmap)>,
 }
 
-impl Completion {
-    fn comes_before(&self, other: &Completion) -> bool {
+impl CountedWord {
+    fn comes_before(&self, other: &CountedWord) -> bool {
         (other.count, self.word.as_str()) < (self.count, other.word.as_str())
     }
 }
@@ -66,13 +86,31 @@ impl Within<'_> {
 
 impl<'a> TextSearch<'a> {
     /// Returns words that begin so and that resources of `within` have, each with their number, the most frequent
-    /// first. They are spelled as one of the resources has them.
-    pub(super) fn completions(
-        &self,
-        beginning: &str,
-        within: &Bitmap,
-        limit: usize,
-    ) -> Result<Vec<(String, u64)>, Error> {
+    /// first.
+    pub(super) fn completions(&self, beginning: &str, within: &Bitmap, limit: usize) -> Result<Completions, Error> {
+        let candidates = self.candidates(beginning)?;
+        let (mut words, is_complete) = self.most_frequent(candidates, within, limit)?;
+        let is_complete = is_complete && words.len() <= limit;
+        words.truncate(limit);
+        let spelled = |CountedWord { word, count, slot }| {
+            let text = self.spelled(&word, slot).unwrap_or_else(|| word.clone());
+            Completion { token: word, text, count }
+        };
+        Ok(Completions { words: words.into_iter().map(spelled).collect(), is_complete })
+    }
+
+    /// Returns how many resources of `within` have each of the words.
+    pub(super) fn count_each(&self, words: &[String], within: &Bitmap) -> Result<Vec<u64>, Error> {
+        let mut within = Within { slots: within, of_runs: Vec::new() };
+        let count = |word: &String| {
+            let counted = self.counted(word.clone(), &mut within)?;
+            Ok::<_, Error>(counted.map_or(0, |counted| counted.count))
+        };
+        words.iter().map(count).collect()
+    }
+
+    /// Returns words that begin so, the most frequent first, each with the most documents that can have it.
+    fn candidates(&self, beginning: &str) -> Result<Vec<(Box<str>, u64)>, Error> {
         let mut counts: HashMap<Box<str>, u64> = HashMap::new();
         self.each_run(|field, _, run| {
             for (word, count) in &self.beginning_so(run, self.fields[field].of.column, beginning)?.0 {
@@ -82,13 +120,27 @@ impl<'a> TextSearch<'a> {
         })?;
         let mut candidates: Vec<(Box<str>, u64)> = counts.into_iter().collect();
         candidates.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
-        let mut words: Vec<Completion> = Vec::new();
+        Ok(candidates)
+    }
+
+    /// Counts the candidates in the resources of `within`, until `limit` of them are found. Returns the words, the most
+    /// frequent first, and whether no resource can have others.
+    fn most_frequent(
+        &self,
+        candidates: Vec<(Box<str>, u64)>,
+        within: &Bitmap,
+        limit: usize,
+    ) -> Result<(Vec<CountedWord>, bool), Error> {
+        let mut words: Vec<CountedWord> = Vec::new();
+        // Runs with more words have given more candidates than are counted.
+        let mut are_all = candidates.len() <= MAX_COUNTED;
         let enough = if candidates.len() <= FEW { FEW } else { limit + SPARE };
         let mut within = Within { slots: within, of_runs: Vec::new() };
         for (word, most) in candidates.into_iter().take(MAX_COUNTED) {
             // The candidates that follow are in no more documents.
             let is_beaten = limit > 0 && words.get(limit - 1).is_some_and(|last| last.count > most);
             if words.len() == enough || is_beaten {
+                are_all = false;
                 break;
             }
             if let Some(counted) = self.counted(word.into_string(), &mut within)? {
@@ -96,15 +148,13 @@ impl<'a> TextSearch<'a> {
                 words.insert(place, counted);
             }
         }
-        words.truncate(limit);
-        let spelled = |Completion { word, count, slot }| (self.spelled(&word, slot).unwrap_or(word), count);
-        Ok(words.into_iter().map(spelled).collect())
+        Ok((words, are_all))
     }
 
     /// Counts the resources that have a word; `None` if there are none.
-    fn counted(&self, word: String, within: &mut Within<'_>) -> Result<Option<Completion>, Error> {
+    fn counted(&self, word: String, within: &mut Within<'_>) -> Result<Option<CountedWord>, Error> {
         let found = self.find_equal(std::slice::from_ref(&word), WHOLE)?;
-        let counted = |count, slot| Completion { word, count, slot };
+        let counted = |count, slot| CountedWord { word, count, slot };
         if found.iter().any(|found| found.is_fallback) {
             let mut having = self.slots_of(found.iter())?;
             having.intersect(within.slots);

@@ -5,6 +5,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::completions::Completions;
 use super::context::SearchContext;
 use super::evaluate::Evaluator;
 use super::matches::Matches;
@@ -189,7 +190,7 @@ impl Snapshot {
     }
 
     /// Returns words that begin so in these fields, of the resources that meet a filter, each with the number of these
-    /// resources: at most `limit`, the most frequent first. Each is spelled as one of the resources has it.
+    /// resources: at most `limit`, the most frequent first.
     ///
     /// # Errors
     /// The errors of [`Snapshot::search_with`].
@@ -200,12 +201,40 @@ impl Snapshot {
         beginning: &str,
         limit: usize,
         interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<(String, u64)>, Error> {
+    ) -> Result<Completions, Error> {
+        let complete = |search: &TextSearch<'_>, within: &Bitmap| search.completions(beginning, within, limit);
+        self.words_within(query, fields, interrupt, complete)
+    }
+
+    /// Returns for each of these words, as words are compared, how many of the resources that meet a filter have it in
+    /// these fields.
+    ///
+    /// # Errors
+    /// The errors of [`Snapshot::search_with`].
+    pub fn count_words(
+        &self,
+        query: &Query,
+        fields: &[TextField],
+        words: &[String],
+        interrupt: &Interrupt<'_>,
+    ) -> Result<Vec<u64>, Error> {
+        let count = |search: &TextSearch<'_>, within: &Bitmap| search.count_each(words, within);
+        self.words_within(query, fields, interrupt, count)
+    }
+
+    /// Looks for words in these fields of the resources that meet a filter.
+    fn words_within<T>(
+        &self,
+        query: &Query,
+        fields: &[TextField],
+        interrupt: &Interrupt<'_>,
+        find: impl FnOnce(&TextSearch<'_>, &Bitmap) -> Result<T, Error>,
+    ) -> Result<T, Error> {
         let text = TextQuery::new(Words::default(), fields.to_vec());
         let evaluator = self.evaluator(query.variant, interrupt);
         self.sound(evaluator.select(&query.filter).and_then(|within| {
             let search = self.evaluator(query.variant, interrupt).text_search(&text)?;
-            search.completions(beginning, &within.to_bitmap(&self.version), limit)
+            find(&search, &within.to_bitmap(&self.version))
         }))
     }
 

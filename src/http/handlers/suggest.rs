@@ -1,11 +1,10 @@
 //! `GET /v2/search/suggest` (`API.md` 4.26): what a search field offers while somebody types. Must not know how words
 //! are found.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use bindery_content::Suggestions;
+use bindery_content::{SuggestedWord, Suggestions, common_words};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -25,13 +24,17 @@ const MOST: usize = 20;
 /// The default number of them.
 const DEFAULT: usize = 10;
 
+/// The number of words that each of several blueprints names: the most frequent of all need not be so in one of them.
+const WORDS_OF_EACH: usize = 50;
+
 /// The titles of a blueprint, each with the id of its resource, the best first.
 type Titles = Vec<(ResourceId, String)>;
 
 /// Suggestions of all blueprints.
 #[derive(Default)]
 struct Found {
-    words: HashMap<String, u64>,
+    /// The words, the most frequent first.
+    words: Vec<SuggestedWord>,
     /// Questions that were asked before, each with the number of visitors who found something.
     questions: Vec<(String, u64)>,
     /// The titles of each blueprint.
@@ -77,6 +80,8 @@ async fn find(
     let asked_before = call.app.analytics.asked_before();
     let questions = asked_before.map_or_else(Vec::new, |asked| asked.find(beginning, limit, sees));
     let mut found = Found { questions, ..Found::default() };
+    let most_words = if blueprints.len() > 1 { WORDS_OF_EACH } else { limit };
+    let mut words_of_each = Vec::with_capacity(blueprints.len());
     for blueprint in blueprints {
         // Blueprints without working copies answer with the live ones.
         let query = match copies == CopyKind::Working && blueprint.working_copy {
@@ -92,12 +97,11 @@ async fn find(
             Err(error) if error.code == Code::NotFound => continue,
             Err(error) => return Err(error),
         };
-        let Suggestions { words, titles, .. } = view.suggest_in_time(params, limit).await?;
-        for (word, count) in words {
-            *found.words.entry(word).or_default() += count;
-        }
+        let Suggestions { words, titles, .. } = view.suggest_in_time(params, most_words, limit).await?;
+        words_of_each.push((view, words));
         found.titles.push((blueprint, titles));
     }
+    found.words = common_words(&words_of_each, params, limit).await?;
     Ok(found)
 }
 
@@ -106,8 +110,7 @@ impl Found {
     /// before, then titles. Titles have at least half of the places if there are as many, and words half of the others.
     fn shown(self, q: &str, limit: usize) -> Value {
         let head = bindery_query::before_last_word(q);
-        let mut words: Vec<(String, u64)> = self.words.into_iter().collect();
-        words.sort_unstable_by(|(one, few), (other, many)| many.cmp(few).then_with(|| one.cmp(other)));
+        let mut words = self.words;
         let longest = self.titles.iter().map(|(_, titles)| titles.len()).max().unwrap_or(0);
         let by_place = (0..longest).flat_map(|place| {
             self.titles.iter().filter_map(move |(blueprint, titles)| Some((blueprint, titles.get(place)?)))
@@ -117,13 +120,15 @@ impl Found {
         let mut questions = self.questions;
         let most = (places / 2).max(places.saturating_sub(words.len()));
         words.truncate(places - most.min(questions.len()));
-        let is_word = |text: &str| words.iter().any(|(word, _)| format!("{head}{word}").to_lowercase() == *text);
+        let is_word = |text: &str| words.iter().any(|word| format!("{head}{}", word.text).to_lowercase() == *text);
         questions.retain(|(text, _)| !is_word(text));
         questions.truncate(places - words.len());
         let left = limit - words.len() - questions.len();
         let question = |(text, count): (String, u64)| json!({ "kind": "question", "text": text, "count": count });
-        let word =
-            |(word, count): (String, u64)| json!({ "kind": "word", "text": format!("{head}{word}"), "count": count });
+        let word = |word: SuggestedWord| {
+            let text = format!("{head}{}", word.text);
+            json!({ "kind": "word", "text": text, "count": word.count })
+        };
         let before = words.into_iter().map(word).chain(questions.into_iter().map(question));
         before.chain(titles.into_iter().take(left)).collect()
     }
