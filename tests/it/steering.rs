@@ -810,3 +810,23 @@ fn words_of_several_blueprints_are_counted_together() {
     }
     failures.assert_none();
 }
+
+#[test]
+fn rare_words_beside_the_words_before_are_suggested() {
+    let server = articles();
+    // More words that begin so, and are more frequent, than are counted.
+    let frequent: Vec<String> = (0..130).map(|number| format!("wa{number}")).collect();
+    for _ in 0..2 {
+        add(&server, &frequent.join(" "));
+    }
+    for title in ["Zeta Wombat", "zeta wombat", "zeta weasel"] {
+        add(&server, title);
+    }
+    server.post(LIST, &json!({ "attributes": { "title": "zeta walrus" } })).expect(201);
+    let viewer = server.token(&["view"]);
+    let viewer = server.as_token(&viewer);
+    assert_eq!(suggested_words(&viewer, "q=zeta w"), ["zeta wombat 2", "zeta weasel 1"]);
+    assert_eq!(suggested_words(&viewer, "q=zeta wo"), ["zeta wombat 2"]);
+    let all = server.as_token(server.secret());
+    assert_eq!(suggested_words(&all, "q=zeta wa"), ["zeta walrus 1"]);
+}

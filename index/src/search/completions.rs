@@ -1,6 +1,6 @@
 //! Finds the words of an index that begin as somebody types. It knows no filters.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::query_cache::RunResult;
@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::run::{NumberedRun, RunNumber};
 use crate::schema::ColumnId;
 use crate::text_query::closeness::WHOLE;
-use crate::tokens::each_raw_token;
+use crate::tokens::{TokenKind, each_raw_token};
 
 /// The most words of a run that are candidates, those in the most documents.
 const MAX_OF_RUN: usize = 200;
@@ -19,6 +19,10 @@ const MAX_OF_RUN: usize = 200;
 const MAX_COUNTED: usize = 100;
 /// With at most so many candidates, all are counted.
 const FEW: usize = 50;
+/// With more candidates, the texts of so many resources are read. Their words need not be among the most frequent ones.
+const MAX_READ: usize = 100;
+/// The most different words that are kept of these texts. Ordinary ones have far fewer that begin alike.
+const MAX_OF_TEXTS: usize = 10_000;
 /// The number of candidates that are counted beyond those that are wanted, since the counts of runs include outdated
 /// documents.
 const SPARE: usize = 5;
@@ -89,7 +93,14 @@ impl<'a> TextSearch<'a> {
     /// first.
     pub(super) fn completions(&self, beginning: &str, within: &Bitmap, limit: usize) -> Result<Completions, Error> {
         let candidates = self.candidates(beginning)?;
-        let (mut words, is_complete) = self.most_frequent(candidates, within, limit)?;
+        let of_texts = match candidates.len() > FEW && within.count() <= MAX_READ {
+            true => self.words_of_texts(beginning, within)?,
+            false => None,
+        };
+        let (mut words, is_complete) = match of_texts {
+            Some(words) => (words, true),
+            None => self.most_frequent(candidates, within, limit)?,
+        };
         let is_complete = is_complete && words.len() <= limit;
         words.truncate(limit);
         let spelled = |CountedWord { word, count, slot }| {
@@ -149,6 +160,35 @@ impl<'a> TextSearch<'a> {
             }
         }
         Ok((words, are_all))
+    }
+
+    /// Returns all words that begin so in the texts of these resources, the most frequent first; `None` if there are
+    /// very many.
+    fn words_of_texts(&self, beginning: &str, within: &Bitmap) -> Result<Option<Vec<CountedWord>>, Error> {
+        let mut words: HashMap<String, (u64, u32)> = HashMap::new();
+        for slot in within.iter() {
+            let mut of_slot: HashSet<String> = HashSet::new();
+            for field in &self.fields {
+                self.interrupt.check()?;
+                let Some(text) = field.whole(slot) else { continue };
+                each_raw_token(&text, |token| {
+                    let is_wanted = token.kind == TokenKind::Word && token.text.starts_with(beginning);
+                    if is_wanted && of_slot.len() <= MAX_OF_TEXTS {
+                        of_slot.insert(token.text.into_owned());
+                    }
+                });
+            }
+            for word in of_slot {
+                words.entry(word).or_insert((0, slot)).0 += 1;
+            }
+            if words.len() > MAX_OF_TEXTS {
+                return Ok(None);
+            }
+        }
+        let counted = |(word, (count, slot))| CountedWord { word, count, slot };
+        let mut words: Vec<CountedWord> = words.into_iter().map(counted).collect();
+        words.sort_unstable_by(|one, other| other.count.cmp(&one.count).then_with(|| one.word.cmp(&other.word)));
+        Ok(Some(words))
     }
 
     /// Counts the resources that have a word; `None` if there are none.
