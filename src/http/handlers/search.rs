@@ -27,6 +27,9 @@ const MOST: usize = 20;
 /// The default number of them.
 const DEFAULT: usize = 5;
 
+/// The number of matches that are put into their common order on a thread that serves connections.
+const FEW_PLACES: usize = 1_000;
+
 /// The greatest weight of a blueprint.
 const MAX_WEIGHT: f32 = 1_000.0;
 
@@ -236,7 +239,16 @@ impl Search {
             parts.push(part);
         }
         let total: u64 = parts.iter().map(BlueprintMatches::total).sum();
-        let shown = in_common_order(&parts, start..end);
+        let places = start..end.min(usize::try_from(total).unwrap_or(usize::MAX));
+        // All matches before the page are passed, so a late one takes long.
+        let (shown, parts) = match places.is_empty() {
+            true => (Vec::new(), parts),
+            false if places.end <= FEW_PLACES => (in_common_order(&parts, places), parts),
+            false => {
+                let merging = tokio::task::spawn_blocking(move || (in_common_order(&parts, places), parts));
+                merging.await.map_err(Error::internal)?
+            }
+        };
         let mut resources = vec![Value::Null; shown.len()];
         for (number, (view, request)) in lists.iter().enumerate() {
             let own: Vec<_> = shown.iter().enumerate().filter(|(_, found)| found.blueprint == number).collect();
