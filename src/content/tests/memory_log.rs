@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bindery_log::{AppendError, CommitLog, FollowLog, LogError, Records};
-use bindery_store::{Counter, Key, StoreWrite, encode_transaction};
+use bindery_model::time::Millis;
+use bindery_store::{Assembler, Counter, Key, StoreWrite, WriteOp, encode_transaction};
 use parking_lot::{Condvar, Mutex};
 
 use super::random::Random;
@@ -104,6 +105,13 @@ impl Stored {
         true
     }
 
+    /// Appends a transaction of another process that changes nothing but the time.
+    fn put_of_stranger(&mut self, time: Millis, nonce: u64) {
+        let write = StoreWrite::put(Key::Counter(Counter::Time), time.to_le_bytes());
+        let expected_last = self.records.len() as u64;
+        self.put(&SentGroup { expected_last, nonce, records: encode_transaction(STRANGER, &[write]) });
+    }
+
     /// Lets one of the groups arrive that are on the way.
     fn deliver(&mut self, random: &mut Random) -> bool {
         if self.on_the_way.is_empty() {
@@ -116,6 +124,25 @@ impl Stored {
 }
 
 impl SharedRecords {
+    /// Appends a transaction of another process that was decided at this time, also during an outage.
+    pub(super) fn append_at(&self, time: Millis) {
+        // No content draws this nonce.
+        self.stored.lock().put_of_stranger(time, 0);
+    }
+
+    /// Returns the times of the transactions of the contents, in the order of the log.
+    pub(super) fn times(&self) -> Vec<Millis> {
+        let mut assembler = Assembler::default();
+        let records = self.stored.lock().records.clone();
+        let transactions = (1..).zip(&records).filter_map(|(number, record)| assembler.push(number, record).unwrap());
+        let writes = transactions.filter(|transaction| transaction.writer != STRANGER).flat_map(|own| own.writes);
+        let times = writes.filter_map(|write| match (write.key, write.op) {
+            (Key::Counter(Counter::Time), WriteOp::Put(time)) => Some(Millis::from_le_bytes(time.try_into().unwrap())),
+            _ => None,
+        });
+        times.collect()
+    }
+
     /// Ends an outage, after which everything arrives that was on the way.
     pub(super) fn end_outage(&self) {
         self.stored.lock().deliver_all();
@@ -150,10 +177,7 @@ impl CommitLog for MemoryLog {
         assert_eq!(sent.records, group, "another group while the outcome of the last one is not known");
         if random.one_in(6) {
             // Another process appends a transaction that changes nothing readers see.
-            let write = StoreWrite::put(Key::Counter(Counter::Time), 1i64.to_le_bytes());
-            let expected_last = stored.records.len() as u64;
-            let records = encode_transaction(STRANGER, &[write]);
-            stored.put(&SentGroup { expected_last, nonce: random.below(u64::MAX - 1) + 1, records });
+            stored.put_of_stranger(1, random.below(u64::MAX - 1) + 1);
         }
         if random.one_in(3) && stored.deliver(random) {
             self.mishaps.lock().late += 1;

@@ -356,6 +356,7 @@ fn run_history(seed: u64, mishaps: &Arc<Mutex<Mishaps>>) -> u64 {
     let n_reads = readers.into_iter().map(|reader| reader.join().unwrap()).sum();
     let [one, other] = [answers(&nodes[0].content), answers(&nodes[1].content)];
     assert_eq!(one, other, "history {seed}");
+    assert!(log.times().is_sorted(), "history {seed}: the time goes back");
     for node in &nodes {
         // Verification must not run beside a checkpoint, which removes files that it does not know.
         runtime.block_on(node.content.checkpoint()).unwrap();
@@ -475,6 +476,43 @@ fn a_write_behind_a_due_publication_waits_until_the_log_answers() {
         assert_eq!(ids(content).len(), 3, "{outage:?}");
         node.end();
     }
+}
+
+/// The time of a transaction says through when publications are recorded, so after a lower one the next start would
+/// record some again.
+#[test]
+fn a_write_that_another_process_outran_at_a_due_publication_is_not_before_it_in_time() {
+    let (log, mishaps) = (Arc::new(SharedRecords::default()), Arc::default());
+    let mut node = Node::start(&log, 17, &mishaps);
+    node.stop_following();
+    let content = &node.content;
+    let create = |body: Value| async move {
+        let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
+        writing.create(body.to_string().as_bytes(), None).await.unwrap();
+    };
+    let later = now_millis() + 60_000;
+    runtime().block_on(async {
+        let fields = fields(&mut Random::new(3));
+        let body = json!({ "name": "Notes", "slug": "notes", "fields": fields, "scheduled": true });
+        content.create_blueprint(&access(), body.to_string().as_bytes(), None).await.unwrap();
+        let due = format_millis(now_millis() + 50);
+        create(json!({ "attributes": {}, "published_at": due })).await;
+        *log.outage.lock() = Some(Outage::Unreachable);
+        // The publication becomes due, and cannot be recorded before the other process has appended.
+        tokio::join!(
+            async {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+                create(json!({ "attributes": {} })).await;
+            },
+            async {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                log.append_at(later);
+                log.end_outage();
+            }
+        );
+    });
+    assert_eq!(log.times().last(), Some(&later));
+    node.end();
 }
 
 /// A leader that was paused has older progress in memory than the next one has saved.

@@ -176,6 +176,8 @@ impl Committer {
         if !jobs.iter().all(Job::is_waited_for) {
             return Ok(Vec::new());
         }
+        // Another process may have appended meanwhile, with a later time.
+        let now = self.applier.clock.last_time;
         let (group, results) = self.decide(jobs, now);
         failure::point("committer::decided").map_err(Error::internal)?;
         let is_empty = group.is_empty();

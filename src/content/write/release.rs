@@ -95,7 +95,7 @@ impl Committer {
             if due.is_empty() {
                 // Their resources were changed or deleted since.
                 scheduled(&state).for_each(|collection| collection.releases.forget(now));
-                return self.publish_planned(now, jobs);
+                return self.publish_planned(jobs);
             }
             let through = due.get(GROUP_RELEASES).map_or(now, |release| release.at);
             due.retain(|release| release.at <= through);
@@ -121,9 +121,11 @@ impl Committer {
 
     /// Publishes the working copies whose moment has come, each resource by a transaction of its own, many in a group.
     /// Runs after the due publications were recorded, which end with the time of the last transaction.
-    fn publish_planned(&mut self, now: Millis, jobs: &mut [Job]) -> Result<()> {
+    fn publish_planned(&mut self, jobs: &mut [Job]) -> Result<()> {
         let mut most = GROUP_PLANNED;
         loop {
+            // Another process may have appended meanwhile, with a later time.
+            let now = self.applier.clock.last_time;
             let state = self.applier.cell.load();
             let due = self.planned(&state).take_while(|due| moment_of(due) <= now).take(most);
             let due: Vec<Key> = due.cloned().collect();
