@@ -371,6 +371,23 @@ fn a_log_that_is_away_costs_writes_only_and_nothing_is_lost() {
     }
 }
 
+/// A write is decided once everything that others wrote is applied, which takes eight seconds here.
+#[test]
+fn a_node_that_catches_up_for_long_answers_writes_in_time() {
+    let cluster = Cluster::create();
+    let leader = cluster.start_with("a", &[]);
+    create_notes(&leader);
+    drop(cluster.start_with("b", &[]));
+    for number in 0..40 {
+        create(&leader, &format!("note {number}")).expect(201);
+    }
+    let arguments = cluster.arguments(&["--write-timeout", "1"]);
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let behind = Server::start_failing(&cluster.folder("b"), &arguments, "apply::stored=sleep(200)");
+    let refused = create(&behind, "late");
+    assert_eq!(refused.outcome(), "503 LOG_UNREACHABLE", "{}", refused.text);
+}
+
 #[test]
 fn nodes_that_are_killed_and_emptied_have_everything_that_was_acknowledged() {
     let cluster = Cluster::create();

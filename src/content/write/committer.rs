@@ -170,7 +170,7 @@ impl Committer {
     /// Decides jobs and commits their transactions. Returns the results of the first jobs: all jobs, or as many as make
     /// a full group, or none if another process appended first. Answers jobs itself that waited too long.
     fn attempt(&mut self, jobs: &mut [Job]) -> Result<Vec<Result<Outcome>>> {
-        self.catch_up()?;
+        self.catch_up(jobs)?;
         let now = self.now();
         self.release_due(now, jobs)?;
         if !jobs.iter().all(Job::is_waited_for) {
@@ -221,10 +221,12 @@ impl Committer {
         (group, results)
     }
 
-    /// Applies transactions that other processes appended to the log.
-    pub(super) fn catch_up(&mut self) -> Result<()> {
+    /// Applies transactions that other processes appended to the log. That may take minutes, so jobs that wait too long
+    /// are answered meanwhile.
+    pub(super) fn catch_up(&mut self, jobs: &mut [Job]) -> Result<()> {
         while let Some(transactions) = self.appender.read_others().map_err(|error| self.stopped_by(error))? {
             self.apply(transactions).map_err(|error| self.cannot_apply(error))?;
+            self.expire(jobs);
         }
         Ok(())
     }
@@ -247,7 +249,7 @@ impl Committer {
     /// Applies transactions that other processes appended while this one writes nothing.
     fn follow(&mut self) {
         if !self.is_broken()
-            && let Err(error) = self.catch_up()
+            && let Err(error) = self.catch_up(&mut [])
         {
             tracing::error!(%error, "the log cannot be followed");
         }

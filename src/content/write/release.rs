@@ -197,7 +197,7 @@ impl Committer {
     fn commit_due(&mut self, group: Group, jobs: &mut [Job]) -> Result<()> {
         match self.commit(group, Waiters::Undecided(jobs))? {
             Appended::Group(transactions) => self.apply(transactions).map_err(|error| self.stop(error)),
-            Appended::Outrun => self.catch_up(),
+            Appended::Outrun => self.catch_up(jobs),
         }
     }
 }
