@@ -246,6 +246,13 @@ impl Store {
         self.date().map_or(own, |date| date.hold(own))
     }
 
+    /// Returns whether the storage has told the time, if it has a clock. Until it has answered, the clock of the node
+    /// may be wrong.
+    #[must_use]
+    pub fn knows_time(&self) -> bool {
+        self.objects.date.as_ref().is_none_or(|clock| clock.lock().has_answered)
+    }
+
     /// Returns by how many seconds a clock that shows `own` is ahead of the storage's; 0 if it differs by two seconds
     /// at most.
     #[must_use]
@@ -254,7 +261,7 @@ impl Store {
     }
 
     pub(crate) fn date(&self) -> Option<StoreDate> {
-        *self.objects.date.as_ref()?.lock()
+        self.objects.date.as_ref()?.lock().date
     }
 }
 

@@ -69,8 +69,17 @@ impl StoreDate {
     }
 }
 
-/// Where the last date is kept.
-pub(crate) type DateCell = Arc<Mutex<Option<StoreDate>>>;
+/// The time by the answers of the store.
+#[derive(Debug, Default)]
+pub(crate) struct StoreClock {
+    /// True once the store has answered, with a `Date` or without.
+    pub(crate) has_answered: bool,
+    /// The `Date` of its last answer that had one.
+    pub(crate) date: Option<StoreDate>,
+}
+
+/// The clock that all connections to a store set.
+pub(crate) type DateCell = Arc<Mutex<StoreClock>>;
 
 /// Connects as the crate does, and observes.
 #[derive(Debug)]
@@ -119,8 +128,10 @@ impl Observed {
     fn keep_date(&self, response: &HttpResponse) {
         let date = response.headers().get("date").and_then(|date| date.to_str().ok());
         let date = date.and_then(|date| DateTime::parse_from_rfc2822(date).ok());
+        let mut clock = self.date.lock();
+        clock.has_answered = true;
         if let Some(date) = date {
-            *self.date.lock() = Some(StoreDate { date: date.with_timezone(&Utc), arrived: Instant::now() });
+            clock.date = Some(StoreDate { date: date.with_timezone(&Utc), arrived: Instant::now() });
         }
     }
 }

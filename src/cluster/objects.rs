@@ -219,7 +219,7 @@ impl Objects {
 
     /// Returns the time by the store's clock, as far as it is known: the ages of objects are by that clock.
     pub(crate) fn now(&self) -> DateTime<Utc> {
-        let date = self.date.as_ref().and_then(|date| *date.lock());
+        let date = self.date.as_ref().and_then(|clock| clock.lock().date);
         date.map_or_else(Utc::now, |date| date.date + date.arrived.elapsed())
     }
 

@@ -82,7 +82,7 @@ fn nothing_is_appended_where_nobody_listens() {
     let (outcome, _) = append(&store, Duration::from_millis(300));
     let Err(AppendError::Unreachable(error)) = outcome else { panic!("{outcome:?}") };
     assert!(error.to_string().to_lowercase().contains("refused"), "{error}");
-    assert!(store.date().is_none());
+    assert!(store.date().is_none() && !store.knows_time());
 }
 
 #[test]
@@ -96,6 +96,7 @@ fn a_refusal_is_final() {
     );
     assert!(matches!(denied.cluster(), Err(ClusterError::Denied { .. })));
     assert_eq!(denied.date().unwrap().date.to_rfc3339(), "1994-11-06T08:49:37+00:00");
+    assert!(denied.knows_time());
 
     let missing = store(serve("404 Not Found", "<Error><Code>NoSuchBucket</Code></Error>"));
     let (outcome, _) = append(&missing, Duration::from_secs(10));

@@ -171,6 +171,10 @@ impl Committer {
     /// a full group, or none if another process appended first. Answers jobs itself that waited too long.
     fn attempt(&mut self, jobs: &mut [Job]) -> Result<Vec<Result<Outcome>>> {
         self.catch_up(jobs)?;
+        // The storage tells the time with its answer.
+        if !self.knows_time() && !self.confirm(jobs)? {
+            return Ok(Vec::new());
+        }
         let now = self.now();
         self.release_due(now, jobs)?;
         if !jobs.iter().all(Job::is_waited_for) {
@@ -414,11 +418,20 @@ impl Committer {
         error
     }
 
-    /// Returns the time, which never goes back.
+    /// Returns the time, which never goes back. It stands still until it is known: that of a clock which is ahead would
+    /// become the time of all nodes.
     pub(super) fn now(&mut self) -> Millis {
+        let is_known = self.knows_time();
         let clock = &mut self.applier.clock;
-        clock.last_time = self.time.decide(clock.last_time);
+        if is_known {
+            clock.last_time = self.time.decide(clock.last_time);
+        }
         clock.last_time
+    }
+
+    /// Returns whether the clock of this server is right, or held near that of the storage.
+    fn knows_time(&self) -> bool {
+        self.node.as_ref().is_none_or(|node| node.store().knows_time())
     }
 }
 

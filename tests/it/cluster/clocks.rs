@@ -64,3 +64,25 @@ fn nodes_with_a_wrong_clock_go_by_that_of_the_storage_and_say_so() {
         });
     }
 }
+
+#[test]
+fn a_node_that_starts_without_the_storage_keeps_the_time_of_a_wrong_clock_to_itself() {
+    let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(8));
+    let node = Node::new(&temp.path().join("a"), "s3://bucket/prefix", s3.environment("a"), &["--cluster-key", KEY]);
+    node.create_cluster();
+    node.start();
+    node.wait_ready(Duration::from_secs(30)).unwrap();
+    let client = Client::new(Duration::from_secs(10));
+    client.blueprint(&node, "notes", json!([{ "name": "Title", "slug": "title", "type": "text" }]));
+    until("the node leads", || client.get(&node, "/v2/cluster", &[]).unwrap().data()["leader"] != json!(null));
+    node.kill();
+    s3.faults().cut_off(None, Duration::from_secs(600));
+    node.start_failing("clock::ahead=return(3600)");
+    until("the node is open", || client.get(&node, "/v2/blueprints", &[]).is_ok_and(|reply| reply.status == 200));
+    s3.faults().heal();
+    node.wait_ready(Duration::from_secs(30)).unwrap();
+    let written = client.create(&node, "notes", &json!({ "title": "x" }), &[]).unwrap().expect(201);
+    let at: DateTime<Utc> = written.data()["created_at"].as_str().unwrap().parse().unwrap();
+    let off = at - Utc::now();
+    assert!(off.abs() < TimeDelta::seconds(10), "{off} from the storage's time");
+}
