@@ -272,13 +272,15 @@ impl Node {
         let batch: SentBatch = serde_json::from_slice(body)
             .map_err(|error| Error::new(Code::MalformedJson, format!("the batch cannot be read: {error}")))?;
         let (sender, number) = (batch.sender.clone(), batch.number);
-        if number > 0 {
+        let counted = || counter.analytics.last_batch(&sender).unwrap_or(0);
+        // A server that was restarted lacks batches that were not in the storage. They must come first: what is not
+        // above the last number passes for counted.
+        if number > 0 && !batch.has_gap_after(counted()) {
             let items = batch.into_local(self.now());
             counter.analytics.count_batch(Batch { sender: sender.clone(), number, items })?;
         }
-        let counted = counter.analytics.last_batch(&sender).unwrap_or(0);
         let confirmed = counter.confirmed.lock().get(&sender).copied().unwrap_or(0);
-        Ok(Received { counted, confirmed })
+        Ok(Received { counted: counted(), confirmed })
     }
 
     /// Returns the first batch after `counted`, and its number.

@@ -40,6 +40,8 @@ pub(crate) struct SentBatch {
     pub(crate) sender: String,
     /// The number of the batch; 0 for a question without one.
     pub(crate) number: u64,
+    /// The number of the first batch that the sender keeps: those before it are confirmed. Older versions omit it.
+    pub(crate) first: Option<u64>,
     /// The time at which it was sent, by the clock of the sender.
     pub(crate) now: Millis,
     /// The items, each with its time by the same clock.
@@ -47,6 +49,11 @@ pub(crate) struct SentBatch {
 }
 
 impl SentBatch {
+    /// Returns whether a server that has counted the batches of the sender up to `counted` lacks some before this one.
+    pub(crate) fn has_gap_after(&self, counted: u64) -> bool {
+        self.first.is_some_and(|first| self.number > first.max(counted.saturating_add(1)))
+    }
+
     /// Returns the items with their times by the clock of this server, in order.
     pub(crate) fn into_local(self, now: Millis) -> Vec<(Millis, Countable)> {
         let local = |at: Millis| now - self.now.saturating_sub(at).clamp(0, LONGEST_WAIT);
@@ -84,21 +91,22 @@ impl Outbox {
 
     /// Returns the number and the body of the first batch after `counted`. `None` if there is none.
     pub(crate) fn next_after(&self, counted: u64, now: Millis) -> Option<(u64, Bytes)> {
-        let (number, items) = {
+        let (first, (number, items)) = {
             let mut contents = self.contents.lock();
             // The caller may not know yet that earlier batches were confirmed and removed.
             if contents.complete.back().is_none_or(|(number, _)| *number <= counted) {
                 contents.complete_batch();
             }
-            contents.complete.iter().find(|(number, _)| *number > counted).cloned()?
+            let (first, _) = contents.complete.front()?;
+            (*first, contents.complete.iter().find(|(number, _)| *number > counted).cloned()?)
         };
-        Some((number, self.body(number, &items, now)))
+        Some((number, self.body(number, first, &items, now)))
     }
 
     /// Returns the body that asks which batches are confirmed. `None` if all of them are.
     pub(crate) fn question(&self, now: Millis) -> Option<Bytes> {
         let has_unconfirmed = !self.contents.lock().complete.is_empty();
-        has_unconfirmed.then(|| self.body(0, &[], now))
+        has_unconfirmed.then(|| self.body(0, 0, &[], now))
     }
 
     /// Forgets the batches up to this one.
@@ -112,9 +120,11 @@ impl Outbox {
         }
     }
 
-    fn body(&self, number: u64, items: &[u8], now: Millis) -> Bytes {
+    fn body(&self, number: u64, first: u64, items: &[u8], now: Millis) -> Bytes {
+        let sender = &self.sender;
         // The name is made of letters, digits and hyphens.
-        let mut body = format!(r#"{{"sender":"{}","number":{number},"now":{now},"items":["#, self.sender).into_bytes();
+        let head = format!(r#"{{"sender":"{sender}","number":{number},"first":{first},"now":{now},"items":["#);
+        let mut body = head.into_bytes();
         body.extend_from_slice(items);
         body.extend_from_slice(b"]}");
         body.into()
@@ -164,7 +174,8 @@ mod tests {
         assert_eq!(times, [89_000, 89_500]);
         assert!(outbox.push(3_000, &hit("https://a.example/2")));
         assert_eq!(sent(outbox.next_after(0, 0).unwrap()).0, 1, "a new leader gets it again");
-        assert_eq!(sent(outbox.next_after(1, 0).unwrap()).0, 2);
+        let (number, batch) = sent(outbox.next_after(1, 0).unwrap());
+        assert_eq!((number, batch.first), (2, Some(1)));
         outbox.confirm(1);
         assert_eq!(sent(outbox.next_after(0, 0).unwrap()).0, 2);
         assert!(outbox.question(0).is_some());

@@ -135,6 +135,21 @@ fn an_import_or_a_deletion_that_ends_after_its_node_stopped_to_count_is_not_conf
 }
 
 #[test]
+fn a_server_counts_no_batch_before_those_that_it_lacks() {
+    let (store, folder) = (storage("gaps"), tempfile::tempdir().unwrap());
+    let node = node(&store, folder.path());
+    node.tend(true);
+    let counted = |first: u64, number: u64| node.receive(&sent_of(first, number)).unwrap().counted;
+    // The sender takes this server for one that has counted the first batch.
+    assert_eq!(counted(1, 2), 0);
+    assert_eq!((counted(1, 1), counted(1, 2)), (1, 2));
+    assert_eq!(counted(1, 4), 2);
+    assert_eq!(pageviews(&node.counting().unwrap()), 2);
+    // Those before the sixth are in the storage.
+    assert_eq!((counted(6, 7), counted(6, 6), counted(6, 7)), (2, 6, 7));
+}
+
+#[test]
 fn a_node_keeps_its_copy_until_another_one_counts() {
     let (store, folders) = (storage("copies"), [(); 2].map(|()| tempfile::tempdir().unwrap()));
     let copy = folders[0].path().join("analytics");
@@ -183,8 +198,13 @@ fn a_server_that_becomes_a_node_destroys_its_own_salts() {
     assert_eq!(salts(), [0, 0]);
 }
 
-/// A batch of a pageview, as another node sends it.
+/// A batch of a pageview, as another node sends it that keeps no other.
 fn sent(number: u64) -> Vec<u8> {
+    sent_of(number, number)
+}
+
+/// A batch of a pageview, as another node sends it that keeps the batches from `first` on.
+fn sent_of(first: u64, number: u64) -> Vec<u8> {
     let Batch { sender, items, .. } = batch(number);
-    serde_json::to_vec(&SentBatch { sender, number, now: START, items }).unwrap()
+    serde_json::to_vec(&SentBatch { sender, number, first: Some(first), now: START, items }).unwrap()
 }

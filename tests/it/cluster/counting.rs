@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::node::free_port;
 use super::{Cluster, KEY, until};
 use crate::support::{ADMIN, Reply, Server, binary};
 
@@ -12,8 +13,13 @@ const SITE: &str = "a.example";
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
 
 fn start(cluster: &Cluster, name: &str) -> Server {
+    start_at(cluster, name, "127.0.0.1:0")
+}
+
+fn start_at(cluster: &Cluster, name: &str, listen: &str) -> Server {
     let sites = format!("--analytics-sites={SITE}");
-    cluster.start_with(name, &["--cluster-key", KEY, &sites, "--analytics-trusted-proxies=127.0.0.1"])
+    let trusted = "--analytics-trusted-proxies=127.0.0.1";
+    cluster.start_with(name, &["--cluster-key", KEY, &sites, trusted, "--listen", listen])
 }
 
 fn headers(visitor: u8) -> [(&'static str, String); 4] {
@@ -168,7 +174,9 @@ fn a_search_of_one_node_is_clicked_on_another_one() {
 #[test]
 fn a_leader_that_is_killed_counts_what_others_sent_it_once_and_a_stopped_one_hands_over() {
     let cluster = Cluster::create();
-    let mut a = start(&cluster, "a");
+    // The leader keeps its address, so the other node does not see that it was restarted.
+    let listen = format!("127.0.0.1:{}", free_port());
+    let mut a = start_at(&cluster, "a", &listen);
     let b = start(&cluster, "b");
     until_counted(&b, (0, 0));
     for number in 0..20 {
@@ -179,7 +187,7 @@ fn a_leader_that_is_killed_counts_what_others_sent_it_once_and_a_stopped_one_han
     a.kill();
     visit(&b, 5, "while nobody counts");
     assert_eq!(counted(&b), None);
-    let mut a = start(&cluster, "a");
+    let mut a = start_at(&cluster, "a", &listen);
     until_counted(&b, (21, 5));
     until_counted(&a, (21, 5));
     // A pageview that only the leader has, and one that it has not got yet.
