@@ -1,5 +1,7 @@
 //! `bindery serve`. Must not know routes.
 
+use std::io;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bindery_access::{Access, NewToken};
@@ -27,6 +29,8 @@ const DEFAULT_CONNECTIONS: usize = 4096;
 const KEPT_FILES: usize = 256;
 
 pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
+    // An upgrade may replace the file while the server runs. Then the system no longer knows its path.
+    let program = std::env::current_exe();
     let mut config = Config::load(args.settings, args.config.as_deref())?;
     let logs_json = config.log_format == LogFormat::Json;
     start_log(&config.log_filter, logs_json);
@@ -103,7 +107,7 @@ pub(super) async fn serve(args: ServeArgs) -> Result<(), CliError> {
     close_content(content).await?;
     if rejoins {
         note("This node begins again from a base of its cluster");
-        return Err(restart());
+        return Err(restart(program));
     }
     note("Bindery has stopped; everything is on disk");
     Ok(())
@@ -124,10 +128,10 @@ async fn must_rejoin(content: &Content) {
     }
 }
 
-/// Replaces this process by a new one with the same arguments. Returns only if that fails.
-fn restart() -> CliError {
+/// Replaces this process by a new one of the same program, with the same arguments. Returns only if that fails.
+fn restart(program: io::Result<PathBuf>) -> CliError {
     use std::os::unix::process::CommandExt as _;
-    match std::env::current_exe() {
+    match program {
         Ok(program) => {
             let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).exec();
             failed("restarting", &error)

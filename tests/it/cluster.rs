@@ -92,9 +92,14 @@ impl Cluster {
     }
 
     fn start_with(&self, name: &str, more: &[&str]) -> Server {
+        self.start_program(&binary(), name, more)
+    }
+
+    /// Starts a node with the program at this path.
+    fn start_program(&self, program: &Path, name: &str, more: &[&str]) -> Server {
         let arguments = self.arguments(more);
         let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-        let server = Server::start_in(&self.folder(name), &arguments);
+        let server = Server::start_program(program, &self.folder(name), &arguments);
         until("the node is ready", || server.get("/readyz").status == 200);
         server
     }
@@ -456,12 +461,26 @@ fn threads(process: u32) -> String {
     threads.collect::<Vec<_>>().join(", ")
 }
 
+/// Puts the program at a path, in the place of what is there, as the upgrade of a package does while it runs.
+fn install(program: &Path) {
+    let _ = std::fs::remove_file(program);
+    if std::fs::hard_link(binary(), program).is_err() {
+        std::fs::copy(binary(), program).unwrap();
+    }
+}
+
 #[test]
 fn a_cluster_is_restored_to_a_time_a_number_and_a_backup_while_its_nodes_run() {
     let cluster = Cluster::create();
     // A node that begins again replaces its process, and must be found where it was.
     let listen = ["a", "b"].map(|name| (name, format!("127.0.0.1:{}", node::free_port())));
-    let nodes = listen.each_ref().map(|(name, at)| cluster.start_with(name, &["--cluster-key", KEY, "--listen", at]));
+    let programs = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let nodes = listen.each_ref().map(|(name, at)| {
+        let program = programs.path().join(name);
+        install(&program);
+        cluster.start_program(&program, name, &["--cluster-key", KEY, "--listen", at])
+    });
+    listen.iter().for_each(|(name, _)| install(&programs.path().join(name)));
     // It is stopped during all of this.
     drop(cluster.start("c"));
     create_notes(&nodes[0]);

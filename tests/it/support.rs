@@ -201,6 +201,11 @@ impl Server {
         Server::start_command(Command::new(binary()), folder, arguments, variables)
     }
 
+    /// Starts a server on this folder with the program at this path.
+    pub(crate) fn start_program(program: &Path, folder: &Path, arguments: &[&str]) -> Server {
+        Server::start_command(Command::new(program), folder, arguments, &[("FAILPOINTS", "")])
+    }
+
     /// Starts a server on an empty folder whose process may open this many files.
     pub(crate) fn start_with_open_files(files: u32, arguments: &[&str]) -> Server {
         let temp = tempfile::tempdir().unwrap();
