@@ -71,8 +71,8 @@ pub(crate) struct SharedContent {
 }
 
 impl Content {
-    /// Continues the blueprint changes that were under way at the last stop. For a server: a command that opens a
-    /// folder leaves them as they are.
+    /// Continues the blueprint changes that were under way when this server stopped, or another node. For a server: a
+    /// command that opens a folder leaves them as they are.
     pub fn resume_changes(&self) {
         for collection in self.state().blueprints.values() {
             if let Some(change) = &collection.change {

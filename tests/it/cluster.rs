@@ -306,6 +306,36 @@ fn a_leader_that_lost_its_folder_is_replaced() {
 }
 
 #[test]
+fn a_blueprint_change_is_carried_through_although_the_node_that_began_it_was_killed() {
+    let temp = tempfile::tempdir().unwrap();
+    std::fs::create_dir(temp.path().join("shared")).unwrap();
+    let log = format!("file://{}", temp.path().join("shared").display());
+    let node = |name: &str| Node::new(&temp.path().join(name), &log, Vec::new(), &[]);
+    let (mut leader, other) = (node("a"), node("b"));
+    leader.always_fail("watch::list=return(1)");
+    leader.create_cluster();
+    leader.start();
+    leader.wait_ready(Duration::from_secs(60)).unwrap();
+    let client = Client::new(Duration::from_secs(10));
+    until("a node leads", || client.get(&leader, "/v2/cluster", &[]).unwrap().data()["leader"] != json!(null));
+    let title = |is_unique: bool| json!([{ "name": "Title", "slug": "title", "type": "text", "unique": is_unique }]);
+    client.blueprint(&leader, "notes", title(false));
+    client.create(&leader, "notes", &json!({ "title": "x" }), &[]).unwrap().expect(201);
+    other.start();
+    other.wait_ready(Duration::from_secs(60)).unwrap();
+    client.latest(&other, "/v2/resources/notes").unwrap().expect(200);
+    other.kill();
+    other.start_failing("committer::committed=return(kill)");
+    other.wait_ready(Duration::from_secs(60)).unwrap();
+    let changed = json!({ "name": "notes", "slug": "notes", "fields": title(true) });
+    assert!(client.send(&other, "PUT", "/v2/blueprints/notes", &[], Some(&changed)).is_err(), "the node lives");
+    until("the change is in force", || {
+        let found = client.get(&leader, "/v2/blueprints/notes", &[]).unwrap().expect(200);
+        found.data()["fields"][0]["unique"] == json!(true)
+    });
+}
+
+#[test]
 fn every_node_lists_the_deliveries_of_webhooks_which_the_leader_makes() {
     let cluster = Cluster::create();
     let start = |name| cluster.start_with(name, &["--cluster-key", KEY, "--webhook-private-addresses"]);

@@ -1,11 +1,14 @@
 //! The threads that carry out blueprint changes.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Conflict, Error, Result};
 use bindery_sanitize::Sanitizer;
 use bindery_store::Store;
@@ -15,7 +18,7 @@ use super::progress::{StepProgress, stopping};
 use crate::command::{Command, Outcome};
 use crate::compatibility::demands::Demands;
 use crate::compatibility::survey::{Scope, Survey};
-use crate::data::blueprint_change::{Backfill, BlueprintChange};
+use crate::data::blueprint_change::{Backfill, BlueprintChange, ChangeId};
 use crate::data::lookup::resources;
 use crate::data::refusals::change_conflict;
 use crate::data::state::StateCell;
@@ -39,6 +42,8 @@ pub(crate) struct ChangeRunner {
     broken: Arc<AtomicBool>,
     is_stopping: AtomicBool,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The changes that have a thread, each with the caller who waits for it.
+    running: Mutex<HashMap<ChangeId, Option<Reply>>>,
 }
 
 impl ChangeRunner {
@@ -49,15 +54,18 @@ impl ChangeRunner {
         sanitizer: Arc<Sanitizer>,
         broken: Arc<AtomicBool>,
     ) -> ChangeRunner {
-        let (is_stopping, threads) = (AtomicBool::new(false), Mutex::default());
-        ChangeRunner { queue, store, cell, sanitizer, broken, is_stopping, threads }
+        let (is_stopping, threads, running) = (AtomicBool::new(false), Mutex::default(), Mutex::default());
+        ChangeRunner { queue, store, cell, sanitizer, broken, is_stopping, threads, running }
     }
 
-    /// Starts a thread for a change that has begun. It answers the caller, if there is one, when the change is in force
-    /// or refused.
+    /// Starts a thread for a change that has begun, unless it has one. It answers the caller, if there is one, when the
+    /// change is in force or refused.
     pub(crate) fn start(self: &Arc<Self>, change: Arc<BlueprintChange>, caller: Option<Reply>) {
+        if !self.add(change.id(), caller) {
+            return;
+        }
         let runner = Arc::clone(self);
-        let slug = change.current.slug.clone();
+        let (id, slug) = (change.id(), change.current.slug.clone());
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         let run = move || {
@@ -65,7 +73,7 @@ impl ChangeRunner {
             if let Err(error) = &outcome {
                 tracing::info!(blueprint = change.current.slug, %error, "blueprint change did not come into force");
             }
-            if let Some(caller) = caller {
+            if let Some(caller) = runner.remove(id) {
                 // The caller may have left; the change goes on without it.
                 let _ = caller.send(outcome);
             }
@@ -73,9 +81,32 @@ impl ChangeRunner {
         match std::thread::Builder::new().name("blueprint-change".to_owned()).spawn(run) {
             Ok(thread) => threads.push(thread),
             Err(error) => {
+                self.remove(id);
                 tracing::error!(blueprint = slug, %error, "no thread for a blueprint change; the next start runs it");
             }
         }
+    }
+
+    /// Adds a change to those that run. Returns false if it does already: the change may be found before its caller is
+    /// handed over, who then waits for the thread that runs.
+    fn add(&self, id: ChangeId, caller: Option<Reply>) -> bool {
+        match self.running.lock().entry(id) {
+            Entry::Vacant(entry) => {
+                entry.insert(caller);
+                true
+            }
+            Entry::Occupied(mut entry) => {
+                if caller.is_some() {
+                    entry.insert(caller);
+                }
+                false
+            }
+        }
+    }
+
+    /// Removes a change from those that run. Returns its caller.
+    fn remove(&self, id: ChangeId) -> Option<Reply> {
+        self.running.lock().remove(&id).flatten()
     }
 
     /// Tells all threads to end soon. The next start begins their changes again.
@@ -109,17 +140,29 @@ impl ChangeRunner {
         };
         let outcome = catch_unwind(AssertUnwindSafe(carry_out))
             .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
+        // Another node may have carried the change through meanwhile.
+        let outcome = outcome.or_else(|error| self.in_force(change).map(Outcome::Blueprint).ok_or(error));
         match &outcome {
             Ok(_) => {
                 tracing::info!(blueprint = slug, elapsed = ?started.elapsed(), "the changed blueprint is in force");
             }
             // The next start would only find the same conflict.
             Err(error) if error.code == Code::Conflict || !self.is_stopping.load(Ordering::SeqCst) => {
-                self.submit(|| Command::DropChange(id))?;
+                match self.submit(|| Command::DropChange(id)) {
+                    // Another node has dropped it.
+                    Err(refused) if refused.code == Code::Conflict => {}
+                    dropped => drop(dropped?),
+                }
             }
             Err(_) => {}
         }
         outcome
+    }
+
+    /// Returns the blueprint if a change has come into force.
+    fn in_force(&self, change: &BlueprintChange) -> Option<Arc<Blueprint>> {
+        let blueprint = Arc::clone(&self.cell.load().numbered(change.current.number)?.blueprint);
+        change.has_led_to(&blueprint).then_some(blueprint)
     }
 
     /// Compares all stored resources with the changed blueprint.

@@ -16,7 +16,7 @@ use crate::command::{Command, Outcome};
 use crate::data::blueprint_change::BlueprintChange;
 use crate::data::lookup::resources;
 use crate::fixture::{access, copy_folder, open};
-use crate::queue::{ImportRoom, Queue};
+use crate::queue::{ImportRoom, Jobs, Queue};
 use crate::{Content, IfMatch, ReplacementOutcome};
 
 fn field(slug: &str, kind: &str) -> Value {
@@ -429,24 +429,72 @@ async fn a_planned_publication_waits_for_the_end_of_a_change() {
     content.close();
 }
 
+/// Makes a runner of changes whose steps a test decides.
+fn runner(content: &Content) -> (Arc<ChangeRunner>, Jobs) {
+    let shared = &content.shared;
+    let (queue, jobs) = Queue::new(Arc::default(), Duration::from_secs(30));
+    let (store, cell, sanitizer) = (shared.store.clone(), Arc::clone(&shared.cell), Arc::clone(&shared.sanitizer));
+    (Arc::new(ChangeRunner::new(queue, store, cell, sanitizer, Arc::default())), jobs)
+}
+
+/// Decides the next step, which must be that a change comes into force.
+fn answer_finish(jobs: &mut Jobs, answer: Result<Outcome>) {
+    let room = ImportRoom { is_open: true, bytes: 0, bytes_beside_others: 0, pause: Duration::ZERO };
+    let mut group = jobs.next_group(Duration::from_secs(20), || room).unwrap();
+    assert!(matches!(group[0].command, Command::FinishChange(_)));
+    group[0].answer(answer);
+}
+
+#[tokio::test]
+async fn a_change_has_one_thread_which_also_answers_a_caller_who_comes_later() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    content.create_blueprint(&access(), &body(&[field("t", "text")]), None).await.unwrap();
+    let (runner, mut jobs) = runner(&content);
+    let current = content.find_blueprint(&access(), "notes").unwrap();
+    let change = Arc::new(BlueprintChange { current: Arc::clone(&current), next: current, force: false, number: 1 });
+    let (reply, outcome) = oneshot::channel();
+    runner.start(Arc::clone(&change), None);
+    runner.start(Arc::clone(&change), Some(reply));
+    runner.start(change, None);
+    answer_finish(&mut jobs, Ok(Outcome::Done));
+    drop(jobs);
+    assert!(outcome.await.unwrap().is_ok());
+    runner.stop();
+    content.close();
+}
+
+#[tokio::test]
+async fn a_change_that_another_node_carried_through_is_in_force_for_its_caller() {
+    let temp = tempfile::tempdir().unwrap();
+    let content = open(temp.path());
+    content.create_blueprint(&access(), &body(&[field("t", "text")]), None).await.unwrap();
+    let current = content.find_blueprint(&access(), "notes").unwrap();
+    let in_force = put(&content, &[field("t", "rich-text")]).await.unwrap();
+    let next = Arc::new(Blueprint { updated_at: 0, filled: 0, ..Blueprint::clone(&in_force) });
+    let (runner, mut jobs) = runner(&content);
+    let (reply, outcome) = oneshot::channel();
+    runner.start(Arc::new(BlueprintChange { current, next, force: false, number: 1 }), Some(reply));
+    answer_finish(&mut jobs, Err(Error::new(Code::Conflict, "this change is over")));
+    drop(jobs);
+    let Ok(Outcome::Blueprint(answered)) = outcome.await.unwrap() else { panic!("the change is refused") };
+    assert_eq!(answered, in_force);
+    runner.stop();
+    content.close();
+}
+
 #[tokio::test]
 async fn a_step_that_has_no_room_on_the_disk_is_tried_again() {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
     content.create_blueprint(&access(), &body(&[field("t", "text")]), None).await.unwrap();
-    let shared = &content.shared;
-    let (queue, mut jobs) = Queue::new(Arc::default(), Duration::from_secs(30));
-    let (store, cell, sanitizer) = (shared.store.clone(), Arc::clone(&shared.cell), Arc::clone(&shared.sanitizer));
-    let runner = Arc::new(ChangeRunner::new(queue, store, cell, sanitizer, Arc::default()));
+    let (runner, mut jobs) = runner(&content);
     let current = content.find_blueprint(&access(), "notes").unwrap();
     let change = BlueprintChange { current: Arc::clone(&current), next: current, force: false, number: 1 };
     let (reply, outcome) = oneshot::channel();
     runner.start(Arc::new(change), Some(reply));
     for answer in [Err(Error::new(Code::Overloaded, "the disk is full")), Ok(Outcome::Done)] {
-        let room = ImportRoom { is_open: true, bytes: 0, bytes_beside_others: 0, pause: Duration::ZERO };
-        let mut group = jobs.next_group(Duration::from_secs(20), || room).unwrap();
-        assert!(matches!(group[0].command, Command::FinishChange(_)));
-        group[0].answer(answer);
+        answer_finish(&mut jobs, answer);
     }
     assert!(outcome.await.unwrap().is_ok());
     runner.stop();

@@ -18,7 +18,7 @@ use crate::data::records::{CopyVersion, Meta};
 const FORMAT: u8 = 2;
 
 /// Names one change of a blueprint, so that a step of a change that is over is not taken for one of the next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct ChangeId {
     /// The blueprint's number.
     pub(crate) blueprint: u32,
@@ -75,6 +75,12 @@ impl BlueprintChange {
     /// Returns its name.
     pub(crate) fn id(&self) -> ChangeId {
         ChangeId { blueprint: self.current.number, number: self.number }
+    }
+
+    /// Returns whether a blueprint is the one that the change has brought into force, which settles the last details.
+    pub(crate) fn has_led_to(&self, blueprint: &Blueprint) -> bool {
+        let (updated_at, filled) = (blueprint.updated_at, blueprint.filled);
+        *blueprint == Blueprint { updated_at, filled, ..Blueprint::clone(&self.next) }
     }
 
     /// Returns the columns of the blueprint in force and of the changed one.
