@@ -12,6 +12,7 @@ use bindery_disk::failure;
 
 use crate::error::{ReplicaError, at};
 use crate::log::at_most;
+use crate::upkeep::own_clock;
 
 /// The node that groups name as their writer.
 const WRITER: &str = "command";
@@ -120,6 +121,13 @@ impl NewestHistory {
     pub fn append(&self, records: &[Vec<u8>]) -> Result<u64, ReplicaError> {
         let appended = self.at_end(|position, waiting| self.log.append(position, records, 0, waiting))?;
         Ok(appended.number)
+    }
+
+    /// Returns the time by which the nodes go, in milliseconds since 1970: that of this machine, held near that of the
+    /// storage.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.store.hold(own_clock())
     }
 
     /// Returns what the nodes of the cluster said of themselves last.

@@ -65,7 +65,8 @@ impl Webhooks {
     /// Returns the deliveries of this content, which begin with [`Webhooks::run`].
     pub fn new(content: Content, options: WebhookOptions) -> Webhooks {
         let (stopping, _) = watch::channel(false);
-        let (sender, running, not_started) = (Sender::new(options), Mutex::default(), Mutex::default());
+        let sender = Sender::new(content.clone(), options);
+        let (running, not_started) = (Mutex::default(), Mutex::default());
         Webhooks(Arc::new(WebhooksState { content, sender, running, not_started, stopping }))
     }
 

@@ -9,7 +9,7 @@ use bindery_access::Access;
 use bindery_content::{Content, Webhook};
 use bindery_model::error::Code;
 use bindery_model::os_error::without_numbers;
-use bindery_model::time::{format_millis, now_millis};
+use bindery_model::time::format_millis;
 use serde_json::{Value, json};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
@@ -64,6 +64,7 @@ pub(super) struct Pace {
 /// Sends messages. Clones share the lanes.
 #[derive(Clone)]
 pub(super) struct Sender {
+    content: Content,
     client: Option<reqwest::Client>,
     options: WebhookOptions,
     access: Arc<Access>,
@@ -123,12 +124,13 @@ pub struct SendOutcome {
 }
 
 impl Sender {
-    pub(super) fn new(options: WebhookOptions) -> Sender {
+    pub(super) fn new(content: Content, options: WebhookOptions) -> Sender {
         let client = build(builder(), options.private_addresses);
         if let Err(error) = &client {
             tracing::error!(%error, "webhooks cannot be delivered");
         }
         Sender {
+            content,
             client: client.ok(),
             options,
             access: Arc::new(Access::everything("webhook")),
@@ -138,21 +140,15 @@ impl Sender {
     }
 
     /// Sends a change with the current state of the resource.
-    pub(super) async fn send_change(
-        &self,
-        content: &Content,
-        webhook: &Webhook,
-        change: &WaitingChange,
-        pace: &Pace,
-    ) -> SendOutcome {
+    pub(super) async fn send_change(&self, webhook: &Webhook, change: &WaitingChange, pace: &Pace) -> SendOutcome {
         let message = message_id(&webhook.id, change.number);
         let is_slow = pace.is_slow.load(Ordering::Relaxed);
         let lane = if is_slow { &self.patient } else { &self.prompt };
         let (Ok(sending), Ok(making)) = (lane.sending().await, lane.making.acquire().await) else {
             return failed(&message, STOPPING);
         };
-        let purge = self.options.cache_tags.then(|| Purge::of(change, content));
-        let body = match self.body(content, change, purge.as_ref()).await {
+        let purge = self.options.cache_tags.then(|| Purge::of(change, &self.content));
+        let body = match self.body(change, purge.as_ref()).await {
             Ok(body) => body,
             Err(error) => return failed(&message, &error),
         };
@@ -188,7 +184,7 @@ impl Sender {
 
     /// Sends a message that is not a change.
     pub(super) async fn send_test(&self, webhook: &Webhook) -> SendOutcome {
-        let at = now_millis();
+        let at = self.content.clock_time();
         let message = format!("msg_{}_test_{at}", webhook.id);
         let mut body = json!({
             "number": null, "at": format_millis(at), "op": "test", "blueprint": null, "id": null, "resource": null,
@@ -201,12 +197,12 @@ impl Sender {
     }
 
     /// Returns the change with the resource as a token with `preview` gets it. The resource is null if it was deleted.
-    async fn body(&self, content: &Content, change: &WaitingChange, purge: Option<&Purge>) -> Result<String, String> {
+    async fn body(&self, change: &WaitingChange, purge: Option<&Purge>) -> Result<String, String> {
         let resource = match change.is_deletion() {
             true => "null".to_owned(),
             false => {
                 let id = change.resource().map(|id| id.to_string()).unwrap_or_default();
-                read(content, &self.access, &change.blueprint, &id).await?
+                read(&self.content, &self.access, &change.blueprint, &id).await?
             }
         };
         let WaitingChange { number, at, op, blueprint, id, .. } = change;
@@ -223,7 +219,7 @@ impl Sender {
         if !self.options.private_addresses && is_private_address(&webhook.url) {
             return failed(message, refused());
         }
-        let seconds = now_millis() / 1_000;
+        let seconds = self.content.clock_time() / 1_000;
         let signature = sign(&webhook.secret, message, seconds, body.as_bytes());
         let mut request = client
             .post(&webhook.url)

@@ -9,7 +9,7 @@ use bindery_access::Access;
 use bindery_content::{Content, FeedEnd, PROGRESS_PARTS, ProgressParts, Webhook};
 use bindery_disk::failure;
 use bindery_model::error::Code;
-use bindery_model::time::now_millis;
+use bindery_model::time::Millis;
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -139,7 +139,7 @@ impl Worker {
                 self.run.save_within(SAVE_SELDOM);
             }
             let is_read = self.read(&webhook).await;
-            let due = self.run.progress.lock().next_due(now_millis());
+            let due = self.run.progress.lock().next_due(self.content.clock_time());
             match due {
                 // It may be delivered already, and the task ends in a moment.
                 Some(_) if self.content.job_term() != Some(self.run.term) => sleep(ERROR_PAUSE).await,
@@ -192,8 +192,8 @@ impl Worker {
         // A test makes the delivery panic here.
         failure::is_asked_for("webhook::deliver");
         let SendOutcome { message, status, error, milliseconds } =
-            self.sender.send_change(&self.content, webhook, change, &self.pace).await;
-        let now = now_millis();
+            self.sender.send_change(webhook, change, &self.pace).await;
+        let now = self.content.clock_time();
         let is_success = error.is_none();
         self.run.error.lock().clone_from(&error);
         let delivery = Delivery {
@@ -234,7 +234,8 @@ impl Worker {
             let progress = self.run.progress.lock();
             (progress.due(), progress.room() > 0)
         };
-        let pause = due.map_or(Duration::MAX, |due| Duration::from_millis((due - now_millis()).max(0).cast_unsigned()));
+        let until = |due: Millis| Duration::from_millis((due - self.content.clock_time()).max(0).cast_unsigned());
+        let pause = due.map_or(Duration::MAX, until);
         // A change that arrived while the feed was read is not missed: `through` is then before the end of the feed.
         let is_behind = has_room && self.run.progress.lock().through != end.borrow().last;
         if is_behind {

@@ -58,8 +58,14 @@ pub(crate) fn binary() -> PathBuf {
 
 /// Runs a command of the binary, which finds no server in the environment. Returns its exit code and what it printed.
 pub(crate) fn run(arguments: &[&str]) -> (Option<i32>, String) {
+    run_in(&[], arguments)
+}
+
+/// Like [`run`], with these variables.
+pub(crate) fn run_in(variables: &[(String, String)], arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = Command::new(binary());
-    let output = command.args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN").output().unwrap();
+    command.args(arguments).env_remove("BINDERY_URL").env_remove("BINDERY_TOKEN");
+    let output = command.envs(variables.iter().map(|(name, value)| (name, value))).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (output.status.code(), text(&output.stdout) + &text(&output.stderr))
 }

@@ -15,13 +15,13 @@ use crate::support::Server;
 
 /// A message that arrived.
 #[derive(Debug, Clone)]
-struct Message {
-    headers: BTreeMap<String, String>,
+pub(crate) struct Message {
+    pub(crate) headers: BTreeMap<String, String>,
     text: String,
 }
 
 impl Message {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.text).unwrap()
     }
 
@@ -35,8 +35,8 @@ impl Message {
 type Decide = Box<dyn Fn(&Message) -> String + Send + Sync>;
 
 /// A receiver whose answers the test decides.
-struct Receiving {
-    url: String,
+pub(crate) struct Receiving {
+    pub(crate) url: String,
     messages: Receiver<Message>,
 }
 
@@ -55,12 +55,12 @@ impl Receiving {
         Receiving { url, messages }
     }
 
-    fn accepting() -> Receiving {
+    pub(crate) fn accepting() -> Receiving {
         Receiving::start(|_| "200 OK\r\n".to_owned())
     }
 
     #[track_caller]
-    fn next(&self) -> Message {
+    pub(crate) fn next(&self) -> Message {
         self.messages.recv_timeout(Duration::from_secs(30)).expect("no message arrived")
     }
 

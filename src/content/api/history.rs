@@ -83,9 +83,10 @@ impl ResourceWriter {
     /// size.
     async fn admit_revision(&self, id: ResourceId, number: u32) -> Result<MemoryPermit> {
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
-        let variant = self.variant;
-        let estimate =
-            move || OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant)?.expansion(number);
+        let (variant, now) = (self.variant, self.content.now());
+        let estimate = move || {
+            OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now)?.expansion(number)
+        };
         let bytes = tokio::task::spawn_blocking(estimate).await.map_err(Error::internal)??;
         self.content.shared.admission.admit(bytes).await
     }
@@ -99,10 +100,10 @@ impl ResourceWriter {
         asked: AskedFields,
     ) -> Result<Item> {
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
-        let (variant, may_publish) = (self.variant, self.may_publish());
+        let (variant, may_publish, now) = (self.variant, self.may_publish(), self.content.now());
         let prepare = move || {
             let values =
-                OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant)?.values(number)?;
+                OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now)?.values(number)?;
             if let Some(unknown) = asked.iter().flatten().find(|slug| blueprint.field(slug).is_none()) {
                 let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
                 return Err(Error::of_field("fields", text));

@@ -11,7 +11,7 @@ use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::json as model_json;
 use bindery_model::sent::quote;
-use bindery_model::time::{Millis, now_millis};
+use bindery_model::time::Millis;
 use bindery_query::{RawParams, Selection, WriteParams, strict};
 use bindery_sanitize::Sanitizer;
 use bindery_store::Store;
@@ -97,7 +97,8 @@ pub(crate) struct OpenHistory<'a> {
 }
 
 impl<'a> OpenHistory<'a> {
-    /// Opens the history of a variant.
+    /// Opens the history of a variant. Revisions are left out that are too old by `now`, the time of the content, by
+    /// which they are also removed.
     ///
     /// # Errors
     /// `NOT_FOUND`, `INVALID_PARAMETER` if the blueprint keeps no history.
@@ -107,6 +108,7 @@ impl<'a> OpenHistory<'a> {
         sanitizer: &'a Sanitizer,
         id: ResourceId,
         variant: u16,
+        now: Millis,
     ) -> Result<OpenHistory<'a>> {
         let settings = settings(blueprint)?;
         let of = HistoryOf { blueprint: blueprint.number, id, variant };
@@ -120,13 +122,13 @@ impl<'a> OpenHistory<'a> {
             None => (1, 1, false),
         };
         let mut history = OpenHistory { store, blueprint, sanitizer, of, meta, first, last, is_stored };
-        history.leave_out_expired(settings)?;
+        history.leave_out_expired(settings, now)?;
         Ok(history)
     }
 
     /// Leaves out revisions that are older than the setting says. The newest one is the live version, and always stays.
-    fn leave_out_expired(&mut self, settings: HistorySettings) -> Result<()> {
-        let since = now_millis() - Millis::from(settings.days) * MILLIS_PER_DAY;
+    fn leave_out_expired(&mut self, settings: HistorySettings, now: Millis) -> Result<()> {
+        let since = now - Millis::from(settings.days) * MILLIS_PER_DAY;
         // Revisions are in the order of their times, so the first one to answer is found by a binary search.
         let (mut from, mut to) = (self.first, self.last);
         while from < to {
@@ -341,8 +343,9 @@ impl Content {
         };
         let (id, state) = (view.locate(id)?.id(), view.state);
         let shared = Arc::clone(&self.shared);
+        let now = self.now();
         let read = move |_: &Interrupt<'_>| {
-            let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
+            let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now);
             Some(opened.and_then(|history| history.page(&state, before, limit)))
         };
         self.shared.searches.run(ESTIMATE, read).await
@@ -377,8 +380,9 @@ impl Content {
         let (id, number) = (view.locate(id)?.id(), revision_number(number)?);
         let state = view.state;
         let shared = Arc::clone(&self.shared);
+        let now = self.now();
         let read = move |_: &Interrupt<'_>| {
-            let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant);
+            let opened = OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now);
             Some(opened.and_then(|history| history.answer(number, &state, compared)))
         };
         self.shared.searches.run(ESTIMATE, read).await

@@ -1,7 +1,7 @@
 //! Allows the nodes of a cluster to write the newest format (`data/format.rs`), once all of them read it. Works beside
 //! the running nodes.
 
-use bindery_model::time::{Millis, now_millis};
+use bindery_model::time::Millis;
 use bindery_replica::{NewestHistory, NodeRecord, ReplicaError};
 use bindery_store::{Counter, Key, StoreWrite, encode_transaction};
 
@@ -47,7 +47,7 @@ pub enum UpgradeError {
 /// [`UpgradeError`].
 pub fn upgrade_cluster(address: &str) -> Result<Upgraded, UpgradeError> {
     let cluster = NewestHistory::open(address)?;
-    let since = now_millis() - GONE;
+    let since = cluster.now() - GONE;
     let is_older = |node: &NodeRecord| node.reads_format < FORMAT && node.at.cast_signed() > since;
     let describe = |node: &NodeRecord| format!("{} (version {}, at {})", node.node, node.version, node.address);
     let older: Vec<String> = cluster.nodes()?.iter().filter(|node| is_older(node)).map(describe).collect();

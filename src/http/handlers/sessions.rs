@@ -9,7 +9,7 @@ use bindery_access::{ClientNote, Session, csrf_of};
 use bindery_content::{Credentials, NewPassword, NewSession, SignedInMember};
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error};
-use bindery_model::time::{format_millis, now_millis};
+use bindery_model::time::{Millis, format_millis};
 use bindery_query::{RawParams, strict};
 use serde_json::{Value, json};
 
@@ -70,11 +70,11 @@ impl SignInHead {
 
     /// Returns the response that sets the session's cookie.
     fn answer(&self, new: &NewSession) -> Answer {
-        signed_in(self.cookie(), &new.signed_in, &new.secret)
+        signed_in(self.cookie(), self.app.content.clock_time(), &new.signed_in, &new.secret)
     }
 }
 
-fn signed_in(cookie: CookieKind, signed_in: &SignedInMember, secret: &str) -> Answer {
+fn signed_in(cookie: CookieKind, now: Millis, signed_in: &SignedInMember, secret: &str) -> Answer {
     let SignedInMember { member, role, session } = signed_in;
     let abilities: Vec<&str> = role.abilities().iter().map(|ability| ability.as_str()).collect();
     let value = json!({
@@ -85,7 +85,7 @@ fn signed_in(cookie: CookieKind, signed_in: &SignedInMember, secret: &str) -> An
         "csrf": csrf_of(secret),
         "expires_at": format_millis(session.expires_at()),
     });
-    let kept = cookie.keep(secret, session.expires_at() - now_millis())?;
+    let kept = cookie.keep(secret, session.expires_at() - now)?;
     Ok(with_cookie(data_value(StatusCode::OK, value), kept))
 }
 
@@ -112,7 +112,8 @@ pub(crate) async fn find(State(app): State<App>, extensions: Extensions, headers
     app.content.access_of(&known)?;
     // This request is a use, which is noted later.
     let session = known.after_use(app.content.now());
-    signed_in(CookieKind::of(&app, &extensions, &headers), &app.content.signed_in(&session)?, &secret)
+    let cookie = CookieKind::of(&app, &extensions, &headers);
+    signed_in(cookie, app.content.clock_time(), &app.content.signed_in(&session)?, &secret)
 }
 
 /// Signs a member out. This also works for a member whose role carries no rights any more.

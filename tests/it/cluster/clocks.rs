@@ -1,13 +1,21 @@
 //! The time of a node: its clock, held near that of the storage.
 
+use std::path::Path;
 use std::time::Duration;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::node::{Client, Node};
 use super::s3::S3;
 use super::{KEY, until};
+use crate::sessions;
+use crate::support::{Server, run_in};
+use crate::webhooks::Receiving;
+
+/// The address of the cluster of these tests.
+const LOG: &str = "s3://bucket/prefix";
+const DAY: i64 = 24 * 3_600;
 
 #[test]
 fn nodes_with_a_wrong_clock_go_by_that_of_the_storage_and_say_so() {
@@ -16,7 +24,7 @@ fn nodes_with_a_wrong_clock_go_by_that_of_the_storage_and_say_so() {
         s3.set_clock_ahead(seconds);
         let nodes = ["a", "b"].map(|name| {
             let environment = s3.environment(name);
-            Node::new(&temp.path().join(name), "s3://bucket/prefix", environment, &["--cluster-key", KEY])
+            Node::new(&temp.path().join(name), LOG, environment, &["--cluster-key", KEY])
         });
         nodes[0].create_cluster();
         for node in &nodes {
@@ -85,4 +93,84 @@ fn a_node_that_starts_without_the_storage_keeps_the_time_of_a_wrong_clock_to_its
     let at: DateTime<Utc> = written.data()["created_at"].as_str().unwrap().parse().unwrap();
     let off = at - Utc::now();
     assert!(off.abs() < TimeDelta::seconds(10), "{off} from the storage's time");
+}
+
+/// Makes a cluster and starts its node.
+fn only_node(folder: &Path, s3: &S3) -> Server {
+    let environment = s3.environment("a");
+    Node::new(folder, LOG, environment.clone(), &[]).create_cluster();
+    let variables: Vec<_> = environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    let server = Server::start_in_environment(folder, &["--log", LOG, "--webhook-private-addresses"], &variables);
+    until("the node is ready", || server.get("/readyz").status == 200);
+    server
+}
+
+fn seconds_of(time: &Value) -> i64 {
+    time.as_str().unwrap().parse::<DateTime<Utc>>().unwrap().timestamp()
+}
+
+#[test]
+fn webhooks_cookies_and_histories_go_by_the_clock_of_the_storage() {
+    let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(7));
+    s3.set_clock_ahead(3_600);
+    let server = only_node(&temp.path().join("a"), &s3);
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let history = json!({ "keep": 50, "days": 1 });
+    let blueprint = json!({ "name": "Notes", "slug": "notes", "history": history, "fields": fields });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    let receiving = Receiving::accepting();
+    let hook = json!({ "name": "hook", "url": receiving.url, "events": ["created"] });
+    let hook = server.post("/v2/webhooks", &hook).expect(201).data();
+    let path = format!("/v2/webhooks/{}", hook["id"].as_str().unwrap());
+    let id = server.create("notes", json!({ "title": "one" }));
+    let is_of_storage = |seconds: i64| (seconds - Utc::now().timestamp() - 3_600).abs() < 10;
+
+    let message = receiving.next();
+    assert!(is_of_storage(message.headers["webhook-timestamp"].parse().unwrap()), "{message:?}");
+    let deliveries = || server.get(&format!("{path}/deliveries")).expect(200).data();
+    until("the delivery is listed", || deliveries()[0] != Value::Null);
+    assert!(is_of_storage(seconds_of(&deliveries()[0]["at"])), "{}", deliveries());
+    server.post(&format!("{path}/test"), &json!({})).expect(200);
+    let test = receiving.next();
+    assert!(is_of_storage(test.headers["webhook-timestamp"].parse().unwrap()), "{test:?}");
+    assert!(is_of_storage(seconds_of(&test.json()["at"])), "{test:?}");
+
+    let secret = sessions::invite(&server, server.member("ada", Some("editor")));
+    let signed_in = sessions::accept(&server, &json!({ "token": secret, "password": sessions::PASSWORD })).expect(200);
+    let cookie = signed_in.header("set-cookie").unwrap();
+    let lasts: i64 = cookie.split("; Max-Age=").nth(1).unwrap().split(';').next().unwrap().parse().unwrap();
+    assert!((lasts - 30 * DAY).abs() < 10, "{cookie}");
+
+    let note = format!("/v2/resources/notes/{id}");
+    server.patch(&note, &json!({ "attributes": { "title": "two" } })).expect(200);
+    let revisions = || server.get(&format!("{note}/history")).expect(200).data().as_array().unwrap().len();
+    assert_eq!(revisions(), 2);
+    s3.set_clock_ahead(3_600 + 2 * DAY);
+    until("the node has heard of it", || {
+        let written = server.post("/v2/resources/notes", &json!({ "attributes": {} })).expect(201).data();
+        seconds_of(&written["created_at"]) > Utc::now().timestamp() + DAY
+    });
+    assert_eq!(revisions(), 1);
+}
+
+#[test]
+fn an_upgrade_knows_by_the_clock_of_the_storage_which_nodes_are_gone() {
+    let (temp, s3) = (tempfile::tempdir().unwrap(), S3::start(7));
+    s3.set_clock_ahead(3_600);
+    let _server = only_node(&temp.path().join("a"), &s3);
+    let environment = s3.environment("command");
+    let own = || s3.contents("bucket/prefix/nodes/");
+    until("the node is listed", || !own().is_empty());
+    let mut older: Value = serde_json::from_slice(&own()[0]).unwrap();
+    (older["node"], older["reads_format"]) = (json!("older"), json!(0));
+    let mut upgrade_with_older_node_seen = |seconds_ago: i64| {
+        let at = (Utc::now() + TimeDelta::seconds(3_600 - seconds_ago)).timestamp_millis();
+        older["at"] = json!(at);
+        s3.put("bucket/prefix/nodes/older.json", older.to_string().as_bytes());
+        run_in(&environment, &["cluster", "upgrade", "--log", LOG])
+    };
+    let (code, printed) = upgrade_with_older_node_seen(9 * 60);
+    assert!(code != Some(0) && printed.contains("nothing was changed: older"), "{printed}");
+    let (code, printed) = upgrade_with_older_node_seen(11 * 60);
+    assert!(code == Some(0) && printed.contains("may write format"), "{printed}");
 }

@@ -122,6 +122,12 @@ impl S3 {
         self.shared.objects().ignores_conditions = true;
     }
 
+    /// Replaces an object, whose key begins with the bucket.
+    pub(super) fn put(&self, key: &str, bytes: &[u8]) {
+        let request = Request::of("PUT", &format!("/{key}"), &[], bytes);
+        assert_eq!(self.shared.store.handle(&request).status, 200);
+    }
+
     /// Returns the contents of all objects whose keys begin so, in the order of their keys.
     pub(super) fn contents(&self, prefix: &str) -> Vec<Vec<u8>> {
         self.shared.objects().contents(prefix)
