@@ -272,9 +272,11 @@ impl Content {
     /// `OVERLOADED`.
     pub async fn accept_invitation(&self, body: &[u8], client: ClientNote) -> Result<NewSession> {
         let acceptance = account::acceptance(body)?;
-        let found = self.state().accounts.invitation(&acceptance.token, self.now()).cloned();
-        let invitation = found.ok_or_else(invitation_is_void)?;
-        let invited = self.invited(&acceptance.token)?;
+        let find = || {
+            let found = self.state().accounts.invitation(&acceptance.token, self.now()).cloned();
+            Ok((found.ok_or_else(invitation_is_void)?, self.invited(&acceptance.token)?))
+        };
+        let (invitation, invited) = self.checked(find).await?;
         let Profile { name, email, password } = acceptance.profile(invited.is_none())?;
         if let Some(member) = &invited {
             role_of(member)?;

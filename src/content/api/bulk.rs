@@ -69,7 +69,10 @@ impl ResourceWriter {
         idempotent: Option<Idempotency<BulkAnswer>>,
     ) -> Result<IdempotentAnswer<BulkAnswer>> {
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;
-        let published = bulk::check_body(operation, &self.collection.blueprint, self.copy, &parsed)?;
+        let check = |writing: &ResourceWriter| {
+            bulk::check_body(operation, &writing.collection.blueprint, writing.copy, &parsed)
+        };
+        let published = self.checked(check).await?;
         let terms = BulkTerms { operation, published, may_publish: self.may_publish(), copy_kind: self.copy };
         let prepare = move |preparation: Preparation<'_>, body: Value| bulk::items(preparation, terms, body);
         let keep = |_: &ResourceWriter, items: &[Item]| {

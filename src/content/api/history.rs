@@ -67,9 +67,17 @@ impl ResourceWriter {
         let number = revision_number(number)?;
         // Given back before more is reserved: requests that hold some and wait for more would wait for each other.
         let (asked, _) = self.content.read_body(body, asked_fields).await?;
+        let mut is_confirmed = self.content.shared.cluster.is_none();
         loop {
-            let _memory = self.admit_revision(id, number).await?;
-            let item = self.prepare_revision(id, number, if_match.clone(), asked.clone()).await?;
+            let (item, _memory) = match self.prepare_revision(id, number, if_match.clone(), asked.clone()).await {
+                // As in `Content::checked`, a node confirms what it refuses.
+                Err(_) if !is_confirmed => {
+                    is_confirmed = true;
+                    self.confirm().await?;
+                    continue;
+                }
+                prepared => prepared?,
+            };
             match self.submit(vec![item].into(), self.keep_answer(idempotent.as_ref())).await? {
                 Outcome::Written(outcomes) => return self.answered(&outcomes),
                 Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
@@ -91,14 +99,16 @@ impl ResourceWriter {
         self.content.shared.admission.admit(bytes).await
     }
 
-    /// Reads and checks the values of a revision, on a thread that may block.
+    /// Reads and checks the values of a revision, on a thread that may block. The memory for them is reserved until the
+    /// permit is dropped.
     async fn prepare_revision(
         &self,
         id: ResourceId,
         number: u32,
         if_match: IfMatch,
         asked: AskedFields,
-    ) -> Result<Item> {
+    ) -> Result<(Item, MemoryPermit)> {
+        let memory = self.admit_revision(id, number).await?;
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
         let (variant, may_publish, now) = (self.variant, self.may_publish(), self.content.now());
         let prepare = move || {
@@ -136,7 +146,8 @@ impl ResourceWriter {
                 errors: FieldErrors::new(),
             })))
         };
-        tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)?
+        let item = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
+        Ok((item, memory))
     }
 }
 

@@ -170,12 +170,7 @@ impl ResourceWriter {
         let (may_publish, copy_kind) = (self.may_publish(), self.copy);
         let terms = UpdateTerms { id, if_match, may_publish, extent, copy_kind };
         body::check_publication(&terms, &parsed)?;
-        // As in `Content::checked`, a node confirms what it refuses.
-        if self.content.node().is_some() && self.check_match(id, &terms.if_match).is_err() {
-            self.content.confirm().await?;
-            self.refresh()?;
-        }
-        self.check_match(id, &terms.if_match)?;
+        self.checked(|writing| writing.check_match(id, &terms.if_match)).await?;
         let sent = sent_attributes(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
@@ -306,6 +301,23 @@ impl ResourceWriter {
         } else {
             Ok(work())
         }
+    }
+
+    /// Like [`Content::checked`], for a check against the state of this write, which goes on with the confirmed one.
+    pub(super) async fn checked<T>(&mut self, check: impl Fn(&ResourceWriter) -> Result<T>) -> Result<T> {
+        match check(self) {
+            Err(_) if self.content.shared.cluster.is_some() => {
+                self.confirm().await?;
+                check(self)
+            }
+            checked => checked,
+        }
+    }
+
+    /// Goes on with a state that includes everything that was acknowledged by any server before the call.
+    pub(super) async fn confirm(&mut self) -> Result<()> {
+        self.content.confirm().await?;
+        self.refresh()
     }
 
     /// Switches to the blueprint that is in force now.

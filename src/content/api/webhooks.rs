@@ -55,7 +55,7 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`.
     pub async fn change_webhook(&self, access: &Access, id: &str, body: &[u8]) -> Result<Webhook> {
-        self.find_webhook(access, id)?;
+        self.checked(|| self.find_webhook(access, id)).await?;
         let (patch, _) = self.read_body(body, webhook::webhook_patch).await?;
         webhook_of(&self.submit_as(access, Command::ChangeWebhook(id.to_owned(), patch)).await?)
     }
@@ -65,7 +65,7 @@ impl Content {
     /// # Errors
     /// `FORBIDDEN`, `NOT_FOUND`.
     pub async fn delete_webhook(&self, access: &Access, id: &str) -> Result<()> {
-        self.find_webhook(access, id)?;
+        self.checked(|| self.find_webhook(access, id)).await?;
         self.submit_as(access, Command::DeleteWebhook(id.to_owned())).await.map(|_| ())
     }
 

@@ -21,6 +21,15 @@ impl ResourceWriter {
         self.copy == CopyKind::Working
     }
 
+    /// Checks that the blueprint has working copies.
+    ///
+    /// # Errors
+    /// `INVALID_PARAMETER` if it has none.
+    pub fn require_working_copies(&self) -> Result<()> {
+        let blueprint = &self.collection.blueprint;
+        if blueprint.working_copy { Ok(()) } else { Err(without_working_copies(&blueprint.slug)) }
+    }
+
     /// Discards the working copy of the variant of the request. Durable and visible on return.
     ///
     /// # Errors
@@ -36,8 +45,7 @@ impl ResourceWriter {
     /// Makes working copies of a resource live, or plans that. Durable and visible on return.
     ///
     /// # Errors
-    /// `MALFORMED_JSON`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `CONFLICT`, `OVERLOADED`;
-    /// `INVALID_PARAMETER` if the blueprint has no working copies.
+    /// `MALFORMED_JSON`, `PRECONDITION_FAILED`, `NOT_FOUND`, `VALIDATION_FAILED`, `CONFLICT`, `OVERLOADED`.
     pub async fn publish(
         mut self,
         id: ResourceId,
@@ -45,9 +53,6 @@ impl ResourceWriter {
         body: &[u8],
         idempotent: Option<Idempotency<ResourceAnswer>>,
     ) -> Result<IdempotentAnswer<ResourceAnswer>> {
-        if !self.collection.blueprint.working_copy {
-            return Err(without_working_copies(&self.collection.blueprint.slug));
-        }
         // An empty body publishes all working copies now.
         let body = if body.is_empty() { b"{}" } else { body };
         let (parsed, _admitted) = self.content.read_body(body, json::parse).await?;

@@ -112,10 +112,11 @@ pub(crate) async fn create_member(call: Call, BaseUrl(base): BaseUrl, request: P
 
 pub(crate) async fn change_member(call: Call<String>, body: JsonBody) -> Answer {
     // A missing member is reported before an error in the body (`API.md` 1.7).
-    call.app.content.find_member(&call.access, &call.path)?;
+    let content = &call.app.content;
+    content.checked(|| content.find_member(&call.access, &call.path)).await?;
     let body = body.read(call.max_body_bytes()).await?;
-    let member = call.app.content.change_member(&call.access, &call.path, &body).await?;
-    let invited_until = call.app.content.invited_until(member.id);
+    let member = content.change_member(&call.access, &call.path, &body).await?;
+    let invited_until = content.invited_until(member.id);
     Ok(respond::json(StatusCode::OK, represent::written_member(&member, invited_until).to_string()))
 }
 

@@ -301,6 +301,7 @@ pub(crate) async fn publish(call: Call<Resource>, headers: HeaderMap, request: P
             let writing = call.app.content.write(&call.access, Ability::Publish, blueprint, &call.query)?;
             writing.require_live("change what is published")?;
             let id = writing.target(id)?;
+            writing.require_working_copies()?;
             Ok((writing, id))
         };
         let (writing, id) = call.app.content.checked(begin).await?;

@@ -85,9 +85,10 @@ pub(crate) async fn change<E: Entry>(call: Call<String>, body: JsonBody) -> Answ
 
 async fn write<E: Entry>(call: Call<String>, body: JsonBody, is_whole: bool) -> Answer {
     // A missing entry is reported before an error in the body (`API.md` 1.7).
-    call.app.content.find_steering(&call.access, E::KIND, &call.path)?;
+    let content = &call.app.content;
+    content.checked(|| content.find_steering(&call.access, E::KIND, &call.path)).await?;
     let body = body.read(call.max_body_bytes()).await?;
-    let changed = call.app.content.change_steering(&call.access, E::KIND, &call.path, &body, is_whole).await?;
+    let changed = content.change_steering(&call.access, E::KIND, &call.path, &body, is_whole).await?;
     Ok(data_value(StatusCode::OK, changed))
 }
 

@@ -58,9 +58,10 @@ pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) ->
 
 pub(crate) async fn change(call: Call<String>, body: JsonBody) -> Answer {
     // A missing view is reported before an error in the body (`API.md` 1.7).
-    call.app.content.check_view(&call.access, &call.path)?;
+    let content = &call.app.content;
+    content.checked(|| content.check_view(&call.access, &call.path)).await?;
     let body = body.read(call.max_body_bytes()).await?;
-    Ok(data_value(StatusCode::OK, shown(&call.app.content.change_view(&call.access, &call.path, &body).await?)))
+    Ok(data_value(StatusCode::OK, shown(&content.change_view(&call.access, &call.path, &body).await?)))
 }
 
 pub(crate) async fn delete(call: Call<String>) -> Answer {

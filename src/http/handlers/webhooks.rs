@@ -87,9 +87,10 @@ pub(crate) async fn create(call: Call, BaseUrl(base): BaseUrl, request: Post) ->
 
 pub(crate) async fn change(call: Call<String>, body: JsonBody) -> Answer {
     // A missing webhook is reported before an error in the body (`API.md` 1.7).
-    call.app.content.find_webhook(&call.access, &call.path)?;
+    let content = &call.app.content;
+    content.checked(|| content.find_webhook(&call.access, &call.path)).await?;
     let body = body.read(call.max_body_bytes()).await?;
-    let webhook = call.app.content.change_webhook(&call.access, &call.path, &body).await?;
+    let webhook = content.change_webhook(&call.access, &call.path, &body).await?;
     Ok(data_value(StatusCode::OK, shown(&webhook, call.app.webhooks.error(&webhook.id))))
 }
 
@@ -108,7 +109,8 @@ pub(crate) async fn deliveries(call: Call<String>) -> Answer {
 
 /// Sends a test message at once, and answers its outcome.
 pub(crate) async fn test(call: Call<String>) -> Answer {
-    let webhook = call.app.content.find_webhook(&call.access, &call.path)?;
+    let content = &call.app.content;
+    let webhook = content.checked(|| content.find_webhook(&call.access, &call.path)).await?;
     let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
     let state = if error.is_none() { "delivered" } else { "given_up" };
     let result =

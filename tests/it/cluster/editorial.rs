@@ -1,5 +1,6 @@
 //! Working copies, history and the trash on several nodes: every node answers the same, whichever was written to, and a
-//! planned publication happens once, also if the node that leads stops before its moment.
+//! planned publication happens once, also if the node that leads stops before its moment. What one node has written,
+//! another one does not call missing.
 
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use chrono::{SecondsFormat, Utc};
 use serde_json::{Value, json};
 
 use super::{Cluster, read, until};
+use crate::sessions;
 use crate::support::{Reply, Server};
 
 const NOTES: &str = "/v2/resources/notes";
@@ -87,4 +89,63 @@ fn a_planned_publication_happens_once_although_the_leader_stops() {
     let revisions = read(&leader, &format!("{NOTES}/{id}/history"), "latest").expect(200).data();
     let ops: Vec<&Value> = revisions.as_array().unwrap().iter().map(|revision| &revision["op"]).collect();
     assert_eq!(ops, ["updated", "edited", "created"]);
+}
+
+/// Nodes without a key forward nothing, and look only twice a second for what others wrote.
+fn nodes_without_key(cluster: &Cluster) -> [Server; 2] {
+    ["a", "b"].map(|name| cluster.start_with(name, &["--webhook-private-addresses"]))
+}
+
+#[test]
+fn a_node_changes_at_once_what_another_one_has_just_made() {
+    let cluster = Cluster::create();
+    let [a, b] = nodes_without_key(&cluster);
+    let made = |path: &str, body: &Value| {
+        let id = a.post(path, body).expect(201).data()["id"].clone();
+        format!("{path}/{}", id.as_str().map_or_else(|| id.to_string(), str::to_owned))
+    };
+    let hook = json!({ "name": "hook", "url": "http://127.0.0.1:9/", "events": ["created"] });
+    b.patch(&made("/v2/webhooks", &hook), &json!({ "active": false })).expect(200);
+    b.post(&format!("{}/test", made("/v2/webhooks", &hook)), &json!({})).expect(200);
+    b.delete(&made("/v2/webhooks", &hook)).expect(204);
+    let words = json!({ "words": ["gpu", "graphics card"] });
+    b.patch(&made("/v2/search/synonyms", &words), &json!({ "words": ["gpu", "display adapter"] })).expect(200);
+    let member = json!({ "name": "ada", "email": "ada@example.org", "role": "editor" });
+    b.patch(&made("/v2/members", &member), &json!({ "name": "Ada" })).expect(200);
+    let secret = sessions::invite(&a, a.member("bob", Some("editor")));
+    sessions::accept(&b, &json!({ "token": secret, "password": sessions::PASSWORD })).expect(200);
+}
+
+#[test]
+fn a_node_restores_and_publishes_at_once_what_another_one_has_just_written() {
+    let cluster = Cluster::create();
+    let [a, b] = nodes_without_key(&cluster);
+    let mut notes = json!({ "name": "Notes", "slug": "notes", "history": { "keep": 50, "days": 365 },
+        "variants": [{ "name": "English", "slug": "en", "default": true }],
+        "fields": [{ "name": "Title", "slug": "title", "type": "text" }] });
+    a.post("/v2/blueprints", &notes).expect(201);
+    let note = format!("{NOTES}/{}", a.create("notes", json!({ "title": "one" })));
+    let change = |title: &str| a.patch(&note, &json!({ "attributes": { "title": title } })).expect(200);
+    read(&b, &note, "latest").expect(200);
+    change("two");
+    change("three");
+    let restored = b.post(&format!("{note}/history/2/restore"), &json!({})).expect(200);
+    assert_eq!(restored.data()["attributes"]["title"], "two");
+
+    let text = json!({ "name": "Text", "slug": "text", "type": "text" });
+    notes["fields"].as_array_mut().unwrap().push(text);
+    a.put("/v2/blueprints/notes", &notes).expect(200);
+    b.post(&format!("{note}/history/1/restore"), &json!({ "fields": ["title", "text"] })).expect(200);
+
+    notes["working_copy"] = json!(true);
+    a.put("/v2/blueprints/notes", &notes).expect(200);
+    a.patch(&format!("{note}?copy=working"), &json!({ "attributes": { "title": "four" } })).expect(200);
+    let published = b.post(&format!("{note}/publish"), &json!({})).expect(200);
+    assert_eq!(published.data()["attributes"]["title"], "four");
+
+    notes["variants"].as_array_mut().unwrap().push(json!({ "name": "Deutsch", "slug": "de" }));
+    a.put("/v2/blueprints/notes", &notes).expect(200);
+    // Its one item fails by itself: the new variant has no working copy.
+    let body = json!({ "ids": [note.rsplit('/').next().unwrap()], "variants": ["de"] });
+    b.post(&format!("{NOTES}/bulk-publish?copy=working"), &body).expect(207);
 }
