@@ -17,6 +17,9 @@ use crate::position::Position;
 /// The reads that bring wrong bytes until the object counts as damaged.
 const READS: usize = 3;
 const PAUSE_BETWEEN_READS: Duration = Duration::from_millis(100);
+/// The longest time of one look at the end of the log. The caller has others wait meanwhile, and finds out only between
+/// two looks that one of them has waited too long.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The log of one history, as one node uses it. Calls may come from several threads; appends wait for each other.
 pub struct Log {
@@ -91,15 +94,11 @@ impl Log {
     /// this call began.
     ///
     /// # Errors
-    /// If the storage cannot be read.
+    /// If the storage cannot be read, or does not answer within two seconds.
     pub fn confirm(&self, after: &Position) -> Result<bool, ClusterError> {
-        block(async {
-            let found = self.shared.objects.size(&self.shared.name(after.seq.saturating_add(1))).await?;
-            if found.is_none() {
-                self.shared.check_folder(after.seq).await?;
-            }
-            Ok(found.is_none())
-        })
+        let (shared, name) = (&self.shared, self.shared.name(after.seq.saturating_add(1)));
+        let look = shared.is_missing(&name, after.seq);
+        block(async { shared.objects.answer_within(LOOK_TIMEOUT, "read", &name, look).await? })
     }
 
     /// Says whether the log still has the group that ends at a position: it does not if the storage was reset to an
@@ -183,6 +182,15 @@ impl LogShared {
         let mut listed: Vec<_> = objects.into_iter().filter_map(parse).filter(|&(found, _)| found > seq).collect();
         listed.sort_unstable_by_key(|&(seq, _)| seq);
         Ok(listed)
+    }
+
+    /// Returns whether nothing has a name, which is the one after `before`.
+    async fn is_missing(&self, name: &str, before: u64) -> Result<bool, ClusterError> {
+        let found = self.objects.size(name).await?;
+        if found.is_none() {
+            self.check_folder(before).await?;
+        }
+        Ok(found.is_none())
     }
 
     /// See [`Log::is_behind_gap`].

@@ -247,7 +247,18 @@ impl Objects {
 
     /// Waits for an answer of the store. Fails if none arrives in time.
     async fn answer<T>(&self, action: &str, name: &str, request: impl Future<Output = T>) -> Result<T, ClusterError> {
-        timeout(READ_TIMEOUT, request).await.map_err(|_| self.unreachable(action, name, "no answer arrived in time"))
+        self.answer_within(READ_TIMEOUT, action, name, request).await
+    }
+
+    /// Waits so long for an answer of the store.
+    pub(crate) async fn answer_within<T>(
+        &self,
+        time: Duration,
+        action: &str,
+        name: &str,
+        request: impl Future<Output = T>,
+    ) -> Result<T, ClusterError> {
+        timeout(time, request).await.map_err(|_| self.unreachable(action, name, "no answer arrived in time"))
     }
 
     fn none_if_missing<T>(

@@ -4,7 +4,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use object_store::aws::AmazonS3Builder;
 use uuid::Uuid;
@@ -109,6 +109,19 @@ fn a_refusal_is_final() {
 
     let empty = store(serve("404 Not Found", "<Error><Code>NoSuchKey</Code></Error>"));
     assert!(matches!(empty.cluster(), Err(ClusterError::NoCluster { .. })));
+}
+
+#[test]
+fn a_look_at_the_end_of_the_log_waits_only_seconds_for_a_store_that_does_not_answer() {
+    // The system accepts the connection, and nobody reads the request.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let store = store(listener.local_addr().unwrap().port());
+    let log = store.log(&History { number: 1, id: Uuid::nil() }, "a").unwrap();
+    let began = Instant::now();
+    let error = log.confirm(&Position::start(Uuid::nil(), 1)).unwrap_err();
+    let took = began.elapsed();
+    assert!(matches!(error, ClusterError::Unreachable { .. }), "{error}");
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }
 
 #[test]
