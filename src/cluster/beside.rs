@@ -64,6 +64,14 @@ impl Store {
         Ok(listed.iter().filter_map(|object| object.location.filename().map(str::to_owned)).collect())
     }
 
+    /// Returns whether a folder has an object whose name comes after another one.
+    ///
+    /// # Errors
+    /// If the storage fails.
+    pub fn has_later_object(&self, folder: &str, name: &str) -> Result<bool, ClusterError> {
+        Ok(!block(self.objects.list(folder, Some(name)))?.is_empty())
+    }
+
     /// Removes an object. It is no error if it does not exist.
     ///
     /// # Errors

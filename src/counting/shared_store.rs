@@ -1,7 +1,8 @@
 //! The analytics in the storage of a cluster: numbered entries, and files named by their contents.
 //!
 //! An entry is created once, behind the newest one. So of two nodes that count at the same time, one finds that the
-//! number is taken, and knows that it does not count any more. Must not know who counts.
+//! number is taken, and knows that it does not count any more. A number of which the entry was removed is free again;
+//! whoever uses it finds later entries. Must not know who counts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -69,7 +70,10 @@ impl Publisher {
 
     fn write(&mut self) -> Result<Option<BTreeMap<String, u64>>, CountingError> {
         let Some(prepared) = &self.prepared else { return Ok(None) };
-        if !self.store.create_object(&entry_name(self.last + 1), &prepared.bytes)? {
+        let number = self.last + 1;
+        let is_newest = self.store.create_object(&entry_name(number), &prepared.bytes)?
+            && !self.store.has_later_object(ENTRIES, &entry_number(number))?;
+        if !is_newest {
             return Err(CountingError::Superseded);
         }
         let Some(Prepared { up_to, batches, files, .. }) = self.prepared.take() else { return Ok(None) };
@@ -242,6 +246,11 @@ fn decoded(name: &str, bytes: &[u8]) -> Result<Entry, CountingError> {
     Entry::decode(bytes).map_err(|what| CountingError::damaged(name, &what))
 }
 
-fn entry_name(number: u64) -> String {
-    format!("{ENTRIES}/{number:020}")
+pub(crate) fn entry_name(number: u64) -> String {
+    format!("{ENTRIES}/{}", entry_number(number))
+}
+
+/// Returns the name of an entry within its folder. These names are in the order of the numbers.
+fn entry_number(number: u64) -> String {
+    format!("{number:020}")
 }

@@ -14,7 +14,9 @@ use bindery_cluster::Store;
 use bindery_model::error::Code;
 use bindery_model::time::day_number;
 
+use crate::entry::MAX_ENTRY_BYTES;
 use crate::outbox::SentBatch;
+use crate::shared_store::{entry_name, newest};
 use crate::{NodeOptions, ServerAnalytics};
 
 const START: i64 = 1_790_000_000_000;
@@ -132,6 +134,26 @@ fn an_import_or_a_deletion_that_ends_after_its_node_stopped_to_count_is_not_conf
     assert_eq!(late.finish().unwrap_err().code, Code::Overloaded);
     let error = node.publish(&counting).unwrap_err();
     assert_eq!(error.code, Code::OutcomeUnknown, "{}", error.message);
+}
+
+/// The number of its next entry is free again then.
+#[test]
+fn a_node_that_slept_while_others_counted_and_removed_entries_confirms_nothing() {
+    let (store, folders) = (storage("numbers"), [(); 3].map(|()| tempfile::tempdir().unwrap()));
+    let [first, second, third] = folders.each_ref().map(|folder| node(&store, folder.path()));
+    first.tend(true);
+    let counting = first.counting().unwrap();
+    let mut import = counting.import(SITE).unwrap();
+    let line = format!("192.0.2.9 - - [02/Oct/2024:10:00:00 +0000] \"GET /old HTTP/1.1\" 200 1 \"-\" \"{AGENT}\"\n");
+    import.push(line.as_bytes());
+    assert_eq!(import.finish().unwrap().added, 1);
+    let next = newest(&store).unwrap().unwrap() + 1;
+    // Each begins with an entry that has everything, and removes those before.
+    [&second, &third].into_iter().for_each(|node| node.tend(true));
+    assert_eq!(store.object(&entry_name(next), MAX_ENTRY_BYTES).unwrap(), None);
+    let error = first.publish(&counting).unwrap_err();
+    assert_eq!(error.code, Code::OutcomeUnknown, "{}", error.message);
+    assert!(first.counting().is_none());
 }
 
 #[test]
