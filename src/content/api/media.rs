@@ -63,12 +63,22 @@ impl ResourceWriter {
         Err(Error::new(Code::ValidationFailed, text))
     }
 
-    /// Returns the resource that imports know under a key.
+    /// Returns the resource that imports know under a key; `None` without a key. Whoever answers with it writes nothing,
+    /// so it is confirmed that no other server has deleted it.
     ///
     /// # Errors
-    /// `FORBIDDEN` without `manage`, as for an import; `INTERNAL` if the store fails.
-    pub fn known_under(&self, key: &str) -> Result<Option<CreatedResource>> {
+    /// `FORBIDDEN` without `manage`, as for an import; `INTERNAL` if the store fails; `LOG_UNREACHABLE`.
+    pub async fn known_under(&self, key: Option<&str>) -> Result<Option<CreatedResource>> {
+        let Some(key) = key else { return Ok(None) };
         self.access.require(&[Ability::Manage])?;
+        if self.find_known(key)?.is_none() {
+            return Ok(None);
+        }
+        self.content.confirm().await?;
+        self.find_known(key)
+    }
+
+    fn find_known(&self, key: &str) -> Result<Option<CreatedResource>> {
         let (store, blueprint) = (&self.content.shared.store, self.collection.blueprint.number);
         let Some(id) = store.known_under(blueprint, key)? else { return Ok(None) };
         let Some(meta) = store.meta(blueprint, id)? else { return Ok(None) };

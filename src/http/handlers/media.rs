@@ -79,8 +79,7 @@ pub(crate) async fn fetch(
         return Ok(kept);
     }
     let FileRequest { url, known_as, body } = FileRequest::read(&sent)?;
-    let known = || known_as.as_ref().map_or(Ok(None), |known_as| writing.known_under(known_as));
-    if let Some(known) = call.app.content.checked(known).await? {
+    if let Some(known) = writing.known_under(known_as.as_deref()).await? {
         let keep = async |idempotent| Ok(writing.keep_known(known, idempotent).await?);
         return keyed.answer(&call, key.as_ref(), &[&sent], found, keep).await;
     }

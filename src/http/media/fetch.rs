@@ -117,8 +117,7 @@ pub async fn fetch_media(
     let writing = content.write(&Access::everything("cli"), Ability::Create, blueprint, "")?;
     writing.require_media()?;
     let FileRequest { url, known_as, body } = FileRequest::read(body)?;
-    let known = known_as.as_ref().map_or(Ok(None), |known_as| writing.known_under(known_as))?;
-    let resource = match known {
+    let resource = match writing.known_under(known_as.as_deref()).await? {
         Some(known) => known,
         None => {
             let file = media.fetch(content, &url, private_addresses).await?;

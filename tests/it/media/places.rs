@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
+
 use super::files::SWEEPS;
-use super::{definition, fetch, png, text, upload};
+use super::{Web, definition, fetch, png, text, upload};
 use crate::support::{Server, binary, run, succeed};
 
 /// Makes a data folder with one file. Returns the bytes that are served, and the address.
@@ -252,4 +254,24 @@ fn servers_of_a_cluster_share_a_bucket() {
     assert_eq!(blake3::hash(&served.bytes).to_hex().as_str(), text(&resource, "hash"));
     let elsewhere = upload(&other, "b.png", &png(31, 20));
     super::request(&other, "GET", text(&elsewhere, "url"), &[]).expect(200);
+}
+
+/// It answers without a write, which would find out.
+#[test]
+fn a_server_does_not_answer_with_a_file_that_another_one_has_just_deleted() {
+    let temp = tempfile::tempdir().unwrap();
+    let address = |name: &str| format!("file://{}", temp.path().join(name).display());
+    let (log, bucket) = (address("log"), address("bucket"));
+    let (one, two) = (temp.path().join("one"), temp.path().join("two"));
+    succeed(&["cluster", "create", "--data", one.to_str().unwrap(), "--log", &log]);
+    let arguments: [&str; 5] = ["--log", &log, "--media-store", &bucket, "--webhook-private-addresses"];
+    let [server, other] = [&one, &two].map(|folder| Server::start_in(folder, &arguments));
+    server.post("/v2/blueprints", &definition()).expect(201);
+    let keyed = json!({ "url": format!("{}/c.png", Web::start(png(20, 10)).address), "key": "c" });
+    let created = server.post("/v2/media/media/fetch", &keyed).expect(201).data();
+    let path = format!("/v2/resources/media/{}", created["id"].as_str().unwrap());
+    other.raw("GET", &path, &[("bindery-after", "latest")], b"").expect(200);
+    server.delete(&path).expect(204);
+    let again = other.post("/v2/media/media/fetch", &keyed).expect(201).data();
+    assert_ne!(again["id"], created["id"]);
 }
