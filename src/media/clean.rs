@@ -27,7 +27,7 @@ pub(crate) use gif::clean as clean_gif;
 pub(crate) use heif::{clean as clean_heif, size as size_of_heif};
 pub(crate) use jpeg::{clean as clean_jpeg, scratch as scratch_of_jpeg};
 pub(crate) use png::clean as clean_png;
-pub(crate) use tiff::{clean as clean_tiff, clean_raw};
+pub(crate) use tiff::{check as check_tiff, clean as clean_tiff, clean_raw};
 pub(crate) use video::{Container, InPlace, clean as clean_boxes};
 pub(crate) use webp::clean as clean_webp;
 

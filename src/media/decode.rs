@@ -12,6 +12,7 @@ use image::metadata::{LoopCount, Orientation};
 use image::{AnimationDecoder, ColorType, DynamicImage, Frames, ImageDecoder, ImageError, Limits};
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::clean::check_tiff;
 use crate::error::MediaError;
 use crate::pixels::narrow;
 use crate::workers::{MEMORY_BYTES, Memory, Reservation};
@@ -224,7 +225,10 @@ fn open(kind: Raster, bytes: &[u8], stopwatch: Stopwatch) -> Result<Box<dyn Imag
         Raster::Png => Box::new(PngDecoder::with_limits(reader, limits_of_header()).map_err(failed)?),
         Raster::Gif => Box::new(GifDecoder::new(reader).map_err(failed)?),
         Raster::Webp => Box::new(WebPDecoder::new(reader).map_err(failed)?),
-        Raster::Tiff => Box::new(TiffDecoder::new(reader).map_err(failed)?),
+        Raster::Tiff => {
+            check_tiff(bytes)?;
+            Box::new(TiffDecoder::new(reader).map_err(failed)?)
+        }
     };
     // The memory is reserved before the pixels are decoded, so exact numbers of the size stand in the message.
     check_size(decoder.dimensions().0, decoder.dimensions().1)?;

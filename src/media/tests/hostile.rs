@@ -49,17 +49,32 @@ fn gif_with_large_frame() -> Vec<u8> {
     bytes
 }
 
-fn tiff_of_size(width: u32, height: u32) -> Vec<u8> {
-    let mut bytes = b"II*\0\x08\0\0\0\x09\0".to_vec();
-    let entries =
-        [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, 200), (277, 1), (278, height), (279, 4)];
-    for (tag, value) in entries {
-        bytes.extend_from_slice(&(tag as u16).to_le_bytes());
-        bytes.extend_from_slice(&[4, 0, 1, 0, 0, 0]);
-        bytes.extend_from_slice(&value.to_le_bytes());
+/// A TIFF with these entries: the tag, the type, the number of values, and the value or its position.
+fn tiff(entries: &[(u16, u16, u32, u32)], length: usize) -> Vec<u8> {
+    let mut bytes = b"II*\0\x08\0\0\0".to_vec();
+    bytes.extend_from_slice(&(entries.len() as u16).to_le_bytes());
+    for (tag, kind, count, value) in entries {
+        bytes.extend_from_slice(&[tag.to_le_bytes(), kind.to_le_bytes()].concat());
+        bytes.extend_from_slice(&[count.to_le_bytes(), value.to_le_bytes()].concat());
     }
-    bytes.resize(300, 0);
+    bytes.resize(length, 0);
     bytes
+}
+
+fn tiff_of_size(width: u32, height: u32) -> Vec<u8> {
+    let values =
+        [(256, width), (257, height), (258, 8), (259, 1), (262, 1), (273, 200), (277, 1), (278, height), (279, 4)];
+    tiff(&values.map(|(tag, value)| (tag, 4, 1, value)), 300)
+}
+
+/// A small TIFF of one tile, with very many samples for each pixel. The width of the tile is there twice, and the
+/// second one counts.
+fn tiff_with_wide_tile() -> Vec<u8> {
+    let values = [(256, 16), (257, 16), (258, 8), (259, 1), (262, 2), (277, 65_535), (322, 16), (322, u32::MAX)];
+    let tile = [(323, 16), (324, 200), (325, 768)];
+    let mut entries: Vec<_> = values.into_iter().chain(tile).map(|(tag, value)| (tag, 4, 1, value)).collect();
+    entries.push((338, 3, 65_532, 200));
+    tiff(&entries, 200 + 2 * 65_532)
 }
 
 fn webp_of_size(side: u32) -> Vec<u8> {
@@ -97,6 +112,8 @@ async fn pictures_that_claim_to_be_large_are_refused_at_once() {
         ("gif, frames", gif_of_size(1, 1, 10_001)),
         ("gif, pixels of all frames", gif_of_size(5000, 5000, 100)),
         ("tiff", tiff_of_size(65_535, 65_535)),
+        ("tiff, a tile", tiff_with_wide_tile()),
+        ("tiff, a list", tiff(&[(256, 4, 1, 16), (257, 4, 1, 16), (262, 4, 1, 1), (258, 1, 1 << 21, 200)], 300)),
         ("webp", webp_of_size(0xFF_FFFF)),
         ("gif, a frame", gif_with_large_frame()),
         ("bmp", bmp_of_size(60_000, 60_000)),
@@ -123,6 +140,27 @@ async fn a_picture_of_16_bits_that_does_not_fit_into_the_memory_is_refused() {
     let error = store.upload("picture", &bytes).await.unwrap_err();
     assert!(matches!(error, MediaError::PictureTooLarge { .. }), "{error}");
     assert!(error.to_string().contains("MiB"), "{error}");
+}
+
+#[tokio::test]
+async fn a_tiff_whose_parts_are_jpeg_files_is_refused() {
+    let store = Store::new();
+    let mut bytes = tiff_of_size(16, 16);
+    // The compression is the fourth entry.
+    bytes[10 + 3 * 12 + 8] = 7;
+    let error = store.upload("picture", &bytes).await.unwrap_err();
+    assert!(error.to_string().contains("compressed as JPEG"), "{error}");
+}
+
+#[test]
+fn a_bigtiff_with_an_entry_of_an_unknown_type_is_refused() {
+    let mut bytes = b"II\x2B\0\x08\0\0\0\x10\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\0\x01".to_vec();
+    for (kind, is_known) in [(4, true), (18, true), (0, false), (14, false)] {
+        bytes.resize(26, 0);
+        bytes.push(kind);
+        bytes.resize(100, 0);
+        assert_eq!(crate::clean::check_tiff(&bytes).is_ok(), is_known, "{kind}");
+    }
 }
 
 #[tokio::test]
