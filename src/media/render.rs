@@ -68,8 +68,10 @@ fn render_animation(
     if frames > MAX_FRAMES || frames * pixels > MAX_ANIMATED_PIXELS {
         return Ok(None);
     }
-    // The decoder keeps two frames, and the encoder two and its own copy.
-    let _reservation = memory.reserve(pixels * 4 * 5 + bytes.len() as u64)?;
+    // The decoder keeps two frames, and the encoder two and its own copy. A frame of a GIF may be larger than the
+    // picture: then the decoder has it beside two pictures, while the encoder has one.
+    let usual = pixels * 4 * 5 + bytes.len() as u64;
+    let _reservation = memory.reserve(usual.max(header.memory + pixels * 4 * 2))?;
     let Some(animation) = decode::animation(kind, bytes)? else { return Ok(None) };
     let profile = animation.profile.clone();
     let encoded = animate::encode(animation, quality, MAX_FRAMES as usize, |frame| {

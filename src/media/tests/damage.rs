@@ -30,7 +30,7 @@ static PICTURES: LazyLock<Vec<(Raster, Vec<u8>)>> = LazyLock::new(|| {
 });
 
 /// Cleans and renders bytes as a picture, as an upload and a later request do.
-fn pass(kind: Raster, bytes: &[u8], is_animated: bool) -> Result<(), MediaError> {
+pub(super) fn pass(kind: Raster, bytes: &[u8], is_animated: bool) -> Result<(), MediaError> {
     let cleaned = match kind {
         Raster::Jpeg => clean::clean_jpeg(bytes)?,
         Raster::Png => clean::clean_png(bytes)?,

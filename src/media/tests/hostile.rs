@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use super::damage::pass;
 use super::pictures::{self, corners, crc, gif, jpeg, png, riff, with_segments};
 use super::{Store, contains};
 use crate::MediaError;
+use crate::decode::Raster;
 
 /// A PNG of black pixels, as small as it gets.
 fn black_png(width: u32, height: u32) -> Vec<u8> {
@@ -140,6 +142,12 @@ async fn a_picture_of_16_bits_that_does_not_fit_into_the_memory_is_refused() {
     let error = store.upload("picture", &bytes).await.unwrap_err();
     assert!(matches!(error, MediaError::PictureTooLarge { .. }), "{error}");
     assert!(error.to_string().contains("MiB"), "{error}");
+}
+
+#[test]
+fn an_animation_reserves_memory_for_a_frame_that_is_larger_than_the_picture() {
+    let error = pass(Raster::Gif, &gif_with_large_frame(), true).unwrap_err();
+    assert!(error.to_string().contains("it needs 4097 MiB of memory"), "{error}");
 }
 
 #[tokio::test]
