@@ -69,11 +69,20 @@ enum Start {
     Refused,
 }
 
-/// The memory that pictures in work have reserved.
+/// The memory that pictures in work have reserved. Those that wait for memory get it in the order in which they came:
+/// otherwise a large picture would wait for as long as small ones keep coming.
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
-    reserved: Mutex<u64>,
-    released: Condvar,
+    reserved: Mutex<Reserved>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Reserved {
+    bytes: u64,
+    /// The number of reservations that were asked for, and of those that were made.
+    asked: u64,
+    made: u64,
 }
 
 /// A reservation of memory, which ends when it is dropped.
@@ -172,7 +181,8 @@ fn work(queue: &Queue) {
 }
 
 impl Memory {
-    /// Waits until this much memory is free, and reserves it.
+    /// Waits until this much memory is free, and reserves it. A thread must not wait for memory while it has some
+    /// reserved: the one before it may wait for that.
     ///
     /// # Errors
     /// `PictureTooLarge` if it is more than all pictures may take.
@@ -184,18 +194,23 @@ impl Memory {
             )));
         }
         let mut reserved = self.reserved.lock();
-        while *reserved + bytes > MEMORY_BYTES {
-            self.released.wait(&mut reserved);
+        let turn = reserved.asked;
+        reserved.asked += 1;
+        while reserved.made != turn || reserved.bytes + bytes > MEMORY_BYTES {
+            self.changed.wait(&mut reserved);
         }
-        *reserved += bytes;
+        reserved.made += 1;
+        reserved.bytes += bytes;
+        // There may be enough memory for the next one, too.
+        self.changed.notify_all();
         Ok(Reservation { memory: self, bytes })
     }
 }
 
 impl Drop for Reservation<'_> {
     fn drop(&mut self) {
-        *self.memory.reserved.lock() -= self.bytes;
-        self.memory.released.notify_all();
+        self.memory.reserved.lock().bytes -= self.bytes;
+        self.memory.changed.notify_all();
     }
 }
 
@@ -220,3 +235,36 @@ fn lower_priority() {
 /// The `nice` value: beside a busy thread with 0, one with 10 gets a tenth of the time.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_large_picture_gets_memory_before_a_small_one_that_came_later() {
+        let memory = Memory::default();
+        let order = Mutex::new(Vec::new());
+        let first = memory.reserve(MEMORY_BYTES - 10).unwrap();
+        let wait_for = |asked: u64| {
+            while memory.reserved.lock().asked < asked {
+                std::thread::yield_now();
+            }
+        };
+        std::thread::scope(|scope| {
+            for (number, (name, bytes)) in [("large", MEMORY_BYTES), ("small", 5)].into_iter().enumerate() {
+                let (memory, order) = (&memory, &order);
+                scope.spawn(move || {
+                    let _reservation = memory.reserve(bytes).unwrap();
+                    order.lock().push(name);
+                });
+                wait_for(number as u64 + 2);
+            }
+            drop(first);
+        });
+        assert_eq!(order.into_inner(), ["large", "small"]);
+        let reserved = memory.reserved.lock();
+        assert_eq!((reserved.bytes, reserved.made), (0, 3));
+    }
+}
