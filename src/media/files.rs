@@ -256,13 +256,17 @@ impl Files {
         upload.finish_unchecked(hash).await
     }
 
-    /// Removes the temporary files of uploads that were stopped by the end of an earlier process, and returns how many.
-    /// Must be called before the first upload.
+    /// Removes the temporary files of uploads that were stopped by the end of an earlier process, and their incomplete
+    /// copies on the disk of the store. Returns how many. Must be called before the first upload.
     ///
     /// # Errors
-    /// If the folder cannot be read, or a file cannot be removed.
+    /// If a folder cannot be read, or a file cannot be removed.
     pub fn remove_stopped_uploads(&self) -> Result<u64, MediaError> {
-        remove_files(&self.shared.temporary)
+        let uploads = remove_files(&self.shared.temporary, |_| true)?;
+        match &self.shared.backend {
+            Backend::Folder(folder) => Ok(uploads + folder.remove_parts()?),
+            Backend::Bucket(_) => Ok(uploads),
+        }
     }
 
     /// Returns the path of a file in a folder of this machine, also if it is not stored; `None` for a bucket.

@@ -1,8 +1,10 @@
 //! Files in a folder of this machine, each under its hash. Must not know what the files hold.
 //!
 //! A file `ab/abcd…` is complete and durable as soon as it has this name: its bytes are synced before the file is
-//! renamed, and the folders afterwards.
+//! renamed, and the folders afterwards. If `media` is on another disk than the uploads, a file is first copied to
+//! `abcd….part` beside these folders.
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -14,6 +16,9 @@ use parking_lot::Mutex;
 use crate::error::{MediaError, io_error};
 use crate::files::StoredFile;
 use crate::hash::Hash;
+
+/// The ending of copies of files that are not complete.
+const PART: &str = ".part";
 
 /// A folder with files.
 #[derive(Debug)]
@@ -50,7 +55,9 @@ impl Folder {
         let touched = File::options().write(true).open(temporary).and_then(|file| file.set_modified(SystemTime::now()));
         touched.map_err(io_error("change the time of", temporary))?;
         let moved = match fs::rename(temporary, &target) {
-            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => copy_and_rename(temporary, &target),
+            Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
+                copy_and_rename(temporary, &self.path.join(format!("{hash}{PART}")), &target)
+            }
             moved => moved,
         };
         moved.map_err(io_error("write", &target))?;
@@ -91,6 +98,12 @@ impl Folder {
         }
     }
 
+    /// Removes the copies that the end of an earlier process left incomplete, and returns how many.
+    pub(crate) fn remove_parts(&self) -> Result<u64, MediaError> {
+        let is_part = |name: &str| name.strip_suffix(PART).is_some_and(|hash| hash.parse::<Hash>().is_ok());
+        remove_files(&self.path, |name| name.to_str().is_some_and(is_part))
+    }
+
     /// Returns the files of one of the 256 folders. Entries that are no files of media are left out.
     pub(crate) fn list(&self, number: u8) -> Result<Vec<StoredFile>, MediaError> {
         let folder = self.path.join(format!("{number:02x}"));
@@ -111,12 +124,12 @@ impl Folder {
     }
 }
 
-/// Removes the files of a folder, and returns how many.
-pub(crate) fn remove_files(folder: &Path) -> Result<u64, MediaError> {
+/// Removes the files of a folder whose names are chosen, and returns how many.
+pub(crate) fn remove_files(folder: &Path, is_chosen: impl Fn(&OsStr) -> bool) -> Result<u64, MediaError> {
     let mut removed = 0;
     for entry in fs::read_dir(folder).map_err(io_error("list", folder))? {
         let entry = entry.map_err(io_error("list", folder))?;
-        if entry.metadata().is_ok_and(|found| found.is_file()) {
+        if is_chosen(&entry.file_name()) && entry.metadata().is_ok_and(|found| found.is_file()) {
             fs::remove_file(entry.path()).map_err(io_error("remove", &entry.path()))?;
             removed += 1;
         }
@@ -143,11 +156,31 @@ fn is_older(found: &fs::Metadata, age: Duration) -> bool {
     age.is_zero() || unchanged.is_some_and(|unchanged| unchanged >= age)
 }
 
-/// Moves a file to another disk.
-fn copy_and_rename(from: &Path, to: &Path) -> io::Result<()> {
-    let part = to.with_extension("part");
-    fs::copy(from, &part)?;
-    sync::all(&File::open(&part)?)?;
-    fs::rename(&part, to)?;
-    fs::remove_file(from)
+/// Moves a file to another disk, by a copy `part` on that disk.
+fn copy_and_rename(from: &Path, part: &Path, to: &Path) -> io::Result<()> {
+    let copied = fs::copy(from, part).and_then(|_| sync::all(&File::open(part)?)).and_then(|()| fs::rename(part, to));
+    if copied.is_err() {
+        // The copy may have failed because the disk is full, so what there is of it must not stay.
+        let _ = fs::remove_file(part);
+    }
+    copied.and_then(|()| fs::remove_file(from))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn a_file_is_moved_to_another_disk_and_a_move_that_fails_leaves_only_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let [from, part, to] = ["upload", "copy.part", "file"].map(|name| folder.path().join(name));
+        fs::write(&from, b"some text").unwrap();
+        copy_and_rename(&from, &part, &folder.path().join("missing/file")).unwrap_err();
+        assert!(from.exists() && !part.exists());
+        copy_and_rename(&from, &part, &to).unwrap();
+        assert_eq!(fs::read(&to).unwrap(), b"some text");
+        assert!(!from.exists() && !part.exists());
+    }
 }

@@ -143,6 +143,18 @@ async fn uploads_that_the_end_of_the_process_stopped_are_removed() {
     assert_eq!(store.uploads(), Vec::<String>::new());
 }
 
+#[test]
+fn copies_to_another_disk_that_the_end_of_the_process_stopped_are_removed() {
+    let store = Store::new();
+    let media = store.folder.path().join("media");
+    let [part, stranger] = [format!("{}.part", Hash::of(b"some text")), "notes.part".to_owned()];
+    for name in [&part, &stranger] {
+        std::fs::write(media.join(name), b"some").unwrap();
+    }
+    assert_eq!(store.files.remove_stopped_uploads().unwrap(), 1);
+    assert!(!media.join(part).exists() && media.join(stranger).exists());
+}
+
 #[tokio::test]
 async fn a_stranger_in_the_folder_is_not_listed() {
     let store = Store::new();
