@@ -29,7 +29,7 @@ pub(crate) fn render(
     source: &Source,
     wanted: &Wanted,
 ) -> Result<Option<Vec<u8>>, MediaError> {
-    let header = decode::header(kind, bytes, scratch(kind, bytes))?;
+    let header = decode::header(kind, bytes, scratch(kind, bytes)?)?;
     let (width, height) = header.shown();
     let plan = geometry::plan(width, height, wanted);
     let quality = quality(wanted);
@@ -95,14 +95,14 @@ fn frames(kind: Raster, bytes: &[u8]) -> Result<u64, MediaError> {
 }
 
 /// The bytes for each pixel that a decoder needs beside its result.
-fn scratch(kind: Raster, bytes: &[u8]) -> u64 {
-    match kind {
+fn scratch(kind: Raster, bytes: &[u8]) -> Result<u64, MediaError> {
+    Ok(match kind {
         Raster::Jpeg => clean::scratch_of_jpeg(bytes),
         Raster::Png => 0,
-        Raster::Gif => clean::clean_gif(bytes).map_or(4, |cleaned| cleaned.scratch),
-        Raster::Webp => 4,
+        Raster::Gif => clean::clean_gif(bytes)?.scratch,
+        Raster::Webp => clean::clean_webp(bytes)?.scratch,
         Raster::Tiff => 8,
-    }
+    })
 }
 
 fn background(format: Format) -> Rgba<u8> {

@@ -1,5 +1,7 @@
 //! Removes metadata of WebP.
 
+mod codes;
+
 use super::{Cleaned, Cursor, exif};
 use crate::decode::check_size;
 use crate::error::MediaError;
@@ -19,19 +21,23 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     let mut bytes = header.to_vec();
     let mut rotation = None;
     let mut canvas = None;
-    let mut frames = 0;
+    let (mut frames, mut codes) = (0, 0);
     let mut chunks = Cursor::new(contents);
     while chunks.rest().len() >= 8 {
         let start = chunks.position;
         let (kind, data) = next_chunk(&mut chunks)?;
         match &kind {
-            b"VP8X" => canvas = Some(size_at(data, 4)?),
+            // The decoder goes by the first size.
+            b"VP8X" => canvas = canvas.or(Some(size_at(data, 4)?)),
             b"EXIF" => rotation = rotation.or_else(|| exif::rotation(data)),
             b"ANMF" => {
                 frames += 1;
-                check_frame(data)?;
+                codes = check_frame(data)?.max(codes);
             }
-            _ => check_pixels(&kind, data, canvas)?,
+            _ => {
+                canvas = check_pixels(&kind, data, canvas)?;
+                codes = memory_of_codes(&kind, data, canvas)?.max(codes);
+            }
         }
         if KEPT.contains(&&kind) {
             bytes.extend_from_slice(&contents[start..chunks.position]);
@@ -39,7 +45,8 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
         }
     }
     finish(&mut bytes, rotation);
-    Ok(Cleaned { frames: frames.max(1), scratch: 4, ..Cleaned::still(bytes) })
+    let pixels = canvas.map_or(1, |(width, height)| u64::from(width) * u64::from(height));
+    Ok(Cleaned { frames: frames.max(1), scratch: 4 + codes / pixels, ..Cleaned::still(bytes) })
 }
 
 /// Returns true if a second frame begins in these first bytes of a file, and false if there is none.
@@ -80,32 +87,48 @@ fn size_at(data: &[u8], at: usize) -> Result<(u32, u32), MediaError> {
     Ok((side(0), side(3)))
 }
 
-fn check_frame(data: &[u8]) -> Result<(), MediaError> {
-    let size = size_at(data, 6)?;
+/// Returns the bytes that the decoder takes for the codes of a frame.
+fn check_frame(data: &[u8]) -> Result<u64, MediaError> {
+    let size = Some(size_at(data, 6)?);
+    let mut codes = 0;
     let mut chunks = Cursor::new(data.get(16..).unwrap_or_default());
     while chunks.rest().len() >= 8 {
         let (kind, data) = next_chunk(&mut chunks)?;
-        check_pixels(&kind, data, Some(size))?;
+        check_pixels(&kind, data, size)?;
+        codes = memory_of_codes(&kind, data, size)?.max(codes);
     }
-    Ok(())
+    Ok(codes)
 }
 
 /// Compares the size of pixels with the size that the file claims, because the decoder does so only after decoding
-/// them.
-fn check_pixels(kind: &[u8; 4], data: &[u8], claimed: Option<(u32, u32)>) -> Result<(), MediaError> {
+/// them. Returns the size, if it is known by then.
+fn check_pixels(kind: &[u8; 4], data: &[u8], claimed: Option<(u32, u32)>) -> Result<Option<(u32, u32)>, MediaError> {
     let number =
         |at: usize| data.get(at..at + 4).map(|bytes| u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]));
     let size = match kind {
         b"VP8 " => number(6).map(|sides| (sides & 0x3FFF, sides >> 16 & 0x3FFF)),
         b"VP8L" => number(1).map(|sides| ((sides & 0x3FFF) + 1, (sides >> 14 & 0x3FFF) + 1)),
-        _ => return Ok(()),
+        _ => return Ok(claimed),
     };
     let (width, height) = size.ok_or_else(super::cut_off)?;
     check_size(width, height)?;
     if claimed.is_some_and(|claimed| claimed != (width, height)) {
         return Err(MediaError::broken("its pixels have another size than it claims"));
     }
-    Ok(())
+    Ok(Some((width, height)))
+}
+
+/// Returns the bytes that the decoder takes for the codes of lossless pixels, or of lossless transparency.
+fn memory_of_codes(kind: &[u8; 4], data: &[u8], size: Option<(u32, u32)>) -> Result<u64, MediaError> {
+    let stream = match kind {
+        b"VP8L" => data.get(5..),
+        b"ALPH" if data.first().is_some_and(|flags| flags & 3 == 1) => data.get(1..),
+        _ => return Ok(0),
+    };
+    // Transparency without a size is not decoded.
+    let Some((width, height)) = size else { return Ok(0) };
+    let memory = stream.and_then(|stream| codes::memory(stream, width as usize, height as usize));
+    memory.ok_or_else(|| MediaError::broken("the codes of its pixels are invalid"))
 }
 
 /// Appends the rotation, and corrects the flags and the length.
