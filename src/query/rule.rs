@@ -1,6 +1,7 @@
 //! Rules of ranked search: whether one holds for a request, and what it changes (`API.md` 4.25). Must not know how
 //! rules are stored, or when they hold.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use bindery_index::{self as index, Pin, Synonyms, TextQuery, row_of_words};
@@ -132,6 +133,7 @@ impl Steering {
     /// then, resources are pinned. A rule whose filters the blueprint no longer has changes nothing.
     pub(crate) fn changes(&self, query: &TextQuery, params: &RawParams, scope: &Scope<'_>, is_ranked: bool) -> Changes {
         let mut changes = Changes::default();
+        let mut pinned: HashSet<u128> = HashSet::new();
         let mut hidden: Vec<u128> = Vec::new();
         if self.rules.is_empty() {
             return changes;
@@ -144,12 +146,13 @@ impl Steering {
             changes.filters.extend(Some(filter).filter(|filter| *filter != Filter::Own(index::Filter::All)));
             hidden.extend(&rule.hidden);
             for &(id, position) in rule.pins.iter().filter(|_| is_ranked) {
-                if changes.pinned.iter().all(|pin| pin.id != id) {
+                if pinned.insert(id) {
                     changes.pinned.push(PinnedBy { id, position, rule: rule.id.clone() });
                 }
             }
         }
-        changes.pinned.retain(|pin| !hidden.contains(&pin.id));
+        let is_hidden: HashSet<u128> = hidden.iter().copied().collect();
+        changes.pinned.retain(|pin| !is_hidden.contains(&pin.id));
         // Of two with the same place, that of the earlier rule comes first.
         changes.pinned.sort_by_key(|pin| pin.position);
         if !hidden.is_empty() {

@@ -6,6 +6,7 @@ mod groups;
 mod parameters;
 mod relations;
 mod show;
+mod steering;
 
 use std::sync::LazyLock;
 
