@@ -208,6 +208,10 @@ impl Queue {
         }
         let lane = lanes.lane_of(&job);
         if lane.len() >= LANE_COMMANDS {
+            // Clients that ask for the newest state and leave must not keep the places of writes.
+            lane.retain(|job| !job.caller_has_left());
+        }
+        if lane.len() >= LANE_COMMANDS {
             return Err(QueueRejection::Full(Box::new(job)));
         }
         lane.push_back(job);
@@ -263,6 +267,11 @@ impl Job {
         matches!(self.command, Command::Wait) && self.keep.is_none()
     }
 
+    /// Returns whether it only waits for the newest state, for a caller who has left.
+    fn caller_has_left(&self) -> bool {
+        self.only_waits() && self.reply.as_ref().is_none_or(Reply::is_closed)
+    }
+
     /// Returns whether it can be decided together with others. Commands that change blueprints, tokens or members may
     /// change what the next one is decided against. Those who wait for the newest state change no resource, and one
     /// look at the log serves all of them.
@@ -292,8 +301,8 @@ impl Job {
     /// no earlier piece must have failed: its client is told that the lines before that piece were applied, and no
     /// other. A command that changes nothing is not carried out for a caller who has left.
     pub(crate) fn is_wanted(&mut self) -> bool {
-        if self.only_waits() {
-            self.reply.take_if(|reply| reply.is_closed());
+        if self.caller_has_left() {
+            self.reply = None;
         }
         if self.piece.as_ref().is_some_and(ImportPiece::follows_a_failure) {
             self.answer(Err(overloaded("an earlier part of the import failed")));

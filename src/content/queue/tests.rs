@@ -141,6 +141,22 @@ async fn those_who_wait_for_the_newest_state_share_one_look_and_are_forgotten_on
 }
 
 #[tokio::test]
+async fn in_a_full_lane_those_who_waited_for_the_newest_state_and_left_make_room() {
+    let (queue, mut jobs) = queue();
+    let mut waiting: Vec<PendingOutcome> = (0..LANE_COMMANDS).map(|_| wait(&queue)).collect();
+    let refused = queue.submit(None, write("s1"), None, None).err().unwrap();
+    assert_eq!(refused.code, Code::Overloaded);
+    waiting.truncate(2);
+    let _pending = [save(&queue, "s2"), save(&queue, "s3")];
+    assert_eq!(names(&next(&mut jobs)), ["wait", "wait", "s2", "s3"]);
+    // The caller of a write who has left is no reason to forget the write.
+    for _ in 0..LANE_COMMANDS {
+        drop(save(&queue, "s4"));
+    }
+    assert!(queue.submit(None, write("s5"), None, None).is_err());
+}
+
+#[tokio::test]
 async fn a_large_piece_of_an_import_is_not_left_out() {
     let (queue, mut jobs) = queue();
     let pieces = ImportPieces::default();
