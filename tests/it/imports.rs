@@ -490,6 +490,33 @@ fn an_import_ends_when_its_token_is_revoked() {
 }
 
 #[test]
+fn an_import_of_an_access_log_ends_when_its_token_is_revoked() {
+    let server = Server::start();
+    let agent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
+    let line = format!("192.0.2.1 - - [20/Nov/2026:10:00:00 +0000] \"GET / HTTP/1.1\" 200 9 \"-\" \"{agent}\"\n");
+    let begin = |secret: &str| {
+        let headers = format!("content-type: text/plain\r\nexpect: 100-continue\r\ncontent-length: {}\r\n", line.len());
+        let mut raw = Raw::connect(server.address());
+        let head = head("POST", "/v2/analytics/import?site=a.example", &headers);
+        raw.send(format!("{}\r\n", head.replace(ADMIN, secret)));
+        // The body is asked for only after the token was accepted.
+        assert_eq!(raw.answer().map(|answer| answer.status), Some(100));
+        raw
+    };
+    let token = server.post("/v2/tokens", &json!({ "name": "import", "abilities": ["manage"] })).expect(201).data();
+    let mut revoked = begin(token["secret"].as_str().unwrap());
+    server.delete(&format!("/v2/tokens/{}", token["id"].as_str().unwrap())).expect(204);
+    revoked.send(&line);
+    assert_eq!(revoked.answer().map(|answer| answer.status), Some(401));
+    let pageviews = || server.get("/v2/analytics/pageviews?start=2026-11-20&end=2026-11-20").expect(200).json();
+    assert_eq!(pageviews(), json!({ "pageviews": 0 }));
+    let mut kept = begin(ADMIN);
+    kept.send(&line);
+    assert_eq!(kept.answer().map(|answer| answer.status), Some(200));
+    assert_eq!(pageviews(), json!({ "pageviews": 1 }));
+}
+
+#[test]
 fn a_client_that_pauses_is_answered_before_the_end_of_its_body() {
     let server = Server::start();
     notes(&server);

@@ -14,7 +14,7 @@ use super::params;
 use crate::answer::respond;
 use crate::app::App;
 use crate::error::Answer;
-use crate::request::head::Bearer;
+use crate::request::head::{Bearer, Credentials};
 
 /// The body of the answer to an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,6 +42,7 @@ impl From<ImportOutcome> for ImportBody {
 pub(super) async fn import(
     State(app): State<App>,
     Bearer(access): Bearer,
+    credentials: Credentials,
     RawQuery(raw): RawQuery,
     body: Body,
 ) -> Answer {
@@ -50,8 +51,12 @@ pub(super) async fn import(
     let analytics = app.analytics.counting()?;
     let mut import = analytics.import(&site)?;
     let mut body = body.into_data_stream();
-    while let Some(piece) = body.next().await {
+    loop {
+        let piece = body.next().await.transpose();
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;
+        // The sender may lose its access while the body arrives.
+        credentials.access(&app)?.require(&[Ability::Manage])?;
+        let Some(piece) = piece else { break };
         // Each piece gets its own blocking call, so that a client that sends slowly holds no thread.
         let reading = tokio::task::spawn_blocking(move || {
             import.push(&piece);
