@@ -97,6 +97,11 @@ impl Access {
     pub fn sees(&self, blueprint: &str) -> bool {
         self.blueprints.as_ref().is_none_or(|slugs| slugs.iter().any(|slug| slug == blueprint))
     }
+
+    /// Returns whether the token or member is not limited to some blueprints.
+    pub fn sees_all(&self) -> bool {
+        self.blueprints.is_none()
+    }
 }
 
 /// All tokens, by the hash of their secrets.

@@ -139,10 +139,11 @@ impl KeyedRequest {
     fn visible<P>(&self, call: &Call<P>, kept: Option<Vec<u8>>) -> Result<Option<Response>> {
         let kept = kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?;
         // The member may have been limited to other blueprints since then. In that case the request is checked like a
-        // new one.
+        // new one. So is one whose path and answer name no blueprint, such as the conflict of a resource in the trash:
+        // the committer sends the kept answer if the checks before it pass.
         let is_seen = |kept: &RenderedResponse| match blueprint_of(&self.uri) {
             Some(slug) => call.access.sees(&decode_name(slug)),
-            None => kept.blueprint().is_none_or(|slug| call.access.sees(&slug)),
+            None => kept.blueprint().map_or(call.access.sees_all(), |slug| call.access.sees(&slug)),
         };
         Ok(kept.filter(is_seen).map(IntoResponse::into_response))
     }
@@ -188,9 +189,10 @@ impl KeyedRequest {
     }
 }
 
-/// Returns the blueprint's slug in the path of a request for resources, as it was sent.
+/// Returns the blueprint's slug in the path of a request for resources or media, as it was sent.
 fn blueprint_of(uri: &Uri) -> Option<&str> {
-    uri.path().strip_prefix("/v2/resources/")?.split('/').next()
+    let mut prefixes = ["/v2/resources/", "/v2/media/"].into_iter();
+    prefixes.find_map(|prefix| uri.path().strip_prefix(prefix))?.split('/').next()
 }
 
 /// Returns what the committer needs to keep the response to a request.

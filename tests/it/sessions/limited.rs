@@ -101,6 +101,34 @@ fn a_limit_of_a_member_counts_at_once_also_for_answers_that_are_kept() {
 }
 
 #[test]
+fn a_kept_conflict_of_the_trash_is_hidden_with_its_blueprint() {
+    let server = world();
+    let ada = limited(&server, "ada", "editor");
+    let member = format!("/v2/members/{}", ada.member);
+    let limit = |blueprints: Value| server.patch(&member, &json!({ "blueprints": blueprints })).expect(200);
+    let fields = json!([{ "name": "S", "slug": "s", "type": "slug", "unique": true }]);
+    let bin = json!({ "name": "Bin", "slug": "bin", "trash": { "days": 10 }, "fields": fields });
+    server.post("/v2/blueprints", &bin).expect(201);
+    let id = server.create("bin", json!({ "s": "same" }));
+    server.delete(&format!("/v2/resources/bin/{id}")).expect(204);
+    let other = server.create("bin", json!({ "s": "same" }));
+    let path = format!("/v2/trash/{id}/restore");
+    let restore = || {
+        let headers = [("x-csrf-token", ada.csrf.as_str()), ("idempotency-key", "one")];
+        ada.raw("POST", &path, &headers, Some(&json!({})))
+    };
+    limit(json!(["notes", "bin"]));
+    let refused = restore().expect(409).text;
+    server.delete(&format!("/v2/resources/bin/{other}")).expect(204);
+    for sees in [json!(["bin"]), Value::Null] {
+        limit(sees);
+        assert_eq!(restore().expect(409).text, refused, "the answer is still kept");
+    }
+    limit(json!(["notes"]));
+    restore().expect(404);
+}
+
+#[test]
 fn limits_of_members_are_checked_and_outlive_a_kill() {
     let mut server = world();
     let owner = json!({ "name": "o", "email": "o@example.org", "role": "owner" });
