@@ -1,5 +1,5 @@
-//! The session cookie, and the other requirements for a browser's request (`API.md` 5.8.3): the CSRF value, and an
-//! `Origin` that is this server's. Must not know who is signed in.
+//! The session cookie, and the other requirements for a browser's request (`API.md` 5.8.3): the CSRF value, an `Origin`
+//! that is this server's, and `Sec-Fetch-…` of its scripts and links. Must not know who is signed in.
 
 use axum::http::header::{COOKIE, HOST, ORIGIN};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method};
@@ -14,6 +14,18 @@ use crate::request::client::Client;
 
 /// The header with the CSRF value.
 const X_CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
+
+/// The header in which a browser says which site the page is of that sent the request.
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+/// The header in which a browser says what the answer is for.
+const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
+
+/// The values of [`SEC_FETCH_SITE`] for a page of this server, and for an address that somebody typed.
+const OWN_SITES: [&str; 2] = ["same-origin", "none"];
+
+/// The values of [`SEC_FETCH_DEST`] for a script or a download, and for a link that was followed.
+const OWN_DESTINATIONS: [&str; 2] = ["empty", "document"];
 
 const NAME: &str = "bindery_session";
 
@@ -75,12 +87,21 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
 }
 
-/// Checks that a page of this server sent the request, not a page of another site (CSRF).
+/// Checks that a page of this server sent the request, not a page of another site (CSRF), and that its scripts or a link
+/// did, not markup: content that the dashboard shows may have pictures with any address of this server.
 ///
 /// # Errors
 /// `FORBIDDEN`.
 pub(crate) fn check_sender(config: &Config, method: &Method, headers: &HeaderMap, secret: &str) -> Result<(), Error> {
     check_origin(config, headers)?;
+    if !has_only(headers, SEC_FETCH_SITE, &OWN_SITES) {
+        return Err(foreign_page());
+    }
+    if !has_only(headers, SEC_FETCH_DEST, &OWN_DESTINATIONS) {
+        let text =
+            "the markup of a page sent this request, as for a picture; with a session, only scripts and links can";
+        return Err(Error::new(Code::Forbidden, text));
+    }
     if [Method::GET, Method::HEAD, Method::OPTIONS].contains(method) {
         return Ok(());
     }
@@ -101,8 +122,25 @@ pub(crate) fn check_origin(config: &Config, headers: &HeaderMap) -> Result<(), E
     if origins.all(|origin| is_own(config, headers, origin)) {
         return Ok(());
     }
+    Err(foreign_page())
+}
+
+fn foreign_page() -> Error {
     let text = "a page of another address sent this request; sessions are for the dashboard of this server only";
-    Err(Error::new(Code::Forbidden, text))
+    Error::new(Code::Forbidden, text)
+}
+
+/// Returns whether all values of a header are among these. Older browsers, and browsers without TLS, send none.
+fn has_only(headers: &HeaderMap, name: HeaderName, values: &[&str]) -> bool {
+    headers.get_all(name).iter().all(|sent| sent.to_str().is_ok_and(|sent| values.contains(&sent)))
+}
+
+/// Returns the headers of a request for a file, which the markup of any page may show.
+pub(crate) fn headers_for_markup(headers: &HeaderMap) -> HeaderMap {
+    let mut headers = headers.clone();
+    headers.remove(SEC_FETCH_SITE);
+    headers.remove(SEC_FETCH_DEST);
+    headers
 }
 
 /// Returns whether an origin is the public address of this server, or the host that the request was sent to.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::{Failures, PASSWORD, Server, browser, cookie_of, member, sign_in, sign_in_with};
+use crate::media;
 
 #[test]
 fn a_foreign_page_can_use_no_session() {
@@ -29,6 +30,14 @@ fn a_foreign_page_can_use_no_session() {
         (vec![("x-csrf-token", csrf), ("origin", "http://127.0.0.1:1")], 403, 403),
         (vec![("x-csrf-token", csrf), ("origin", "null")], 403, 403),
         (vec![("x-csrf-token", csrf), ("origin", "")], 403, 403),
+        (vec![("x-csrf-token", csrf), ("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "empty")], 200, 201),
+        (vec![("x-csrf-token", csrf), ("sec-fetch-site", "none"), ("sec-fetch-dest", "document")], 200, 201),
+        // A page of a subdomain, whose requests have the cookie.
+        (vec![("x-csrf-token", csrf), ("sec-fetch-site", "same-site")], 403, 403),
+        (vec![("x-csrf-token", csrf), ("sec-fetch-site", "cross-site")], 403, 403),
+        (vec![("x-csrf-token", csrf), ("sec-fetch-site", "none"), ("sec-fetch-site", "same-site")], 403, 403),
+        // Content that the dashboard shows.
+        (vec![("x-csrf-token", csrf), ("sec-fetch-site", "same-origin"), ("sec-fetch-dest", "image")], 403, 403),
     ] {
         let body = json!({ "attributes": {} });
         let case = format!("{headers:?}");
@@ -38,7 +47,7 @@ fn a_foreign_page_can_use_no_session() {
         failures.check_eq(&format!("HEAD {case}"), ada.raw("HEAD", "/v2/resources/notes", &headers, None).status, read);
     }
     failures.assert_none();
-    assert_eq!(server.ids("notes").len(), 3);
+    assert_eq!(server.ids("notes").len(), 5);
     for (method, path) in [("DELETE", "/v2/session"), ("DELETE", "/v2/members/1"), ("PATCH", "/v2/members/1")] {
         ada.raw(method, path, &[], None).expect(403);
     }
@@ -49,6 +58,29 @@ fn a_foreign_page_can_use_no_session() {
     let form = [("content-type", "text/plain")];
     let body = json!({ "email": ada.email, "password": PASSWORD }).to_string();
     server.as_token("").raw("POST", "/v2/session", &form, body.as_bytes()).expect(415);
+}
+
+#[test]
+fn markup_can_use_no_session_except_for_files() {
+    let server = media::start();
+    let ada = member(&server, "ada", "owner");
+    for (destination, status) in [("empty", 200), ("document", 200), ("image", 403), ("video", 403), ("iframe", 403)] {
+        let headers = [("sec-fetch-site", "same-origin"), ("sec-fetch-dest", destination)];
+        for path in ["/v2/backup", "/v2/backup/media", "/v2/session", "/v2/openapi.json"] {
+            assert_eq!(ada.raw("HEAD", path, &headers, None).status, status, "{destination} {path}");
+        }
+    }
+    // A token is no session, and a browser does not add one by itself.
+    server.raw("GET", "/v2/status", &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "image")], b"").expect(200);
+    // A preview of the site shows the pictures of drafts to whoever is signed in.
+    let file: media::Part<'_> = ("file", Some("a.png"), &media::png(2, 2));
+    let draft = media::send_form(&server, "POST", "/v2/media/media", &[file]).expect(201).data();
+    let url = draft["attributes"]["url"].as_str().unwrap();
+    for site in ["same-origin", "same-site"] {
+        let headers = [("cookie", ada.cookie.as_str()), ("sec-fetch-site", site), ("sec-fetch-dest", "image")];
+        media::request(&server, "GET", url, &headers).expect(200);
+    }
+    media::fetch(&server, url).expect(404);
 }
 
 #[test]

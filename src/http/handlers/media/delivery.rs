@@ -27,6 +27,7 @@ use crate::error::{Answer, Failure};
 use crate::media::error_of;
 use crate::request::client::Client;
 use crate::request::head::{Path, authorize, is_by_session};
+use crate::request::session_cookie::headers_for_markup;
 use crate::transport::rate::network;
 
 /// The `Cache-Control` of an address that names the version of the file.
@@ -122,7 +123,7 @@ fn reader(
     if !headers.contains_key(AUTHORIZATION) && !is_by_session(headers) {
         return Ok(None);
     }
-    match authorize(app, method, extensions, headers) {
+    match authorize(app, method, extensions, &headers_for_markup(headers)) {
         Err(failure) if [Code::Unauthenticated, Code::Forbidden].contains(&failure.code()) => Ok(None),
         authorized => authorized.map(Some),
     }
