@@ -29,7 +29,7 @@ mod tests;
 
 pub use aside::number_of_aside;
 pub use error::BaseError;
-pub use files::{list, newest, place, rest_of, restore, verify, write, write_next};
+pub use files::{list, newest, place, rest_of, restore, verify, write, write_next, write_while};
 pub use format::{Header, envelope};
 pub use recover::{LOG, RecoverOptions, RecoveryReport, STORE, recover, recover_reporting};
 pub use remains::{FolderRemains, collect_remains};

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 use std::process::{Command, Output};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::clients::attack::{Raw, head};
 use crate::support::{ADMIN, Server, binary};
 
 fn run(arguments: &[&str]) -> Output {
@@ -137,6 +140,56 @@ fn a_backup_requires_the_manage_ability() {
     let token = server.token(&["view", "preview", "create", "update", "delete", "publish"]);
     server.as_token(&token).get("/v2/backup").expect(403);
     server.as_token("").get("/v2/backup").expect(401);
+}
+
+/// Waits until the server has this many copies for backups on disk.
+#[track_caller]
+fn wait_for_copies(data: &Path, count: usize) {
+    let copies = || std::fs::read_dir(data.join("backups")).map_or(0, Iterator::count);
+    let until = Instant::now() + Duration::from_secs(5);
+    while copies() != count {
+        assert!(Instant::now() < until, "{} copies", copies());
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn backups_are_prepared_one_at_a_time_while_their_clients_wait() {
+    let temp = tempfile::tempdir().unwrap();
+    // A copy takes more than ten seconds.
+    let server = Server::start_failing(temp.path(), &[], "base::write=sleep(200)");
+    server.blueprint("notes", json!([]));
+    for _ in 0..50 {
+        server.create("notes", json!({}));
+    }
+    let ask = || {
+        let mut raw = Raw::connect(server.address());
+        raw.send(format!("{}\r\n", head("GET", "/v2/backup", "")));
+        raw
+    };
+    let asked: Vec<Raw> = (0..10).map(|_| ask()).collect();
+    let (sender, answers) = channel();
+    std::thread::scope(|scope| {
+        for raw in &asked {
+            let (mut raw, sender) = (Raw(raw.0.try_clone().unwrap()), sender.clone());
+            scope.spawn(move || sender.send(raw.answer()));
+        }
+        for _ in 0..6 {
+            let refused = answers.recv_timeout(Duration::from_secs(5)).unwrap().unwrap();
+            assert_eq!((refused.status, refused.header("retry-after")), (503, Some("10")));
+            assert_eq!(refused.code(), "OVERLOADED");
+        }
+        wait_for_copies(temp.path(), 1);
+        assert!(answers.recv_timeout(Duration::from_millis(300)).is_err(), "four wait");
+        wait_for_copies(temp.path(), 1);
+        for raw in &asked {
+            // The server has closed some of them.
+            let _ = raw.0.shutdown(std::net::Shutdown::Both);
+        }
+    });
+    wait_for_copies(temp.path(), 0);
+    let _again = ask();
+    wait_for_copies(temp.path(), 1);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::path::Path;
 
-use bindery_base::Header;
+use bindery_base::{BaseError, Header};
 use bindery_disk::{KEPT_FREE_BYTES, require_room, unless_missing};
-use bindery_model::error::{Error, Result};
+use bindery_model::error::{Code, Error, Result};
 
 use crate::handle::Content;
 use crate::maintain::checkpoint::Pins;
@@ -19,19 +19,27 @@ impl Content {
     /// # Errors
     /// `OVERLOADED` if the disk of the file is full, `INTERNAL` if store, log or file fail.
     pub fn backup(&self, file: &Path) -> Result<Header> {
-        let shared = &self.shared;
-        let _pin = Pins::pin(&shared.pins, shared.store.applied());
-        bindery_base::write(&shared.store, &*shared.log, file).map_err(|error| Error::writing(file, &error))
+        self.backup_while(file, &|| true)
     }
 
-    /// Writes a backup to a file without a name: it is gone when it is closed.
+    fn backup_while(&self, file: &Path, is_wanted: &dyn Fn() -> bool) -> Result<Header> {
+        let shared = &self.shared;
+        let _pin = Pins::pin(&shared.pins, shared.store.applied());
+        bindery_base::write_while(&shared.store, &*shared.log, file, is_wanted).map_err(|error| match error {
+            BaseError::NotWanted => Error::new(Code::Overloaded, "the client left before its backup was ready"),
+            error => Error::writing(file, &error),
+        })
+    }
+
+    /// Writes a backup to a file without a name: it is gone when it is closed. `is_wanted` is asked often; once it is
+    /// false, the backup is given up.
     ///
     /// # Errors
-    /// The errors of [`Content::backup`].
-    pub fn backup_to_send(&self) -> Result<(File, Header)> {
+    /// The errors of [`Content::backup`]; `OVERLOADED` if the backup is given up.
+    pub fn backup_to_send(&self, is_wanted: &dyn Fn() -> bool) -> Result<(File, Header)> {
         let mut head = None;
         let file = self.unnamed_file(|path| {
-            head = Some(self.backup(path)?);
+            head = Some(self.backup_while(path, is_wanted)?);
             Ok(())
         })?;
         Ok((file, head.ok_or_else(|| Error::internal("the backup was not written"))?))
