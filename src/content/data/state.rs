@@ -50,6 +50,9 @@ pub(crate) struct State {
     pub(crate) accounts: Arc<Accounts>,
     /// The public address of the server, which is a setting: addresses of media begin with it in answers.
     pub(crate) public_url: Option<Arc<str>>,
+    /// The state with live copies that this one was [made of](State::working). Held because replaced versions stay in
+    /// the store for it, and for no copy of it.
+    pub(crate) _live: Option<Arc<State>>,
 }
 
 /// A blueprint with its resources.
@@ -175,8 +178,8 @@ impl State {
 
     /// Returns the state with working copies in the place of live ones, where blueprints have them. `variant` returns
     /// the variant in which a blueprint's resources are read.
-    pub(crate) fn working(&self, variant: impl Fn(&Blueprint) -> u16) -> State {
-        let mut state = self.clone();
+    pub(crate) fn working(self: &Arc<State>, variant: impl Fn(&Blueprint) -> u16) -> State {
+        let mut state = State { _live: Some(Arc::clone(self)), ..State::clone(self) };
         for collection in state.blueprints.values_mut().filter(|collection| collection.blueprint.working_copy) {
             let snapshot = collection.snapshot.working(variant(&collection.blueprint));
             Arc::make_mut(collection).snapshot = snapshot;

@@ -144,6 +144,7 @@ pub(crate) fn load_state(
         steering: Arc::new(load_steering(store)?),
         accounts: Arc::new(load_accounts(store)?),
         public_url: None,
+        _live: None,
     };
     for blueprint in blueprints {
         let index = indexes.get(blueprint.number).ok_or_else(|| StartError::content("a blueprint without an index"))?;

@@ -92,12 +92,21 @@ async fn a_purge_continues_after_a_restart() {
 
 #[tokio::test]
 async fn a_superseded_version_is_kept_while_any_reader_needs_it() {
+    for query in ["", "copy=working"] {
+        is_kept_while_an_export_needs_it(query).await;
+    }
+}
+
+async fn is_kept_while_an_export_needs_it(query: &str) {
     let temp = tempfile::tempdir().unwrap();
     let content = open(temp.path());
-    blueprint(&content, "notes").await;
+    let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);
+    let body = json!({ "name": "notes", "slug": "notes", "working_copy": true, "fields": fields }).to_string();
+    content.create_blueprint(&access(), body.as_bytes(), None).await.unwrap();
     fill(&content, "notes", 1).await;
     let copies = || content.shared.store.scan(Prefix::Copies(1)).count();
-    let mut export = Export::begin(content.view(&access(), "notes").unwrap(), "format=ndjson", None).unwrap();
+    let view = content.view_of(&access(), "notes", query).unwrap();
+    let mut export = Export::begin(view, "format=ndjson", None).unwrap();
     let create = |title: &str| {
         let body = json!({ "attributes": { "title": title } }).to_string();
         let writing = content.write(&access(), Ability::Create, "notes", "").unwrap();
@@ -114,7 +123,7 @@ async fn a_superseded_version_is_kept_while_any_reader_needs_it() {
     writing.change(target, IfMatch::Any, body.as_bytes()).await.unwrap();
     create("newer").await;
     tokio::time::sleep(Duration::from_millis(1500)).await;
-    assert_eq!(copies(), 4);
+    assert_eq!(copies(), 4, "{query}");
     assert_eq!(lines(&mut export), 1);
     drop(export);
     until("the superseded version is removed", || copies() == 3).await;
