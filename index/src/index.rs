@@ -212,6 +212,12 @@ impl Index {
         self.inner.has_no_room(&self.inner.writer.lock(), 1)
     }
 
+    /// Returns whether as many runs wait to be written as may, also if they cannot be written, for which other writes do
+    /// not wait. For work that can wait until they can, and would fill the memory.
+    pub fn has_waiting_runs(&self) -> bool {
+        self.inner.has_waiting_runs(&self.inner.writer.lock(), 1)
+    }
+
     /// Blocks while the index [is behind](Index::is_behind).
     pub fn wait_for_room(&self) {
         drop(self.inner.lock_writer_with_room(1));
@@ -360,8 +366,11 @@ impl Inner {
     }
 
     fn has_no_room(&self, writer: &IndexWriter, spare: usize) -> bool {
-        let max_frozen = self.context.options.frozen_runs.saturating_sub(spare).max(1);
-        writer.frozen.len() >= max_frozen && self.has_backpressure.load(Ordering::Relaxed)
+        self.has_waiting_runs(writer, spare) && self.has_backpressure.load(Ordering::Relaxed)
+    }
+
+    fn has_waiting_runs(&self, writer: &IndexWriter, spare: usize) -> bool {
+        writer.frozen.len() >= self.context.options.frozen_runs.saturating_sub(spare).max(1)
     }
 
     /// Publishes the writer's version. Returns the previous one, which must be dropped after the writer's lock is

@@ -157,6 +157,7 @@ fn apply_blocks_while_too_many_runs_are_frozen() {
     assert!(!index.replace(1, &replaced, None), "the run was replaced already");
     index.disable_backpressure();
     assert!(!index.is_behind());
+    assert!(index.has_waiting_runs(), "work that can wait does");
     index.apply(vec![put(4, "d"), put(5, "e"), put(6, "f")]);
     index.apply(vec![put(7, "g")]);
     assert_eq!(index.snapshot().total(), 6);

@@ -129,8 +129,8 @@ impl Rebuild {
 
     /// Puts the next resources of the store into the new index. Returns whether there are no more.
     fn piece(&mut self, store: &Store, mapping: IndexMapping<'_>) -> Result<bool> {
-        // A piece must not make writes wait until a run is on disk.
-        if Instant::now() < self.continues_at || self.index.is_behind() {
+        // A piece must not make writes wait until a run is on disk, nor fill the memory while none can be written.
+        if Instant::now() < self.continues_at || self.index.has_waiting_runs() {
             return Ok(false);
         }
         if self.warming.is_some() {
