@@ -43,7 +43,7 @@ pub struct Content {
 pub(crate) struct SharedContent {
     pub(crate) cell: Arc<StateCell>,
     pub(crate) store: Store,
-    pub(crate) copies: StoredCopies,
+    pub(crate) stored: StoredCopies,
     pub(crate) pool: Arc<ThreadPool>,
     /// The end of the change feed.
     pub(crate) feed: Arc<Feed>,
@@ -139,12 +139,12 @@ impl Content {
 
     /// Returns the size of the cached copies, in bytes.
     pub fn kept_document_bytes(&self) -> u64 {
-        self.shared.copies.kept_bytes()
+        self.shared.stored.kept_bytes()
     }
 
     /// Returns the numbers of copies read from the cache and from the store since the start.
     pub fn kept_document_reads(&self) -> (u64, u64) {
-        self.shared.copies.reads()
+        self.shared.stored.reads()
     }
 
     /// Returns the current status.

@@ -242,7 +242,7 @@ impl Content {
         let shared = SharedContent {
             was_empty,
             cell,
-            copies: StoredCopies::new(store.clone()),
+            stored: StoredCopies::new(store.clone()),
             store,
             feed,
             searches: Arc::new(SearchScheduler::new(Arc::clone(&pool), options.query_timeout)),

@@ -9,7 +9,7 @@ use crate::guess::{Form, boolean, number};
 
 /// Returns the value of a cell.
 pub(super) fn value_of_cell(field: &Field, cell: &str, list_separator: &str, form: Form) -> Value {
-    let cell = match field.field_type {
+    let cell = match &field.field_type {
         FieldType::Text | FieldType::RichText => cell,
         // White space at an end of a cell is rarely meant. Values of a list that have it are, and so are those of an
         // export.

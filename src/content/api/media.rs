@@ -184,7 +184,7 @@ impl Content {
         let mut variants = std::iter::once(blueprint.default_variant()).chain(blueprint.variant_numbers());
         let copy_of = |variant| collection.snapshot.copy(hit.slot, variant).map(|number| (variant, number));
         let (variant, number) = variants.find_map(copy_of).ok_or_else(missing)?;
-        let values = self.shared.copies.values(blueprint, parsed, CopyVersion { variant, number })?;
+        let values = self.shared.stored.values(blueprint, parsed, CopyVersion { variant, number })?;
         delivered(blueprint, &values, is_public).ok_or_else(|| missing().into())
     }
 }

@@ -428,7 +428,7 @@ mod tests {
         let (state, shared) = (content.state(), &content.shared);
         let blueprint = &state.visible(&access, "notes").unwrap().blueprint;
         let variant = blueprint.default_variant();
-        let opened = OpenHistory::open(&shared.store, blueprint, &shared.sanitizer, created.id, variant);
+        let opened = OpenHistory::open(&shared.store, blueprint, &shared.sanitizer, created.id, variant, content.now());
         let history = opened.unwrap();
         let removed = StoreWrite::delete(history.of.revision_key(history.first));
         shared.store.apply(shared.store.applied(), &[removed]).unwrap();

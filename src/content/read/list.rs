@@ -155,8 +155,8 @@ impl View {
     /// The errors of the parameters, `OVERLOADED` while the index is being rebuilt.
     pub fn list(&self, raw_query: &str) -> Result<ListPage> {
         let request = self.list_request(raw_query)?;
-        let (query, copies) = (&request.params.query, &self.copies);
-        let found = self.search_at_length(query, |searching| find_page(searching, &request, copies))?;
+        let (query, stored) = (&request.params.query, &self.stored);
+        let found = self.search_at_length(query, |searching| find_page(searching, &request, stored))?;
         let objects = self.objects_here(&found.hits.hits, self.list_presentation(&request.params))?;
         Ok(self.list_page(&request.params, found, objects, None))
     }
@@ -171,8 +171,8 @@ impl View {
             PageStart::Walk { behind: Some(_), .. } => self.anywhere(),
             PageStart::Walk { behind: None, .. } | PageStart::Numbered => params.page.offset(),
         };
-        let copies = self.copies.clone();
-        let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find_page(searching, request, &copies);
+        let stored = self.stored.clone();
+        let search = move |searching: &ViewSearch<'_>, request: &ListRequest| find_page(searching, request, &stored);
         let (found, explained) = self.search(request, offset, &params.aggregation, *is_explained, search).await?;
         let started = Instant::now();
         let objects = self.objects(&found.hits.hits, self.list_presentation(params)).await?;
@@ -246,7 +246,7 @@ impl View {
     }
 }
 
-fn find_page(searching: &ViewSearch<'_>, request: &ListRequest, copies: &StoredCopies) -> SearchResult<FoundPage> {
+fn find_page(searching: &ViewSearch<'_>, request: &ListRequest, stored: &StoredCopies) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
     let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
     request.explain_steering(resolver);
@@ -275,7 +275,7 @@ fn find_page(searching: &ViewSearch<'_>, request: &ListRequest, copies: &StoredC
     };
     let copies = query.copies.answered_with(*fallback);
     let include = || {
-        let mut included = IncludedResources::new(resolver, copies, expansion);
+        let mut included = IncludedResources::new(resolver, stored, expansion);
         hits.hits.iter().try_for_each(|hit| included.add(collection, copies, *hit))?;
         Ok(included)
     };

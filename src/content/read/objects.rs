@@ -31,7 +31,7 @@ const HIGHLIGHTED: Duration = Duration::from_millis(2);
 struct HitPresenter {
     /// Held so that the versions of the copies stay in the store.
     _state: Arc<State>,
-    copies: StoredCopies,
+    stored: StoredCopies,
     collection: Arc<Collection>,
     presentation: Arc<Presentation>,
     /// The most bytes that the objects may have together.
@@ -98,9 +98,9 @@ impl View {
     }
 
     fn shown(&self, presentation: Presentation) -> HitPresenter {
-        let (copies, collection) = (self.copies.clone(), Arc::clone(&self.collection));
+        let (stored, collection) = (self.stored.clone(), Arc::clone(&self.collection));
         let (presentation, max_bytes) = (Arc::new(presentation), self.max_answer_bytes);
-        HitPresenter { _state: Arc::clone(&self.state), copies, collection, presentation, max_bytes }
+        HitPresenter { _state: Arc::clone(&self.state), stored, collection, presentation, max_bytes }
     }
 }
 
@@ -132,7 +132,7 @@ impl HitPresenter {
     fn missing(&self, hit: &Hit) -> impl Iterator<Item = CopyVersion> {
         let (blueprint, id) = (self.collection.blueprint.number, ResourceId::from_u128(hit.id));
         copies_shown(&self.collection, hit, &self.presentation)
-            .filter(move |version| !self.copies.has(blueprint, id, *version))
+            .filter(move |version| !self.stored.has(blueprint, id, *version))
     }
 
     /// Reads the missing copies, so that they are in memory when the texts of these hits are searched. Errors are
@@ -141,9 +141,9 @@ impl HitPresenter {
         let blueprint = self.collection.blueprint.number;
         for hit in hits {
             let id = ResourceId::from_u128(hit.id);
-            self.missing(hit).for_each(|version| drop(self.copies.copy(blueprint, id, version)));
+            self.missing(hit).for_each(|version| drop(self.stored.copy(blueprint, id, version)));
             if self.presentation.names.is_some() {
-                drop(self.copies.meta(blueprint, id));
+                drop(self.stored.meta(blueprint, id));
             }
         }
     }
@@ -156,7 +156,7 @@ impl HitPresenter {
                 resources.push(',');
             }
             let before = resources.len();
-            write_hit(&mut resources, &self.copies, &self.collection, hit, &self.presentation, interrupt)?;
+            write_hit(&mut resources, &self.stored, &self.collection, hit, &self.presentation, interrupt)?;
             size.add(resources.len() - before)?;
         }
         Ok(resources)

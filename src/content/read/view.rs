@@ -42,7 +42,7 @@ pub struct View {
     pub(super) collection: Arc<Collection>,
     /// The store, for data that is read only once and should not fill the cache.
     pub(super) store: Store,
-    pub(super) copies: StoredCopies,
+    pub(super) stored: StoredCopies,
     pub(super) visibility: Visibility,
     pub(super) searches: Arc<SearchScheduler>,
     pub(super) pool: Arc<ThreadPool>,
@@ -107,9 +107,9 @@ impl Content {
         let collection = Arc::clone(state.visible(access, slug)?);
         let visibility = Visibility::of(access, &collection.blueprint, state.released);
         let (searches, pool) = (Arc::clone(&self.shared.searches), Arc::clone(&self.shared.pool));
-        let (store, copies) = (self.shared.store.clone(), self.shared.copies.clone());
+        let (store, stored) = (self.shared.store.clone(), self.shared.stored.clone());
         let (access, max_answer_bytes) = (Arc::clone(access), self.shared.max_answer_bytes);
-        let view = View { state, access, collection, store, copies, searches, pool, visibility, max_answer_bytes, now };
+        let view = View { state, access, collection, store, stored, searches, pool, visibility, max_answer_bytes, now };
         Ok(view)
     }
 
@@ -218,12 +218,12 @@ impl View {
     /// `INVALID_PARAMETER` if there are too many; `OVERLOADED` if it takes too long; `INTERNAL` if the store fails.
     pub async fn read_included(&self, resource: &LocatedResource, params: &GetParams) -> Result<String> {
         let (state, access) = (Arc::clone(&self.state), Arc::clone(&self.access));
-        let (collection, copies) = (Arc::clone(&self.collection), self.copies.clone());
+        let (collection, stored) = (Arc::clone(&self.collection), self.stored.clone());
         let GetParams { variant, fallback, ref expansion, .. } = *params;
         let (hit, expansion) = (resource.0, expansion.clone());
         let search = move |interrupt: &Interrupt<'_>| {
             let resolver = Resolver { state: &state, access: &access, interrupt, explanation: None };
-            let mut included = IncludedResources::new(&resolver, &copies, &expansion);
+            let mut included = IncludedResources::new(&resolver, &stored, &expansion);
             match included.add(&collection, Copies { variant, fallback }, hit) {
                 Ok(()) => Some(Ok(included.finish())),
                 Err(StopReason::Failed(error)) => Some(Err(error)),
