@@ -155,9 +155,7 @@ pub(crate) fn decode<'a>(
     if !matches!(image.color(), ColorType::L8 | ColorType::Rgb8 | ColorType::Rgba8) {
         image = narrow(&image);
     }
-    if stopwatch.is_beyond(MAX_TIME) {
-        return Err(too_slow());
-    }
+    stopwatch.check()?;
     Ok((Decoded { image, orientation: header.orientation, profile }, reservation))
 }
 
@@ -256,15 +254,21 @@ fn too_slow() -> MediaError {
 
 /// Measures the time that the thread computes. Its priority is low, so on a busy machine it waits for most of the time.
 #[derive(Debug, Clone, Copy)]
-struct Stopwatch {
+pub(crate) struct Stopwatch {
     started: Instant,
     /// The time that the thread had computed by then.
     computed: Duration,
 }
 
 impl Stopwatch {
-    fn start() -> Stopwatch {
+    pub(crate) fn start() -> Stopwatch {
         Stopwatch { started: Instant::now(), computed: computed() }
+    }
+
+    /// # Errors
+    /// `PictureTooLarge` once the thread has computed for as long as reading a picture may take.
+    pub(crate) fn check(&self) -> Result<(), MediaError> {
+        if self.is_beyond(MAX_TIME) { Err(too_slow()) } else { Ok(()) }
     }
 
     fn is_beyond(&self, limit: Duration) -> bool {

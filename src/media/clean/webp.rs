@@ -3,12 +3,13 @@
 mod codes;
 
 use super::{Cleaned, Cursor, exif};
-use crate::decode::check_size;
+use crate::decode::{Stopwatch, check_size};
 use crate::error::MediaError;
 
 const KEPT: &[&[u8; 4]] = &[b"VP8X", b"VP8 ", b"VP8L", b"ALPH", b"ICCP", b"ANIM", b"ANMF"];
 
-/// Flags of the chunk `VP8X`: the file has EXIF data, or XMP.
+/// Flags of the chunk `VP8X`: the file is an animation, or has EXIF data, or XMP.
+const IS_ANIMATION: u8 = 0x02;
 const HAS_EXIF: u8 = 0x08;
 const HAS_XMP: u8 = 0x04;
 
@@ -20,19 +21,28 @@ pub(crate) fn clean(source: &[u8]) -> Result<Cleaned, MediaError> {
     let contents = cursor.take(length.saturating_sub(4))?;
     let mut bytes = header.to_vec();
     let mut rotation = None;
-    let mut canvas = None;
+    let (mut canvas, mut is_animation) = (None, false);
     let (mut frames, mut codes) = (0, 0);
     let mut chunks = Cursor::new(contents);
+    // Few bytes can stand for millions of blocks, in each of very many chunks.
+    let stopwatch = Stopwatch::start();
     while chunks.rest().len() >= 8 {
+        stopwatch.check()?;
         let start = chunks.position;
         let (kind, data) = next_chunk(&mut chunks)?;
         match &kind {
             // The decoder goes by the first size.
-            b"VP8X" => canvas = canvas.or(Some(size_at(data, 4)?)),
+            b"VP8X" if canvas.is_none() => {
+                canvas = Some(size_at(data, 4)?);
+                is_animation = data[0] & IS_ANIMATION != 0;
+            }
+            b"VP8X" => {}
             b"EXIF" => rotation = rotation.or_else(|| exif::rotation(data)),
+            // The decoder would take the transparency of a frame for that of the picture, which has another size.
+            b"ANMF" if !is_animation => return Err(MediaError::broken("it has frames, but is no animation")),
             b"ANMF" => {
                 frames += 1;
-                codes = check_frame(data)?.max(codes);
+                codes = check_frame(data, stopwatch)?.max(codes);
             }
             _ => {
                 canvas = check_pixels(&kind, data, canvas)?;
@@ -88,12 +98,18 @@ fn size_at(data: &[u8], at: usize) -> Result<(u32, u32), MediaError> {
 }
 
 /// Returns the bytes that the decoder takes for the codes of a frame.
-fn check_frame(data: &[u8]) -> Result<u64, MediaError> {
+fn check_frame(data: &[u8], stopwatch: Stopwatch) -> Result<u64, MediaError> {
     let size = Some(size_at(data, 6)?);
-    let mut codes = 0;
+    let (mut codes, mut was_transparency) = (0, false);
     let mut chunks = Cursor::new(data.get(16..).unwrap_or_default());
     while chunks.rest().len() >= 8 {
+        stopwatch.check()?;
         let (kind, data) = next_chunk(&mut chunks)?;
+        // The decoder reads the chunk behind the transparency as `VP8 `, whatever its name is.
+        if was_transparency && kind != *b"VP8 " {
+            return Err(MediaError::broken("no pixels follow the transparency of a frame"));
+        }
+        was_transparency = kind == *b"ALPH";
         check_pixels(&kind, data, size)?;
         codes = memory_of_codes(&kind, data, size)?.max(codes);
     }

@@ -366,6 +366,7 @@ mod tests {
 
     #[test]
     fn the_streams_of_an_encoder_are_read_to_their_codes() {
+        let mut largest = 0;
         for (columns, colors) in [(1_u32, 256_u32), (64, 2), (65, 4), (200, 16), (331, 256), (331, 65_536)] {
             let color = |place: u32| (place.wrapping_mul(2_654_435_761) >> 8) % colors * (0xFF_FFFF / colors);
             let pixels: Vec<u8> =
@@ -375,6 +376,8 @@ mod tests {
             let at = file.windows(4).position(|kind| kind == b"VP8L").unwrap() + 8;
             let memory = memory(&file[at + 5..], columns as usize, 257).unwrap();
             assert!((5 * CODE_BYTES..2 << 20).contains(&memory), "{columns} {colors}: {memory}");
+            largest = memory.max(largest);
         }
+        assert!(largest > 5 * (CODE_BYTES + 4096), "no picture had several groups: {largest}");
     }
 }
