@@ -108,17 +108,19 @@ def convert(kind, value):
     return json.dumps(value, ensure_ascii=False) if kind == "json" else value
 
 
-def is_private(field, held, label):
-    """Strapi shows attributes that are private to nobody who asks its API. Notes each one that has a value."""
-    noted[f"{label} dropped, since it is private"] += bool(field.get("private") and held)
-    return field.get("private")
+def is_private(uid, name, held, label):
+    """Whether Strapi shows an attribute to nobody who asks its API. Notes each one that has a value."""
+    of_type = (schemas[uid].get("options") or {}).get("privateAttributes") or []
+    private = bool(schemas[uid]["attributes"][name].get("private")) or name in of_type
+    noted[f"{label} dropped, since it is private"] += bool(private and held)
+    return private
 
 
 def as_block(uid, data):
     """A component of a list as one object of a page. What it relates to is named by its document id, files by their address."""
     made = {"__component": uid}
     for name, field in schemas[uid]["attributes"].items():
-        if is_private(field, data.get(name) is not None or related(uid, data.get("id"), name), f"{uid}: `{name}`"):
+        if is_private(uid, name, data.get(name) is not None or related(uid, data.get("id"), name), f"{uid}: `{name}`"):
             continue
         if field["type"] == "component":
             parts = [as_block(field["component"], part) for part in listed(data.get(name))]
@@ -143,7 +145,7 @@ def put_all(into, attributes, uid, ref, data, prefix=""):
         if name in OWN and not prefix or field.get("mappedBy"):
             continue  # Strapi's own, or the other side of a relation, which the first side holds
         held = data.get(name) is not None or related(uid, ref, name)
-        if is_private(field, held, f"{into.slug}: `{label}`"):
+        if is_private(uid, name, held, f"{into.slug}: `{label}`"):
             continue
         if kind == "component" and not field.get("repeatable"):
             part = data.get(name) or {}
