@@ -43,7 +43,7 @@ sub vcl_recv {
     if (req.method != "GET" && req.method != "HEAD") {
         return (synth(405));
     }
-    # Everybody gets the same answer, whatever they send.
+    # Everybody gets the same content. Only `Origin` chooses between answers, if `cors_origins` is set.
     unset req.http.Authorization;
     unset req.http.Cookie;
     unset req.http.Bindery-After;

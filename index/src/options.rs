@@ -142,7 +142,7 @@ impl Default for Options {
         Options {
             memory_run_entries: 32_768,
             // Writing takes several times this: the run that grows, those that wait, and the tables of the one that is
-            // built. Half of it costs each document a third of a merge more, since eight runs become one.
+            // built. With 16 MiB, each document would be merged a third of a time less, since eight runs become one.
             memory_run_bytes: 8 << 20,
             frozen_runs: 3,
             merge_fan_in: 8,

@@ -8,10 +8,10 @@
 
 use zstd::zstd_safe::{CDict, DDict};
 
-/// For fewer bytes of texts, none is made: it would be made of too few, and take as much as it saves.
+/// For fewer bytes of texts, no dictionary is made: it would be made of too few, and take as much as it saves.
 const FROM_BYTES: u64 = 4 << 20;
-/// For fewer bytes of texts, not even a known one is used, which takes about what it saves of so many. A run in memory
-/// has more, so its texts are compressed once and copied by all merges.
+/// For fewer bytes of texts, not even a known dictionary is used: it would take about as much as it saves. A full run in
+/// memory usually has more, so its texts are compressed once, and merges copy them.
 const KNOWN_FROM_BYTES: u64 = 1 << 20;
 /// The number of bytes of texts of which one is made. Twice as many make no better one, and take twice as long: 0.3 s.
 const SAMPLE_BYTES: u64 = 4 << 20;

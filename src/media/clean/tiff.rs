@@ -121,7 +121,8 @@ impl Scope {
 /// a strip or tile takes as much as its own header says, so none is read.
 ///
 /// # Errors
-/// `PictureTooLarge` beyond the bounds, `BrokenPicture` if there is no valid directory, or for JPEG.
+/// `PictureTooLarge` beyond the bounds; `BrokenPicture` if there is no valid directory, for an entry that the decoder
+/// reads in another way, and for JPEG.
 pub(crate) fn check(source: &[u8]) -> Result<(), MediaError> {
     let tiff = Tiff::open(source);
     let (entries, _) = tiff.first().and_then(|at| tiff.entries(at)).ok_or_else(no_position)?;
