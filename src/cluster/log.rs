@@ -19,7 +19,7 @@ const READS: usize = 3;
 const PAUSE_BETWEEN_READS: Duration = Duration::from_millis(100);
 /// The longest time of one look at the end of the log. The caller has others wait meanwhile, and finds out only between
 /// two looks that one of them has waited too long.
-const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
+const LOOK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The log of one history, as one node uses it. Calls may come from several threads; appends wait for each other.
 pub struct Log {
@@ -94,11 +94,18 @@ impl Log {
     /// this call began.
     ///
     /// # Errors
-    /// If the storage cannot be read, or does not answer within two seconds.
+    /// If the storage cannot be read, or does not answer within five seconds.
     pub fn confirm(&self, after: &Position) -> Result<bool, ClusterError> {
-        let (shared, name) = (&self.shared, self.shared.name(after.seq.saturating_add(1)));
-        let look = shared.is_missing(&name, after.seq);
-        block(async { shared.objects.answer_within(LOOK_TIMEOUT, "read", &name, look).await? })
+        let (shared, before) = (Arc::clone(&self.shared), after.seq);
+        block(async move {
+            let name = shared.name(before.saturating_add(1));
+            let (looking, looked_at) = (Arc::clone(&shared), name.clone());
+            // A look that is given up goes on in the background: if it were cancelled, the connection of a database
+            // would go back to its pool with a statement that is not answered.
+            let look = tokio::spawn(async move { looking.is_missing(&looked_at, before).await });
+            let found = shared.objects.answer_within(LOOK_TIMEOUT, "read", &name, look).await?;
+            found.map_err(|error| shared.objects.unreachable("read", &name, &error.to_string()))?
+        })
     }
 
     /// Says whether the log still has the group that ends at a position: it does not if the storage was reset to an

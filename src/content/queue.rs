@@ -395,17 +395,18 @@ impl Jobs {
         self.channel.note_waiting(&lanes);
     }
 
-    /// Answers the jobs that have waited too long while nothing can be decided. Returns whether the queue is closed, so
-    /// that nobody should be waited for much longer.
-    pub(crate) fn expire(&mut self, error: &Error) -> bool {
+    /// Answers the jobs that have waited too long while nothing can be decided. Those without a deadline are among them
+    /// if they `end_at_stop` and the queue is closed, so that nobody should be waited for much longer. Returns whether
+    /// that is so.
+    pub(crate) fn expire(&mut self, error: &Error, end_at_stop: bool) -> bool {
         // While the storage of a cluster is slow, the committer is not stuck: other nodes would wait for it, too.
         self.channel.counters.note_working(true);
         let mut lanes = self.channel.lanes.lock();
-        let is_closed = lanes.is_closed;
-        lanes.interactive.retain_mut(|job| !job.expire(error, is_closed));
-        lanes.imports.retain_mut(|job| !job.expire(error, is_closed));
+        let is_closing = end_at_stop && lanes.is_closed;
+        lanes.interactive.retain_mut(|job| !job.expire(error, is_closing));
+        lanes.imports.retain_mut(|job| !job.expire(error, is_closing));
         self.channel.note_waiting(&lanes);
-        is_closed
+        is_closing
     }
 }
 

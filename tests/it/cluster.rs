@@ -408,7 +408,7 @@ fn a_log_that_is_away_costs_writes_only_and_nothing_is_lost() {
 
 /// A write is decided once everything that others wrote is applied, which takes eight seconds here.
 #[test]
-fn a_node_that_catches_up_for_long_answers_writes_in_time() {
+fn a_node_that_catches_up_for_long_refuses_writes_that_waited_too_long() {
     let cluster = Cluster::create();
     let leader = cluster.start_with("a", &[]);
     create_notes(&leader);

@@ -69,7 +69,8 @@ impl ChangeRunner {
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         let run = move || {
-            let outcome = runner.run(&change);
+            let outcome = catch_unwind(AssertUnwindSafe(|| runner.run(&change)));
+            let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("the thread of a blueprint change panicked")));
             if let Err(error) = &outcome {
                 tracing::info!(blueprint = change.current.slug, %error, "blueprint change did not come into force");
             }
@@ -149,8 +150,12 @@ impl ChangeRunner {
             // The next start would only find the same conflict.
             Err(error) if error.code == Code::Conflict || !self.is_stopping.load(Ordering::SeqCst) => {
                 match self.submit(|| Command::DropChange(id)) {
-                    // Another node has dropped it.
-                    Err(refused) if refused.code == Code::Conflict => {}
+                    // Another node has dropped it, or has brought it into force since this one looked.
+                    Err(refused) if refused.code == Code::Conflict => {
+                        if let Some(blueprint) = self.in_force(change) {
+                            return Ok(Outcome::Blueprint(blueprint));
+                        }
+                    }
                     dropped => drop(dropped?),
                 }
             }

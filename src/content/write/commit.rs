@@ -81,7 +81,7 @@ pub(super) enum Waiters<'a> {
 /// decided without one of them, because its caller was told that nothing was applied; and if the server stops and
 /// nobody waits.
 fn keep_waiting(queue: &mut Jobs, waiters: &mut Waiters<'_>, waiting: Waiting) -> ControlFlow<()> {
-    let is_closing = queue.expire(&log_unreachable());
+    let is_closing = queue.expire(&log_unreachable(), true);
     let (jobs, error) = match (waiters, waiting) {
         (Waiters::Decided(jobs), Waiting::Unknown) => (jobs, outcome_unknown()),
         (Waiters::Decided(jobs) | Waiters::Undecided(jobs), _) => (jobs, log_unreachable()),

@@ -124,7 +124,7 @@ impl Committer {
                 return;
             }
             match self.attempt(&mut jobs) {
-                Ok(results) if results.is_empty() => self.expire(&mut jobs),
+                Ok(results) if results.is_empty() => self.expire(&mut jobs, true),
                 Ok(results) => {
                     self.queue.put_back(jobs.split_off(results.len()));
                     for (mut job, result) in jobs.into_iter().zip(results) {
@@ -159,9 +159,9 @@ impl Committer {
 
     /// Answers the jobs that have waited too long, these and those in the queue: others may append first again and
     /// again.
-    fn expire(&mut self, jobs: &mut [Job]) {
+    fn expire(&mut self, jobs: &mut [Job], end_at_stop: bool) {
         let error = log_unreachable();
-        let is_closing = self.queue.expire(&error);
+        let is_closing = self.queue.expire(&error, end_at_stop);
         for job in jobs {
             job.expire(&error, is_closing);
         }
@@ -230,7 +230,8 @@ impl Committer {
     pub(super) fn catch_up(&mut self, jobs: &mut [Job]) -> Result<()> {
         while let Some(transactions) = self.appender.read_others().map_err(|error| self.stopped_by(error))? {
             self.apply(transactions).map_err(|error| self.cannot_apply(error))?;
-            self.expire(jobs);
+            // The log answers, so those that can wait are carried out, also at a stop.
+            self.expire(jobs, false);
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ use crate::app::App;
 const BEAT: Duration = Duration::from_millis(500);
 /// The shortest time between two hints while much is written.
 const SHORTEST_BEAT: Duration = Duration::from_millis(5);
-/// The time between two looks at the list of nodes, and between two looks for blueprint changes that were left behind.
+/// The time between two looks at the list of nodes, and between two looks for blueprint changes that are under way.
 const LIST_EVERY: Duration = Duration::from_secs(30);
 /// The silence after which a node looks whether the leader is alive.
 const SUSPICIOUS: Duration = Duration::from_secs(10);
@@ -175,8 +175,8 @@ fn others(nodes: Vec<NodeRecord>, own: &str, now: Millis) -> impl Iterator<Item 
 }
 
 impl Watch {
-    /// Reads the list of nodes now and then, in the background. A leader also looks for changes of blueprints that a
-    /// node began which was killed.
+    /// Reads the list of nodes now and then, in the background. A leader also runs the blueprint changes that are under
+    /// way: the node that began one may have been killed.
     async fn list(&mut self) {
         let every = failure::time("watch::list", LIST_EVERY);
         if self.listing.is_none() && self.listed.is_none_or(|at| at.elapsed() >= every) {
