@@ -63,8 +63,8 @@ impl ResourceWriter {
         Err(Error::new(Code::ValidationFailed, text))
     }
 
-    /// Returns the resource that imports know under a key; `None` without a key. Whoever answers with it writes nothing,
-    /// so it is confirmed that no other server has deleted it.
+    /// Returns the resource that imports know under a key; `None` without a key. An answer with it writes nothing, so
+    /// this confirms that no other server has deleted it.
     ///
     /// # Errors
     /// `FORBIDDEN` without `manage`, as for an import; `INTERNAL` if the store fails; `LOG_UNREACHABLE`.

@@ -103,6 +103,9 @@ fn prepare(app: &App, is_wanted: &dyn Fn() -> bool) -> Result<PreparedBackup> {
         // The client (`bindery backup`) reports that the analytics are missing.
         return Ok(PreparedBackup { parts: Box::new(content), bytes: head.bytes, number: head.number });
     }
+    if !is_wanted() {
+        return Err(Error::new(Code::Overloaded, "the client left before its backup was ready"));
+    }
     let analytics = app.content.unnamed_file(|path| app.analytics.backup(path))?;
     let envelope = backup_envelope(head.bytes);
     let bytes = envelope.len() as u64 + head.bytes + length(&analytics)?;

@@ -170,10 +170,10 @@ fn register_caches(registry: &mut Registry, app: &App) {
     counter(registry, "kept_answers_misses", "Reads whose answer was made and could be kept", misses);
     counter(registry, "kept_answers_outlived", "Kept lists that were the same after a write", app.answers.outlived());
     let documents = app.content.kept_document_bytes();
-    gauge(registry, "kept_documents_bytes", "Size of the documents that are kept unpacked", documents);
+    gauge(registry, "kept_documents_bytes", "Size of the copies that are kept unpacked", documents);
     let (hits, misses) = app.content.kept_document_reads();
-    counter(registry, "kept_documents_hits", "Documents that were read and were kept unpacked", hits);
-    counter(registry, "kept_documents_misses", "Documents that were read from the store", misses);
+    counter(registry, "kept_documents_hits", "Copies that were read and were kept unpacked", hits);
+    counter(registry, "kept_documents_misses", "Copies that were read from the store", misses);
 }
 
 fn register_media(registry: &mut Registry, app: &App) {

@@ -140,8 +140,9 @@ impl KeyedRequest {
         let kept = kept.map(|kept| RenderedResponse::decode(&kept)).transpose()?;
         // The member may have been limited to other blueprints since then. In that case the request is checked like a
         // new one. So is one whose path and answer name no blueprint, such as the conflict of a resource in the trash:
-        // the committer sends the kept answer if the checks before it pass.
+        // the committer sends the kept answer if the checks before it pass. The blueprints of a token never change.
         let is_seen = |kept: &RenderedResponse| match blueprint_of(&self.uri) {
+            _ if !call.access.is_session() => true,
             Some(slug) => call.access.sees(&decode_name(slug)),
             None => kept.blueprint().map_or(call.access.sees_all(), |slug| call.access.sees(&slug)),
         };
@@ -181,8 +182,9 @@ impl KeyedRequest {
     ) -> Answer {
         let (failure, request) = match (result, request) {
             (Ok(answered), _) => return respond_to(answered, render),
-            (Err(failure), None) => return Err(failure),
-            (Err(failure), Some(request)) => (failure, request),
+            // Errors of the server, such as `OVERLOADED`, have another reason, and must be quick.
+            (Err(failure), Some(request)) if wire(failure.code()).0.is_client_error() => (failure, request),
+            (Err(failure), _) => return Err(failure),
         };
         let kept = call.app.content.kept_answer_to_refused(request).await?;
         self.visible(call, kept)?.ok_or(failure)

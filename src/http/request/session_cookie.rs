@@ -15,7 +15,7 @@ use crate::request::client::Client;
 /// The header with the CSRF value.
 const X_CSRF_TOKEN: HeaderName = HeaderName::from_static("x-csrf-token");
 
-/// The header in which a browser says which site the page is of that sent the request.
+/// The header in which a browser says whether a page of this server, of its site or of another site sent the request.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// The header in which a browser says what the answer is for.
@@ -87,8 +87,8 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     values.flat_map(|value| value.split(';')).filter_map(|cookie| cookie.trim().split_once('='))
 }
 
-/// Checks that a page of this server sent the request, not a page of another site (CSRF), and that its scripts or a link
-/// did, not markup: content that the dashboard shows may have pictures with any address of this server.
+/// Checks that a page of this server sent the request, not a page of another site (CSRF). Also checks that a script or
+/// a link sent it, not markup: content in the dashboard may have pictures with any address of this server.
 ///
 /// # Errors
 /// `FORBIDDEN`.
