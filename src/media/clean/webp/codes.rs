@@ -366,16 +366,25 @@ mod tests {
 
     #[test]
     fn the_streams_of_an_encoder_are_read_to_their_codes() {
+        const ROWS: u32 = 257;
+        let noise = |place: u32| place.wrapping_mul(2_654_435_761) >> 8;
+        let of_colors = |(columns, colors): (u32, u32)| {
+            let color = |place: u32| noise(place / 3) % colors * (0xFF_FFFF / colors);
+            (columns, (0..columns * ROWS).map(color).collect::<Vec<u32>>())
+        };
+        let mut pictures: Vec<(u32, Vec<u32>)> =
+            [(1, 256), (64, 2), (65, 4), (200, 16), (331, 256), (331, 65_536)].map(of_colors).into();
+        // Each half has codes of its own, since its colors differ so much from those of the other.
+        let half = |place: u32| if place % 512 < 256 { noise(place) & 0x03_0303 } else { noise(place) | 0xF0_00F0 };
+        pictures.push((512, (0..512 * ROWS).map(half).collect()));
         let mut largest = 0;
-        for (columns, colors) in [(1_u32, 256_u32), (64, 2), (65, 4), (200, 16), (331, 256), (331, 65_536)] {
-            let color = |place: u32| (place.wrapping_mul(2_654_435_761) >> 8) % colors * (0xFF_FFFF / colors);
-            let pixels: Vec<u8> =
-                (0..columns * 257).flat_map(|place| (color(place / 3) << 8 | 0xFF).to_be_bytes()).collect();
-            let encoder = webp::Encoder::new(&pixels, webp::PixelLayout::Rgba, columns, 257);
+        for (columns, colors) in pictures {
+            let pixels: Vec<u8> = colors.iter().flat_map(|color| (color << 8 | 0xFF).to_be_bytes()).collect();
+            let encoder = webp::Encoder::new(&pixels, webp::PixelLayout::Rgba, columns, ROWS);
             let file = encoder.encode_lossless();
             let at = file.windows(4).position(|kind| kind == b"VP8L").unwrap() + 8;
-            let memory = memory(&file[at + 5..], columns as usize, 257).unwrap();
-            assert!((5 * CODE_BYTES..2 << 20).contains(&memory), "{columns} {colors}: {memory}");
+            let memory = memory(&file[at + 5..], columns as usize, ROWS as usize).unwrap();
+            assert!((5 * CODE_BYTES..2 << 20).contains(&memory), "{columns}: {memory}");
             largest = memory.max(largest);
         }
         assert!(largest > 5 * (CODE_BYTES + 4096), "no picture had several groups: {largest}");
