@@ -26,7 +26,7 @@ pub fn write(store: &Store, log: &dyn FollowLog, path: &Path) -> Result<Header, 
     write_while(store, log, path, &|| true)
 }
 
-/// Like [`write`]. `is_wanted` is asked often. Once it is false, the call ends with [`BaseError::NotWanted`], and there
+/// Like [`write()`]. `is_wanted` is asked often. Once it is false, the call ends with [`BaseError::NotWanted`], and there
 /// is no file.
 pub fn write_while(
     store: &Store,
