@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::query_cache::RunResult;
+use super::query_cache::{OrderResult, RunResult};
 use super::text_search::TextSearch;
 use super::token_slots::{OfRun, by_run};
 use crate::bitmap::Bitmap;
@@ -30,12 +30,14 @@ const SPARE: usize = 5;
 /// The most frequent words of a run that begin alike, each with its number of documents.
 struct Beginnings(Vec<(Box<str>, u32)>);
 
-impl RunResult for Beginnings {
-    const NAME: u8 = b'b';
-
+impl OrderResult for Beginnings {
     fn bytes(&self) -> usize {
         self.0.iter().map(|(word, _)| size_of::<(Box<str>, u32)>() + word.len()).sum()
     }
+}
+
+impl RunResult for Beginnings {
+    const NAME: u8 = b'b';
 }
 
 /// Words that begin alike.

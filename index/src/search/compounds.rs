@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::query_cache::RunResult;
+use super::query_cache::{OrderResult, RunResult};
 use super::text_search::TextSearch;
 use crate::error::Error;
 use crate::language::each_rest;
@@ -21,12 +21,14 @@ const MAX_COMPOUNDS: usize = 256;
 /// The words of a run that begin or end with a word.
 struct Around(Vec<Box<str>>);
 
-impl RunResult for Around {
-    const NAME: u8 = b'a';
-
+impl OrderResult for Around {
     fn bytes(&self) -> usize {
         self.0.iter().map(|word| size_of::<Box<str>>() + word.len()).sum()
     }
+}
+
+impl RunResult for Around {
+    const NAME: u8 = b'a';
 }
 
 impl<'a> TextSearch<'a> {

@@ -185,7 +185,7 @@ impl<'a> Sorter<'a> {
 
     fn cached(&self) -> Result<Option<Arc<SlotOrder>>, Error> {
         let cache = &self.context.cache;
-        let (order, changed) = match cache.order(&self.cache_key, self.version.number) {
+        let (order, changed) = match cache.order_result::<SlotOrder>(&self.cache_key, self.version.number) {
             None => return Ok(None),
             Some(CacheHit::Current(order)) => return Ok(Some(order)),
             Some(CacheHit::Outdated { result, changed }) => (result, changed),
@@ -196,7 +196,7 @@ impl<'a> Sorter<'a> {
         let is_live = |slot| self.version.live_slots.contains(slot);
         let compare = |left, right| self.compare(left, right);
         let order = Arc::new(order.updated(&changed, is_live, compare, self.interrupt)?);
-        cache.put_order(&self.cache_key, self.version.number, &order);
+        cache.put_order_result(&self.cache_key, self.version.number, Arc::clone(&order));
         Ok(Some(order))
     }
 
@@ -216,7 +216,7 @@ impl<'a> Sorter<'a> {
             None => self.sort(self.version.live_slots.to_bitmap().iter().collect())?,
         };
         let order = Arc::new(SlotOrder::of(&slots));
-        cache.put_order(&self.cache_key, self.version.number, &order);
+        cache.put_order_result(&self.cache_key, self.version.number, Arc::clone(&order));
         Ok(order)
     }
 

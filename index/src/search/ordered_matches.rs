@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::evaluate::Evaluator;
 use super::matches::Matches;
 use super::order::Sorter;
-use super::query_cache::CacheHit;
+use super::query_cache::{CacheHit, OrderResult};
 use super::results::Key;
 use super::walk::Walk;
 use crate::bitmap::Bitmap;
@@ -18,6 +18,7 @@ use crate::live_set::LiveSet;
 use crate::query::Filter;
 use crate::rank_bitmap::RankBitmap;
 use crate::run::{NumberedRun, Run, RunNumber, RunOrder};
+use crate::schema::VariantNumber;
 
 /// The matches of one filter in the order of one column, for each disk run. Runs in memory are small and grow, so they
 /// have none.
@@ -54,9 +55,10 @@ impl OrderedMatches {
         walk.on_disk()
             .all(|(numbered, _)| self.run(numbered.number).is_some_and(|run| run.live.shares_all(&numbered.live)))
     }
+}
 
-    /// Returns the size in memory.
-    pub(super) fn bytes(&self) -> usize {
+impl OrderResult for OrderedMatches {
+    fn bytes(&self) -> usize {
         let indexes =
             |(_, run): &(RunNumber, Arc<RunMatches>)| run.indexes.iter().map(|set| set.bytes()).sum::<usize>();
         self.runs.iter().map(indexes).sum()
@@ -70,16 +72,19 @@ impl Sorter<'_> {
         let cache = &self.context.cache;
         let mut key = cache.new_key();
         walk.write_key(&mut key);
-        let evaluator = Evaluator::new(self.context, self.version, walk.variant(), self.interrupt);
-        if !evaluator.prepare(filter).write_key(&mut key) {
-            return None;
-        }
-        let key = Key::from(key);
+        let key = self.key_with_filter(key, walk.variant(), filter)?;
         if cache.is_kept(&key) {
             return Some(key);
         }
-        cache.put_ordered_matches(&key, self.version.number, &Arc::default());
+        cache.put_order_result(&key, self.version.number, Arc::<OrderedMatches>::default());
         None
+    }
+
+    /// Returns the key of the matches of a filter in an order whose key this is; `None` for filters that have words or
+    /// name resources.
+    pub(super) fn key_with_filter(&self, mut order: Vec<u8>, variant: VariantNumber, filter: &Filter) -> Option<Key> {
+        let evaluator = Evaluator::new(self.context, self.version, variant, self.interrupt);
+        evaluator.prepare(filter).write_key(&mut order).then(|| order.into())
     }
 
     /// Returns the matches in the order of a walk, from the cache as far as possible. `key` is that of
@@ -93,7 +98,7 @@ impl Sorter<'_> {
         let cache = &self.context.cache;
         let mut has_waited = false;
         let (before, changed, _claim) = loop {
-            let (before, changed) = match cache.ordered_matches(key, self.version.number) {
+            let (before, changed) = match cache.order_result::<OrderedMatches>(key, self.version.number) {
                 Some(CacheHit::Current(before)) if before.is_complete(walk) => return Ok(Some(before)),
                 Some(CacheHit::Current(before)) => (before, Vec::new()),
                 Some(CacheHit::Outdated { result, changed }) => (result, changed),
@@ -119,7 +124,7 @@ impl Sorter<'_> {
             runs.push((numbered.number, made));
         }
         let ordered = Arc::new(OrderedMatches { runs });
-        cache.put_ordered_matches(key, self.version.number, &ordered);
+        cache.put_order_result(key, self.version.number, Arc::clone(&ordered));
         Ok(Some(ordered))
     }
 }

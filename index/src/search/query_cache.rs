@@ -12,7 +12,6 @@ use std::time::Duration;
 use parking_lot::{Condvar, Mutex};
 
 use super::changed_slots::ChangedSlots;
-use super::ordered_matches::OrderedMatches;
 use super::results::{Key, ResultCache};
 use super::slot_order::SlotOrder;
 use crate::bitmap::Bitmap;
@@ -29,28 +28,24 @@ use crate::version::Version;
 pub(crate) struct Caches {
     /// The slots for which a primitive of a filter holds.
     bitmaps: ResultCache<Bitmap>,
-    orders: ResultCache<CachedOrder>,
+    orders: ResultCache<AnyOrderResult>,
     /// Numbers the indexes.
     next_owner: AtomicU64,
 }
 
-/// An order, matches in an order, or a result for a run. All share one budget.
-#[derive(Debug)]
-enum CachedOrder {
-    /// An order of all live slots.
-    Slots(Arc<SlotOrder>),
-    /// The matches of a filter in the order of a column.
-    Matches(Arc<OrderedMatches>),
-    OfRun(Arc<dyn Any + Send + Sync>),
-}
-
-/// A result computed from a column of a disk run. Runs do not change, so it has no version.
-pub(super) trait RunResult: Any + Send + Sync {
-    /// The tag of its type in cache keys.
-    const NAME: u8;
-
+/// A result in the cache of orders: an order of all live slots, matches in an order, or a result for a run. All share
+/// one budget.
+pub(super) trait OrderResult: Any + Send + Sync {
     /// Returns its size in memory.
     fn bytes(&self) -> usize;
+}
+
+type AnyOrderResult = dyn Any + Send + Sync;
+
+/// A result computed from a column of a disk run. Runs do not change, so it has no version.
+pub(super) trait RunResult: OrderResult {
+    /// The tag of its type in cache keys.
+    const NAME: u8;
 }
 
 /// Added to the number of a run, this is the version of a result for the run. No index has so many versions.
@@ -181,39 +176,21 @@ impl QueryCache {
 
     pub(super) fn put_bitmap(&self, key: &Key, version: u64, bitmap: &Arc<Bitmap>) {
         if !self.damage.is_found() {
-            self.caches.bitmaps.put(key, version, bitmap, bitmap.bytes());
+            self.caches.bitmaps.put(key, version, Arc::clone(bitmap), bitmap.bytes());
         }
     }
 
-    /// `None` if nothing is cached, or if it is unknown which slots changed since.
-    pub(super) fn order(&self, key: &Key, version: u64) -> Option<CacheHit<SlotOrder>> {
+    /// Returns what is cached in the cache of orders for some version. `None` if nothing is, or if it is unknown which
+    /// slots changed since.
+    pub(super) fn order_result<T: OrderResult>(&self, key: &Key, version: u64) -> Option<CacheHit<T>> {
         let (computed_for, result) = self.caches.orders.get(key)?;
-        match &*result {
-            CachedOrder::Slots(order) => self.looked_up(computed_for, Arc::clone(order), version),
-            _ => None,
-        }
+        self.looked_up(computed_for, result.downcast().ok()?, version)
     }
 
-    pub(super) fn put_order(&self, key: &Key, version: u64, order: &Arc<SlotOrder>) {
-        self.put_in_orders(key, version, CachedOrder::Slots(Arc::clone(order)), SlotOrder::bytes_of(order.len()));
-    }
-
-    /// `None` if nothing is cached, or if it is unknown which slots changed since.
-    pub(super) fn ordered_matches(&self, key: &Key, version: u64) -> Option<CacheHit<OrderedMatches>> {
-        let (computed_for, result) = self.caches.orders.get(key)?;
-        match &*result {
-            CachedOrder::Matches(matches) => self.looked_up(computed_for, Arc::clone(matches), version),
-            _ => None,
-        }
-    }
-
-    pub(super) fn put_ordered_matches(&self, key: &Key, version: u64, matches: &Arc<OrderedMatches>) {
-        self.put_in_orders(key, version, CachedOrder::Matches(Arc::clone(matches)), matches.bytes());
-    }
-
-    fn put_in_orders(&self, key: &Key, version: u64, cached: CachedOrder, bytes: usize) {
+    pub(super) fn put_order_result<T: OrderResult>(&self, key: &Key, version: u64, result: Arc<T>) {
         if !self.damage.is_found() {
-            self.caches.orders.put(key, version, &Arc::new(cached), bytes);
+            let bytes = result.bytes();
+            self.caches.orders.put(key, version, result, bytes);
         }
     }
 
@@ -240,16 +217,12 @@ impl QueryCache {
 
     /// Returns a cached result for a run.
     pub(super) fn of_run<T: RunResult>(&self, key: &Key) -> Option<Arc<T>> {
-        match &*self.caches.orders.get(key)?.1 {
-            CachedOrder::OfRun(result) => Arc::clone(result).downcast().ok(),
-            _ => None,
-        }
+        self.caches.orders.get(key)?.1.downcast().ok()
     }
 
     /// Caches a result for a run. `key` must be its [`QueryCache::key_of_run`].
     pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, run: RunNumber, result: &Arc<T>) {
-        let cached = CachedOrder::OfRun(Arc::clone(result) as Arc<dyn Any + Send + Sync>);
-        self.put_in_orders(key, OF_RUN + u64::from(run), cached, result.bytes());
+        self.put_order_result(key, OF_RUN + u64::from(run), Arc::clone(result));
     }
 
     /// Returns what `find` computes from a column of a run. Kept for disk runs: those do not change. `rest`
@@ -344,12 +317,14 @@ mod tests {
     #[derive(Debug)]
     struct Found;
 
-    impl RunResult for Found {
-        const NAME: u8 = b'f';
-
+    impl OrderResult for Found {
         fn bytes(&self) -> usize {
             1
         }
+    }
+
+    impl RunResult for Found {
+        const NAME: u8 = b'f';
     }
 
     #[test]

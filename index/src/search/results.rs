@@ -18,19 +18,19 @@ const USUAL_BYTES: usize = 64 << 10;
 
 /// Results, each with the version it was computed for.
 #[derive(Debug)]
-pub(super) struct ResultCache<T> {
+pub(super) struct ResultCache<T: ?Sized> {
     max_bytes: usize,
     results: Cache<Key, CachedResult<T>, Weight>,
 }
 
 #[derive(Debug)]
-struct CachedResult<T> {
+struct CachedResult<T: ?Sized> {
     version: u64,
     result: Arc<T>,
     bytes: usize,
 }
 
-impl<T> Clone for CachedResult<T> {
+impl<T: ?Sized> Clone for CachedResult<T> {
     fn clone(&self) -> CachedResult<T> {
         CachedResult { result: Arc::clone(&self.result), ..*self }
     }
@@ -39,13 +39,13 @@ impl<T> Clone for CachedResult<T> {
 #[derive(Debug, Clone)]
 struct Weight;
 
-impl<T> Weighter<Key, CachedResult<T>> for Weight {
+impl<T: ?Sized> Weighter<Key, CachedResult<T>> for Weight {
     fn weight(&self, key: &Key, result: &CachedResult<T>) -> u64 {
         (key.len() + result.bytes + OVERHEAD_BYTES) as u64
     }
 }
 
-impl<T> ResultCache<T> {
+impl<T: ?Sized> ResultCache<T> {
     pub(super) fn new(max_bytes: usize) -> ResultCache<T> {
         let mut options = OptionsBuilder::new();
         options.weight_capacity(max_bytes as u64).estimated_items_capacity(max_bytes.div_ceil(USUAL_BYTES));
@@ -72,10 +72,10 @@ impl<T> ResultCache<T> {
 
     /// Caches a result of `bytes` bytes. Does nothing if a result of a later version is cached, or if this one exceeds
     /// the limit of the whole cache.
-    pub(super) fn put(&self, key: &Key, version: u64, result: &Arc<T>, bytes: usize) {
+    pub(super) fn put(&self, key: &Key, version: u64, result: Arc<T>, bytes: usize) {
         // Two threads may get here at once and leave the older result. That only costs updating it again.
         if self.peek(key).is_none_or(|cached| cached <= version) {
-            self.results.insert(Arc::clone(key), CachedResult { version, result: Arc::clone(result), bytes });
+            self.results.insert(Arc::clone(key), CachedResult { version, result, bytes });
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
         let cache = ResultCache::new(10_000);
         for number in 0..100 {
             let new = key(&format!("{number:03}"));
-            cache.put(&new, 1, &Arc::new(0), 869);
+            cache.put(&new, 1, Arc::new(0), 869);
             assert!(cache.get(&key("000")).is_some() && cache.get(&new).is_some(), "{number}");
         }
         let kept = (0..100).filter(|number| cache.peek(&key(&format!("{number:03}"))).is_some()).count();
@@ -118,7 +118,7 @@ mod tests {
     fn a_large_result_is_kept_beside_others_of_its_size() {
         let cache = ResultCache::new(1_000);
         for name in ["a", "b", "c"] {
-            cache.put(&key(name), 1, &Arc::new(0), 300);
+            cache.put(&key(name), 1, Arc::new(0), 300);
             assert!(cache.get(&key(name)).is_some(), "{name}");
         }
         assert!(cache.get(&key("b")).is_some());
@@ -128,17 +128,17 @@ mod tests {
     fn a_result_of_a_later_version_is_not_replaced() {
         let cache = ResultCache::new(1_000);
         let kept = || cache.get(&key("a")).map(|(version, result)| (version, *result));
-        cache.put(&key("a"), 5, &Arc::new("new"), 1);
-        cache.put(&key("a"), 4, &Arc::new("old"), 1);
+        cache.put(&key("a"), 5, Arc::new("new"), 1);
+        cache.put(&key("a"), 4, Arc::new("old"), 1);
         assert_eq!(kept(), Some((5, "new")));
-        cache.put(&key("a"), 6, &Arc::new("newer"), 1);
+        cache.put(&key("a"), 6, Arc::new("newer"), 1);
         assert_eq!(kept(), Some((6, "newer")));
     }
 
     #[test]
     fn a_result_larger_than_the_limit_is_not_cached() {
         let cache = ResultCache::new(1_000);
-        cache.put(&key("a"), 1, &Arc::new(0), 1_000);
+        cache.put(&key("a"), 1, Arc::new(0), 1_000);
         assert!(cache.get(&key("a")).is_none());
     }
 }

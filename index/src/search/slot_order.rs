@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+use super::query_cache::OrderResult;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::slot_table::SlotTable;
@@ -192,6 +193,12 @@ impl SlotOrder {
             self.index_of[chunk.number as usize] = index;
             self.len += chunk.slots.len();
         }
+    }
+}
+
+impl OrderResult for SlotOrder {
+    fn bytes(&self) -> usize {
+        SlotOrder::bytes_of(self.len)
     }
 }
 

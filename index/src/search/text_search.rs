@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::SearchContext;
 use super::coverage::Coverage;
-use super::query_cache::RunResult;
+use super::query_cache::{OrderResult, RunResult};
 use super::token_slots::TokenSlots;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -87,12 +87,14 @@ pub(super) struct FoundRequirement<'b, 'a> {
 }
 
 /// The wanted tokens of a run.
-impl RunResult for Vec<RunTokens> {
-    const NAME: u8 = b't';
-
+impl OrderResult for Vec<RunTokens> {
     fn bytes(&self) -> usize {
         self.iter().map(RunTokens::bytes).sum()
     }
+}
+
+impl RunResult for Vec<RunTokens> {
+    const NAME: u8 = b't';
 }
 
 /// The tokens of a field in one run, all equally close.

@@ -8,7 +8,7 @@ use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::ordered_matches::OrderedMatches;
 use super::page::ListedSlots;
-use super::query_cache::RunResult;
+use super::query_cache::{OrderResult, RunResult};
 use super::skip::{Counted, CountedOrder, Start, matching, start};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -129,12 +129,14 @@ impl<'a> Sorter<'a> {
     }
 }
 
-impl RunResult for RunOrder {
-    const NAME: u8 = b'r';
-
+impl OrderResult for RunOrder {
     fn bytes(&self) -> usize {
         RunOrder::bytes(self)
     }
+}
+
+impl RunResult for RunOrder {
+    const NAME: u8 = b'r';
 }
 
 impl Walk<'_> {
