@@ -15,6 +15,7 @@ pub use snapshot::{RankedHits, Snapshot, Stream};
 mod aggregates;
 mod boost;
 mod changed_slots;
+mod chunk_counts;
 mod completions;
 mod compounds;
 mod context;

@@ -649,7 +649,7 @@ fn a_filter_that_is_asked_for_again_is_counted_in_the_order_also_after_writes() 
         filter: Filter::And(vec![other.clone(), Filter::Column(0, number(from, from + 50.0))]),
         sort: sort(0),
     };
-    let of_kept = |query: &Query, oracle: &Oracle, offset: u64| {
+    let of_kept = |query: &Query, oracle: &Oracle, offset: u64, from: &str| {
         let trace = crate::trace::Trace::default();
         let page =
             index.snapshot().search_with(query, offset, 7, &Interrupt::never().with_trace(Some(&trace))).unwrap();
@@ -657,15 +657,20 @@ fn a_filter_that_is_asked_for_again_is_counted_in_the_order_also_after_writes() 
         assert_eq!(page.total, expected.len() as u64);
         let ids: Vec<u128> = page.hits.iter().map(|hit| hit.id).collect();
         assert_eq!(ids, expected[offset as usize..(offset as usize + 7).min(expected.len())]);
-        trace.take().iter().any(|step| step.from == "bits of the index")
+        trace.take().iter().any(|step| step.from == from)
     };
     let mut current = apply(Vec::new());
-    assert!(!of_kept(&range(10.0), &current, 0));
+    assert!(!of_kept(&range(10.0), &current, 0, "bits of the index"));
+    let by = |sort| Query { filter: other.clone(), sort, variant: 1 };
+    let newest = [false, true].map(|descending| by(vec![SortKey { by: SortBy::Id, descending }]));
     for round in 0..30u32 {
         for offset in [0, 3, 17] {
-            assert!(of_kept(&range(f64::from(round)), &current, offset), "{round}");
-            let by_title = Query { filter: other.clone(), sort: sort(1), variant: 1 };
-            of_kept(&by_title, &current, offset);
+            assert!(of_kept(&range(f64::from(round)), &current, offset, "bits of the index"), "{round}");
+            of_kept(&by(sort(1)), &current, offset, "");
+        }
+        for (query, offset) in newest.iter().flat_map(|query| [(query, 30), (query, 41)]) {
+            let is_counted = of_kept(query, &current, offset, "counts of the cache");
+            assert!(is_counted || round == 0, "{round}");
         }
         // Some move in the order, some only become drafts or are deleted.
         let id = |part: u32| u128::from((round * 31 + part * 7) % 300);

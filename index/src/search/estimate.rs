@@ -20,6 +20,8 @@ const OTHER_KEY: u64 = 30;
 const STEP: u64 = 20;
 /// The nanoseconds per document that is counted to find the start of a page.
 const COUNTED: u64 = 5;
+/// The nanoseconds of finding a page whose matches are counted by chunk.
+const COUNTED_PAGE: u64 = 20_000;
 /// The number of slots that are read for each match of a filter.
 const STEPS_PER_MATCH: u64 = 64;
 
@@ -32,9 +34,9 @@ impl Snapshot {
     }
 
     /// Returns roughly how many nanoseconds ordering the matches takes, as far as a page needs that begins at `offset`.
-    /// `is_filtered` is false if all resources match.
-    pub fn estimate_order(&self, variant: VariantNumber, sort: &[SortKey], is_filtered: bool, offset: u64) -> u64 {
+    pub fn estimate_order(&self, variant: VariantNumber, sort: &[SortKey], filter: &Filter, offset: u64) -> u64 {
         let interrupt = Interrupt::never();
+        let is_filtered = *filter != Filter::All;
         let slots = u64::from(self.version.slot_count);
         let sorter = Sorter::new(&self.context, &self.version, variant, sort, &interrupt);
         let order = match sorter.knows_order() {
@@ -49,8 +51,14 @@ impl Snapshot {
                 }
             }
         };
-        // A page is found by a walk from the nearer end.
-        order + if is_filtered { offset.min(slots / 2) } else { 0 }
+        let uncounted = self.context.options.thresholds.uncounted_steps as u64;
+        // A page is found by a walk from the nearer end, unless the matches before it are counted.
+        order
+            + match is_filtered {
+                true if offset > uncounted && sorter.knows_counts(variant, filter) => COUNTED_PAGE,
+                true => offset.min(slots / 2),
+                false => 0,
+            }
     }
 }
 

@@ -170,6 +170,16 @@ impl<'a> Sorter<'a> {
         Sorter::of(self.context, self.version, keys, descending, self.interrupt)
     }
 
+    /// Returns a key for what is cached about this order beside the order itself. It begins with `tag`.
+    pub(super) fn key_beside_order(&self, tag: u8) -> Vec<u8> {
+        let mut key = self.context.cache.new_key();
+        key.push(tag);
+        let order = self.stored().cache_key;
+        key.extend_from_slice(&(order.len() as u32).to_be_bytes());
+        key.extend_from_slice(&order);
+        key
+    }
+
     fn is_cached_ascending(&self) -> bool {
         // If there is a key, the id after it may have another direction.
         self.keys.len() < 2 && self.keys.iter().all(|key| key.descending == self.descending)

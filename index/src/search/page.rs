@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
+use super::chunk_counts::CountedOrder;
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::slot_order::OrderView;
-use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::query::{Filter, Predicate};
 use crate::run::RankRange;
-use crate::schema::Kind;
+use crate::schema::{Kind, VariantNumber};
 use crate::trace::StepKind;
 
 /// The slots of all matching resources in order, or at least those up to the end of a page.
@@ -48,6 +48,8 @@ enum PageMethod {
     Walk(Option<RankRange>),
     /// Walks from near the beginning of the page, which is found by counting matches along the orders of runs.
     Skip(Option<RankRange>),
+    /// Counts the matches in a cached order of all slots, chunk by chunk.
+    CountedOrder,
     /// Filters a cached order of all slots.
     CachedOrder,
     /// Makes and filters an order of all slots.
@@ -64,19 +66,21 @@ struct PageSearch<'a> {
     /// The number of matches.
     total: usize,
     page: &'a Range<usize>,
+    /// The variant that the filter reads.
+    variant: VariantNumber,
 }
 
 /// Orders the `total` matches for reading the page, by the first method that finds it. `filter` holds for all of them,
 /// and if `is_exact`, for nothing else.
 pub(super) fn ordered(
     sorter: &Sorter<'_>,
-    filter: &Filter,
+    (variant, filter): (VariantNumber, &Filter),
     is_exact: bool,
     matches: Matches,
     total: usize,
     page: &Range<usize>,
 ) -> Result<OrderedSlots, Error> {
-    let search = PageSearch { sorter, filter, is_exact, matches, total, page };
+    let search = PageSearch { sorter, filter, is_exact, matches, total, page, variant };
     let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, total as u64));
     sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)
 }
@@ -88,6 +92,7 @@ impl PageMethod {
             PageMethod::Walk(Some(_)) => "slice of the index",
             PageMethod::Walk(None) => "index",
             PageMethod::Skip(_) => "part of the index",
+            PageMethod::CountedOrder => "counts of the cache",
             PageMethod::CachedOrder => "cache",
             PageMethod::Order => "order of all",
         }
@@ -114,8 +119,14 @@ impl PageSearch<'_> {
         // A sort by a date has no range here, and its walks give up at once: runs have no orders by dates. Its cached
         // order serves it.
         let mut methods = match range_of(self.sorter, self.filter) {
-            None => vec![PageMethod::CachedOrder, PageMethod::Walk(None), PageMethod::Skip(None)],
-            range => vec![PageMethod::Walk(range), PageMethod::CachedOrder, PageMethod::Skip(range)],
+            None => {
+                let (walk, skip) = (PageMethod::Walk(None), PageMethod::Skip(None));
+                vec![PageMethod::CountedOrder, PageMethod::CachedOrder, walk, skip]
+            }
+            range => {
+                let (walk, skip) = (PageMethod::Walk(range), PageMethod::Skip(range));
+                vec![walk, PageMethod::CountedOrder, PageMethod::CachedOrder, skip]
+            }
         };
         if !self.is_sortable() {
             methods.push(PageMethod::Order);
@@ -137,6 +148,7 @@ impl PageSearch<'_> {
                 self.skip(range)?.map(OrderedSlots::Listed)
             }
             PageMethod::Skip(_) => None,
+            PageMethod::CountedOrder => self.counted()?.map(OrderedSlots::Listed),
             PageMethod::CachedOrder => self
                 .sorter
                 .cached_order()?
@@ -144,6 +156,21 @@ impl PageSearch<'_> {
                 .map(|order| self.filtered(order)),
             PageMethod::Order => Some(self.filtered(self.sorter.order()?)),
         })
+    }
+
+    /// Finds the matches on the page; see [`PageMethod::CountedOrder`].
+    fn counted(&self) -> Result<Option<ListedSlots>, Error> {
+        let Matches::Some(matches) = &self.matches else { return Ok(None) };
+        let Some(order) = self.sorter.cached_order()?.filter(|_| self.is_exact) else { return Ok(None) };
+        let uncounted = self.sorter.context.options.thresholds.uncounted_steps;
+        if expected_steps(order.len(), self.total, self.page) <= uncounted {
+            return Ok(None);
+        }
+        let counts = self.sorter.chunk_counts(self.variant, self.filter, matches, &order.order)?;
+        Ok(counts.map(|counts| {
+            let slots = CountedOrder { order: &order, matches, counts }.page(self.page.clone());
+            ListedSlots { from: self.page.start, slots }
+        }))
     }
 
     /// Filters an order of all slots. Matches without a value of the first key are last; there are none if the filter
@@ -272,9 +299,8 @@ impl OrderedSlots {
         OrderedSlots::Listed(ListedSlots { from: 0, slots })
     }
 
-    /// The slots of a page, found from the nearer end. `total` is the number of matches, `slice_steps` that of
-    /// [`Thresholds`](crate::Thresholds).
-    pub(super) fn page(&self, total: usize, page: Range<usize>, slice_steps: usize) -> Vec<u32> {
+    /// The slots of a page, found from the nearer end. `total` is the number of matches.
+    pub(super) fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
         match self {
             OrderedSlots::Listed(listed) => listed.get(&page).to_vec(),
             OrderedSlots::Filtered { order, matches: Matches::All, .. } => {
@@ -286,16 +312,6 @@ impl OrderedSlots {
                 slots
             }
             OrderedSlots::Filtered { order, matches: Matches::Some(matches), end } => {
-                if expected_steps(*end, total, &page) > slice_steps
-                    && let Some(start) = start_of_slice(order, matches, *end, total, slice_steps)
-                {
-                    let mut slots = Vec::with_capacity(page.len());
-                    order.each(start + page.start..start + page.end, false, |slot| {
-                        slots.push(slot);
-                        true
-                    });
-                    return slots;
-                }
                 let backwards = page.start > total - page.end;
                 let mut skip = if backwards { total - page.end } else { page.start };
                 let mut slots = Vec::with_capacity(page.len());
@@ -343,24 +359,6 @@ impl OrderedSlots {
         }
         slots
     }
-}
-
-/// Returns the position of the first match in the order, if the `total` matches are contiguous, for example for
-/// published resources sorted by date. Checks near both ends of the part of the order that has matches.
-fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize, steps: usize) -> Option<usize> {
-    let nearest = |positions: Range<usize>, backwards: bool| {
-        let mut passed = 0;
-        let mut is_found = false;
-        order.each(positions, backwards, |slot| {
-            is_found = matches.contains(slot);
-            passed += usize::from(!is_found);
-            !is_found
-        });
-        is_found.then_some(passed)
-    };
-    let first = nearest(0..end.min(steps), false)?;
-    let last = end - 1 - nearest(end.saturating_sub(steps)..end, true)?;
-    (last + 1 == first + total).then_some(first)
 }
 
 /// Returns the number of ordered slots that must be read to find a page from the nearer end, if the `total` matches are

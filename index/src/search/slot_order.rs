@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
 
 use super::query_cache::OrderResult;
 use crate::error::Error;
@@ -37,7 +38,20 @@ pub(super) struct SlotOrder {
 struct Chunk {
     /// The chunk's number, from 1 on. Not used again after the chunk is gone.
     number: u16,
+    /// Names these slots in this order: no other chunk ever has it, and a chunk that changes gets another one.
+    stamp: u64,
     slots: Vec<u32>,
+}
+
+impl Chunk {
+    fn new(number: u16, slots: Vec<u32>) -> Chunk {
+        Chunk { number, stamp: new_stamp(), slots }
+    }
+}
+
+fn new_stamp() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, MemoryOrdering::Relaxed)
 }
 
 impl SlotOrder {
@@ -46,9 +60,9 @@ impl SlotOrder {
         SlotOrder::in_chunks(CHUNK, slots)
     }
 
-    fn in_chunks(least_chunk: usize, slots: &[u32]) -> SlotOrder {
+    pub(super) fn in_chunks(least_chunk: usize, slots: &[u32]) -> SlotOrder {
         let size = least_chunk.max(slots.len().div_ceil(MAX_NEW_CHUNKS));
-        let chunk = |(number, slots): (u16, &[u32])| Arc::new(Chunk { number, slots: slots.to_vec() });
+        let chunk = |(number, slots): (u16, &[u32])| Arc::new(Chunk::new(number, slots.to_vec()));
         let chunks: Vec<_> = (1..).zip(slots.chunks(size)).map(chunk).collect();
         let mut chunk_of = vec![0; slots.iter().max().map_or(0, |&last| last as usize + 1)];
         for chunk in &chunks {
@@ -86,6 +100,29 @@ impl SlotOrder {
             let within = |position: usize| position.saturating_sub(start as usize).min(chunk.slots.len());
             &chunk.slots[within(positions.start)..within(positions.end).max(within(positions.start))]
         })
+    }
+
+    /// Returns the chunks in order: the stamp and the slots of each.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, &[u32])> {
+        self.chunks.iter().map(|chunk| (chunk.stamp, &chunk.slots[..]))
+    }
+
+    /// Returns the stamp of the chunk that a slot is in.
+    pub(super) fn stamp_of(&self, slot: u32) -> Option<u64> {
+        match self.chunk_of.get(slot) {
+            0 => None,
+            number => Some(self.chunks[self.index_of[number as usize] as usize].stamp),
+        }
+    }
+
+    /// Returns the index of the chunk with the slot at a position, and the position within it. At the end of the order,
+    /// the index is the number of chunks.
+    pub(super) fn chunk_at(&self, position: usize) -> (usize, usize) {
+        if position >= self.len {
+            return (self.chunks.len(), 0);
+        }
+        let index = self.starts.partition_point(|&start| start as usize <= position).saturating_sub(1);
+        (index, position - self.starts.get(index).map_or(0, |&start| start as usize))
     }
 
     /// Returns the number of slots before the first that does not satisfy `is_before`.
@@ -137,7 +174,7 @@ impl SlotOrder {
         }
         self.chunk_of.set(slot, 0);
         let index = self.index_of[number as usize] as usize;
-        let slots = &mut Arc::make_mut(&mut self.chunks[index]).slots;
+        let slots = &mut changing(&mut self.chunks[index]).slots;
         slots.retain(|&other| other != slot);
         if slots.is_empty() {
             self.chunks.remove(index);
@@ -151,7 +188,7 @@ impl SlotOrder {
             *self = SlotOrder::in_chunks(self.least_chunk, &[slot]);
             return;
         };
-        let chunk = Arc::make_mut(chunk);
+        let chunk = changing(chunk);
         chunk.slots.insert(within, slot);
         self.chunk_of.set(slot, chunk.number);
         if chunk.slots.len() > self.max_chunk {
@@ -166,10 +203,10 @@ impl SlotOrder {
             *self = SlotOrder::in_chunks(self.least_chunk, &slots);
             return;
         };
-        let chunk = Arc::make_mut(&mut self.chunks[index]);
+        let chunk = changing(&mut self.chunks[index]);
         let slots = chunk.slots.split_off(chunk.slots.len() / 2);
         slots.iter().for_each(|&slot| self.chunk_of.set(slot, number));
-        self.chunks.insert(index + 1, Arc::new(Chunk { number, slots }));
+        self.chunks.insert(index + 1, Arc::new(Chunk::new(number, slots)));
         self.renumber();
     }
 
@@ -202,6 +239,13 @@ impl OrderResult for SlotOrder {
     }
 }
 
+/// Returns a chunk for changing it.
+fn changing(chunk: &mut Arc<Chunk>) -> &mut Chunk {
+    let chunk = Arc::make_mut(chunk);
+    chunk.stamp = new_stamp();
+    chunk
+}
+
 /// An order, read forwards or in reverse.
 #[derive(Debug, Clone)]
 pub(super) struct OrderView {
@@ -217,17 +261,23 @@ impl OrderView {
         self.order.len()
     }
 
-    /// Emits the slots at these positions, until `emit` returns false. `backwards` begins at the end of the range.
-    pub(super) fn each(&self, positions: Range<usize>, backwards: bool, mut emit: impl FnMut(u32) -> bool) {
-        let (len, valued) = (self.len(), self.valued);
+    /// Returns where the items at these positions of the view are in the stored order: two ranges, each to be read from
+    /// its end if the view is reversed. `len` is the number of all items, `valued` of those before the ones that sort
+    /// last in both directions. The items are slots, or the matches among them.
+    pub(super) fn stored(&self, positions: Range<usize>, valued: usize, len: usize) -> [Range<usize>; 2] {
         let first = positions.start.min(valued)..positions.end.min(valued);
         let second = positions.start.max(valued)..positions.end.max(valued);
-        let mut parts = match self.is_reversed {
+        match self.is_reversed {
             false => [first, second],
             true => {
                 [valued - first.end..valued - first.start, len - (second.end - valued)..len - (second.start - valued)]
             }
-        };
+        }
+    }
+
+    /// Emits the slots at these positions, until `emit` returns false. `backwards` begins at the end of the range.
+    pub(super) fn each(&self, positions: Range<usize>, backwards: bool, mut emit: impl FnMut(u32) -> bool) {
+        let mut parts = self.stored(positions, self.valued, self.len());
         if backwards {
             parts.reverse();
         }

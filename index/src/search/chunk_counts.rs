@@ -1,0 +1,215 @@
+//! The number of matches of a filter in each chunk of an order of all slots. With them, a page at any depth is found
+//! without testing the slots before it. They are made when the same matches are asked for in the same order again, and
+//! outlive writes. It knows no sort keys.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::order::Sorter;
+use super::query_cache::{CacheHit, OrderResult};
+use super::results::Key;
+use super::slot_order::{OrderView, SlotOrder};
+use crate::bitmap::Bitmap;
+use crate::error::Error;
+use crate::interrupt::Interrupt;
+use crate::query::Filter;
+use crate::schema::VariantNumber;
+
+/// The matches of one filter in one order, counted by chunk.
+#[derive(Debug, Default)]
+pub(super) struct ChunkCounts {
+    /// For each chunk in order, its stamp and the number of matches in it. Empty as long as it only notes that the
+    /// matches were asked for.
+    counts: Vec<(u64, u32)>,
+}
+
+/// An order of which the matches are counted.
+pub(super) struct CountedOrder<'a> {
+    pub(super) order: &'a OrderView,
+    pub(super) matches: &'a Bitmap,
+    pub(super) counts: Arc<ChunkCounts>,
+}
+
+impl ChunkCounts {
+    /// Counts the matches in each chunk, except where they are known by its stamp.
+    fn of(
+        order: &SlotOrder,
+        matches: &Bitmap,
+        known: &HashMap<u64, u32>,
+        interrupt: &Interrupt<'_>,
+    ) -> Result<ChunkCounts, Error> {
+        let count = |(stamp, slots): (u64, &[u32])| match known.get(&stamp) {
+            Some(&count) => Ok((stamp, count)),
+            None => {
+                interrupt.check()?;
+                Ok((stamp, slots.iter().filter(|&&slot| matches.contains(slot)).count() as u32))
+            }
+        };
+        Ok(ChunkCounts { counts: order.chunks().map(count).collect::<Result<_, Error>>()? })
+    }
+
+    /// Returns the counts for another version, in which only these slots may match or stand differently.
+    fn updated(
+        &self,
+        order: &SlotOrder,
+        matches: &Bitmap,
+        changed: &[u32],
+        interrupt: &Interrupt<'_>,
+    ) -> Result<ChunkCounts, Error> {
+        // A chunk that such a slot has left or entered has another stamp. One that it stays in does not.
+        let mut known: HashMap<u64, u32> = self.counts.iter().copied().collect();
+        for stamp in changed.iter().filter_map(|&slot| order.stamp_of(slot)) {
+            known.remove(&stamp);
+        }
+        ChunkCounts::of(order, matches, &known, interrupt)
+    }
+
+    /// Returns the number of matches before the chunk with this index.
+    fn before(&self, chunk: usize) -> usize {
+        self.counts[..chunk].iter().map(|&(_, count)| count as usize).sum()
+    }
+
+    /// Returns the index of the chunk with the match of this number, and the number of the first match in it.
+    fn chunk_with(&self, number: usize) -> (usize, usize) {
+        let mut before = 0;
+        for (index, &(_, count)) in self.counts.iter().enumerate() {
+            if before + count as usize > number {
+                return (index, before);
+            }
+            before += count as usize;
+        }
+        (self.counts.len(), before)
+    }
+}
+
+impl OrderResult for ChunkCounts {
+    fn bytes(&self) -> usize {
+        self.counts.len() * size_of::<(u64, u32)>()
+    }
+}
+
+impl CountedOrder<'_> {
+    /// Returns the matches at these positions among all matches. There may be fewer if the index is damaged, which
+    /// fails the search.
+    pub(super) fn page(&self, page: Range<usize>) -> Vec<u32> {
+        let (chunk, within) = self.order.order.chunk_at(self.order.valued);
+        let split = self.order.order.chunks().nth(chunk).map_or(&[][..], |(_, slots)| &slots[..within]);
+        let valued = self.counts.before(chunk) + split.iter().filter(|&&slot| self.matches.contains(slot)).count();
+        let len = self.counts.before(self.counts.counts.len());
+        let mut slots = Vec::with_capacity(page.len());
+        for part in self.order.stored(page, valued, len) {
+            let from = slots.len();
+            slots.extend(self.stored(part));
+            if self.order.is_reversed {
+                slots[from..].reverse();
+            }
+        }
+        slots
+    }
+
+    /// Returns the matches at these positions among all matches in the stored order.
+    fn stored(&self, positions: Range<usize>) -> impl Iterator<Item = u32> {
+        let (chunk, before) = self.counts.chunk_with(positions.start);
+        let slots = self.order.order.chunks().skip(chunk).flat_map(|(_, slots)| slots.iter().copied());
+        let matches = slots.filter(|&slot| self.matches.contains(slot));
+        matches.skip(positions.start - before).take(positions.len())
+    }
+}
+
+impl Sorter<'_> {
+    /// Returns the matches of a filter counted in an order of all slots, from the cache as far as possible. `None` if
+    /// they were not asked for before, which is noted, and for filters that have words or name resources.
+    pub(super) fn chunk_counts(
+        &self,
+        variant: VariantNumber,
+        filter: &Filter,
+        matches: &Bitmap,
+        order: &SlotOrder,
+    ) -> Result<Option<Arc<ChunkCounts>>, Error> {
+        let Some(key) = self.key_of_counts(variant, filter) else { return Ok(None) };
+        let cache = &self.context.cache;
+        let (known, changed) = match cache.order_result::<ChunkCounts>(&key, self.version.number) {
+            None => {
+                cache.put_order_result(&key, self.version.number, Arc::<ChunkCounts>::default());
+                return Ok(None);
+            }
+            Some(CacheHit::Current(known)) if !known.counts.is_empty() => return Ok(Some(known)),
+            Some(CacheHit::Current(known)) => (known, Vec::new()),
+            Some(CacheHit::Outdated { result, changed }) => (result, changed),
+        };
+        let counts = Arc::new(known.updated(order, matches, &changed, self.interrupt)?);
+        cache.put_order_result(&key, self.version.number, Arc::clone(&counts));
+        Ok(Some(counts))
+    }
+
+    /// Returns whether the matches of a filter were counted in this order, for any version whose changes are known.
+    pub(super) fn knows_counts(&self, variant: VariantNumber, filter: &Filter) -> bool {
+        let Some(key) = self.key_of_counts(variant, filter) else { return false };
+        match self.context.cache.order_result::<ChunkCounts>(&key, self.version.number) {
+            Some(CacheHit::Current(known) | CacheHit::Outdated { result: known, .. }) => !known.counts.is_empty(),
+            None => false,
+        }
+    }
+
+    fn key_of_counts(&self, variant: VariantNumber, filter: &Filter) -> Option<Key> {
+        // The keys of orders, of matches in them, and those of runs begin with other bytes.
+        self.key_with_filter(self.key_beside_order(b'c'), variant, filter)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Slots are ordered by a value each. A history changes values, whether a slot matches, or both, and removes
+        /// slots.
+        #[test]
+        fn pages_are_those_of_all_matches_in_the_order(
+            history in vec(vec((0u32..60, prop::option::of(0u32..9), any::<bool>()), 1..30), 1..12),
+            page in (0usize..60, 0usize..60),
+        ) {
+            let (mut values, mut matches) = (vec![None; 60], Bitmap::default());
+            let mut order = Arc::new(SlotOrder::in_chunks(3, &[]));
+            let mut counts = ChunkCounts::default();
+            for step in history {
+                let mut changed: Vec<u32> = step.iter().map(|(slot, ..)| *slot).collect();
+                changed.sort_unstable();
+                changed.dedup();
+                for (slot, value, is_match) in step {
+                    values[slot as usize] = value;
+                    match is_match && value.is_some() {
+                        true => matches.insert(slot),
+                        false => matches.remove(slot),
+                    }
+                }
+                let key = |slot: u32| (values[slot as usize], slot);
+                let is_live = |slot: u32| values[slot as usize].is_some();
+                let compare = |left, right| key(left).cmp(&key(right));
+                order = Arc::new(order.updated(&changed, is_live, compare, &Interrupt::never()).unwrap());
+                counts = counts.updated(&order, &matches, &changed, &Interrupt::never()).unwrap();
+
+                let valued = order.partition_point(|slot| values[slot as usize] < Some(5));
+                for is_reversed in [false, true] {
+                    let view = OrderView { order: Arc::clone(&order), valued, is_reversed };
+                    let mut expected = Vec::new();
+                    view.each(0..view.len(), false, |slot| {
+                        expected.extend(matches.contains(slot).then_some(slot));
+                        true
+                    });
+                    let (one, other) = (page.0 % (expected.len() + 1), page.1 % (expected.len() + 1));
+                    let page = one.min(other)..one.max(other);
+                    let counts = Arc::new(ChunkCounts { counts: counts.counts.clone() });
+                    let counted = CountedOrder { order: &view, matches: &matches, counts };
+                    prop_assert_eq!(counted.page(page.clone()), &expected[page]);
+                }
+            }
+        }
+    }
+}
