@@ -19,8 +19,10 @@ use crate::read::resource::{Presentation, copies_shown, write_hit};
 use crate::read::view::View;
 use crate::thread_pool::Class;
 
-/// The fewest resources that a thread reads: on a fast disk, handing a read to a thread takes as long as the read.
-const AT_LEAST: usize = 2;
+/// The fewest resources that a thread reads. With 2, the seven threads of a page of 25 took a fifth longer than four
+/// with files in memory, since neighbors are read together from the store; a disk that must be waited for serves four
+/// at once.
+const AT_LEAST: usize = 8;
 
 /// The estimated time of searching a page's texts for highlights. With many words and long texts it can take minutes.
 /// So it is scheduled like a search, and ends when its time is up or its client has left.
