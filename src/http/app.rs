@@ -18,6 +18,7 @@ use crate::cluster::key::ClusterKey;
 use crate::media::Media;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
+use crate::request::backups::Backups;
 use crate::request::rate_limits::RateLimits;
 use crate::request::sign_ins::SignIns;
 
@@ -57,6 +58,8 @@ pub struct Services {
     pub(super) heard: Heard,
     /// Sends what this server collected to the node that counts.
     pub(super) courier: Mutex<Courier>,
+    /// The backups that are under way.
+    pub(super) backups: Backups,
 }
 
 impl App {
@@ -87,6 +90,7 @@ impl App {
             cluster_key,
             heard: Heard::default(),
             courier: Mutex::default(),
+            backups: Backups::default(),
         }))
     }
 }

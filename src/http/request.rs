@@ -1,5 +1,6 @@
 //! The parts of a request: its client, token and parameters, and whether it is a repetition.
 
+pub(crate) mod backups;
 pub(crate) mod client;
 pub(crate) mod head;
 pub(crate) mod idempotency;

@@ -10,29 +10,16 @@ use bindery_content::backup_envelope;
 use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error, Result};
 use futures_util::StreamExt;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 
 use crate::app::App;
-use crate::error::{Answer, Failure};
+use crate::error::Answer;
 use crate::media::backup::media_backup;
 use crate::request::head::Call;
 use crate::transport::connection::Connection;
 use crate::transport::stream;
 
 const PIECE_BYTES: u64 = 256 << 10;
-
-/// The number of backups that may be under way: that wait for their turn, or have a copy on disk until they are sent.
-/// More are refused, since each copy may be as large as the content.
-const MAX_BACKUPS: usize = 4;
-
-/// The places of backups that are under way.
-static PLACES: Semaphore = Semaphore::const_new(MAX_BACKUPS);
-
-/// The turn to write a copy. Several at once would only share the disk.
-static TURN: Semaphore = Semaphore::const_new(1);
-
-/// The `Retry-After` of a backup that is refused, in seconds.
-const RETRY_SECONDS: u64 = 10;
 
 /// A backup that is ready to be sent. Its files have no names, so they are deleted when they are closed.
 struct PreparedBackup {
@@ -44,11 +31,11 @@ struct PreparedBackup {
 pub(crate) async fn backup(call: Call, extensions: Extensions) -> Answer {
     call.access.require(&[Ability::Manage])?;
     call.takes_no_parameters()?;
-    let place = PLACES.try_acquire().map_err(|_| too_many())?;
+    let slot = call.app.backups.begin()?;
     let PreparedBackup { mut parts, bytes, number } = in_turn(&call.app).await?;
     let body = stream::produced(Connection::account_of(&extensions), move || {
         // The copy is closed with this function.
-        let _place = &place;
+        let _slot = &slot;
         call.app.media.sweep_hold.extend();
         next_piece(&mut *parts)
     });
@@ -77,15 +64,10 @@ pub(crate) async fn media(call: Call) -> Answer {
     Ok(([(header::CONTENT_TYPE, "application/octet-stream")], Response::new(body)).into_response())
 }
 
-fn too_many() -> Failure {
-    let text = format!("{MAX_BACKUPS} backups are under way already; try again when one of them is complete");
-    Failure::from(Error::new(Code::Overloaded, text)).retry_after(RETRY_SECONDS)
-}
-
 /// Prepares a backup once no other is being prepared. If the client leaves, the backup is given up: this future is
 /// dropped, and with it the receiver, whose sender then is closed.
 async fn in_turn(app: &App) -> Result<PreparedBackup> {
-    let turn = TURN.acquire().await.map_err(Error::internal)?;
+    let turn = app.backups.turn().await?;
     // The files that the content names are asked for afterwards.
     app.media.sweep_hold.extend();
     let app = app.clone();
