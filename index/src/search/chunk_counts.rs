@@ -24,8 +24,8 @@ pub(super) struct ChunkCounts {
     counts: Vec<(u64, u32)>,
 }
 
-/// An order of which the matches are counted.
-pub(super) struct CountedOrder<'a> {
+/// The matches in an order whose numbers in each chunk are known.
+pub(super) struct ChunkedMatches<'a> {
     pub(super) order: &'a OrderView,
     pub(super) matches: &'a Bitmap,
     pub(super) counts: Arc<ChunkCounts>,
@@ -65,6 +65,11 @@ impl ChunkCounts {
         ChunkCounts::of(order, matches, &known, interrupt)
     }
 
+    /// Returns whether it has the chunks of this order. An order that was made anew, for the same version, has others.
+    fn is_of(&self, order: &SlotOrder) -> bool {
+        self.counts.iter().map(|&(stamp, _)| stamp).eq(order.chunks().map(|(stamp, _)| stamp))
+    }
+
     /// Returns the number of matches before the chunk with this index.
     fn before(&self, chunk: usize) -> usize {
         self.counts[..chunk].iter().map(|&(_, count)| count as usize).sum()
@@ -89,7 +94,7 @@ impl OrderResult for ChunkCounts {
     }
 }
 
-impl CountedOrder<'_> {
+impl ChunkedMatches<'_> {
     /// Returns the matches at these positions among all matches. There may be fewer if the index is damaged, which
     /// fails the search.
     pub(super) fn page(&self, page: Range<usize>) -> Vec<u32> {
@@ -134,7 +139,7 @@ impl Sorter<'_> {
                 cache.put_order_result(&key, self.version.number, Arc::<ChunkCounts>::default());
                 return Ok(None);
             }
-            Some(CacheHit::Current(known)) if !known.counts.is_empty() => return Ok(Some(known)),
+            Some(CacheHit::Current(known)) if known.is_of(order) => return Ok(Some(known)),
             Some(CacheHit::Current(known)) => (known, Vec::new()),
             Some(CacheHit::Outdated { result, changed }) => (result, changed),
         };
@@ -169,16 +174,16 @@ mod tests {
 
     proptest! {
         /// Slots are ordered by a value each. A history changes values, whether a slot matches, or both, and removes
-        /// slots.
+        /// slots. Now and then, the order is made anew.
         #[test]
         fn pages_are_those_of_all_matches_in_the_order(
-            history in vec(vec((0u32..60, prop::option::of(0u32..9), any::<bool>()), 1..30), 1..12),
+            history in vec((vec((0u32..60, prop::option::of(0u32..9), any::<bool>()), 1..30), any::<bool>()), 1..12),
             page in (0usize..60, 0usize..60),
         ) {
             let (mut values, mut matches) = (vec![None; 60], Bitmap::default());
             let mut order = Arc::new(SlotOrder::in_chunks(3, &[]));
             let mut counts = ChunkCounts::default();
-            for step in history {
+            for (step, is_made_anew) in history {
                 let mut changed: Vec<u32> = step.iter().map(|(slot, ..)| *slot).collect();
                 changed.sort_unstable();
                 changed.dedup();
@@ -194,6 +199,13 @@ mod tests {
                 let compare = |left, right| key(left).cmp(&key(right));
                 order = Arc::new(order.updated(&changed, is_live, compare, &Interrupt::never()).unwrap());
                 counts = counts.updated(&order, &matches, &changed, &Interrupt::never()).unwrap();
+                prop_assert!(counts.is_of(&order));
+                if is_made_anew {
+                    let slots: Vec<u32> = order.slices(0..order.len()).flatten().copied().collect();
+                    order = Arc::new(SlotOrder::in_chunks(4, &slots));
+                    prop_assert!(slots.is_empty() || !counts.is_of(&order));
+                    counts = counts.updated(&order, &matches, &[], &Interrupt::never()).unwrap();
+                }
 
                 let valued = order.partition_point(|slot| values[slot as usize] < Some(5));
                 for is_reversed in [false, true] {
@@ -206,7 +218,7 @@ mod tests {
                     let (one, other) = (page.0 % (expected.len() + 1), page.1 % (expected.len() + 1));
                     let page = one.min(other)..one.max(other);
                     let counts = Arc::new(ChunkCounts { counts: counts.counts.clone() });
-                    let counted = CountedOrder { order: &view, matches: &matches, counts };
+                    let counted = ChunkedMatches { order: &view, matches: &matches, counts };
                     prop_assert_eq!(counted.page(page.clone()), &expected[page]);
                 }
             }

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use super::chunk_counts::CountedOrder;
+use super::chunk_counts::ChunkedMatches;
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::slot_order::OrderView;
@@ -49,7 +49,7 @@ enum PageMethod {
     /// Walks from near the beginning of the page, which is found by counting matches along the orders of runs.
     Skip(Option<RankRange>),
     /// Counts the matches in a cached order of all slots, chunk by chunk.
-    CountedOrder,
+    ChunkCounts,
     /// Filters a cached order of all slots.
     CachedOrder,
     /// Makes and filters an order of all slots.
@@ -92,7 +92,7 @@ impl PageMethod {
             PageMethod::Walk(Some(_)) => "slice of the index",
             PageMethod::Walk(None) => "index",
             PageMethod::Skip(_) => "part of the index",
-            PageMethod::CountedOrder => "counts of the cache",
+            PageMethod::ChunkCounts => "counts of the cache",
             PageMethod::CachedOrder => "cache",
             PageMethod::Order => "order of all",
         }
@@ -121,11 +121,11 @@ impl PageSearch<'_> {
         let mut methods = match range_of(self.sorter, self.filter) {
             None => {
                 let (walk, skip) = (PageMethod::Walk(None), PageMethod::Skip(None));
-                vec![PageMethod::CountedOrder, PageMethod::CachedOrder, walk, skip]
+                vec![PageMethod::ChunkCounts, PageMethod::CachedOrder, walk, skip]
             }
             range => {
                 let (walk, skip) = (PageMethod::Walk(range), PageMethod::Skip(range));
-                vec![walk, PageMethod::CountedOrder, PageMethod::CachedOrder, skip]
+                vec![walk, PageMethod::ChunkCounts, PageMethod::CachedOrder, skip]
             }
         };
         if !self.is_sortable() {
@@ -148,7 +148,7 @@ impl PageSearch<'_> {
                 self.skip(range)?.map(OrderedSlots::Listed)
             }
             PageMethod::Skip(_) => None,
-            PageMethod::CountedOrder => self.counted()?.map(OrderedSlots::Listed),
+            PageMethod::ChunkCounts => self.counted()?.map(OrderedSlots::Listed),
             PageMethod::CachedOrder => self
                 .sorter
                 .cached_order()?
@@ -158,7 +158,7 @@ impl PageSearch<'_> {
         })
     }
 
-    /// Finds the matches on the page; see [`PageMethod::CountedOrder`].
+    /// Finds the page; see [`PageMethod::ChunkCounts`].
     fn counted(&self) -> Result<Option<ListedSlots>, Error> {
         let Matches::Some(matches) = &self.matches else { return Ok(None) };
         let Some(order) = self.sorter.cached_order()?.filter(|_| self.is_exact) else { return Ok(None) };
@@ -168,7 +168,7 @@ impl PageSearch<'_> {
         }
         let counts = self.sorter.chunk_counts(self.variant, self.filter, matches, &order.order)?;
         Ok(counts.map(|counts| {
-            let slots = CountedOrder { order: &order, matches, counts }.page(self.page.clone());
+            let slots = ChunkedMatches { order: &order, matches, counts }.page(self.page.clone());
             ListedSlots { from: self.page.start, slots }
         }))
     }
