@@ -8,6 +8,8 @@
 //! | `io` | its gram |
 //! | `nterrup` | the words that contain it |
 //! | `of th`, `). t` | the joints that contain it |
+//! | `this device` | the joints that begin with `his dev`; then tests of the documents with other words that end with `his`
+//! | | or begin with `dev` |
 //! | `e of the kern` | joints that contain `e of`, joints that begin with `of the` or `the ker`, words that begin with
 //! | | `kern`; then tests of candidates |
 //! | `日本語` | its gram |
@@ -41,6 +43,9 @@ struct NeededLists {
 enum Lookup {
     /// The documents in `certain` contain the needle. Others contain it only if they are in one of the lists `possible`.
     Decides { certain: NeededLists, possible: Vec<PostingList> },
+    /// Documents contain the needle only if they are in `joint` and in each of `words`. Those in `joint` certainly do,
+    /// unless they are also in `doubtful`: then they have a word that fits the joint, but not the needle.
+    Joins { joint: NeededLists, words: Vec<NeededLists>, doubtful: NeededLists },
     /// Documents contain the needle only if each of these has them in one of its lists.
     Narrows(Vec<NeededLists>),
 }
@@ -85,6 +90,14 @@ impl QueriedColumn<'_> {
                 needed.lists.extend(possible);
                 self.candidates(vec![needed])?
             }
+            Lookup::Joins { joint, words, doubtful } if needle.anchor == Anchor::Anywhere => {
+                let mut joined = self.candidates(vec![joint])?;
+                let doubted = self.those_in(&doubtful, &joined)?;
+                joined.subtract(&doubted);
+                documents.union(&joined);
+                self.narrowed(doubted, words)?
+            }
+            Lookup::Joins { joint, words, .. } => self.candidates(std::iter::once(joint).chain(words).collect())?,
             Lookup::Narrows(needed) => self.candidates(needed)?,
         };
         let stored = self.stored;
@@ -105,6 +118,11 @@ impl QueriedColumn<'_> {
             return Ok(candidates);
         };
         self.run.dictionary.lists().union(&first.lists, self.interrupt, &mut candidates)?;
+        self.narrowed(candidates, needed.collect())
+    }
+
+    /// Returns the candidates that are in all of the needed lists that are worth reading.
+    fn narrowed(self, mut candidates: Bitmap, needed: Vec<NeededLists>) -> Result<Bitmap, Error> {
         for one in needed {
             let count = candidates.count() as u64;
             if count <= FEW_CANDIDATES {
@@ -125,6 +143,18 @@ impl QueriedColumn<'_> {
         Ok(candidates)
     }
 
+    /// Returns the candidates that are in one of these lists, or all if testing them takes less time than reading the
+    /// lists.
+    fn those_in(self, lists: &NeededLists, candidates: &Bitmap) -> Result<Bitmap, Error> {
+        if lists.postings > candidates.count() as u64 * POSTINGS_PER_CANDIDATE {
+            return Ok(candidates.clone());
+        }
+        let mut found = Bitmap::with_room(self.run.len() as usize);
+        self.run.dictionary.lists().union(&lists.lists, self.interrupt, &mut found)?;
+        found.intersect(candidates);
+        Ok(found)
+    }
+
     fn lookup(self, needle: &str) -> Result<Lookup, Error> {
         let spans: Vec<Span<'_>> = spans(needle).collect();
         let chars: usize = spans.iter().map(|span| span.chars).sum();
@@ -139,10 +169,11 @@ impl QueriedColumn<'_> {
                 let certain = self.strings(StringsOf::Words, needle, Place::Anywhere)?;
                 return Ok(Lookup::Decides { certain, possible: self.long_words().lists });
             }
-            spans if is_within_joint(spans) => {
+            spans if is_one_gap(spans, JOINT_SIDE) => {
                 let certain = self.strings(StringsOf::Joints, needle, Place::Anywhere)?;
                 return Ok(Lookup::Decides { certain, possible: Vec::new() });
             }
+            spans if is_one_gap(spans, MAX_WORD) => return self.joined(spans),
             _ => {}
         }
         let mut needed = Vec::new();
@@ -164,15 +195,39 @@ impl QueriedColumn<'_> {
         Ok(Lookup::Narrows(needed))
     }
 
-    fn needed_for(self, wanted: &WantedText<'_>) -> Result<NeededLists, Error> {
-        let mut needed = self.strings(wanted.of, &wanted.text, wanted.place)?;
-        // A part of a word may also be in a word that is too long to be a term.
-        if wanted.of == StringsOf::Words && wanted.place != Place::Whole {
-            let NeededLists { lists, postings } = self.long_words();
-            needed.lists.extend(lists);
-            needed.postings += postings;
+    /// Looks up a needle of one gap and the words around it, at least one of which a joint does not hold completely.
+    fn joined(self, spans: &[Span<'_>]) -> Result<Lookup, Error> {
+        let (joints, words): (Vec<_>, Vec<_>) =
+            wanted(spans).into_iter().partition(|wanted| wanted.of == StringsOf::Joints);
+        let joint = joints.first().expect("invariant: a gap between words that a joint can hold has one");
+        let joint = self.needed_for(joint)?;
+        let (looked_up, searched): (Vec<_>, Vec<_>) = words.into_iter().partition(WantedText::is_looked_up);
+        if !searched.is_empty() && joint.postings <= SEARCH_PAYS_FROM {
+            let words = looked_up.iter().map(|word| self.needed_for(word));
+            return Ok(Lookup::Narrows(std::iter::once(Ok(joint)).chain(words).collect::<Result<_, Error>>()?));
         }
-        Ok(needed)
+        let (mut doubtful, mut meant) = (self.long_words(), Vec::new());
+        for WantedText { text, place, .. } in looked_up.iter().chain(&searched) {
+            let end =
+                if *place == Place::AtStart { first_chars(text, JOINT_SIDE) } else { last_chars(text, JOINT_SIDE) };
+            let fitting = self.strings(StringsOf::Words, end, *place)?;
+            let same = self.strings(StringsOf::Words, text, *place)?;
+            // Both are in the order of the words, and all of the latter are among the former.
+            let mut left = same.lists.iter().peekable();
+            let others = fitting.lists.into_iter().filter(|list| left.next_if_eq(&list).is_none()).collect();
+            doubtful = doubtful.and(NeededLists::of(others));
+            meant.push(same.and(self.long_words()));
+        }
+        Ok(Lookup::Joins { joint, words: meant, doubtful })
+    }
+
+    fn needed_for(self, wanted: &WantedText<'_>) -> Result<NeededLists, Error> {
+        let needed = self.strings(wanted.of, &wanted.text, wanted.place)?;
+        // A part of a word may also be in a word that is too long to be a term.
+        Ok(match wanted.of == StringsOf::Words && wanted.place != Place::Whole {
+            true => needed.and(self.long_words()),
+            false => needed,
+        })
     }
 
     /// Adds the lists of the grams of the needle: all pairs of code points if the needle has only gaps, otherwise only
@@ -223,6 +278,13 @@ impl NeededLists {
     fn of(lists: Vec<PostingList>) -> NeededLists {
         let postings = lists.iter().map(|list| u64::from(list.doc_count())).sum();
         NeededLists { lists, postings }
+    }
+
+    /// Returns the lists of both.
+    fn and(mut self, other: NeededLists) -> NeededLists {
+        self.lists.extend(other.lists);
+        self.postings += other.postings;
+        self
     }
 }
 
@@ -285,9 +347,10 @@ fn add_wanted_joints(spans: &[Span<'_>], index: usize, wanted: &mut Vec<WantedTe
     }
 }
 
-/// Returns whether every text that contains a needle of these spans has it inside a joint.
-fn is_within_joint(spans: &[Span<'_>]) -> bool {
-    let is_side = |span: &Span<'_>| span.class == CharClass::Word && span.chars <= JOINT_SIDE;
+/// Returns whether the spans are one gap that a joint holds completely, with a word before it, behind it, or both. The
+/// words have at most `most` code points. With [`JOINT_SIDE`], every text that contains them has them inside a joint.
+fn is_one_gap(spans: &[Span<'_>], most: usize) -> bool {
+    let is_side = |span: &Span<'_>| span.class == CharClass::Word && span.chars <= most;
     let is_gap = |span: &Span<'_>| span.class == CharClass::Gap && span.chars <= JOINT_GAP;
     match spans {
         [left, gap, right] => is_side(left) && is_gap(gap) && is_side(right),

@@ -239,6 +239,50 @@ fn long_texts_are_compressed_and_short_ones_are_not() {
     assert_eq!([0, 1, 2, 3].map(is_packed), [false, false, false, true]);
 }
 
+/// So many documents that words are searched for those with the same end. Only documents in which other words fit the
+/// joint of a needle are read.
+#[test]
+fn a_needle_of_two_words_is_found_where_they_stand_together() {
+    let temp = tempfile::tempdir().unwrap();
+    let lefts = ["this", "his", "xthis", "chassis", "is", "THIS"];
+    let rights = ["device", "dev", "devices", "developer", "de", "it"];
+    let gaps = [" ", ", ", "  ", "     ", "-", " 日"];
+    let long = "a".repeat(70);
+    let text = |number: usize| {
+        let pair = |seed: usize| [lefts[seed % 6], gaps[seed / 6 % 6], rights[seed / 36 % 6]].concat();
+        let end = if number.is_multiple_of(97) { [&long, "this device"].concat() } else { pair(number * 31 + 7) };
+        [pair(number), ". ".to_owned(), pair(number * 7 + number / 5), "; ".to_owned(), end].concat()
+    };
+    let column = columns().find(|column| column.kind == Kind::Prose).unwrap();
+    let values = |number| vec![(column.id, Value::Text(text(number).into()))];
+    let documents = documents(0, &(0..1_500).map(values).collect::<Vec<_>>());
+    let run = build(temp.path(), &documents);
+    let needles = [
+        "this device",
+        "his device",
+        "this dev",
+        "s device",
+        "this  devices",
+        "this, devi",
+        "xthis device",
+        "this ",
+        "this, ",
+        " device",
+        "  devel",
+        "is de",
+        "chassis-developer",
+        "this device.",
+        "that device",
+        "athis device",
+    ];
+    let predicates: Vec<Predicate> = needles
+        .iter()
+        .flat_map(|needle| [Anchor::Anywhere, Anchor::Start, Anchor::End].map(|anchor| (anchor, *needle)))
+        .map(|(anchor, needle)| Predicate::Substring(anchor, needle.to_owned()))
+        .collect();
+    check(&run, &documents, &predicates);
+}
+
 #[test]
 fn many_long_texts_share_a_dictionary_which_neighbors_and_merged_runs_take_over() {
     let folder = tempfile::tempdir().unwrap();
