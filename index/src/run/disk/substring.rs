@@ -144,9 +144,10 @@ impl QueriedColumn<'_> {
     }
 
     /// Returns the candidates that are in one of these lists, or all if testing them takes less time than reading the
-    /// lists.
+    /// lists, or if the lists are so long that they have most documents.
     fn those_in(self, lists: &NeededLists, candidates: &Bitmap) -> Result<Bitmap, Error> {
-        if lists.postings > candidates.count() as u64 * POSTINGS_PER_CANDIDATE {
+        let most = (candidates.count() as u64 * POSTINGS_PER_CANDIDATE).min(u64::from(self.run.len()));
+        if lists.postings > most {
             return Ok(candidates.clone());
         }
         let mut found = Bitmap::with_room(self.run.len() as usize);
