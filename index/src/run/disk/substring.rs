@@ -32,8 +32,8 @@ use crate::run::postings::PostingList;
 use crate::shared_test::those_that;
 use crate::text::first_chars;
 
-/// Posting lists of which one or more has each document with the needle.
-struct NeededLists {
+/// Posting lists that are read together. A document is in them if it is in one of them.
+struct UnitedLists {
     lists: Vec<PostingList>,
     /// The total length of the lists.
     postings: u64,
@@ -42,12 +42,12 @@ struct NeededLists {
 /// The way in which a needle is looked up.
 enum Lookup {
     /// The documents in `certain` contain the needle. Others contain it only if they are in one of the lists `possible`.
-    Decides { certain: NeededLists, possible: Vec<PostingList> },
+    Decides { certain: UnitedLists, possible: Vec<PostingList> },
     /// Documents contain the needle only if they are in `joint` and in each of `words`. Those in `joint` certainly do,
     /// unless they are also in `doubtful`: then they have a word that fits the joint, but not the needle.
-    Joins { joint: NeededLists, words: Vec<NeededLists>, doubtful: NeededLists },
-    /// Documents contain the needle only if each of these has them in one of its lists.
-    Narrows(Vec<NeededLists>),
+    Joins { joint: UnitedLists, words: Vec<UnitedLists>, doubtful: UnitedLists },
+    /// Documents contain the needle only if they are in each of these.
+    Narrows(Vec<UnitedLists>),
 }
 
 /// A text that one of a document's words or joints must contain at a place.
@@ -78,26 +78,25 @@ const SEARCHED_FROM: u64 = 16;
 impl QueriedColumn<'_> {
     /// Adds the documents whose folded text contains the needle at its anchor. The needle must not be empty.
     pub(super) fn containing(self, needle: &Needle, documents: &mut Bitmap) -> Result<(), Error> {
-        let candidates = match self.lookup(&needle.folded)? {
+        let candidates = match self.lookup(needle)? {
             Lookup::Decides { certain, possible } if needle.anchor == Anchor::Anywhere => {
                 self.run.dictionary.lists().union(&certain.lists, self.interrupt, documents)?;
                 if possible.is_empty() {
                     return Ok(());
                 }
-                self.candidates(vec![NeededLists::of(possible)])?
+                self.candidates(vec![UnitedLists::of(possible)])?
             }
             Lookup::Decides { certain: mut needed, possible } => {
                 needed.lists.extend(possible);
                 self.candidates(vec![needed])?
             }
-            Lookup::Joins { joint, words, doubtful } if needle.anchor == Anchor::Anywhere => {
+            Lookup::Joins { joint, words, doubtful } => {
                 let mut joined = self.candidates(vec![joint])?;
-                let doubted = self.those_in(&doubtful, &joined)?;
+                let doubted = self.possibly_in(&doubtful, &joined)?;
                 joined.subtract(&doubted);
                 documents.union(&joined);
                 self.narrowed(doubted, words)?
             }
-            Lookup::Joins { joint, words, .. } => self.candidates(std::iter::once(joint).chain(words).collect())?,
             Lookup::Narrows(needed) => self.candidates(needed)?,
         };
         let stored = self.stored;
@@ -106,7 +105,7 @@ impl QueriedColumn<'_> {
     }
 
     /// Returns the documents that are in all of the needed lists that are worth reading.
-    fn candidates(self, mut needed: Vec<NeededLists>) -> Result<Bitmap, Error> {
+    fn candidates(self, mut needed: Vec<UnitedLists>) -> Result<Bitmap, Error> {
         needed.sort_by_key(|one| one.postings);
         let mut candidates = Bitmap::with_room(self.run.len() as usize);
         let mut needed = needed.into_iter();
@@ -122,7 +121,7 @@ impl QueriedColumn<'_> {
     }
 
     /// Returns the candidates that are in all of the needed lists that are worth reading.
-    fn narrowed(self, mut candidates: Bitmap, needed: Vec<NeededLists>) -> Result<Bitmap, Error> {
+    fn narrowed(self, mut candidates: Bitmap, needed: Vec<UnitedLists>) -> Result<Bitmap, Error> {
         for one in needed {
             let count = candidates.count() as u64;
             if count <= FEW_CANDIDATES {
@@ -143,9 +142,9 @@ impl QueriedColumn<'_> {
         Ok(candidates)
     }
 
-    /// Returns the candidates that are in one of these lists, or all if testing them takes less time than reading the
+    /// Returns the candidates that are in these lists; all of them if testing them takes less time than reading the
     /// lists, or if the lists are so long that they have most documents.
-    fn those_in(self, lists: &NeededLists, candidates: &Bitmap) -> Result<Bitmap, Error> {
+    fn possibly_in(self, lists: &UnitedLists, candidates: &Bitmap) -> Result<Bitmap, Error> {
         let most = (candidates.count() as u64 * POSTINGS_PER_CANDIDATE).min(u64::from(self.run.len()));
         if lists.postings > most {
             return Ok(candidates.clone());
@@ -156,7 +155,7 @@ impl QueriedColumn<'_> {
         Ok(found)
     }
 
-    fn lookup(self, needle: &str) -> Result<Lookup, Error> {
+    fn lookup(self, Needle { folded: needle, anchor, .. }: &Needle) -> Result<Lookup, Error> {
         let spans: Vec<Span<'_>> = spans(needle).collect();
         let chars: usize = spans.iter().map(|span| span.chars).sum();
         if chars <= grams::MAX_CHARS {
@@ -174,7 +173,6 @@ impl QueriedColumn<'_> {
                 let certain = self.strings(StringsOf::Joints, needle, Place::Anywhere)?;
                 return Ok(Lookup::Decides { certain, possible: Vec::new() });
             }
-            spans if is_one_gap(spans, MAX_WORD) => return self.joined(spans),
             _ => {}
         }
         let mut needed = Vec::new();
@@ -187,42 +185,42 @@ impl QueriedColumn<'_> {
         }
         let mut wanted = wanted(&spans);
         wanted.sort_by_key(|wanted| !wanted.is_looked_up());
-        for wanted in wanted {
-            let least = needed.iter().map(|one| one.postings).min();
-            if wanted.is_looked_up() || least.is_none_or(|least| least > SEARCH_PAYS_FROM) {
-                needed.push(self.needed_for(&wanted)?);
+        let are_many = |needed: &[UnitedLists]| needed.iter().all(|one| one.postings > SEARCH_PAYS_FROM);
+        for wanted in &wanted {
+            if wanted.is_looked_up() || are_many(&needed) {
+                needed.push(self.needed_for(wanted)?);
             }
         }
-        Ok(Lookup::Narrows(needed))
+        match *anchor == Anchor::Anywhere && is_one_gap(&spans, MAX_WORD) && are_many(&needed) {
+            true => self.joined(&wanted, needed),
+            false => Ok(Lookup::Narrows(needed)),
+        }
     }
 
-    /// Looks up a needle of one gap and the words around it, at least one of which a joint does not hold completely.
-    fn joined(self, spans: &[Span<'_>]) -> Result<Lookup, Error> {
-        let (joints, words): (Vec<_>, Vec<_>) =
-            wanted(spans).into_iter().partition(|wanted| wanted.of == StringsOf::Joints);
-        let joint = joints.first().expect("invariant: a gap between words that a joint can hold has one");
-        let joint = self.needed_for(joint)?;
-        let (looked_up, searched): (Vec<_>, Vec<_>) = words.into_iter().partition(WantedText::is_looked_up);
-        if !searched.is_empty() && joint.postings <= SEARCH_PAYS_FROM {
-            let words = looked_up.iter().map(|word| self.needed_for(word));
-            return Ok(Lookup::Narrows(std::iter::once(Ok(joint)).chain(words).collect::<Result<_, Error>>()?));
-        }
-        let (mut doubtful, mut meant) = (self.long_words(), Vec::new());
-        for WantedText { text, place, .. } in looked_up.iter().chain(&searched) {
+    /// Looks up the words that leave a needle of one gap in doubt. `needed` are the lists of what is wanted of it.
+    fn joined(self, wanted: &[WantedText<'_>], needed: Vec<UnitedLists>) -> Result<Lookup, Error> {
+        let (mut joint, mut words, mut doubtful) = (None, Vec::new(), self.long_words());
+        for (WantedText { of, text, place }, needed) in wanted.iter().zip(needed) {
+            if *of == StringsOf::Joints {
+                joint = Some(needed);
+                continue;
+            }
             let end =
                 if *place == Place::AtStart { first_chars(text, JOINT_SIDE) } else { last_chars(text, JOINT_SIDE) };
             let fitting = self.strings(StringsOf::Words, end, *place)?;
-            let same = self.strings(StringsOf::Words, text, *place)?;
-            // Both are in the order of the words, and all of the latter are among the former.
-            let mut left = same.lists.iter().peekable();
+            // Both are in the order of the words, and all words of the needle fit.
+            let mut left = needed.lists.iter().peekable();
             let others = fitting.lists.into_iter().filter(|list| left.next_if_eq(&list).is_none()).collect();
-            doubtful = doubtful.and(NeededLists::of(others));
-            meant.push(same.and(self.long_words()));
+            doubtful = doubtful.and(UnitedLists::of(others));
+            words.push(needed);
         }
-        Ok(Lookup::Joins { joint, words: meant, doubtful })
+        Ok(match joint {
+            Some(joint) => Lookup::Joins { joint, words, doubtful },
+            None => Lookup::Narrows(words),
+        })
     }
 
-    fn needed_for(self, wanted: &WantedText<'_>) -> Result<NeededLists, Error> {
+    fn needed_for(self, wanted: &WantedText<'_>) -> Result<UnitedLists, Error> {
         let needed = self.strings(wanted.of, &wanted.text, wanted.place)?;
         // A part of a word may also be in a word that is too long to be a term.
         Ok(match wanted.of == StringsOf::Words && wanted.place != Place::Whole {
@@ -233,7 +231,7 @@ impl QueriedColumn<'_> {
 
     /// Adds the lists of the grams of the needle: all pairs of code points if the needle has only gaps, otherwise only
     /// grams with unspaced text.
-    fn grams(self, needle: &str, has_gaps_only: bool, needed: &mut Vec<NeededLists>) {
+    fn grams(self, needle: &str, has_gaps_only: bool, needed: &mut Vec<UnitedLists>) {
         let chars: Vec<(usize, bool)> =
             needle.char_indices().map(|(at, char)| (at, class(char) == CharClass::Unspaced)).collect();
         let end = |index: usize| chars.get(index).map_or(needle.len(), |(at, _)| *at);
@@ -257,32 +255,32 @@ impl QueriedColumn<'_> {
         needed.extend(grams.into_iter().map(|gram| self.gram(gram)));
     }
 
-    fn gram(self, gram: &str) -> NeededLists {
+    fn gram(self, gram: &str) -> UnitedLists {
         self.looked_up(StringsOf::Grams, gram.as_bytes())
     }
 
-    fn long_words(self) -> NeededLists {
+    fn long_words(self) -> UnitedLists {
         self.looked_up(StringsOf::Exacts, terms::LONG_WORD)
     }
 
-    fn looked_up(self, of: StringsOf, string: &[u8]) -> NeededLists {
-        NeededLists::of(self.run.dictionary.get(self.stored.id, of, string).into_iter().collect())
+    fn looked_up(self, of: StringsOf, string: &[u8]) -> UnitedLists {
+        UnitedLists::of(self.run.dictionary.get(self.stored.id, of, string).into_iter().collect())
     }
 
     /// Returns the words or joints that contain a text at this place.
-    fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<NeededLists, Error> {
-        self.run.dictionary.find(self.stored.id, of, text.as_bytes(), place, self.interrupt).map(NeededLists::of)
+    fn strings(self, of: StringsOf, text: &str, place: Place) -> Result<UnitedLists, Error> {
+        self.run.dictionary.find(self.stored.id, of, text.as_bytes(), place, self.interrupt).map(UnitedLists::of)
     }
 }
 
-impl NeededLists {
-    fn of(lists: Vec<PostingList>) -> NeededLists {
+impl UnitedLists {
+    fn of(lists: Vec<PostingList>) -> UnitedLists {
         let postings = lists.iter().map(|list| u64::from(list.doc_count())).sum();
-        NeededLists { lists, postings }
+        UnitedLists { lists, postings }
     }
 
     /// Returns the lists of both.
-    fn and(mut self, other: NeededLists) -> NeededLists {
+    fn and(mut self, other: UnitedLists) -> UnitedLists {
         self.lists.extend(other.lists);
         self.postings += other.postings;
         self
