@@ -22,7 +22,7 @@ use crate::thread_pool::Class;
 /// The fewest resources that a thread reads. With 2, the seven threads of a page of 25 took a fifth longer than four
 /// with files in memory, since neighbors are read together from the store; a disk that must be waited for serves four
 /// at once.
-const AT_LEAST: usize = 8;
+const AT_LEAST: usize = 7;
 
 /// The estimated time of searching a page's texts for highlights. With many words and long texts it can take minutes.
 /// So it is scheduled like a search, and ends when its time is up or its client has left.
