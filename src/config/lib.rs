@@ -466,7 +466,7 @@ fn log_filter(sent: String) -> Result<String, ConfigError> {
     let unknown = sent.split(',').map(str::trim).find(|part| is_word(part) && part.parse::<LevelFilter>().is_err());
     if let Some(word) = unknown {
         return Err(ConfigError(format!(
-            "`log_filter` has `{word}`, which is no level; levels are `off`, `error`, `warn`, `info`, `debug`, `trace`, and `bindery=debug` \
+            "`log_filter` has `{word}`, which is no level; levels are `off`, `error`, `warn`, `info`, `debug`, and `bindery=debug` \
              is one for a part of the server"
         )));
     }
