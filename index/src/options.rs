@@ -48,8 +48,9 @@ pub struct Thresholds {
     pub test_nanoseconds: u64,
     /// A cached order is always brought up to date if no more slots than this have changed.
     pub always_moved: usize,
-    /// A page of a cached order is found by this many steps at most, if its matches are not counted by chunk.
-    pub uncounted_steps: usize,
+    /// A page of a cached order that is expected within this many steps is walked to. For one further back, the matches
+    /// are counted by chunk, or a slice of matches is looked for, among this many slots at both ends.
+    pub walked_steps: usize,
     /// Counting matches ends once no order of a run has more groups than this between what comes before the page and
     /// what does not: merging them is faster.
     pub few_groups: usize,
@@ -81,7 +82,7 @@ impl Thresholds {
             joined_from: 2,
             test_nanoseconds: 0,
             always_moved: 5,
-            uncounted_steps: 2,
+            walked_steps: 2,
             few_groups: 1,
             compared_from: 3,
             compared_share: 1,
@@ -102,7 +103,7 @@ impl Default for Thresholds {
             joined_from: 64,
             test_nanoseconds: 50,
             always_moved: 256,
-            uncounted_steps: 1_000,
+            walked_steps: 1_000,
             few_groups: 64,
             compared_from: 4_096,
             compared_share: 4,

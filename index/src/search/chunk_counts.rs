@@ -13,7 +13,7 @@ use super::slot_order::{OrderView, SlotOrder};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
-use crate::query::Filter;
+use crate::query::{Filter, Query};
 use crate::schema::VariantNumber;
 
 /// The matches of one filter in one order, counted by chunk.
@@ -24,32 +24,9 @@ pub(super) struct ChunkCounts {
     counts: Vec<(u64, u32)>,
 }
 
-/// The matches in an order whose numbers in each chunk are known.
-pub(super) struct ChunkedMatches<'a> {
-    pub(super) order: &'a OrderView,
-    pub(super) matches: &'a Bitmap,
-    pub(super) counts: Arc<ChunkCounts>,
-}
-
 impl ChunkCounts {
-    /// Counts the matches in each chunk, except where they are known by its stamp.
-    fn of(
-        order: &SlotOrder,
-        matches: &Bitmap,
-        known: &HashMap<u64, u32>,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<ChunkCounts, Error> {
-        let count = |(stamp, slots): (u64, &[u32])| match known.get(&stamp) {
-            Some(&count) => Ok((stamp, count)),
-            None => {
-                interrupt.check()?;
-                Ok((stamp, slots.iter().filter(|&&slot| matches.contains(slot)).count() as u32))
-            }
-        };
-        Ok(ChunkCounts { counts: order.chunks().map(count).collect::<Result<_, Error>>()? })
-    }
-
-    /// Returns the counts for another version, in which only these slots may match or stand differently.
+    /// Returns the counts for an order of another version, in which only the `changed` slots may match or stand
+    /// differently. What is not known is counted.
     fn updated(
         &self,
         order: &SlotOrder,
@@ -62,7 +39,18 @@ impl ChunkCounts {
         for stamp in changed.iter().filter_map(|&slot| order.stamp_of(slot)) {
             known.remove(&stamp);
         }
-        ChunkCounts::of(order, matches, &known, interrupt)
+        let mut counts = Vec::with_capacity(order.chunks().len());
+        for (stamp, slots) in order.chunks() {
+            let count = match known.get(&stamp) {
+                Some(&count) => count,
+                None => {
+                    interrupt.check()?;
+                    slots.iter().filter(|&&slot| matches.contains(slot)).count() as u32
+                }
+            };
+            counts.push((stamp, count));
+        }
+        Ok(ChunkCounts { counts })
     }
 
     /// Returns whether it has the chunks of this order. An order that was made anew, for the same version, has others.
@@ -70,21 +58,42 @@ impl ChunkCounts {
         self.counts.iter().map(|&(stamp, _)| stamp).eq(order.chunks().map(|(stamp, _)| stamp))
     }
 
+    /// Returns the matches at these positions among all matches. There may be fewer if the index is damaged, which
+    /// fails the search.
+    pub(super) fn page(&self, view: &OrderView, matches: &Bitmap, page: Range<usize>) -> Vec<u32> {
+        let (chunk, within) = view.order.chunk_at(view.valued);
+        let split = view.order.chunks().nth(chunk).map_or(&[][..], |(_, slots)| &slots[..within]);
+        let valued = self.before(chunk) + split.iter().filter(|&&slot| matches.contains(slot)).count();
+        let len = self.before(self.counts.len());
+        let mut slots = Vec::with_capacity(page.len());
+        for part in view.stored(page.start.min(len)..page.end.min(len), valued, len) {
+            let from = slots.len();
+            slots.extend(self.stored(&view.order, matches, part));
+            if view.is_reversed {
+                slots[from..].reverse();
+            }
+        }
+        slots
+    }
+
+    /// Returns the matches at these positions among all matches in the stored order.
+    fn stored(&self, order: &SlotOrder, matches: &Bitmap, positions: Range<usize>) -> impl Iterator<Item = u32> {
+        let (mut first, mut before) = (0, 0);
+        for &(_, count) in &self.counts {
+            if before + count as usize > positions.start {
+                break;
+            }
+            first += 1;
+            before += count as usize;
+        }
+        let with_counts = order.chunks().zip(&self.counts).skip(first);
+        let slots = with_counts.filter(|(_, counted)| counted.1 > 0).flat_map(|((_, slots), _)| slots.iter().copied());
+        slots.filter(|&slot| matches.contains(slot)).skip(positions.start - before).take(positions.len())
+    }
+
     /// Returns the number of matches before the chunk with this index.
     fn before(&self, chunk: usize) -> usize {
         self.counts[..chunk].iter().map(|&(_, count)| count as usize).sum()
-    }
-
-    /// Returns the index of the chunk with the match of this number, and the number of the first match in it.
-    fn chunk_with(&self, number: usize) -> (usize, usize) {
-        let mut before = 0;
-        for (index, &(_, count)) in self.counts.iter().enumerate() {
-            if before + count as usize > number {
-                return (index, before);
-            }
-            before += count as usize;
-        }
-        (self.counts.len(), before)
     }
 }
 
@@ -94,45 +103,16 @@ impl OrderResult for ChunkCounts {
     }
 }
 
-impl ChunkedMatches<'_> {
-    /// Returns the matches at these positions among all matches. There may be fewer if the index is damaged, which
-    /// fails the search.
-    pub(super) fn page(&self, page: Range<usize>) -> Vec<u32> {
-        let (chunk, within) = self.order.order.chunk_at(self.order.valued);
-        let split = self.order.order.chunks().nth(chunk).map_or(&[][..], |(_, slots)| &slots[..within]);
-        let valued = self.counts.before(chunk) + split.iter().filter(|&&slot| self.matches.contains(slot)).count();
-        let len = self.counts.before(self.counts.counts.len());
-        let mut slots = Vec::with_capacity(page.len());
-        for part in self.order.stored(page, valued, len) {
-            let from = slots.len();
-            slots.extend(self.stored(part));
-            if self.order.is_reversed {
-                slots[from..].reverse();
-            }
-        }
-        slots
-    }
-
-    /// Returns the matches at these positions among all matches in the stored order.
-    fn stored(&self, positions: Range<usize>) -> impl Iterator<Item = u32> {
-        let (chunk, before) = self.counts.chunk_with(positions.start);
-        let slots = self.order.order.chunks().skip(chunk).flat_map(|(_, slots)| slots.iter().copied());
-        let matches = slots.filter(|&slot| self.matches.contains(slot));
-        matches.skip(positions.start - before).take(positions.len())
-    }
-}
-
 impl Sorter<'_> {
-    /// Returns the matches of a filter counted in an order of all slots, from the cache as far as possible. `None` if
+    /// Returns the matches of a query's filter counted in an order of all slots, from the cache as far as possible. `None` if
     /// they were not asked for before, which is noted, and for filters that have words or name resources.
     pub(super) fn chunk_counts(
         &self,
-        variant: VariantNumber,
-        filter: &Filter,
+        query: &Query,
         matches: &Bitmap,
         order: &SlotOrder,
     ) -> Result<Option<Arc<ChunkCounts>>, Error> {
-        let Some(key) = self.key_of_counts(variant, filter) else { return Ok(None) };
+        let Some(key) = self.key_of_counts(query.variant, &query.filter) else { return Ok(None) };
         let cache = &self.context.cache;
         let (known, changed) = match cache.order_result::<ChunkCounts>(&key, self.version.number) {
             None => {
@@ -148,17 +128,15 @@ impl Sorter<'_> {
         Ok(Some(counts))
     }
 
-    /// Returns whether the matches of a filter were counted in this order, for any version whose changes are known.
-    pub(super) fn knows_counts(&self, variant: VariantNumber, filter: &Filter) -> bool {
-        let Some(key) = self.key_of_counts(variant, filter) else { return false };
-        match self.context.cache.order_result::<ChunkCounts>(&key, self.version.number) {
-            Some(CacheHit::Current(known) | CacheHit::Outdated { result: known, .. }) => !known.counts.is_empty(),
-            None => false,
-        }
+    /// Returns whether the matches of a filter are counted in this order, for any version; `None` if they were not even
+    /// asked for.
+    pub(super) fn are_counted(&self, variant: VariantNumber, filter: &Filter) -> Option<bool> {
+        let counts = self.context.cache.peek_order_result::<ChunkCounts>(&self.key_of_counts(variant, filter)?)?;
+        Some(!counts.counts.is_empty())
     }
 
     fn key_of_counts(&self, variant: VariantNumber, filter: &Filter) -> Option<Key> {
-        // The keys of orders, of matches in them, and those of runs begin with other bytes.
+        // What else is in the cache has keys that begin with other bytes.
         self.key_with_filter(self.key_beside_order(b'c'), variant, filter)
     }
 }
@@ -217,9 +195,7 @@ mod tests {
                     });
                     let (one, other) = (page.0 % (expected.len() + 1), page.1 % (expected.len() + 1));
                     let page = one.min(other)..one.max(other);
-                    let counts = Arc::new(ChunkCounts { counts: counts.counts.clone() });
-                    let counted = ChunkedMatches { order: &view, matches: &matches, counts };
-                    prop_assert_eq!(counted.page(page.clone()), &expected[page]);
+                    prop_assert_eq!(counts.page(&view, &matches, page.clone()), &expected[page]);
                 }
             }
         }

@@ -28,7 +28,7 @@ impl OrderResult for Around {
 }
 
 impl RunResult for Around {
-    const NAME: u8 = b'a';
+    const NAME: u8 = b'w';
 }
 
 impl<'a> TextSearch<'a> {

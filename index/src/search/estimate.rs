@@ -34,12 +34,12 @@ impl Snapshot {
     }
 
     /// Returns roughly how many nanoseconds ordering the matches takes, as far as a page needs that begins at `offset`.
-    pub fn estimate_order(&self, variant: VariantNumber, sort: &[SortKey], filter: &Filter, offset: u64) -> u64 {
+    /// `is_filtered` is false if nearly all resources match.
+    pub fn estimate_order(&self, variant: VariantNumber, sort: &[SortKey], is_filtered: bool, offset: u64) -> u64 {
         let interrupt = Interrupt::never();
-        let is_filtered = *filter != Filter::All;
         let slots = u64::from(self.version.slot_count);
         let sorter = Sorter::new(&self.context, &self.version, variant, sort, &interrupt);
-        let order = match sorter.knows_order() {
+        match sorter.knows_order() {
             CacheStatus::Current => 0,
             CacheStatus::Outdated => UPDATED_ORDER,
             CacheStatus::No => {
@@ -50,15 +50,27 @@ impl Snapshot {
                     false => cost_of_order(&sorter, slots),
                 }
             }
-        };
-        let uncounted = self.context.options.thresholds.uncounted_steps as u64;
-        // A page is found by a walk from the nearer end, unless the matches before it are counted.
-        order
-            + match is_filtered {
-                true if offset > uncounted && sorter.knows_counts(variant, filter) => COUNTED_PAGE,
-                true => offset.min(slots / 2),
-                false => 0,
-            }
+        }
+    }
+
+    /// Returns roughly how many nanoseconds finding the page takes that begins at `offset`, among the matches of the
+    /// filter in an order of all.
+    pub fn estimate_page(&self, variant: VariantNumber, sort: &[SortKey], filter: &Filter, offset: u64) -> u64 {
+        if *filter == Filter::All {
+            return 0;
+        }
+        let slots = u64::from(self.version.slot_count);
+        // From the nearer end; half of all is the most.
+        let walk = offset.min(slots / 2);
+        if walk <= self.context.options.thresholds.walked_steps as u64 {
+            return walk;
+        }
+        let interrupt = Interrupt::never();
+        match Sorter::new(&self.context, &self.version, variant, sort, &interrupt).are_counted(variant, filter) {
+            Some(true) => COUNTED_PAGE,
+            Some(false) => slots,
+            None => walk,
+        }
     }
 }
 

@@ -3,14 +3,14 @@
 
 use std::ops::Range;
 
-use super::chunk_counts::ChunkedMatches;
 use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::slot_order::OrderView;
+use crate::bitmap::Bitmap;
 use crate::error::Error;
-use crate::query::{Filter, Predicate};
+use crate::query::{Filter, Predicate, Query};
 use crate::run::RankRange;
-use crate::schema::{Kind, VariantNumber};
+use crate::schema::Kind;
 use crate::trace::StepKind;
 
 /// The slots of all matching resources in order, or at least those up to the end of a page.
@@ -59,28 +59,26 @@ enum PageMethod {
 /// The search for a page, with the result that it is a page of.
 struct PageSearch<'a> {
     sorter: &'a Sorter<'a>,
-    filter: &'a Filter,
+    query: &'a Query,
     /// True if the matches are all that the filter holds for.
     is_exact: bool,
     matches: Matches,
     /// The number of matches.
     total: usize,
     page: &'a Range<usize>,
-    /// The variant that the filter reads.
-    variant: VariantNumber,
 }
 
-/// Orders the `total` matches for reading the page, by the first method that finds it. `filter` holds for all of them,
-/// and if `is_exact`, for nothing else.
+/// Orders the `total` matches for reading the page, by the first method that finds it. The query's filter holds for
+/// all of them, and if `is_exact`, for nothing else.
 pub(super) fn ordered(
     sorter: &Sorter<'_>,
-    (variant, filter): (VariantNumber, &Filter),
+    query: &Query,
     is_exact: bool,
     matches: Matches,
     total: usize,
     page: &Range<usize>,
 ) -> Result<OrderedSlots, Error> {
-    let search = PageSearch { sorter, filter, is_exact, matches, total, page, variant };
+    let search = PageSearch { sorter, query, is_exact, matches, total, page };
     let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, total as u64));
     sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)
 }
@@ -118,7 +116,7 @@ impl PageSearch<'_> {
         }
         // A sort by a date has no range here, and its walks give up at once: runs have no orders by dates. Its cached
         // order serves it.
-        let mut methods = match range_of(self.sorter, self.filter) {
+        let mut methods = match range_of(self.sorter, &self.query.filter) {
             None => {
                 let (walk, skip) = (PageMethod::Walk(None), PageMethod::Skip(None));
                 vec![PageMethod::ChunkCounts, PageMethod::CachedOrder, walk, skip]
@@ -144,10 +142,8 @@ impl PageSearch<'_> {
         let is_cheap = |steps: usize| !self.is_sortable() || steps <= self.total * MAX_STEPS_PER_MATCH;
         Ok(match method {
             PageMethod::Walk(range) => self.walk(range)?.map(OrderedSlots::Listed),
-            PageMethod::Skip(range) if is_cheap(self.sorter.version.total) => {
-                self.skip(range)?.map(OrderedSlots::Listed)
-            }
-            PageMethod::Skip(_) => None,
+            PageMethod::Skip(_) | PageMethod::ChunkCounts if !is_cheap(self.sorter.version.total) => None,
+            PageMethod::Skip(range) => self.skip(range)?.map(OrderedSlots::Listed),
             PageMethod::ChunkCounts => self.counted()?.map(OrderedSlots::Listed),
             PageMethod::CachedOrder => self
                 .sorter
@@ -161,22 +157,20 @@ impl PageSearch<'_> {
     /// Finds the page; see [`PageMethod::ChunkCounts`].
     fn counted(&self) -> Result<Option<ListedSlots>, Error> {
         let Matches::Some(matches) = &self.matches else { return Ok(None) };
-        let Some(order) = self.sorter.cached_order()?.filter(|_| self.is_exact) else { return Ok(None) };
-        let uncounted = self.sorter.context.options.thresholds.uncounted_steps;
-        if expected_steps(order.len(), self.total, self.page) <= uncounted {
+        let Range { start, end } = *self.page;
+        let skipped = self.sorter.version.total / self.total * start.min(self.total - end);
+        if !self.is_exact || skipped <= self.sorter.context.options.thresholds.walked_steps {
             return Ok(None);
         }
-        let counts = self.sorter.chunk_counts(self.variant, self.filter, matches, &order.order)?;
-        Ok(counts.map(|counts| {
-            let slots = ChunkedMatches { order: &order, matches, counts }.page(self.page.clone());
-            ListedSlots { from: self.page.start, slots }
-        }))
+        let Some(order) = self.sorter.cached_order()? else { return Ok(None) };
+        let counts = self.sorter.chunk_counts(self.query, matches, &order.order)?;
+        Ok(counts.map(|counts| ListedSlots { from: start, slots: counts.page(&order, matches, start..end) }))
     }
 
     /// Filters an order of all slots. Matches without a value of the first key are last; there are none if the filter
     /// requires a value.
     fn filtered(&self, order: OrderView) -> OrderedSlots {
-        let end = if needs_first_key(self.sorter, self.filter) { order.valued } else { order.len() };
+        let end = if needs_first_key(self.sorter, &self.query.filter) { order.valued } else { order.len() };
         OrderedSlots::Filtered { order, matches: self.matches.clone(), end }
     }
 
@@ -207,7 +201,7 @@ impl PageSearch<'_> {
             return Ok(None);
         }
         let Some(walk) = self.sorter.walk(range)? else { return Ok(None) };
-        let key = self.is_exact.then(|| self.sorter.key_if_asked_before(&walk, self.filter)).flatten();
+        let key = self.is_exact.then(|| self.sorter.key_if_asked_before(&walk, &self.query.filter)).flatten();
         let ordered = match key {
             Some(key) => self.sorter.ordered_matches(&key, &walk, &self.matches)?,
             None => None,
@@ -299,8 +293,9 @@ impl OrderedSlots {
         OrderedSlots::Listed(ListedSlots { from: 0, slots })
     }
 
-    /// The slots of a page, found from the nearer end. `total` is the number of matches.
-    pub(super) fn page(&self, total: usize, page: Range<usize>) -> Vec<u32> {
+    /// The slots of a page, found from the nearer end. `total` is the number of matches, `walked_steps` that of
+    /// [`Thresholds`](crate::Thresholds).
+    pub(super) fn page(&self, total: usize, page: Range<usize>, walked_steps: usize) -> Vec<u32> {
         match self {
             OrderedSlots::Listed(listed) => listed.get(&page).to_vec(),
             OrderedSlots::Filtered { order, matches: Matches::All, .. } => {
@@ -312,6 +307,16 @@ impl OrderedSlots {
                 slots
             }
             OrderedSlots::Filtered { order, matches: Matches::Some(matches), end } => {
+                if expected_steps(*end, total, &page) > walked_steps
+                    && let Some(start) = start_of_slice(order, matches, *end, total, walked_steps)
+                {
+                    let mut slots = Vec::with_capacity(page.len());
+                    order.each(start + page.start..start + page.end, false, |slot| {
+                        slots.push(slot);
+                        true
+                    });
+                    return slots;
+                }
                 let backwards = page.start > total - page.end;
                 let mut skip = if backwards { total - page.end } else { page.start };
                 let mut slots = Vec::with_capacity(page.len());
@@ -359,6 +364,24 @@ impl OrderedSlots {
         }
         slots
     }
+}
+
+/// Returns the position of the first match in the order, if the `total` matches are contiguous, for example for
+/// published resources sorted by date. Checks near both ends of the part of the order that has matches.
+fn start_of_slice(order: &OrderView, matches: &Bitmap, end: usize, total: usize, steps: usize) -> Option<usize> {
+    let nearest = |positions: Range<usize>, backwards: bool| {
+        let mut passed = 0;
+        let mut is_found = false;
+        order.each(positions, backwards, |slot| {
+            is_found = matches.contains(slot);
+            passed += usize::from(!is_found);
+            !is_found
+        });
+        is_found.then_some(passed)
+    };
+    let first = nearest(0..end.min(steps), false)?;
+    let last = end - 1 - nearest(end.saturating_sub(steps)..end, true)?;
+    (last + 1 == first + total).then_some(first)
 }
 
 /// Returns the number of ordered slots that must be read to find a page from the nearer end, if the `total` matches are

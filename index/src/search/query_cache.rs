@@ -33,8 +33,8 @@ pub(crate) struct Caches {
     next_owner: AtomicU64,
 }
 
-/// A result in the cache of orders: an order of all live slots, matches in an order, or a result for a run. All share
-/// one budget.
+/// A result in the cache of orders: an order of all live slots, matches in an order or their numbers, or a result for a
+/// run. All share one budget.
 pub(super) trait OrderResult: Any + Send + Sync {
     /// Returns its size in memory.
     fn bytes(&self) -> usize;
@@ -187,6 +187,11 @@ impl QueryCache {
         self.looked_up(computed_for, result.downcast().ok()?, version)
     }
 
+    /// Returns what is cached in the cache of orders for any version, without counting as a use.
+    pub(super) fn peek_order_result<T: OrderResult>(&self, key: &Key) -> Option<Arc<T>> {
+        self.caches.orders.peek(key)?.1.downcast().ok()
+    }
+
     pub(super) fn put_order_result<T: OrderResult>(&self, key: &Key, version: u64, result: Arc<T>) {
         if !self.damage.is_found() {
             let bytes = result.bytes();
@@ -300,10 +305,10 @@ impl Drop for Claim<'_> {
     }
 }
 
-fn known(cached: Option<u64>, version: u64) -> CacheStatus {
+fn known<T>(cached: Option<(u64, T)>, version: u64) -> CacheStatus {
     match cached {
         None => CacheStatus::No,
-        Some(cached) if cached == version => CacheStatus::Current,
+        Some((cached, _)) if cached == version => CacheStatus::Current,
         Some(_) => CacheStatus::Outdated,
     }
 }

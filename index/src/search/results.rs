@@ -65,16 +65,16 @@ impl<T: ?Sized> ResultCache<T> {
         self.results.get(key).map(|CachedResult { version, result, .. }| (version, result))
     }
 
-    /// Returns the version of a cached result, without counting as a use.
-    pub(super) fn peek(&self, key: &Key) -> Option<u64> {
-        self.results.peek(key).map(|cached| cached.version)
+    /// Like [`ResultCache::get`], without counting as a use.
+    pub(super) fn peek(&self, key: &Key) -> Option<(u64, Arc<T>)> {
+        self.results.peek(key).map(|CachedResult { version, result, .. }| (version, result))
     }
 
     /// Caches a result of `bytes` bytes. Does nothing if a result of a later version is cached, or if this one exceeds
     /// the limit of the whole cache.
     pub(super) fn put(&self, key: &Key, version: u64, result: Arc<T>, bytes: usize) {
         // Two threads may get here at once and leave the older result. That only costs updating it again.
-        if self.peek(key).is_none_or(|cached| cached <= version) {
+        if self.peek(key).is_none_or(|(cached, _)| cached <= version) {
             self.results.insert(Arc::clone(key), CachedResult { version, result, bytes });
         }
     }

@@ -103,7 +103,7 @@ impl SlotOrder {
     }
 
     /// Returns the chunks in order: the stamp and the slots of each.
-    pub(super) fn chunks(&self) -> impl Iterator<Item = (u64, &[u32])> {
+    pub(super) fn chunks(&self) -> impl ExactSizeIterator<Item = (u64, &[u32])> {
         self.chunks.iter().map(|chunk| (chunk.stamp, &chunk.slots[..]))
     }
 

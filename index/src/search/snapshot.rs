@@ -262,7 +262,8 @@ impl Snapshot {
             Ok(offset) if offset < total && limit > 0 => {
                 let page = offset..offset.saturating_add(limit).min(total);
                 let ordered = self.ordered(query, selected, total, &page, interrupt)?;
-                ordered.page(total, page).into_iter().map(|slot| self.version.hit(slot)).collect()
+                let steps = self.context.options.thresholds.walked_steps;
+                ordered.page(total, page, steps).into_iter().map(|slot| self.version.hit(slot)).collect()
             }
             _ => Vec::new(),
         };
@@ -311,8 +312,7 @@ impl Snapshot {
     ) -> Result<OrderedSlots, Error> {
         let Selected { matches, search, is_exact } = selected;
         let Some(text) = query.ranks_by() else {
-            let filter = (query.variant, &query.filter);
-            return ordered(&self.sorter(query, interrupt), filter, is_exact, matches, total, page);
+            return ordered(&self.sorter(query, interrupt), query, is_exact, matches, total, page);
         };
         let search = match search {
             Some(search) => search,

@@ -68,14 +68,14 @@ impl<'a> Resolver<'a> {
     /// Returns roughly how many nanoseconds resolving the query and searching take. `offset` is the start of the page.
     pub(super) fn estimate(&self, collection: &Collection, query: &Query, offset: u64) -> u64 {
         let Query { copies, filter, sort } = query;
-        let selecting = match filter {
-            Filter::Own(own) if copies.fallback.is_none() => {
-                Visibility::of(self.access, &collection.blueprint, self.state.released).restrict(own.clone())
-            }
-            // Conditions on related resources, or with a fallback, count as if all resources matched.
-            _ => index::Filter::All,
-        };
-        let ordering = collection.snapshot.estimate_order(copies.variant, sort, &selecting, offset);
+        let Copies { variant, fallback } = *copies;
+        let all = index::Filter::All;
+        // Conditions on related resources, or with a fallback, count as if all resources matched.
+        let own = if let (Filter::Own(own), None) = (filter, fallback) { own } else { &all };
+        let snapshot = &collection.snapshot;
+        let ordering = snapshot.estimate_order(variant, sort, *own != all, offset);
+        let visible = Visibility::of(self.access, &collection.blueprint, self.state.released).restrict(own.clone());
+        let ordering = ordering + snapshot.estimate_page(variant, sort, &visible, offset);
         ordering + self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)
     }
 
