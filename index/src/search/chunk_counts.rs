@@ -104,8 +104,8 @@ impl OrderResult for ChunkCounts {
 }
 
 impl Sorter<'_> {
-    /// Returns the matches of a query's filter counted in an order of all slots, from the cache as far as possible. `None` if
-    /// they were not asked for before, which is noted, and for filters that have words or name resources.
+    /// Returns the matches of a query's filter counted in an order of all slots, from the cache as far as possible.
+    /// `None` if they were not asked for before, which is noted, and for filters that have words or name resources.
     pub(super) fn chunk_counts(
         &self,
         query: &Query,
@@ -136,7 +136,7 @@ impl Sorter<'_> {
     }
 
     fn key_of_counts(&self, variant: VariantNumber, filter: &Filter) -> Option<Key> {
-        // What else is in the cache has keys that begin with other bytes.
+        // No other result in the cache has a key that begins so.
         self.key_with_filter(self.key_beside_order(b'c'), variant, filter)
     }
 }
