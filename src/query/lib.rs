@@ -342,6 +342,10 @@ impl ExportParams {
             return Err(Error::new(Code::InvalidParameter, message));
         }
         let selection = Selection::parse(params, blueprint)?;
+        if format == Format::Csv && !selection.has_column(blueprint) {
+            let message = "`fields` and `exclude` leave no column for CSV; keep `id`, or use `format=ndjson`";
+            return Err(Error::new(Code::InvalidParameter, message));
+        }
         let asked = ScopedQuery::parse(params, blueprint, related, now, steering, is_strict)?;
         let (aggregation, expansion) = (asked.aggregation(params)?, asked.expansion(params)?);
         let highlights = words::highlights(params, blueprint, asked.words.as_deref(), is_strict)?;

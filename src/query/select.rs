@@ -88,6 +88,16 @@ impl Selection {
         self.keys.contains(&key)
     }
 
+    /// Returns the selected keys that are columns of a CSV export.
+    pub fn column_keys(&self) -> impl Iterator<Item = ResourceKey> {
+        self.keys.iter().copied().filter(|key| !matches!(key, ResourceKey::Attributes | ResourceKey::Relationships))
+    }
+
+    /// Returns whether a CSV export has at least one column, which RFC 4180 demands.
+    pub(super) fn has_column(&self, blueprint: &Blueprint) -> bool {
+        self.column_keys().next().is_some() || blueprint.fields.iter().any(|field| self.has_attribute(field.number))
+    }
+
     /// Returns whether every attribute is returned.
     pub fn has_all_attributes(&self) -> bool {
         self.has(ResourceKey::Attributes) && self.attributes == Attributes::All

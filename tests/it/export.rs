@@ -278,6 +278,8 @@ fn an_export_has_the_requested_format() {
     for (query, code) in [
         ("format=xml", "INVALID_PARAMETER"),
         ("format=csv&all_variants=true", "INVALID_PARAMETER"),
+        ("format=csv&fields=relationships", "INVALID_PARAMETER"),
+        ("format=csv&fields=id,attributes.n&exclude=id,attributes.n", "INVALID_PARAMETER"),
         ("format=json&spreadsheet=true", "INVALID_PARAMETER"),
         ("format=csv&spreadsheet=yes", "INVALID_PARAMETER"),
         ("sort=id", "INVALID_PARAMETER"),

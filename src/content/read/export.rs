@@ -224,8 +224,7 @@ impl Export {
 
     /// Returns the selected keys that are CSV columns: `id`, `type` and the three dates, if selected.
     fn csv_keys(&self) -> impl Iterator<Item = &str> {
-        let is_column = |key: &&ResourceKey| !matches!(key, ResourceKey::Attributes | ResourceKey::Relationships);
-        self.params.selection.keys().iter().filter(is_column).map(|key| key.as_str())
+        self.params.selection.column_keys().map(|key| key.as_str())
     }
 
     /// Returns the slugs of the selected attributes, which are CSV columns.

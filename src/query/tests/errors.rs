@@ -273,6 +273,11 @@ fn an_export_in_an_unknown_format_is_rejected() {
             Some("text/csv"),
             "a CSV export holds one variant; use `all_variants` with `format=json` or `format=ndjson`",
         ),
+        (
+            "format=csv&fields=relationships",
+            None,
+            "`fields` and `exclude` leave no column for CSV; keep `id`, or use `format=ndjson`",
+        ),
         ("all_variants=yes", None, "`all_variants` is `yes`; it must be `true`, `1`, `false` or `0`"),
     ];
     for (raw, accept, expected) in table {
