@@ -131,6 +131,33 @@ fn every_blueprint_has_paths_with_its_own_schemas() {
     assert_objects_say_what_they_hold(&all, "");
 }
 
+#[test]
+fn the_body_of_a_put_of_a_working_copy_may_lack_required_attributes() {
+    let server = Server::start();
+    let fields = json!([{ "name": "T", "slug": "t", "type": "text", "required": true }]);
+    for (slug, has_working_copies) in [("notes", true), ("plain", false)] {
+        let body = json!({ "name": slug, "slug": slug, "working_copy": has_working_copies, "fields": fields });
+        server.post("/v2/blueprints", &body).expect(201);
+    }
+    let all = server.get("/v2/openapi.json").expect(200).json();
+    let replacement = |slug: &str| {
+        let operation = &all["paths"][format!("/v2/resources/{slug}/{{id}}")]["put"];
+        &operation["requestBody"]["content"]["application/json"]["schema"]
+    };
+    let schemas = &all["components"]["schemas"];
+    let choices: Vec<&str> = replacement("notes")["anyOf"].as_array().unwrap().iter().map(target).collect();
+    assert_eq!(choices, ["notes.create", "notes.working"]);
+    assert_eq!(target(&schemas["notes.working"]["properties"]["attributes"]), "notes.change");
+    assert_eq!(schemas["notes.working"]["required"], json!(["attributes"]));
+    assert_eq!(target(replacement("plain")), "plain.create");
+    assert!(schemas["plain.working"].is_null());
+
+    let published = json!({ "published_at": "2026-01-01T00:00:00Z", "attributes": { "t": "x" } });
+    let id = server.post("/v2/resources/notes", &published).expect(201).data()["id"].clone();
+    let path = format!("/v2/resources/notes/{}?copy=working", id.as_str().unwrap());
+    server.put(&path, &json!({ "attributes": {} })).expect(200);
+}
+
 fn operations(document: &Value) -> impl Iterator<Item = (&str, &Value)> {
     let paths = document["paths"].as_object().unwrap();
     paths

@@ -7,7 +7,7 @@ use bindery_model::blueprint::{Blueprint, BlueprintKind, Field};
 use serde_json::{Map, Value, json};
 
 use super::fields;
-use super::shape::reference;
+use super::shape::{self, reference};
 use crate::observe::operation::Operation;
 use crate::observe::operations;
 
@@ -48,7 +48,16 @@ pub(super) fn schemas(blueprint: &Blueprint, general: &Map<String, Value>, has_p
         }
         schemas.push((format!("{}.{part}", blueprint.slug), schema));
     }
+    if has_paths && blueprint.working_copy {
+        let attributes = reference(&format!("{}.change", blueprint.slug));
+        schemas.push((working(blueprint), shape::object([("attributes", attributes)])));
+    }
     schemas
+}
+
+/// Returns the name of the schema of a `PUT` of a working copy, which may lack required attributes.
+fn working(blueprint: &Blueprint) -> String {
+    format!("{}.working", blueprint.slug)
 }
 
 /// Returns a name for identifiers for each blueprint: `ContactMessages` for `contact-messages`. Equal names get
@@ -104,6 +113,11 @@ fn describe(operation: &Operation, blueprint: &Blueprint, name: &str) -> Value {
         if let Some(part) = description.get_mut(part) {
             replace_references(part, &blueprint.slug, "attributes");
         }
+    }
+    if operation.id == "replaceResource" && blueprint.working_copy {
+        // A schema cannot depend on the parameter `copy`, so the body has either form.
+        let schema = &mut description["requestBody"]["content"]["application/json"]["schema"];
+        *schema = json!({ "anyOf": [schema.take(), reference(&working(blueprint))] });
     }
     if let Some(example) = example(operation, blueprint) {
         description["requestBody"]["content"]["application/json"]["example"] = example;
