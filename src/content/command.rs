@@ -264,8 +264,8 @@ pub(crate) struct Update {
     pub(crate) if_match: IfMatch,
     /// True if it brings back values of a revision.
     pub(crate) restores: bool,
-    /// The copy that is written.
-    pub(crate) copy_kind: CopyKind,
+    /// The variant whose working copy is written; `None` for a write of live copies.
+    pub(crate) working_variant: Option<u16>,
     /// The reason why the update as a whole is refused. It is reported only if the resource exists.
     pub(crate) refusal: Option<Error>,
     /// Errors of the body apart from those of `copy`.

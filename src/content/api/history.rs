@@ -8,7 +8,6 @@ use bindery_model::blueprint::{Field, SystemField};
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::{json, value};
-use bindery_query::CopyKind;
 use serde_json::{Map, Value};
 
 use crate::admission::MemoryPermit;
@@ -141,7 +140,7 @@ impl ResourceWriter {
                 may_publish,
                 if_match,
                 restores: true,
-                copy_kind: if blueprint.working_copy { CopyKind::Working } else { CopyKind::Live },
+                working_variant: blueprint.working_copy.then_some(variant),
                 refusal: None,
                 errors: FieldErrors::new(),
             })))

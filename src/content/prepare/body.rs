@@ -105,8 +105,9 @@ pub(crate) fn update(preparation: Preparation<'_>, terms: UpdateTerms, body: Val
         errors.push(missing_attributes());
     }
     let UpdateTerms { id, if_match, may_publish, copy_kind, .. } = terms;
+    let working_variant = (copy_kind == CopyKind::Working).then_some(preparation.variant);
     let restores = false;
-    let update = Update { id, copy, published, may_publish, if_match, restores, copy_kind, refusal, errors };
+    let update = Update { id, copy, published, may_publish, if_match, restores, working_variant, refusal, errors };
     Item::Update(Box::new(update))
 }
 

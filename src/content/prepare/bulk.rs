@@ -170,8 +170,9 @@ fn prepare_item(preparation: Preparation<'_>, terms: BulkTerms, entry: Value) ->
         Operation::Publish | Operation::Unpublish => read_id(preparation.blueprint, &entry).map(|id| {
             let (published, may_publish) = (terms.published, terms.may_publish);
             let (copy, refusal, errors) = (None, None, FieldErrors::new());
-            let (if_match, restores, copy_kind) = (IfMatch::Any, false, CopyKind::Live);
-            let update = Update { id, copy, published, may_publish, if_match, restores, copy_kind, refusal, errors };
+            let (if_match, restores, working_variant) = (IfMatch::Any, false, None);
+            let update =
+                Update { id, copy, published, may_publish, if_match, restores, working_variant, refusal, errors };
             Item::Update(Box::new(update))
         }),
     };

@@ -4,7 +4,6 @@ use bindery_model::blueprint::{Blueprint, SystemField};
 use bindery_model::error::FieldErrors;
 use bindery_model::id::ResourceId;
 use bindery_model::media::MediaFile;
-use bindery_query::CopyKind;
 use serde_json::Value;
 
 use crate::command::{CopyDraft, Extent, Item, Publication, SystemValues, Update, WrittenValue};
@@ -65,7 +64,7 @@ fn update(id: ResourceId, if_match: IfMatch, copy: Option<CopyDraft>) -> Item {
         may_publish: false,
         if_match,
         restores: false,
-        copy_kind: CopyKind::Live,
+        working_variant: None,
         refusal: None,
         errors: FieldErrors::new(),
     }))

@@ -44,7 +44,12 @@ fn a_planned_publication_happens_once_at_its_moment_also_if_the_server_was_down(
     for attributes in [json!({ "rank": 1 }), json!({ "rank": "no number" }), json!({ "unknown": 1 })] {
         assert_eq!(edit(&server, id, attributes.clone()).outcome(), "409 CONFLICT", "{attributes}");
     }
-    assert_eq!(server.delete(&format!("{}?copy=working", path(id))).outcome(), "409 CONFLICT");
+    let url = format!("{}?copy=working", path(id));
+    for body in [json!({ "attributes": 1 }), json!({}), json!([])] {
+        assert_eq!(server.patch(&url, &body).outcome(), "409 CONFLICT", "{body}");
+        assert_eq!(server.put(&url, &body).outcome(), "409 CONFLICT", "{body}");
+    }
+    assert_eq!(server.delete(&url).outcome(), "409 CONFLICT");
     assert_eq!(publish(&server, id, &json!({})).outcome(), "409 CONFLICT");
     publish(&server, id, &json!({ "at": null })).expect(200);
     assert_eq!(working(&server, id)["working_copy"]["publish_at"], Value::Null);

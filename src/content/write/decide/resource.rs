@@ -56,16 +56,21 @@ impl Decider<'_, '_> {
 
     pub(super) fn update(&mut self, update: &Update) -> Result<WrittenResource> {
         let before = self.load(update.id)?;
-        let is_working = update.copy_kind == CopyKind::Working;
+        let is_working = update.working_variant.is_some();
         let tag = if is_working { self.working_tag_of(update.id, &before) } else { self.tag_of(update.id, &before) };
         update.if_match.check(tag)?;
+        // A conflict comes before errors of the content of the body (`API.md` 1.7).
+        let existing = match update.working_variant {
+            Some(variant) => self.changeable_working_copy(update.id, &before, variant)?,
+            None => None,
+        };
         if let Some(refusal) = &update.refusal {
             return Err(refusal.clone());
         }
         if let Some(draft) =
             update.copy.as_ref().filter(|draft| is_working && self.keeps_working_copy(&before, draft.variant))
         {
-            return self.write_working_copy(update, draft, before);
+            return self.write_working_copy(update, draft, before, existing);
         }
         let mut after = before.clone();
         after.published = update.published.apply(before.published, self.overlay.now);
@@ -82,7 +87,8 @@ impl Decider<'_, '_> {
             self.check_is_draft(before)?;
         }
         let written = self.apply_edit(edit)?;
-        Ok(WrittenResource { copy_kind: update.copy_kind, ..written })
+        let copy_kind = if is_working { CopyKind::Working } else { CopyKind::Live };
+        Ok(WrittenResource { copy_kind, ..written })
     }
 
     pub(super) fn delete(&mut self, id: ResourceId, if_match: &IfMatch) -> Result<WrittenResource> {

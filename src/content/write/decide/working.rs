@@ -46,23 +46,36 @@ impl Decider<'_, '_> {
         is_shown || meta.working_copy(variant).is_some()
     }
 
-    /// Writes values to the working copy of a variant, and begins one if there is none. A field that gets the live
-    /// value is not changed any more; a working copy without changed fields goes.
+    /// Returns the working copy of a variant that is to be changed; `None` if there is none.
     ///
     /// # Errors
-    /// `VALIDATION_FAILED`, `CONFLICT` while its publication is planned, or if a change of the blueprint would lose it.
+    /// `CONFLICT` while its publication is planned.
+    pub(super) fn changeable_working_copy(
+        &self,
+        id: ResourceId,
+        meta: &Meta,
+        variant: u16,
+    ) -> Result<Option<WorkingCopy>> {
+        let working = self.working_copy_of(id, meta, variant)?;
+        match working.as_ref().and_then(|working| working.schedule.as_ref()) {
+            Some(schedule) => Err(is_planned(schedule.at)),
+            None => Ok(working),
+        }
+    }
+
+    /// Writes values to the working copy of a variant, `existing`, and begins one if there is none. A field that gets
+    /// the live value is not changed any more; a working copy without changed fields goes.
+    ///
+    /// # Errors
+    /// `VALIDATION_FAILED`, `CONFLICT` if a change of the blueprint would lose it.
     pub(super) fn write_working_copy(
         &mut self,
         update: &Update,
         draft: &CopyDraft,
         before: Meta,
+        existing: Option<WorkingCopy>,
     ) -> Result<WrittenResource> {
         let (id, variant, sent) = (update.id, draft.variant, self.sent_by(update, draft));
-        let existing = self.working_copy_of(id, &before, variant)?;
-        // A conflict comes before errors of the content of the body (`API.md` 1.7).
-        if let Some(schedule) = existing.as_ref().and_then(|working| working.schedule.as_ref()) {
-            return Err(is_planned(schedule.at));
-        }
         let live = self.live_values(id, &before, variant)?;
         let mut errors = update.errors.clone();
         errors.append(draft.errors.clone());
@@ -164,10 +177,7 @@ impl Decider<'_, '_> {
     ) -> Result<WrittenResource> {
         let before = self.load(id)?;
         if_match.check(self.working_tag_of(id, &before))?;
-        let working = self.working_copy_of(id, &before, variant)?.ok_or_else(|| no_working_copy(id))?;
-        if let Some(schedule) = &working.schedule {
-            return Err(is_planned(schedule.at));
-        }
+        self.changeable_working_copy(id, &before, variant)?.ok_or_else(|| no_working_copy(id))?;
         let mut after = before.clone();
         self.put_working_copy(id, &mut after, variant, None)?;
         self.put_meta(id, &after, ChangeOp::Edited);
