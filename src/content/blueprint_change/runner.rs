@@ -69,8 +69,7 @@ impl ChangeRunner {
         let mut threads = self.threads.lock();
         threads.retain(|thread| !thread.is_finished());
         let run = move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| runner.run(&change)));
-            let outcome = outcome.unwrap_or_else(|_| Err(Error::internal("the thread of a blueprint change panicked")));
+            let outcome = runner.run(&change);
             if let Err(error) = &outcome {
                 tracing::info!(blueprint = change.current.slug, %error, "blueprint change did not come into force");
             }
@@ -139,6 +138,7 @@ impl ChangeRunner {
             self.backfill(change)?;
             self.submit(|| Command::FinishChange(id))
         };
+        // A panic drops the change as an error does, and the caller is answered.
         let outcome = catch_unwind(AssertUnwindSafe(carry_out))
             .unwrap_or_else(|_| Err(Error::internal(format!("the change of the blueprint `{slug}` panicked"))));
         // Another node may have carried the change through meanwhile.
