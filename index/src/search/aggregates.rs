@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::documents::{RunDocuments, documents};
 use super::facet::{facet_of, tally_dates};
-use super::query_cache::{OrderResult, RunResult};
+use super::query_cache::OrderResult;
 use super::snapshot::Snapshot;
 use super::stats::{StatsByText, StatsOf};
 use crate::bitmap::Bitmap;
@@ -169,13 +169,11 @@ fn tally_run<'a>(
 }
 
 impl OrderResult for Ordinals {
+    const NAME: u8 = b'o';
+
     fn bytes(&self) -> usize {
         Ordinals::bytes(self)
     }
-}
-
-impl RunResult for Ordinals {
-    const NAME: u8 = b'o';
 }
 
 impl Snapshot {

@@ -98,6 +98,8 @@ impl ChunkCounts {
 }
 
 impl OrderResult for ChunkCounts {
+    const NAME: u8 = b'c';
+
     fn bytes(&self) -> usize {
         self.counts.len() * size_of::<(u64, u32)>()
     }
@@ -136,8 +138,7 @@ impl Sorter<'_> {
     }
 
     fn key_of_counts(&self, variant: VariantNumber, filter: &Filter) -> Option<Key> {
-        // No other result in the cache has a key that begins so.
-        self.key_with_filter(self.key_beside_order(b'c'), variant, filter)
+        self.key_with_filter(self.key_beside_order::<ChunkCounts>(), variant, filter)
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use super::query_cache::{OrderResult, RunResult};
+use super::query_cache::OrderResult;
 use super::text_search::TextSearch;
 use super::token_slots::{OfRun, by_run};
 use crate::bitmap::Bitmap;
@@ -31,13 +31,11 @@ const SPARE: usize = 5;
 struct Beginnings(Vec<(Box<str>, u32)>);
 
 impl OrderResult for Beginnings {
+    const NAME: u8 = b'b';
+
     fn bytes(&self) -> usize {
         self.0.iter().map(|(word, _)| size_of::<(Box<str>, u32)>() + word.len()).sum()
     }
-}
-
-impl RunResult for Beginnings {
-    const NAME: u8 = b'b';
 }
 
 /// Words that begin alike.

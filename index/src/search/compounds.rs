@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::query_cache::{OrderResult, RunResult};
+use super::query_cache::OrderResult;
 use super::text_search::TextSearch;
 use crate::error::Error;
 use crate::language::each_rest;
@@ -22,13 +22,11 @@ const MAX_COMPOUNDS: usize = 256;
 struct Around(Vec<Box<str>>);
 
 impl OrderResult for Around {
+    const NAME: u8 = b'w';
+
     fn bytes(&self) -> usize {
         self.0.iter().map(|word| size_of::<Box<str>>() + word.len()).sum()
     }
-}
-
-impl RunResult for Around {
-    const NAME: u8 = b'w';
 }
 
 impl<'a> TextSearch<'a> {

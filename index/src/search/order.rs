@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::context::SearchContext;
 use super::key_column::{KeyColumn, KeyFallback, compare_texts, directed};
-use super::query_cache::{CacheHit, CacheStatus};
+use super::query_cache::{CacheHit, CacheStatus, OrderResult};
 use super::results::Key;
 use super::slot_order::{OrderView, SlotOrder};
 use crate::error::Error;
@@ -106,7 +106,7 @@ impl<'a> Sorter<'a> {
         descending: bool,
         interrupt: &'a Interrupt<'a>,
     ) -> Sorter<'a> {
-        let cache_key = cache_key(context.cache.new_key(), &keys, descending);
+        let cache_key = cache_key(context.cache.new_order_key::<SlotOrder>(), &keys, descending);
         Sorter { context, version, interrupt, keys, descending, cache_key }
     }
 
@@ -170,10 +170,9 @@ impl<'a> Sorter<'a> {
         Sorter::of(self.context, self.version, keys, descending, self.interrupt)
     }
 
-    /// Returns a key for what is cached about this order beside the order itself. It begins with `tag`.
-    pub(super) fn key_beside_order(&self, tag: u8) -> Vec<u8> {
-        let mut key = self.context.cache.new_key();
-        key.push(tag);
+    /// Returns a key for what is cached about this order beside the order itself.
+    pub(super) fn key_beside_order<T: OrderResult>(&self) -> Vec<u8> {
+        let mut key = self.context.cache.new_order_key::<T>();
         let order = self.stored().cache_key;
         key.extend_from_slice(&(order.len() as u32).to_be_bytes());
         key.extend_from_slice(&order);
@@ -356,7 +355,6 @@ fn cache_key(mut name: Vec<u8>, keys: &[ResolvedKey<'_>], descending: bool) -> K
         KeySource::Date(_) => None,
         KeySource::Rank(of) | KeySource::Text(of) => Some(of.copies.variant.number),
     });
-    name.push(b'a');
     name.extend_from_slice(&variant.unwrap_or(VariantNumber::MAX).to_be_bytes());
     for ResolvedKey { descending, source } in keys {
         let (tag, number) = match source {

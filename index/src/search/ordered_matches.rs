@@ -58,6 +58,8 @@ impl OrderedMatches {
 }
 
 impl OrderResult for OrderedMatches {
+    const NAME: u8 = b'm';
+
     fn bytes(&self) -> usize {
         let indexes =
             |(_, run): &(RunNumber, Arc<RunMatches>)| run.indexes.iter().map(|set| set.bytes()).sum::<usize>();
@@ -70,7 +72,7 @@ impl Sorter<'_> {
     /// notes that they were. `None` also for filters that have words, or name resources.
     pub(super) fn key_if_asked_before(&self, walk: &Walk<'_>, filter: &Filter) -> Option<Key> {
         let cache = &self.context.cache;
-        let mut key = cache.new_key();
+        let mut key = cache.new_order_key::<OrderedMatches>();
         walk.write_key(&mut key);
         let key = self.key_with_filter(key, walk.variant(), filter)?;
         if cache.is_kept(&key) {

@@ -33,22 +33,20 @@ pub(crate) struct Caches {
     next_owner: AtomicU64,
 }
 
-/// A result in the cache of orders: an order of all live slots, matches in an order or their numbers, or a result for a
-/// run. All share one budget.
+/// A result in the cache of orders: an order of all live slots, matches in an order or their numbers, or a result that
+/// is computed from a column of a disk run. All share one budget.
 pub(super) trait OrderResult: Any + Send + Sync {
+    /// The tag of its type, with which its keys begin. No two types have the same.
+    const NAME: u8;
+
     /// Returns its size in memory.
     fn bytes(&self) -> usize;
 }
 
 type AnyOrderResult = dyn Any + Send + Sync;
 
-/// A result computed from a column of a disk run. Runs do not change, so it has no version.
-pub(super) trait RunResult: OrderResult {
-    /// The tag of its type in cache keys.
-    const NAME: u8;
-}
-
-/// Added to the number of a run, this is the version of a result for the run. No index has so many versions.
+/// Added to the number of a run, this is the version of a result for the run. Runs do not change, so it needs no other,
+/// and no index has so many versions.
 const OF_RUN: u64 = 1 << 63;
 
 /// The results computed by queries of one index.
@@ -145,6 +143,13 @@ impl QueryCache {
         self.owner.to_vec()
     }
 
+    /// Like [`QueryCache::new_key`], for a result in the cache of orders.
+    pub(super) fn new_order_key<T: OrderResult>(&self) -> Vec<u8> {
+        let mut key = self.new_key();
+        key.push(T::NAME);
+        key
+    }
+
     /// Records the slots that a new version changed. Must be called before the version is published.
     pub(crate) fn record_change(&self, version: u64, slots: Vec<u32>) {
         self.changed.lock().record(version, slots);
@@ -210,9 +215,8 @@ impl QueryCache {
     }
 
     /// Returns the key of a result for a column of a run. `rest` distinguishes results of the same type.
-    pub(super) fn key_of_run<T: RunResult>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
+    pub(super) fn key_of_run<T: OrderResult>(&self, run: RunNumber, column: ColumnId, rest: &[u8]) -> Key {
         let mut key = self.owner_of_runs.to_vec();
-        // The keys of orders of all slots begin with other bytes.
         key.push(T::NAME);
         key.extend_from_slice(&run.to_be_bytes());
         key.extend_from_slice(&column.to_be_bytes());
@@ -221,18 +225,18 @@ impl QueryCache {
     }
 
     /// Returns a cached result for a run.
-    pub(super) fn of_run<T: RunResult>(&self, key: &Key) -> Option<Arc<T>> {
+    pub(super) fn of_run<T: OrderResult>(&self, key: &Key) -> Option<Arc<T>> {
         self.caches.orders.get(key)?.1.downcast().ok()
     }
 
     /// Caches a result for a run. `key` must be its [`QueryCache::key_of_run`].
-    pub(super) fn put_of_run<T: RunResult>(&self, key: &Key, run: RunNumber, result: &Arc<T>) {
+    pub(super) fn put_of_run<T: OrderResult>(&self, key: &Key, run: RunNumber, result: &Arc<T>) {
         self.put_order_result(key, OF_RUN + u64::from(run), Arc::clone(result));
     }
 
     /// Returns what `find` computes from a column of a run. Kept for disk runs: those do not change. `rest`
     /// distinguishes results of the same type.
-    pub(super) fn kept_or_found<T: RunResult>(
+    pub(super) fn kept_or_found<T: OrderResult>(
         &self,
         run: &NumberedRun,
         column: ColumnId,
@@ -323,13 +327,11 @@ mod tests {
     struct Found;
 
     impl OrderResult for Found {
+        const NAME: u8 = b'f';
+
         fn bytes(&self) -> usize {
             1
         }
-    }
-
-    impl RunResult for Found {
-        const NAME: u8 = b'f';
     }
 
     #[test]

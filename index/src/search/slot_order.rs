@@ -234,6 +234,8 @@ impl SlotOrder {
 }
 
 impl OrderResult for SlotOrder {
+    const NAME: u8 = b'a';
+
     fn bytes(&self) -> usize {
         SlotOrder::bytes_of(self.len)
     }

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::SearchContext;
 use super::coverage::Coverage;
-use super::query_cache::{OrderResult, RunResult};
+use super::query_cache::OrderResult;
 use super::token_slots::TokenSlots;
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -88,13 +88,11 @@ pub(super) struct FoundRequirement<'b, 'a> {
 
 /// The wanted tokens of a run.
 impl OrderResult for Vec<RunTokens> {
+    const NAME: u8 = b't';
+
     fn bytes(&self) -> usize {
         self.iter().map(RunTokens::bytes).sum()
     }
-}
-
-impl RunResult for Vec<RunTokens> {
-    const NAME: u8 = b't';
 }
 
 /// The tokens of a field in one run, all equally close.

@@ -8,7 +8,7 @@ use super::matches::Matches;
 use super::order::{KeySource, Sorter};
 use super::ordered_matches::OrderedMatches;
 use super::page::ListedSlots;
-use super::query_cache::{OrderResult, RunResult};
+use super::query_cache::OrderResult;
 use super::skip::{Counted, CountedOrder, Start, matching, start};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
@@ -130,13 +130,11 @@ impl<'a> Sorter<'a> {
 }
 
 impl OrderResult for RunOrder {
+    const NAME: u8 = b'r';
+
     fn bytes(&self) -> usize {
         RunOrder::bytes(self)
     }
-}
-
-impl RunResult for RunOrder {
-    const NAME: u8 = b'r';
 }
 
 impl Walk<'_> {
@@ -189,8 +187,7 @@ impl Walk<'_> {
     /// Appends bytes that identify the column and its order.
     pub(super) fn write_key(&self, key: &mut Vec<u8>) {
         let FirstKey { copies, column, kind, .. } = self.first;
-        // The keys of orders of all slots, and those of runs, begin with other bytes.
-        key.extend_from_slice(&[b'm', kind as u8]);
+        key.push(kind as u8);
         key.extend_from_slice(&copies.variant.number.to_be_bytes());
         key.extend_from_slice(&column.id.to_be_bytes());
         let collation = copies.collation.name();

@@ -73,10 +73,10 @@ impl<'a> Resolver<'a> {
         // Conditions on related resources, or with a fallback, count as if all resources matched.
         let own = if let (Filter::Own(own), None) = (filter, fallback) { own } else { &all };
         let snapshot = &collection.snapshot;
-        let ordering = snapshot.estimate_order(variant, sort, *own != all, offset);
+        let order = snapshot.estimate_order(variant, sort, *own != all, offset);
         let visible = Visibility::of(self.access, &collection.blueprint, self.state.released).restrict(own.clone());
-        let ordering = ordering + snapshot.estimate_page(variant, sort, &visible, offset);
-        ordering + self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)
+        let page = snapshot.estimate_page(variant, sort, &visible, offset);
+        order + page + self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)
     }
 
     fn estimate_filter(&self, target: FilterTarget<'_>, filter: &Filter) -> u64 {
