@@ -79,7 +79,7 @@ pub(super) fn open(options: &AnalyticsOptions) -> Result<WorkerHandle, OpenError
     let now = (options.clock)().max(found.counts.last);
     found.counts.traffic.sessions.drop_ended(now);
     let salts = open_salts(options, &mut found, now).map_err(|error| fail(&error))?;
-    report(&found);
+    report(&found, options.shared_salts.is_some());
     tracing::info!(pageviews = found.pageviews, "analytics are open; pageviews of the log were counted");
     let synced = found.log.last();
     let data = Arc::new(AnalyticsData {
@@ -178,7 +178,7 @@ fn open_salts(options: &AnalyticsOptions, found: &mut FolderContents, now: Milli
     Salts::open(&folder, now)
 }
 
-fn report(found: &FolderContents) {
+fn report(found: &FolderContents, is_of_node: bool) {
     for finding in &found.findings {
         tracing::warn!("the analytics are damaged: {finding}");
     }
@@ -187,9 +187,14 @@ fn report(found: &FolderContents) {
         tracing::warn!("figures are lost, so there are no reports that include these days: {days}");
     }
     if !found.findings.is_empty() || !found.state.incomplete.is_empty() {
-        tracing::warn!(
-            "`bindery analytics repair` moves damaged files of the analytics aside and reports what is left"
-        );
+        let advice = match is_of_node {
+            true => {
+                "the storage of the cluster has these analytics, so a restart does not help; \
+                 `bindery analytics repair` moves damaged files aside after `bindery cluster leave`"
+            }
+            false => "`bindery analytics repair` moves damaged files of the analytics aside and reports what is left",
+        };
+        tracing::warn!("{advice}");
     }
 }
 

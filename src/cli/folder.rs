@@ -153,12 +153,17 @@ pub(super) async fn close_analytics(analytics: impl Into<ServerAnalytics>) -> Re
     .await
 }
 
-/// Fails for the folder of a node whose cluster counts together: it has a copy at most, which the node replaces when it
-/// leads. `advice` says what to do instead.
-pub(super) fn require_own_analytics(config: &Config, advice: &str) -> Result<(), CliError> {
+/// Returns whether the analytics in the folder are its own. The folder of a node whose cluster counts together has a
+/// copy at most, which the node replaces when it leads.
+pub(super) fn has_own_analytics(config: &Config) -> bool {
     let has_no_key = config.cluster.as_ref().is_some_and(|cluster| cluster.key.is_none());
     let counts_for_itself = has_no_key && !is_copy(&analytics_options(config).folder);
-    if !is_node(&config.data) || counts_for_itself {
+    !is_node(&config.data) || counts_for_itself
+}
+
+/// Fails for a folder without analytics of its own. `advice` says what to do instead.
+pub(super) fn require_own_analytics(config: &Config, advice: &str) -> Result<(), CliError> {
+    if has_own_analytics(config) {
         return Ok(());
     }
     let data = config.data.display();

@@ -7,7 +7,7 @@ use bindery_config::{FolderArgs, VerifyArgs};
 use bindery_content::Findings;
 
 use super::error::CliError;
-use super::folder::{blocking, close_content, configure_existing, content_options};
+use super::folder::{blocking, close_content, configure_existing, content_options, has_own_analytics};
 use super::media;
 use super::output::{counted, note, print};
 
@@ -19,6 +19,12 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
     media::verify(&config, &mut findings).await?;
     let folder = AnalyticsOptions::in_folder(&config.data).folder;
     let analytics = blocking("verifying the analytics", move || bindery_analytics::check(&folder)).await?;
+    if !analytics.findings.is_empty() {
+        findings.note(match has_own_analytics(&config) {
+            true => "`bindery analytics repair` moves damaged files of the analytics aside",
+            false => "the node reads the analytics from the storage of the cluster again when it leads",
+        });
+    }
     report(findings, &analytics)
 }
 
@@ -31,9 +37,6 @@ fn folder_of(data: &Path) -> PathBuf {
 fn report(mut findings: Findings, analytics: &bindery_analytics::CheckReport) -> Result<(), CliError> {
     for finding in &analytics.findings {
         findings.report(finding.to_string());
-    }
-    if !analytics.findings.is_empty() {
-        findings.note("`bindery analytics repair` moves damaged files of the analytics aside");
     }
     let Findings { log_records, bases, values, resources, unnamed_copies, named_files, notes, issue_count, issues } =
         findings;

@@ -306,6 +306,23 @@ fn commands_refuse_the_analytics_in_the_folder_of_a_node_unless_it_counts_for_it
 }
 
 #[test]
+fn damaged_analytics_of_a_node_are_reported_with_what_helps_in_a_cluster() {
+    let cluster = Cluster::create();
+    let state = cluster.folder("a").join("analytics/state.json");
+    std::fs::create_dir_all(state.parent().unwrap()).unwrap();
+    std::fs::write(&state, "damaged").unwrap();
+    let mut node = start(&cluster, "a");
+    until("it says what helps", || !node.logged("WARN", "after `bindery cluster leave`").is_empty());
+    assert!(node.terminate().success());
+
+    std::fs::write(&state, "damaged").unwrap();
+    let verified = std::process::Command::new(binary()).args(["verify", "--data"]).arg(cluster.folder("a")).output();
+    let printed = String::from_utf8(verified.unwrap().stdout).unwrap();
+    assert!(printed.contains("analytics/state.json: its checksum is wrong"), "{printed}");
+    assert!(printed.contains("from the storage of the cluster") && !printed.contains("repair"), "{printed}");
+}
+
+#[test]
 fn only_nodes_may_send_batches() {
     let cluster = Cluster::create();
     let node = start(&cluster, "a");
