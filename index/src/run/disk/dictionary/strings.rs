@@ -69,16 +69,23 @@ impl StringTable {
         interrupt: &Interrupt<'_>,
     ) -> Result<Vec<PostingList>, Error> {
         interrupt.check()?;
-        match place {
-            Place::Whole => Ok(self.get(lists, needle).into_iter().collect()),
+        let indexes: Vec<Index> = match place {
+            Place::Whole => return Ok(self.get(lists, needle).into_iter().collect()),
             Place::AtStart => {
                 let start = self.partition_point(|string| string < needle);
                 let end = self.partition_point(|string| string < needle || string.starts_with(needle));
-                self.lists(lists, start..end, interrupt)
+                (start..end).collect()
             }
-            Place::Anywhere => self.lists(lists, self.containing(needle, interrupt)?, interrupt),
-            Place::AtEnd => self.lists(lists, self.containing(&[needle, &[FRAME]].concat(), interrupt)?, interrupt),
+            Place::Anywhere => self.containing(needle, interrupt)?,
+            Place::AtEnd => self.containing(&[needle, &[FRAME]].concat(), interrupt)?,
+        };
+        let mut walk = ListWalk { strings: self, lists, next: None };
+        let mut found = Vec::new();
+        for index in indexes {
+            interrupt.step()?;
+            found.extend(walk.get(index));
         }
+        Ok(found)
     }
 
     /// Returns the posting list of a string.
@@ -224,21 +231,6 @@ impl StringTable {
             }
         }
         last
-    }
-
-    fn lists(
-        &self,
-        lists: &PostingLists,
-        indexes: impl IntoIterator<Item = Index>,
-        interrupt: &Interrupt<'_>,
-    ) -> Result<Vec<PostingList>, Error> {
-        let mut walk = ListWalk { strings: self, lists, next: None };
-        let mut found = Vec::new();
-        for index in indexes {
-            interrupt.step()?;
-            found.extend(walk.get(index));
-        }
-        Ok(found)
     }
 
     fn group_count(&self) -> usize {
