@@ -57,30 +57,16 @@ enum PageMethod {
 }
 
 /// The search for a page, with the result that it is a page of.
-struct PageSearch<'a> {
-    sorter: &'a Sorter<'a>,
-    query: &'a Query,
+pub(super) struct PageSearch<'a> {
+    pub(super) sorter: &'a Sorter<'a>,
+    pub(super) query: &'a Query,
     /// True if the matches are all that the filter holds for.
-    is_exact: bool,
-    matches: Matches,
+    pub(super) is_exact: bool,
+    /// The query's filter holds for all of them.
+    pub(super) matches: Matches,
     /// The number of matches.
-    total: usize,
-    page: &'a Range<usize>,
-}
-
-/// Orders the `total` matches for reading the page, by the first method that finds it. The query's filter holds for
-/// all of them, and if `is_exact`, for nothing else.
-pub(super) fn ordered(
-    sorter: &Sorter<'_>,
-    query: &Query,
-    is_exact: bool,
-    matches: Matches,
-    total: usize,
-    page: &Range<usize>,
-) -> Result<OrderedSlots, Error> {
-    let search = PageSearch { sorter, query, is_exact, matches, total, page };
-    let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, total as u64));
-    sorter.interrupt.traced(|| search.run(), step).map(|(slots, _)| slots)
+    pub(super) total: usize,
+    pub(super) page: &'a Range<usize>,
 }
 
 impl PageMethod {
@@ -98,15 +84,19 @@ impl PageMethod {
 }
 
 impl PageSearch<'_> {
-    /// Finds the page, and returns the name of the method. If every method gives up, sorts the matches.
-    fn run(&self) -> Result<(OrderedSlots, &'static str), Error> {
-        for method in self.methods() {
-            if let Some(slots) = self.find(method)? {
-                return Ok((slots, method.name()));
+    /// Orders the matches for reading the page, by the first method that finds it. Sorts them if every method gives up.
+    pub(super) fn run(&self) -> Result<OrderedSlots, Error> {
+        let find = || {
+            for method in self.methods() {
+                if let Some(slots) = self.find(method)? {
+                    return Ok((slots, method.name()));
+                }
             }
-        }
-        let slots = self.matches.to_bitmap(self.sorter.version).iter().collect();
-        Ok((OrderedSlots::all(self.sorter.sort(slots)?), "sort"))
+            let slots = self.matches.to_bitmap(self.sorter.version).iter().collect();
+            Ok((OrderedSlots::all(self.sorter.sort(slots)?), "sort"))
+        };
+        let step = |(_, from): &(OrderedSlots, &'static str)| Some((StepKind::Ordered, *from, self.total as u64));
+        self.sorter.interrupt.traced(find, step).map(|(slots, _)| slots)
     }
 
     /// Returns the methods that may be cheaper than sorting, in the order in which they are tried.

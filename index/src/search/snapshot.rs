@@ -10,7 +10,7 @@ use super::context::SearchContext;
 use super::evaluate::Evaluator;
 use super::matches::Matches;
 use super::order::Sorter;
-use super::page::{OrderedSlots, ordered};
+use super::page::{OrderedSlots, PageSearch};
 use super::reasons::Reason;
 use super::relevance::{Rank, Ranked};
 use super::text_search::TextSearch;
@@ -312,7 +312,8 @@ impl Snapshot {
     ) -> Result<OrderedSlots, Error> {
         let Selected { matches, search, is_exact } = selected;
         let Some(text) = query.ranks_by() else {
-            return ordered(&self.sorter(query, interrupt), query, is_exact, matches, total, page);
+            let sorter = &self.sorter(query, interrupt);
+            return PageSearch { sorter, query, is_exact, matches, total, page }.run();
         };
         let search = match search {
             Some(search) => search,
