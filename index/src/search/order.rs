@@ -121,12 +121,26 @@ impl<'a> Sorter<'a> {
         Sorter::of(context, version, keys, false, interrupt)
     }
 
-    /// Sorts these slots, without an order of all slots.
+    /// Sorts these slots by their values, then by their ids, without an order of all slots.
     pub(super) fn sort(&self, slots: Vec<u32>) -> Result<Vec<u32>, Error> {
         let values = self.values_of(&slots)?;
-        let items: Vec<u32> = (0..slots.len() as u32).collect();
-        let sorted = self.sorted(items, &values, |item| slots[item as usize])?;
-        Ok(sorted.into_iter().map(|item| slots[item as usize]).collect())
+        // The prefix decides most comparisons without reading the values again.
+        let prefix = |item: u32| match &values[..] {
+            [] => 0,
+            [KeyValues::Texts(texts), ..] => texts[item as usize].prefix,
+            [KeyValues::Ranks(first), KeyValues::Ranks(second), ..] => {
+                u128::from(first[item as usize]) << 64 | u128::from(second[item as usize])
+            }
+            [KeyValues::Ranks(ranks), ..] => u128::from(ranks[item as usize]) << 64,
+        };
+        let mut prefixed: Vec<(u128, u32)> = (0..slots.len() as u32).map(|item| (prefix(item), item)).collect();
+        sort_by(&mut prefixed, self.interrupt, |(left_prefix, left), (right_prefix, right)| {
+            left_prefix
+                .cmp(right_prefix)
+                .then_with(|| self.compare_values(&values, *left, *right))
+                .then_with(|| self.compare_ids(slots[*left as usize], slots[*right as usize]))
+        })?;
+        Ok(prefixed.into_iter().map(|(_, item)| slots[item as usize]).collect())
     }
 
     /// Sorts slots that have the same value of the first key.
@@ -269,27 +283,6 @@ impl<'a> Sorter<'a> {
             KeySource::Rank(of) | KeySource::Text(of) => of.value(slot).rank(),
         };
         key.directed_rank(rank)
-    }
-
-    /// Sorts items by their values, then by the ids of their slots. `slot` returns the slot of an item.
-    fn sorted(&self, items: Vec<u32>, values: &[KeyValues<'a>], slot: impl Fn(u32) -> u32) -> Result<Vec<u32>, Error> {
-        // The prefix decides most comparisons without reading the values again.
-        let prefix = |item: u32| match values {
-            [] => 0,
-            [KeyValues::Texts(texts), ..] => texts[item as usize].prefix,
-            [KeyValues::Ranks(first), KeyValues::Ranks(second), ..] => {
-                u128::from(first[item as usize]) << 64 | u128::from(second[item as usize])
-            }
-            [KeyValues::Ranks(ranks), ..] => u128::from(ranks[item as usize]) << 64,
-        };
-        let mut prefixed: Vec<(u128, u32)> = items.into_iter().map(|item| (prefix(item), item)).collect();
-        sort_by(&mut prefixed, self.interrupt, |(left_prefix, left), (right_prefix, right)| {
-            left_prefix
-                .cmp(right_prefix)
-                .then_with(|| self.compare_values(values, *left, *right))
-                .then_with(|| self.compare_ids(slot(*left), slot(*right)))
-        })?;
-        Ok(prefixed.into_iter().map(|(_, item)| item).collect())
     }
 
     fn compare_values(&self, values: &[KeyValues<'_>], left: u32, right: u32) -> Ordering {
