@@ -277,12 +277,17 @@ impl<'a> Sorter<'a> {
         directed(self.descending, id(left).cmp(&id(right)))
     }
 
+    /// Returns the rank of a slot, complemented in a descending order.
     pub(super) fn rank(&self, key: &ResolvedKey<'_>, slot: u32) -> u64 {
         let rank = match &key.source {
             KeySource::Date(date) => self.version.rows.get(slot).date(*date).map(rank_of_integer),
             KeySource::Rank(of) | KeySource::Text(of) => of.value(slot).rank(),
         };
-        key.directed_rank(rank)
+        match (rank, key.descending) {
+            (None, _) => NULL_RANK,
+            (Some(rank), false) => rank,
+            (Some(rank), true) => !rank,
+        }
     }
 
     fn compare_values(&self, values: &[KeyValues<'_>], left: u32, right: u32) -> Ordering {
@@ -325,15 +330,6 @@ impl<'a> Sorter<'a> {
 }
 
 impl ResolvedKey<'_> {
-    /// Returns the rank, complemented in a descending order.
-    fn directed_rank(&self, rank: Option<u64>) -> u64 {
-        match (rank, self.descending) {
-            (None, _) => NULL_RANK,
-            (Some(rank), false) => rank,
-            (Some(rank), true) => !rank,
-        }
-    }
-
     fn text<'a>(&self, copies: &CopySet, value: ValueRef<'a>) -> SortText<'a> {
         let Some(text) = value.sort_text() else { return NULL_TEXT };
         let prefix = copies.collation.prefix(&text);
