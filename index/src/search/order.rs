@@ -169,8 +169,23 @@ impl<'a> Sorter<'a> {
     /// Returns all live slots in order, from the cache if possible. Threads that need the same order wait for the one
     /// that computes it.
     pub(super) fn order(&self) -> Result<OrderView, Error> {
-        let stored = self.stored();
-        Ok(self.view(&stored, stored.cached_or_computed()?))
+        let (stored, cache) = (self.stored(), &self.context.cache);
+        let _claim = loop {
+            if let Some(order) = stored.cached()? {
+                return Ok(self.view(&stored, order));
+            }
+            if let Some(claim) = cache.claim_order(&stored.cache_key, CLAIM_PATIENCE) {
+                break claim;
+            }
+            self.interrupt.check()?;
+        };
+        let slots = match stored.merged_order()? {
+            Some(slots) => slots,
+            None => stored.sort(self.version.live_slots.to_bitmap().iter().collect())?,
+        };
+        let order = Arc::new(SlotOrder::of(&slots));
+        cache.put_order_result(&stored.cache_key, self.version.number, Arc::clone(&order));
+        Ok(self.view(&stored, order))
     }
 
     /// Returns the sorter of the cached order. An order by one key, or by the id, is cached in ascending direction, and
@@ -221,26 +236,6 @@ impl<'a> Sorter<'a> {
         let order = Arc::new(order.updated(&changed, is_live, compare, self.interrupt)?);
         cache.put_order_result(&self.cache_key, self.version.number, Arc::clone(&order));
         Ok(Some(order))
-    }
-
-    fn cached_or_computed(&self) -> Result<Arc<SlotOrder>, Error> {
-        let cache = &self.context.cache;
-        let _claim = loop {
-            if let Some(order) = self.cached()? {
-                return Ok(order);
-            }
-            if let Some(claim) = cache.claim_order(&self.cache_key, CLAIM_PATIENCE) {
-                break claim;
-            }
-            self.interrupt.check()?;
-        };
-        let slots = match self.merged_order()? {
-            Some(slots) => slots,
-            None => self.sort(self.version.live_slots.to_bitmap().iter().collect())?,
-        };
-        let order = Arc::new(SlotOrder::of(&slots));
-        cache.put_order_result(&self.cache_key, self.version.number, Arc::clone(&order));
-        Ok(order)
     }
 
     /// Tests whether the order of all live slots is cached.
