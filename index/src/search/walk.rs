@@ -39,9 +39,16 @@ impl<'a> Sorter<'a> {
     /// Returns a walk along the order of the first key, if that is a column. If all matches are known to have a value
     /// in `range`, only that part is read.
     pub(super) fn walk(&self, range: Option<RankRange>) -> Result<Option<Walk<'a>>, Error> {
-        let Some(first) = self.first_key() else { return Ok(None) };
+        let Some(key) = self.keys.first() else { return Ok(None) };
+        let (copies, column, kind) = match key.source {
+            KeySource::Rank(of) if of.is_plain() => (of.copies, of.column, KeyKind::Rank),
+            KeySource::Text(of) if of.is_plain() => (of.copies, of.column, KeyKind::Text),
+            // Runs have no orders by dates, or by two variants.
+            _ => return Ok(None),
+        };
+        let first = FirstKey { copies, column, kind, descending: key.descending };
         let mut orders = Vec::new();
-        for numbered in first.copies.runs.iter() {
+        for numbered in copies.runs.iter() {
             orders.push((numbered, self.run_orders(&first, numbered)?));
         }
         Ok(Some(Walk { first, orders, range }))
@@ -102,17 +109,6 @@ impl<'a> Sorter<'a> {
             found.extend(nulls);
         }
         Ok(Some(ListedSlots { from: start.skipped, slots: found }))
-    }
-
-    fn first_key(&self) -> Option<FirstKey<'a>> {
-        let key = self.keys.first()?;
-        let (copies, column, kind) = match key.source {
-            KeySource::Rank(of) if of.is_plain() => (of.copies, of.column, KeyKind::Rank),
-            KeySource::Text(of) if of.is_plain() => (of.copies, of.column, KeyKind::Text),
-            // Runs have no orders by dates, or by two variants.
-            _ => return None,
-        };
-        Some(FirstKey { copies, column, kind, descending: key.descending })
     }
 
     /// Returns the orders of a run. If the run lacks the order, because the collation of the variant changed, it is
