@@ -4,8 +4,7 @@ use super::access_path::AccessPath;
 use super::dictionary::StringsOf;
 use super::disk_run::DiskRun;
 use crate::predicate::PreparedPredicate;
-use crate::run::orders::RankRange;
-use crate::schema::{Column, ColumnId};
+use crate::schema::Column;
 
 /// The nanoseconds for each document of a posting list or slice.
 const LISTED: u64 = 2;
@@ -24,8 +23,14 @@ impl DiskRun {
         };
         match AccessPath::of(predicate, stored.encoding, column.kind) {
             AccessPath::Nothing => 0,
-            AccessPath::Term(term) => self.cost_of_term(column.id, &term),
-            AccessPath::Slice(range) => self.cost_of_range(column.id, &range),
+            AccessPath::Term(term) => {
+                let list = self.dictionary.get(column.id, StringsOf::Exacts, &term);
+                list.map_or(0, |list| u64::from(list.doc_count()) * LISTED)
+            }
+            AccessPath::Slice(range) => self.ranks(column.id).map_or(0, |order| {
+                let inside = order.count_in(&range);
+                inside.min(order.len() - inside) as u64 * LISTED
+            }),
             AccessPath::Bits(_) => u64::from(self.len()) / 16,
             // Each id is looked up, or all terms of the column are read.
             AccessPath::Ids(ids) => all.min(500 * ids.listed() as u64 + all / 25),
@@ -34,17 +39,5 @@ impl DiskRun {
             // leave few candidates, only those are tested.
             AccessPath::Containing(_) | AccessPath::ScanFolded(_) | AccessPath::Scan => all,
         }
-    }
-
-    fn cost_of_term(&self, column: ColumnId, term: &[u8]) -> u64 {
-        let list = self.dictionary.get(column, StringsOf::Exacts, term);
-        list.map_or(0, |list| u64::from(list.doc_count()) * LISTED)
-    }
-
-    fn cost_of_range(&self, column: ColumnId, range: &RankRange) -> u64 {
-        self.ranks(column).map_or(0, |order| {
-            let inside = order.count_in(range);
-            inside.min(order.len() - inside) as u64 * LISTED
-        })
     }
 }
