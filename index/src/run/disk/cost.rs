@@ -27,7 +27,7 @@ impl DiskRun {
                 let list = self.dictionary.get(column.id, StringsOf::Exacts, &term);
                 list.map_or(0, |list| u64::from(list.doc_count()) * LISTED)
             }
-            AccessPath::Slice(range) => self.ranks(column.id).map_or(0, |order| {
+            AccessPath::Slice(range) => self.orders.ranks(column.id).map_or(0, |order| {
                 let inside = order.count_in(&range);
                 inside.min(order.len() - inside) as u64 * LISTED
             }),

@@ -30,7 +30,7 @@ pub(crate) struct DiskRun {
     sums_crc: u32,
     pub(super) columns: ColumnFile,
     pub(super) dictionary: Dictionary,
-    orders: OrderFile,
+    pub(super) orders: OrderFile,
 }
 
 impl std::fmt::Debug for DiskRun {
@@ -177,12 +177,6 @@ impl DiskRun {
             true => Some(Vec::new()),
             false => self.orders.get(column, kind, collation).map(|order| vec![Arc::clone(order)]),
         }
-    }
-
-    /// Returns the order of a column by [`ValueRef::rank`]. `None` if it has no such values, or values of several
-    /// encodings.
-    pub(super) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
-        self.orders.ranks(column)
     }
 
     /// Compares every byte with its checksum, and all derived data with the columns. Writes nothing.

@@ -121,7 +121,7 @@ impl QueriedColumn<'_> {
 
     /// Adds the documents whose value has a rank in the range. They are a slice of the order.
     fn in_range(self, range: &RankRange, documents: &mut Bitmap) -> Result<(), Error> {
-        match self.run.ranks(self.stored.id) {
+        match self.run.orders.ranks(self.stored.id) {
             Some(order) => order.add_in_range(range, || self.stored.presence.to_bitmap(), self.interrupt, documents),
             None => Ok(()),
         }

@@ -32,7 +32,9 @@ impl DiskRun {
         interrupt: &Interrupt<'_>,
         tally: &mut Tally<'_>,
     ) -> Result<bool, Error> {
-        let ([stored], Some(order)) = (self.columns.column(column), self.ranks(column)) else { return Ok(false) };
+        let ([stored], Some(order)) = (self.columns.column(column), self.orders.ranks(column)) else {
+            return Ok(false);
+        };
         match (stored.encoding, period) {
             (Encoding::Bool, _) => tally_bools(stored, documents, tally),
             (Encoding::Number, _) => {

@@ -129,7 +129,8 @@ impl OrderFile {
         (kind == KeyKind::Rank || self.collation == collation.name()).then_some(order)
     }
 
-    /// Returns the order of a column by ranks.
+    /// Returns the order of a column by [`ValueRef::rank`]. `None` if it has no such values, or values of several
+    /// encodings.
     pub(crate) fn ranks(&self, column: ColumnId) -> Option<&RunOrder> {
         let (_, order) = self.columns.iter().find(|(id, order)| *id == column && order.kind == KeyKind::Rank)?;
         Some(order)
