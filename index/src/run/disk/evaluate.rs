@@ -9,8 +9,7 @@ use crate::error::Error;
 use crate::interrupt::Interrupt;
 use crate::predicate::{Needle, PreparedPredicate};
 use crate::run::columns::{Encoding, StoredColumn};
-use crate::run::orders::RankRange;
-use crate::schema::{Column, ColumnId, Kind};
+use crate::schema::{Column, ColumnId};
 use crate::text::bool_text;
 
 impl DiskRun {
@@ -25,19 +24,25 @@ impl DiskRun {
         let [stored] = self.columns.column(column.id) else {
             return self.scan_encodings(column, predicate, interrupt, documents);
         };
-        let queried = QueriedColumn { run: self, stored, kind: column.kind, interrupt };
+        let queried = QueriedColumn { run: self, stored, interrupt };
         match AccessPath::of(predicate, stored.encoding, column.kind) {
             AccessPath::Nothing => Ok(()),
             AccessPath::Term(term) => {
                 let list = self.dictionary.get(stored.id, StringsOf::Exacts, &term);
                 self.dictionary.lists().union(list.as_slice(), interrupt, documents)
             }
-            AccessPath::Slice(range) => queried.in_range(&range, documents),
+            AccessPath::Slice(range) => match self.orders.ranks(stored.id) {
+                Some(order) => order.add_in_range(&range, || stored.presence.to_bitmap(), interrupt, documents),
+                None => Ok(()),
+            },
             AccessPath::Bits(text) => queried.bits(text, documents),
             AccessPath::Ids(ids) => queried.any_id(ids, documents),
             AccessPath::Containing(needle) => queried.containing(needle, documents),
-            AccessPath::ScanFolded(needle) => queried.scan_folded(needle, documents),
-            AccessPath::Scan => queried.scan(predicate, documents),
+            AccessPath::ScanFolded(needle) => queried.scan(|document| holds(stored, needle, document), documents),
+            AccessPath::Scan => {
+                let is_match = |document| predicate.matches(column.kind, stored.value_without_folded(document));
+                queried.scan(is_match, documents)
+            }
         }
     }
 
@@ -91,7 +96,6 @@ impl DiskRun {
 pub(super) struct QueriedColumn<'a> {
     pub(super) run: &'a DiskRun,
     pub(super) stored: &'a StoredColumn,
-    kind: Kind,
     pub(super) interrupt: &'a Interrupt<'a>,
 }
 
@@ -109,28 +113,10 @@ impl QueriedColumn<'_> {
         self.interrupt.check()
     }
 
-    /// Tests the folded text of every document.
-    fn scan_folded(self, needle: &Needle, documents: &mut Bitmap) -> Result<(), Error> {
+    /// Adds the documents for which `is_match` is true: tests each that has a value.
+    fn scan(self, is_match: impl Fn(u32) -> bool, documents: &mut Bitmap) -> Result<(), Error> {
         self.stored.presence.each(|document| {
-            if holds(self.stored, needle, document) {
-                documents.insert(document);
-            }
-            self.interrupt.step()
-        })
-    }
-
-    /// Adds the documents whose value has a rank in the range. They are a slice of the order.
-    fn in_range(self, range: &RankRange, documents: &mut Bitmap) -> Result<(), Error> {
-        match self.run.orders.ranks(self.stored.id) {
-            Some(order) => order.add_in_range(range, || self.stored.presence.to_bitmap(), self.interrupt, documents),
-            None => Ok(()),
-        }
-    }
-
-    /// Tests every document, without reading its folded text.
-    fn scan(self, predicate: &PreparedPredicate, documents: &mut Bitmap) -> Result<(), Error> {
-        self.stored.presence.each(|document| {
-            if predicate.matches(self.kind, self.stored.value_without_folded(document)) {
+            if is_match(document) {
                 documents.insert(document);
             }
             self.interrupt.step()
