@@ -215,7 +215,7 @@ impl Run {
     pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
         match self {
             Run::Memory(run) => run.documents_in(slots),
-            Run::Disk(run) => run.documents_in(slots),
+            Run::Disk(run) => run.columns.documents_in(slots),
         }
     }
 
@@ -244,7 +244,7 @@ impl Run {
     pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
         match self {
             Run::Memory(run) => documents.iter().for_each(|doc| slots.insert(run.document(doc).slot)),
-            Run::Disk(run) => run.add_slots(documents, slots),
+            Run::Disk(run) => run.columns.add_slots(documents, slots),
         }
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct DiskRun {
     damage: Arc<Damage>,
     /// The checksum of the file `sums`, which holds the checksums of the run's files.
     sums_crc: u32,
-    pub(super) columns: ColumnFile,
+    pub(in crate::run) columns: ColumnFile,
     pub(super) dictionary: Dictionary,
     pub(super) orders: OrderFile,
 }
@@ -153,11 +153,6 @@ impl DiskRun {
     /// Returns the slot of a document.
     pub(crate) fn slot(&self, document: u32) -> u32 {
         self.columns.slot(document)
-    }
-
-    /// Adds the slots of documents.
-    pub(crate) fn add_slots(&self, documents: &Bitmap, slots: &mut Bitmap) {
-        self.columns.add_slots(documents, slots);
     }
 
     /// Returns the value of a document; null if the run lacks the column.

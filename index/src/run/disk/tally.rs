@@ -17,11 +17,6 @@ use crate::value::{ValueRef, integer_of_rank, number_of_rank, rank_of_integer};
 const READ_TOGETHER: usize = 128;
 
 impl DiskRun {
-    /// Returns the documents in these slots.
-    pub(crate) fn documents_in(&self, slots: &Bitmap) -> Bitmap {
-        self.columns.documents_in(slots)
-    }
-
     /// Counts the values of documents in a column of booleans, numbers or instants, without reading each. Returns
     /// false, and counts nothing, if the column has other values, or several encodings.
     pub(crate) fn tally_ranks(
