@@ -1,7 +1,7 @@
 //! Decides how the documents of a disk run that satisfy a predicate are found: by a posting list, by a slice of an
 //! order, or by a scan. It neither finds them nor knows how long that takes.
 
-use super::terms;
+use super::terms::{self, WholeTerms};
 use crate::ids::IdSet;
 use crate::predicate::{Needle, PreparedPredicate};
 use crate::run::columns::Encoding;
@@ -34,9 +34,20 @@ impl<'a> AccessPath<'a> {
     pub(super) fn of(predicate: &'a PreparedPredicate, encoding: Encoding, kind: Kind) -> AccessPath<'a> {
         match predicate {
             PreparedPredicate::Null => AccessPath::Nothing,
-            PreparedPredicate::Equals { text, hash } => AccessPath::of_equals(text, hash, encoding),
+            PreparedPredicate::Equals { text, hash } => match encoding {
+                Encoding::Text | Encoding::List => AccessPath::Term(WholeTerms::OF_TEXTS.term(text.as_bytes())),
+                Encoding::Markup => AccessPath::Term(terms::markup(hash)),
+                // Different numbers have different text forms, except for the two zeros, which `==` does not
+                // distinguish either.
+                Encoding::Number => match number_of(text) {
+                    Some(number) => AccessPath::Slice(RankRange::of_number(number)),
+                    None => AccessPath::Nothing,
+                },
+                Encoding::Bool => AccessPath::Bits(text),
+                Encoding::Instant => AccessPath::Nothing,
+            },
             PreparedPredicate::Has(element) => match encoding {
-                Encoding::List => AccessPath::Term(terms::element(&element.text)),
+                Encoding::List => AccessPath::Term(WholeTerms::OF_ELEMENTS.term(element.text.as_bytes())),
                 _ => AccessPath::Nothing,
             },
             PreparedPredicate::AnyId(ids) => AccessPath::Ids(ids),
@@ -57,21 +68,6 @@ impl<'a> AccessPath<'a> {
                 _ => AccessPath::Nothing,
             },
             PreparedPredicate::Text(_) => AccessPath::Scan,
-        }
-    }
-
-    fn of_equals(text: &'a str, hash: &[u8; 16], encoding: Encoding) -> AccessPath<'a> {
-        match encoding {
-            Encoding::Text | Encoding::List => AccessPath::Term(terms::exact(text)),
-            Encoding::Markup => AccessPath::Term(terms::markup(hash)),
-            // Different numbers have different text forms, except for the two zeros, which `==` does not distinguish
-            // either.
-            Encoding::Number => match number_of(text) {
-                Some(number) => AccessPath::Slice(RankRange::of_number(number)),
-                None => AccessPath::Nothing,
-            },
-            Encoding::Bool => AccessPath::Bits(text),
-            Encoding::Instant => AccessPath::Nothing,
         }
     }
 }

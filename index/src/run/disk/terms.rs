@@ -35,42 +35,46 @@ enum Tag {
 /// comparison with sets of ids.
 const MAX_EXACT_BYTES: usize = ids::TEXT_BYTES;
 
-/// Returns the exact term of texts whose exact form is `text`, and of lists whose elements join to it.
-pub(super) fn exact(text: &str) -> Vec<u8> {
-    WholeTerms::OF_TEXTS.term(text.as_bytes())
-}
-
-/// Returns the exact term of lists that have this element.
-pub(super) fn element(element: &str) -> Vec<u8> {
-    WholeTerms::OF_ELEMENTS.term(element.as_bytes())
-}
-
 /// The exact terms of whole texts, or of the elements of lists.
 #[derive(Clone, Copy)]
-pub(super) struct WholeTerms(ExactTags);
+pub(super) struct WholeTerms {
+    short: Tag,
+    /// The tag of terms with the hash of a long text.
+    hashed: Tag,
+}
 
 impl WholeTerms {
-    /// The terms of exact forms of texts.
-    pub(super) const OF_TEXTS: WholeTerms = WholeTerms(ExactTags::VALUE);
+    /// The terms of exact forms of texts, and of lists, by their joined elements.
+    pub(super) const OF_TEXTS: WholeTerms = WholeTerms { short: Tag::Exact, hashed: Tag::ExactHash };
     /// The terms of elements of lists.
-    pub(super) const OF_ELEMENTS: WholeTerms = WholeTerms(ExactTags::ELEMENT);
+    pub(super) const OF_ELEMENTS: WholeTerms = WholeTerms { short: Tag::Element, hashed: Tag::ElementHash };
 
     /// Returns the term of this text.
     pub(super) fn term(self, text: &[u8]) -> Vec<u8> {
         let mut term = Vec::new();
-        push_exact(&mut term, self.0, text);
+        self.push(&mut term, text);
         term
+    }
+
+    fn push(self, term: &mut Vec<u8>, text: &[u8]) {
+        match text.len() <= MAX_EXACT_BYTES {
+            true => {
+                term.push(self.short as u8);
+                term.extend_from_slice(text);
+            }
+            false => push_hash(term, self.hashed, blake3::hash(text).as_bytes()),
+        }
     }
 
     /// Returns a range that contains all of these terms: from its beginning on, and before its end.
     pub(super) fn range(self) -> Range<[u8; 1]> {
-        [self.0.short as u8]..[self.0.hashed as u8 + 1]
+        [self.short as u8]..[self.hashed as u8 + 1]
     }
 
     /// Returns the text of one of the terms; `None` if the term has only its hash.
     pub(super) fn text(self, term: &[u8]) -> Option<&[u8]> {
         let (tag, text) = term.split_first()?;
-        (*tag == self.0.short as u8).then_some(text)
+        (*tag == self.short as u8).then_some(text)
     }
 }
 
@@ -192,28 +196,6 @@ impl TermList {
     }
 }
 
-/// The tags of one kind of exact value.
-#[derive(Clone, Copy)]
-struct ExactTags {
-    short: Tag,
-    hashed: Tag,
-}
-
-impl ExactTags {
-    const VALUE: ExactTags = ExactTags { short: Tag::Exact, hashed: Tag::ExactHash };
-    const ELEMENT: ExactTags = ExactTags { short: Tag::Element, hashed: Tag::ElementHash };
-}
-
-fn push_exact(key: &mut Vec<u8>, tags: ExactTags, text: &[u8]) {
-    match text.len() <= MAX_EXACT_BYTES {
-        true => {
-            key.push(tags.short as u8);
-            key.extend_from_slice(text);
-        }
-        false => push_hash(key, tags.hashed, blake3::hash(text).as_bytes()),
-    }
-}
-
 /// Pushes the first 16 bytes of a hash, 7 bits in each byte, so that no byte is `FF`.
 fn push_hash(key: &mut Vec<u8>, tag: Tag, hash: &[u8]) {
     let hash = u128::from_be_bytes(*hash.first_chunk().unwrap_or(&[0; 16]));
@@ -240,14 +222,12 @@ impl Exacts {
     fn add_value(&mut self, document: u32, value: ValueRef<'_>) {
         match value {
             ValueRef::Null | ValueRef::Number(_) | ValueRef::Bool(_) | ValueRef::Instant { .. } => {}
-            ValueRef::Text(text) => {
-                self.add(document, |key| push_exact(key, ExactTags::VALUE, text.whole().as_bytes()))
-            }
+            ValueRef::Text(text) => self.add(document, |key| WholeTerms::OF_TEXTS.push(key, text.whole().as_bytes())),
             ValueRef::Markup { exact, .. } => self.add(document, |key| push_hash(key, Tag::MarkupHash, &exact)),
             ValueRef::List(list) => {
-                self.add(document, |key| push_exact(key, ExactTags::VALUE, list.joined().as_bytes()));
+                self.add(document, |key| WholeTerms::OF_TEXTS.push(key, list.joined().as_bytes()));
                 for element in list.elements() {
-                    self.add(document, |key| push_exact(key, ExactTags::ELEMENT, element.as_bytes()));
+                    self.add(document, |key| WholeTerms::OF_ELEMENTS.push(key, element.as_bytes()));
                 }
             }
         }
