@@ -7,7 +7,6 @@ use super::order::Sorter;
 use super::query_cache::CacheStatus;
 use crate::interrupt::Interrupt;
 use crate::query::DateColumn;
-use crate::text_query::TextQuery;
 
 /// The cost of each slot of a bitmap that is updated.
 const UPDATED_BITMAP: u64 = 1;
@@ -22,27 +21,17 @@ const WORDS_OF_RESOURCE: u64 = 10;
 const LOOKED_AT: usize = 16;
 
 impl Evaluator<'_> {
-    /// Returns the cost of computing the bitmap of a node whose primitives were looked up; zero if it is cached.
-    pub(super) fn cost(&self, node: &Node) -> u64 {
-        self.cost_by(node, &|primitive| if primitive.cached.is_some() { CacheStatus::Current } else { CacheStatus::No })
-    }
-
-    /// Like [`Evaluator::cost`], for a node whose primitives were not looked up.
-    pub(super) fn cost_before_look_up(&self, node: &Node<&TextQuery>) -> u64 {
-        let known = |primitive: &Primitive| self.context.cache.knows_bitmap(&primitive.key, self.version.number);
-        self.cost_by(node, &known)
-    }
-
-    fn cost_by<W>(&self, node: &Node<W>, known: &dyn Fn(&Primitive) -> CacheStatus) -> u64 {
+    /// Returns the cost of computing the bitmap of a node. `known` returns whether that of a primitive is cached.
+    pub(super) fn cost<W>(&self, node: &Node<W>, known: &dyn Fn(&Primitive) -> CacheStatus) -> u64 {
         match node {
             Node::All | Node::Nothing | Node::Found(_) => 0,
             Node::Words(_) => WORDS + self.version.total as u64 * WORDS_OF_RESOURCE,
             Node::Slots(found) => found.len() as u64 * ID,
             Node::And(nodes) | Node::Or(nodes) => {
-                let looked_at = nodes.iter().take(LOOKED_AT).map(|node| self.cost_by(node, known)).sum::<u64>();
+                let looked_at = nodes.iter().take(LOOKED_AT).map(|node| self.cost(node, known)).sum::<u64>();
                 looked_at * nodes.len().div_ceil(LOOKED_AT) as u64
             }
-            Node::Not(node) => self.cost_by(node, known),
+            Node::Not(node) => self.cost(node, known),
             Node::Primitive(primitive) => match known(primitive) {
                 CacheStatus::Current => 0,
                 CacheStatus::Outdated => u64::from(self.version.slot_count) * UPDATED_BITMAP,

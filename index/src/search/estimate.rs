@@ -1,6 +1,7 @@
 //! Estimates the time that a search will take, so that its caller can decide where it runs. Computes nothing and caches
 //! nothing.
 
+use super::evaluate::Primitive;
 use super::order::{KeySource, Sorter};
 use super::query_cache::CacheStatus;
 use super::snapshot::Snapshot;
@@ -30,7 +31,8 @@ impl Snapshot {
     pub fn estimate_find(&self, variant: VariantNumber, filter: &Filter) -> u64 {
         let interrupt = Interrupt::never();
         let evaluator = self.evaluator(variant, &interrupt);
-        evaluator.cost_before_look_up(&evaluator.prepare(filter))
+        let known = |primitive: &Primitive| self.context.cache.knows_bitmap(&primitive.key, self.version.number);
+        evaluator.cost(&evaluator.prepare(filter), &known)
     }
 
     /// Returns roughly how many nanoseconds ordering the matches takes, as far as a page needs that begins at `offset`.

@@ -11,7 +11,7 @@ use super::context::SearchContext;
 use super::dated::dated;
 use super::matches::Matches;
 use super::predicate_key::{write_predicate, write_range};
-use super::query_cache::CacheHit;
+use super::query_cache::{CacheHit, CacheStatus};
 use super::results::Key;
 use super::text_search::TextSearch;
 use crate::bitmap::Bitmap;
@@ -282,7 +282,11 @@ impl<'a> Evaluator<'a> {
     /// Combines nodes by And: evaluates cheap nodes first. Once few candidates are left, tests the remaining nodes on
     /// each.
     fn all_of(&self, nodes: &[Node]) -> Result<Matches, Error> {
-        let mut nodes: Vec<(u64, &Node)> = nodes.iter().map(|node| (self.cost(node), node)).collect();
+        let known = |primitive: &Primitive| match primitive.cached {
+            Some(_) => CacheStatus::Current,
+            None => CacheStatus::No,
+        };
+        let mut nodes: Vec<(u64, &Node)> = nodes.iter().map(|node| (self.cost(node, &known), node)).collect();
         nodes.sort_by_key(|(cost, _)| *cost);
         let mut left = Matches::All;
         for (index, (cost, node)) in nodes.iter().enumerate() {
