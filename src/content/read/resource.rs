@@ -249,37 +249,29 @@ impl Renderer<'_> {
 
     /// Returns the `attributes` object; empty if it is not selected.
     fn attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> ShownVersions) -> Result<Arc<str>> {
-        let attributes = self.stored_attributes(id, version_of)?;
-        let Some(public_url) = &self.presentation.public_url else { return Ok(attributes) };
-        let url = self.blueprint.position_of(SystemField::Url).map(|position| &self.blueprint.fields[position]);
-        match url {
-            Some(field) if self.presentation.selection.has_attribute(field.number) => {
-                Ok(with_public_url(attributes, public_url))
-            }
-            _ => Ok(attributes),
-        }
-    }
-
-    /// Returns the `attributes` object, with addresses of media as they are stored.
-    fn stored_attributes(&self, id: ResourceId, version_of: impl Fn(u16) -> ShownVersions) -> Result<Arc<str>> {
-        let selection = &self.presentation.selection;
+        let Presentation { selection, public_url, .. } = self.presentation;
         if !selection.has(ResourceKey::Attributes) {
             return Ok(Arc::default());
         }
-        let (copy, fallback) = self.copies(id, version_of)?;
-        if fallback.is_none() && selection.has_all_attributes() {
-            return match copy {
-                Some(copy) => copy.into_attributes(self.blueprint),
-                None => Ok(empty_attributes(self.blueprint).into()),
-            };
-        }
-        let values = values_of(copy, self.blueprint)?.into_iter().zip(values_of(fallback, self.blueprint)?);
-        let fields = self.blueprint.fields.iter().zip(values);
-        let shown: Map<String, Value> = fields
-            .filter(|(field, _)| selection.has_attribute(field.number))
-            .map(|(field, (value, fallback))| (field.slug.clone(), if value.is_null() { fallback } else { value }))
-            .collect();
-        Ok(Value::Object(shown).to_string().into())
+        let attributes: Arc<str> = match self.copies(id, version_of)? {
+            (Some(copy), None) if selection.has_all_attributes() => copy.into_attributes(self.blueprint)?,
+            (None, None) if selection.has_all_attributes() => empty_attributes(self.blueprint).into(),
+            (copy, fallback) => {
+                let values = values_of(copy, self.blueprint)?.into_iter().zip(values_of(fallback, self.blueprint)?);
+                let fields = self.blueprint.fields.iter().zip(values);
+                let shown: Map<String, Value> = fields
+                    .filter(|(field, _)| selection.has_attribute(field.number))
+                    .map(|(field, (value, other))| (field.slug.clone(), if value.is_null() { other } else { value }))
+                    .collect();
+                Value::Object(shown).to_string().into()
+            }
+        };
+        let Some(public_url) = public_url else { return Ok(attributes) };
+        let url = self.blueprint.position_of(SystemField::Url).map(|position| &self.blueprint.fields[position]);
+        Ok(match url {
+            Some(field) if selection.has_attribute(field.number) => with_public_url(attributes, public_url),
+            _ => attributes,
+        })
     }
 
     /// Reads the shown copy and the fallback copy, whose values replace the nulls of the shown one.
