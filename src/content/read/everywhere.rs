@@ -121,7 +121,7 @@ impl View {
     /// The errors of [`View::list_in_time`].
     pub async fn show_matches(&self, request: &ListRequest, matches: &[RankedMatch]) -> Result<Vec<Value>> {
         let hits: Vec<Hit> = matches.iter().map(|found| found.hit).collect();
-        let objects = self.objects(&hits, self.list_presentation(request.params())).await?;
+        let objects = self.objects(&hits, self.list_presentation(&request.params)).await?;
         serde_json::from_str(&format!("[{objects}]")).map_err(Error::internal)
     }
 }

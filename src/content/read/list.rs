@@ -72,7 +72,8 @@ struct FoundPage {
 
 /// A list request with valid parameters and a verified cursor.
 pub struct ListRequest {
-    params: ListParams,
+    /// The parameters.
+    pub params: ListParams,
     start: PageStart,
     /// True if the request asks for an explanation.
     pub is_explained: bool,
@@ -93,27 +94,17 @@ impl AsRef<Query> for ListRequest {
 }
 
 impl ListRequest {
-    /// Returns the slugs of the other blueprints that the list depends on; see [`ListParams::depends_on`].
-    pub fn depends_on(&self) -> Vec<String> {
-        self.params.depends_on()
-    }
-
     /// Names what steers the list in the explanation.
     pub(super) fn explain_steering(&self, resolver: &Resolver<'_>) {
         resolver.steered_by("rule", &self.params.rules);
         resolver.steered_by("boost", &self.params.boosts);
     }
 
-    /// Returns its parameters.
-    pub(super) fn params(&self) -> &ListParams {
-        &self.params
-    }
-
     /// Returns what an answer depends on beside its page; `None` if every write may change it.
     fn dependence(&self) -> Option<PageDependence> {
         let ListParams { aggregation, .. } = &self.params;
         // A facet with a filter of its own counts resources that the list does not have.
-        if self.is_ranked() || aggregation.facets.iter().any(|facet| facet.filter.is_some()) {
+        if self.params.is_ranked() || aggregation.facets.iter().any(|facet| facet.filter.is_some()) {
             return None;
         }
         Some(match &self.start {
@@ -121,16 +112,6 @@ impl ListRequest {
             PageStart::Walk { behind: Some(_), .. } => PageDependence::Beginning,
             PageStart::Walk { behind: None, .. } | PageStart::Numbered => PageDependence::Page,
         })
-    }
-
-    /// Returns whether the search is to be counted.
-    pub fn is_tracked(&self) -> bool {
-        self.params.is_tracked
-    }
-
-    /// Returns whether the list is ordered by relevance.
-    pub fn is_ranked(&self) -> bool {
-        self.params.is_ranked()
     }
 }
 

@@ -266,7 +266,7 @@ impl World {
     fn list(&self, reader: &Arc<Access>, query: &str) -> Result<Kept> {
         let view = self.view(reader, query)?;
         let request = view.list_request(query)?;
-        let (depends_on, is_ranked) = (request.depends_on(), request.is_ranked());
+        let (depends_on, is_ranked) = (request.params.depends_on(), request.params.is_ranked());
         let mut page = view.list(query)?;
         let list = page.kept.take();
         let version = view.list_version(&depends_on, is_ranked);

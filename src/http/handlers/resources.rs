@@ -60,7 +60,7 @@ pub(crate) async fn list(
         let mut list = view.list_in_time(&request).await?;
         let (how, total) = (list.explained.take(), list.total);
         let body = list_body(list, how.as_ref(), &url, &call.query);
-        let response = match request.is_tracked() {
+        let response = match request.params.is_tracked {
             true => tracked(&call, &visitor, body.as_bytes(), total),
             false => json_response(StatusCode::OK, body),
         };
@@ -73,13 +73,13 @@ pub(crate) async fn list(
         let list = view.list_in_time(&request).await?;
         let (etag, total) = (etag(view.page_tag(&list, &base)), list.total);
         let body = Bytes::from(list_body(list, None, &url, &call.query));
-        if request.is_tracked() {
+        if request.params.is_tracked {
             return Ok(tracked(&call, &visitor, &body, total));
         }
         return Ok(if known.names(&etag) { not_modified(etag, vary) } else { cacheable(etag, vary, body) });
     }
-    let depends_on: Arc<[String]> = request.depends_on().into();
-    let is_ranked = request.is_ranked();
+    let depends_on: Arc<[String]> = request.params.depends_on().into();
+    let is_ranked = request.params.is_ranked();
     let version = view.list_version(&depends_on, is_ranked);
     let make = async || {
         let mut list = view.list_in_time(&request).await?;
@@ -90,7 +90,7 @@ pub(crate) async fn list(
         let body = Bytes::from(list_body(list, None, &url, &call.query));
         Ok(CachedAnswer { version, kept, depends_on, is_ranked, etag, total, vary, tags, body })
     };
-    if request.is_tracked() {
+    if request.params.is_tracked {
         let key = asked.inner_list(follows_host, view.sees_drafts());
         let answer = call.app.answers.get_or_make(&key, version, make).await?;
         return Ok(tracked(&call, &visitor, &answer.body, answer.total));
