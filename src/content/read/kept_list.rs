@@ -36,7 +36,7 @@ impl KeptList {
 
 impl View {
     /// Remembers a page that a query of this view found.
-    pub(super) fn keep_list(&self, (page, query): (KeptPage, IndexQuery)) -> Option<KeptList> {
+    pub(super) fn keep_list(&self, page: KeptPage, query: IndexQuery) -> Option<KeptList> {
         // While a blueprint changes, columns are filled without anything being recorded as changed.
         self.collection.change.is_none().then(|| KeptList {
             page,

@@ -222,14 +222,16 @@ impl View {
         resources.insert(0, '[');
         resources.push(']');
         let ids = hits.hits.iter().map(|hit| ResourceId::from_u128(hit.id)).collect();
-        let kept = kept.and_then(|page| self.keep_list(page));
+        let kept = kept.and_then(|(page, query)| self.keep_list(page, query));
         ListPage { resources, ids, included, position, total: hits.total, meta, explained, kept }
     }
 }
 
 fn find_page(searching: &ViewSearch<'_>, request: &ListRequest, stored: &StoredCopies) -> SearchResult<FoundPage> {
     let ListParams { query, fallback, page, aggregation, expansion, .. } = &request.params;
-    let (collection, resolver, per_page) = (searching.collection, searching.resolver, per_page(*page));
+    let (collection, resolver) = (searching.collection, searching.resolver);
+    // The page size is at most 100.
+    let per_page = usize::try_from(page.per_page).unwrap_or(usize::MAX);
     request.explain_steering(resolver);
     let is_walk = matches!(request.start, PageStart::Walk { .. });
     // Without a walk and aggregates, the search may end as soon as the page is found.
@@ -293,9 +295,4 @@ fn walk(
     let last = hits.hits.last().filter(|_| goes_on);
     let next = last.map(|last| cursors.seal(&searching.collection.snapshot.position(query, last.slot)));
     Ok((hits, next))
-}
-
-fn per_page(page: Page) -> usize {
-    // The page size is at most 100.
-    usize::try_from(page.per_page).unwrap_or(usize::MAX)
 }
