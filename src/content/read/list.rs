@@ -99,20 +99,6 @@ impl ListRequest {
         resolver.steered_by("rule", &self.params.rules);
         resolver.steered_by("boost", &self.params.boosts);
     }
-
-    /// Returns what an answer depends on beside its page; `None` if every write may change it.
-    fn dependence(&self) -> Option<PageDependence> {
-        let ListParams { aggregation, .. } = &self.params;
-        // A facet with a filter of its own counts resources that the list does not have.
-        if self.params.is_ranked() || aggregation.facets.iter().any(|facet| facet.filter.is_some()) {
-            return None;
-        }
-        Some(match &self.start {
-            _ if !aggregation.is_empty() => PageDependence::Matches,
-            PageStart::Walk { behind: Some(_), .. } => PageDependence::Beginning,
-            PageStart::Walk { behind: None, .. } | PageStart::Numbered => PageDependence::Page,
-        })
-    }
 }
 
 impl View {
@@ -266,7 +252,14 @@ fn find_page(searching: &ViewSearch<'_>, request: &ListRequest, stored: &StoredC
         true => None,
         false => Some(resolver.step("expand", "expand", include, |included| included.len())?.finish()),
     };
-    let kept = request.dependence().map(|on| (collection.snapshot.keep_page(&hits.hits, on), searching.query.clone()));
+    // A facet with a filter of its own counts resources that the list does not have.
+    let is_kept = !request.params.is_ranked() && aggregation.facets.iter().all(|facet| facet.filter.is_none());
+    let depends_on = match &request.start {
+        _ if !aggregation.is_empty() => PageDependence::Matches,
+        PageStart::Walk { behind: Some(_), .. } => PageDependence::Beginning,
+        PageStart::Walk { behind: None, .. } | PageStart::Numbered => PageDependence::Page,
+    };
+    let kept = is_kept.then(|| (collection.snapshot.keep_page(&hits.hits, depends_on), searching.query.clone()));
     Ok(FoundPage { hits, next, included, aggregates, reasons, kept })
 }
 
