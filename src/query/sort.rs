@@ -28,35 +28,24 @@ pub(super) fn parse(
     fallback: Option<u16>,
     default: SortKey,
 ) -> Result<Vec<SortKey>, Error> {
-    match params.single("sort")? {
-        None => Ok(vec![default]),
-        Some(sort) => keys(sort, blueprint, fallback),
-    }
-}
-
-fn keys<'a>(sort: &'a str, blueprint: &Blueprint, fallback: Option<u16>) -> Result<Vec<SortKey>, Error> {
+    let Some(sort) = params.single("sort")? else { return Ok(vec![default]) };
     let count = sort.split(',').count();
     if count > MAX_KEYS {
         return Err(Error::new(Code::InvalidSort, format!("`sort` has {count} keys; it must have at most {MAX_KEYS}")));
     }
-    let name = |entry: &'a str| entry.strip_prefix('-').unwrap_or(entry);
     let mut names = Vec::with_capacity(count);
     let mut keys = Vec::with_capacity(count);
     for entry in sort.split(',') {
-        keys.push(key(entry, sort, blueprint, fallback)?);
-        if names.contains(&name(entry)) {
-            let message = format!("`sort` names {} more than once; name each field once", quote(name(entry)));
+        let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
+        let by = by(blueprint, name, fallback).ok_or_else(|| unknown(name, sort, blueprint))?;
+        if names.contains(&name) {
+            let message = format!("`sort` names {} more than once; name each field once", quote(name));
             return Err(Error::new(Code::InvalidSort, message));
         }
-        names.push(name(entry));
+        names.push(name);
+        keys.push(SortKey { by, descending });
     }
     Ok(keys)
-}
-
-fn key(entry: &str, sort: &str, blueprint: &Blueprint, fallback: Option<u16>) -> Result<SortKey, Error> {
-    let (name, descending) = entry.strip_prefix('-').map_or((entry, false), |name| (name, true));
-    let by = by(blueprint, name, fallback).ok_or_else(|| unknown(name, sort, blueprint))?;
-    Ok(SortKey { by, descending })
 }
 
 /// Returns the values that a sortable name stands for; `None` if it is not sortable.
@@ -64,19 +53,14 @@ pub(super) fn by(blueprint: &Blueprint, name: &str, fallback: Option<u16>) -> Op
     match name::resolve(blueprint, name)? {
         Target::Id => Some(SortBy::Id),
         Target::Date(date) => Some(SortBy::Date(date)),
-        Target::Column(column) => Some(by_column(&column, fallback)),
+        Target::Column(ColumnRef { field, id: column, .. }) => Some(match fallback {
+            None => SortBy::Column(column),
+            // A part belongs to an object that falls back as a whole, so the whole field decides.
+            Some(variant) => {
+                SortBy::ColumnOr(FallbackColumn { column, unless_null: projection::column_of(field), variant })
+            }
+        }),
         Target::Published | Target::WorkingCopy => None,
-    }
-}
-
-fn by_column(column: &ColumnRef, fallback: Option<u16>) -> SortBy {
-    match fallback {
-        None => SortBy::Column(column.id),
-        // A part belongs to an object that falls back as a whole, so the whole field decides.
-        Some(variant) => {
-            let unless_null = projection::column_of(column.field);
-            SortBy::ColumnOr(FallbackColumn { column: column.id, unless_null, variant })
-        }
     }
 }
 
