@@ -382,7 +382,7 @@ impl ExportParams {
 /// Returns the cursor; `None` if the pages are numbered.
 fn cursor(params: &RawParams) -> Result<Option<String>, Error> {
     let cursor = params.single("cursor")?.map(str::to_owned);
-    if cursor.is_some() && Page::is_numbered(params)? {
+    if cursor.is_some() && params.single("page")?.is_some() {
         let message = "`cursor` and `page` exclude each other; leave out `page`, and follow `links.next`";
         return Err(Error::new(Code::InvalidParameter, message));
     }

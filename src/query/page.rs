@@ -33,11 +33,6 @@ impl Page {
         })
     }
 
-    /// Tests whether a page is requested by its number.
-    pub(super) fn is_numbered(params: &RawParams) -> Result<bool, Error> {
-        Ok(params.single("page")?.is_some())
-    }
-
     /// Returns the number of items before this page.
     pub fn offset(&self) -> u64 {
         (self.number - 1).saturating_mul(self.per_page)
