@@ -434,7 +434,7 @@ impl<'a> ScopedQuery<'a> {
             if !changes.filters.is_empty() {
                 filter = Filter::all([vec![filter], changes.filters.clone()].concat());
             }
-            filter = filter.and(index::Filter::Words(Arc::clone(&words)));
+            filter = Filter::all(vec![filter, Filter::Own(index::Filter::Words(Arc::clone(&words)))]);
             steered = Some(words);
         }
         let query = Query { copies, filter, sort };

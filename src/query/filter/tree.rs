@@ -82,11 +82,6 @@ impl Filter {
         }
     }
 
-    /// Returns the conjunction with a condition on the resource itself.
-    pub(crate) fn and(self, own: index::Filter) -> Filter {
-        Filter::all(vec![self, Filter::Own(own)])
-    }
-
     /// Returns the disjunction of filters, of which there must be at least one.
     pub(super) fn any(mut filters: Vec<Filter>) -> Filter {
         if filters.len() == 1 {
