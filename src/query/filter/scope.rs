@@ -75,16 +75,38 @@ impl<'a> Scope<'a> {
 
     /// Resolves one filter; returns `None` if it is ignored. `name` is the remaining part of its field's name.
     fn filter(&self, sent: &RawFilter<'_>, name: &str) -> Result<Option<Filter>, Error> {
-        if let Some(target) = name::resolve(self.blueprint, name) {
-            return self.condition(sent, name, &target);
-        }
-        match self.relation(name) {
-            Some((field, Some(rest))) => {
-                let related = self.follow(field)?;
-                Ok(related.filter(sent, rest)?.map(|filter| self.related(field, &related, filter)))
+        let Some(target) = name::resolve(self.blueprint, name) else {
+            let Some((field, Some(rest))) = self.relation(name) else { return Err(self.unknown(name)) };
+            let related = self.follow(field)?;
+            return Ok(related.filter(sent, rest)?.map(|filter| self.related(field, &related, filter)));
+        };
+        let Some(operator) = Operator::parse(sent.operator).filter(|operator| operator.works_on(&target)) else {
+            let names = || OPERATORS.iter().filter(|operator| operator.works_on(&target)).map(|operator| operator.name);
+            let supports = match nearest(sent.operator, names()) {
+                Some(meant) => format!("did you mean `{meant}`? It supports"),
+                None => "it supports".to_owned(),
+            };
+            let (path, sent, names) = (&self.path, quote(sent.operator), quoted_list(names()));
+            let problem = format!("`{path}{name}` does not support the operator {sent}; {supports} {names}.");
+            return Err(self.with_fields(&problem));
+        };
+        let condition = Condition { label: sent.label, operator, value: sent.value };
+        let own = match target {
+            Target::Id => id(&condition)?,
+            Target::Published => match date::published(&condition, self.now) {
+                None if self.is_strict => return Err(condition.not_a_boolean()),
+                None => return Ok(None),
+                Some(filter) => filter,
+            },
+            Target::WorkingCopy => self.working_copy(&condition)?,
+            Target::Date(date) => date::date(&condition, date)?,
+            Target::Column(column) if operator.test == Test::Dangling => {
+                let dangling = Filter::Dangling(Relation::of(column.field));
+                return Ok(Some(if condition.boolean()? { dangling } else { dangling.not() }));
             }
-            _ => Err(self.unknown(name)),
-        }
+            Target::Column(column) => column::column(&condition, &column)?,
+        };
+        Ok(Some(Filter::Own(if operator.is_complement { not(own) } else { own })))
     }
 
     /// Returns the condition that one related resource meets all filters of a group. `name` is the relation, or two
@@ -132,36 +154,6 @@ impl<'a> Scope<'a> {
     fn related(&self, field: &Field, related: &Scope<'_>, filter: Filter) -> Filter {
         let copies = copies_of(related.blueprint, self.variant, self.fallback);
         Filter::Related(Relation::of(field), copies, Box::new(filter))
-    }
-
-    fn condition(&self, sent: &RawFilter<'_>, name: &str, target: &Target<'_>) -> Result<Option<Filter>, Error> {
-        let Some(operator) = Operator::parse(sent.operator).filter(|operator| operator.works_on(target)) else {
-            let names = || OPERATORS.iter().filter(|operator| operator.works_on(target)).map(|operator| operator.name);
-            let supports = match nearest(sent.operator, names()) {
-                Some(meant) => format!("did you mean `{meant}`? It supports"),
-                None => "it supports".to_owned(),
-            };
-            let (path, sent, names) = (&self.path, quote(sent.operator), quoted_list(names()));
-            let problem = format!("`{path}{name}` does not support the operator {sent}; {supports} {names}.");
-            return Err(self.with_fields(&problem));
-        };
-        let condition = Condition { label: sent.label, operator, value: sent.value };
-        let own = match target {
-            Target::Id => id(&condition)?,
-            Target::Published => match date::published(&condition, self.now) {
-                None if self.is_strict => return Err(condition.not_a_boolean()),
-                None => return Ok(None),
-                Some(filter) => filter,
-            },
-            Target::WorkingCopy => self.working_copy(&condition)?,
-            Target::Date(date) => date::date(&condition, *date)?,
-            Target::Column(column) if operator.test == Test::Dangling => {
-                let dangling = Filter::Dangling(Relation::of(column.field));
-                return Ok(Some(if condition.boolean()? { dangling } else { dangling.not() }));
-            }
-            Target::Column(column) => column::column(&condition, column)?,
-        };
-        Ok(Some(Filter::Own(if operator.is_complement { not(own) } else { own })))
     }
 
     /// Returns the condition that a resource has a working copy in the variant of the request.
