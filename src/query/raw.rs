@@ -1,6 +1,7 @@
 //! Raw parameters: the decoded names and values of a query string. Owns the rules of encoding and repetition; must not
 //! know what a parameter means.
 
+use std::borrow::Cow;
 use std::str::Utf8Error;
 
 use bindery_model::error::{Code, Error};
@@ -27,7 +28,8 @@ impl RawParams {
         let parts = raw.split('&').filter(|part| !part.is_empty());
         let pairs = parts.map(|part| {
             let (name, value) = part.split_once('=').unwrap_or((part, ""));
-            Pair { name: decode_name(name), value: decode(value) }
+            let value = percent_decode_str(&value.replace('+', " ")).decode_utf8().map(Cow::into_owned);
+            Pair { name: decode_name(name), value }
         });
         RawParams { pairs: pairs.collect() }
     }
@@ -112,8 +114,4 @@ impl Pair {
             Error::new(code, message)
         })
     }
-}
-
-fn decode(encoded: &str) -> Result<String, Utf8Error> {
-    Ok(percent_decode_str(&encoded.replace('+', " ")).decode_utf8()?.into_owned())
 }
