@@ -1,11 +1,7 @@
 //! Building responses. Must not know what they hold.
 
-use std::convert::Infallible;
-
 use axum::body::{Body, Bytes};
-use axum::extract::FromRequestParts;
 use axum::http::header::{CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
-use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json as json_value};
@@ -39,25 +35,6 @@ pub(crate) const VARY_BY_TOKEN: &str = "Authorization";
 /// The `Vary` of answers that depend on the token, and whose format `Accept` may choose.
 pub(crate) const VARY_BY_TOKEN_AND_FORMAT: &str = "Authorization, Accept";
 
-/// The entity tags that the client has, from `If-None-Match`.
-#[derive(Debug)]
-pub(crate) struct IfNoneMatch(Vec<HeaderValue>);
-
-impl<S: Send + Sync> FromRequestParts<S> for IfNoneMatch {
-    type Rejection = Infallible;
-
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<IfNoneMatch, Infallible> {
-        Ok(IfNoneMatch(parts.headers.get_all(IF_NONE_MATCH).iter().cloned().collect()))
-    }
-}
-
-impl IfNoneMatch {
-    /// Returns whether the client has the representation with this tag.
-    pub(crate) fn names(&self, tag: &HeaderValue) -> bool {
-        self.0.iter().any(|value| is_named(value, tag.as_bytes()))
-    }
-}
-
 /// Returns a JSON response that the client may cache under an entity tag. `vary` lists the headers that it depends on.
 pub(crate) fn cacheable(etag: HeaderValue, vary: &'static str, body: Bytes) -> Response {
     with_validators(json(StatusCode::OK, body), etag, vary)
@@ -76,13 +53,10 @@ fn with_validators(mut response: Response, etag: HeaderValue, vary: &'static str
     response
 }
 
-/// Returns whether `If-None-Match` contains the entity tag.
+/// Returns whether `If-None-Match` contains the entity tag: the client has the representation with this tag. The
+/// comparison is weak, as RFC 9110 requires.
 pub(crate) fn is_unmodified(request: &HeaderMap, tag: &HeaderValue) -> bool {
-    request.get_all(IF_NONE_MATCH).iter().any(|value| is_named(value, tag.as_bytes()))
-}
-
-/// Returns whether a list of tags contains this one. The comparison is weak, as RFC 9110 requires for `If-None-Match`.
-fn is_named(list: &HeaderValue, tag: &[u8]) -> bool {
-    let mut tags = list.as_bytes().split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
-    tags.any(|sent| sent == b"*" || sent.strip_prefix(b"W/").unwrap_or(sent) == tag)
+    let lists = request.get_all(IF_NONE_MATCH).iter();
+    let mut tags = lists.flat_map(|list| list.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii);
+    tags.any(|sent| sent == b"*" || sent.strip_prefix(b"W/").unwrap_or(sent) == tag.as_bytes())
 }

@@ -22,7 +22,7 @@ use crate::answer::answer_cache::{CachedAnswer, RequestKey};
 use crate::answer::cache_tags::CacheTags;
 use crate::answer::links::Links;
 use crate::answer::respond::{
-    IfNoneMatch, VARY_BY_TOKEN, VARY_BY_TOKEN_AND_FORMAT, cacheable, data_value, json as json_response, no_content,
+    VARY_BY_TOKEN, VARY_BY_TOKEN_AND_FORMAT, cacheable, data_value, is_unmodified, json as json_response, no_content,
     not_modified, with_data,
 };
 use crate::answer::server_timing::explained;
@@ -48,7 +48,7 @@ pub(crate) async fn list(
     call: Call<String>,
     asked: RequestKey,
     BaseUrl(base): BaseUrl,
-    known: IfNoneMatch,
+    headers: HeaderMap,
     visitor: Visitor,
 ) -> Answer {
     let view = view_of(&call, &asked, &call.path)?;
@@ -76,7 +76,10 @@ pub(crate) async fn list(
         if request.params.is_tracked {
             return Ok(tracked(&call, &visitor, &body, total));
         }
-        return Ok(if known.names(&etag) { not_modified(etag, vary) } else { cacheable(etag, vary, body) });
+        return Ok(match is_unmodified(&headers, &etag) {
+            true => not_modified(etag, vary),
+            false => cacheable(etag, vary, body),
+        });
     }
     let depends_on: Arc<[String]> = request.params.depends_on().into();
     let is_ranked = request.params.is_ranked();
@@ -97,7 +100,7 @@ pub(crate) async fn list(
     }
     let key = asked.list(follows_host, view.sees_drafts());
     let answer = call.app.answers.get_or_make(&key, version, make).await?;
-    let is_known = known.names(&answer.etag);
+    let is_known = is_unmodified(&headers, &answer.etag);
     Ok(answer.respond(is_known))
 }
 
@@ -150,7 +153,7 @@ pub(super) fn list_body(list: ListPage, explained: Option<&Explanation>, url: &s
     body
 }
 
-pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneMatch) -> Answer {
+pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, headers: HeaderMap) -> Answer {
     let (blueprint, id) = &call.path;
     let view = view_of(&call, &asked, blueprint)?;
     let params = view.get_params(&call.query)?;
@@ -164,7 +167,7 @@ pub(crate) async fn find(call: Call<Resource>, asked: RequestKey, known: IfNoneM
         let body = resource_body(&view, &resource, &params).await?;
         return Ok(([(header::ETAG, etag)], json_response(StatusCode::OK, body)).into_response());
     }
-    if known.names(&etag) {
+    if is_unmodified(&headers, &etag) {
         return Ok(not_modified(etag, VARY_BY_TOKEN));
     }
     let key = asked.resource();
