@@ -72,14 +72,26 @@ pub(crate) struct RunningRequest(Arc<Connection>);
 impl RunningRequest {
     /// Notes that the head of a request has arrived.
     pub(crate) fn begin(connection: &Arc<Connection>) -> RunningRequest {
-        connection.request_begins();
+        let mut waits = connection.waits.lock();
+        waits.running += 1;
+        waits.head = None;
         RunningRequest(Arc::clone(connection))
     }
 }
 
 impl Drop for RunningRequest {
+    /// Notes that the answer was handed over to be sent, or will not be sent.
     fn drop(&mut self) {
-        self.0.request_ends();
+        let mut waits = self.0.waits.lock();
+        waits.running = waits.running.saturating_sub(1);
+        waits.has_served = true;
+        if waits.running > 0 {
+            return;
+        }
+        waits.head = Some(Instant::now());
+        waits.head_bytes = 0;
+        waits.is_line_complete = false;
+        waits.head_charge = Charge::to(Some(Arc::clone(&self.0.account)));
     }
 }
 
@@ -135,26 +147,6 @@ impl Connection {
     /// Completes when [`Connection::cut`] or [`Connection::stop`] was called since the last time.
     pub(crate) async fn signalled(&self) {
         self.signal.notified().await;
-    }
-
-    fn request_begins(&self) {
-        let mut waits = self.waits.lock();
-        waits.running += 1;
-        waits.head = None;
-    }
-
-    /// Notes that the answer was handed over to be sent, or will not be sent.
-    fn request_ends(&self) {
-        let mut waits = self.waits.lock();
-        waits.running = waits.running.saturating_sub(1);
-        waits.has_served = true;
-        if waits.running > 0 {
-            return;
-        }
-        waits.head = Some(Instant::now());
-        waits.head_bytes = 0;
-        waits.is_line_complete = false;
-        waits.head_charge = Charge::to(Some(Arc::clone(&self.account)));
     }
 
     /// Notes that bytes have arrived.
