@@ -212,13 +212,13 @@ impl Collection {
             let changed = self.versions.all.max(self.versions.working);
             return SeenVersion { blueprint: self.blueprint.number, changed, seen: VersionVisibility::Working };
         }
-        let seen = match visibility {
-            Visibility::Nothing => VersionVisibility::Nothing,
+        let (changed, seen) = match visibility {
+            Visibility::Nothing => (self.versions.public, VersionVisibility::Nothing),
             // A publication that becomes due changes the version of the lists, so the moment need not be part of it.
-            Visibility::Published | Visibility::PublishedBy(_) => VersionVisibility::Published,
-            Visibility::Drafts => VersionVisibility::Drafts,
+            Visibility::Published | Visibility::PublishedBy(_) => (self.versions.public, VersionVisibility::Published),
+            Visibility::Drafts => (self.versions.all, VersionVisibility::Drafts),
         };
-        SeenVersion { blueprint: self.blueprint.number, changed: self.versions.as_seen(visibility), seen }
+        SeenVersion { blueprint: self.blueprint.number, changed, seen }
     }
 
     /// Returns the version of the resources in the order of relevance. It changes with every write, since drafts count
@@ -258,16 +258,6 @@ impl Collection {
         match self.change {
             None => Ok(()),
             Some(_) => Err(change_under_way(&self.blueprint.slug)),
-        }
-    }
-}
-
-impl ListVersions {
-    /// The version of the lists that a token with this visibility sees.
-    pub(crate) fn as_seen(self, visibility: Visibility) -> u64 {
-        match visibility {
-            Visibility::Drafts => self.all,
-            Visibility::Published | Visibility::PublishedBy(_) | Visibility::Nothing => self.public,
         }
     }
 }
