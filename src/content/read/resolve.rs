@@ -10,7 +10,7 @@ use bindery_access::Access;
 use bindery_index::{self as index, IdSet, Interrupt, MatchSet, Predicate};
 use bindery_model::error::{Code, Error};
 use bindery_query::projection::whole_column;
-use bindery_query::{Copies, Filter, Query, Relation};
+use bindery_query::{Aggregation, Copies, Filter, Query, Relation};
 
 use crate::data::state::{Collection, State};
 use crate::data::visibility::Visibility;
@@ -19,6 +19,8 @@ use crate::read::explain::ExplanationBuilder;
 /// A condition with more ids than this is evaluated at once, and only its matches are kept: ids take 16 bytes each, and
 /// a request may have a hundred conditions. With fewer ids, the index chooses when to evaluate it.
 const MAX_KEPT_IDS: usize = 10_000;
+/// The estimated nanoseconds per resource of a blueprint for one facet or statistic.
+const AGGREGATED: u64 = 4;
 
 /// The reason why there is no result.
 pub(super) enum StopReason {
@@ -65,8 +67,14 @@ impl<'a> Resolver<'a> {
         self.find(target, copies.variant, &self.visible(target, filter)?)
     }
 
-    /// Returns roughly how many nanoseconds resolving the query and searching take. `offset` is the start of the page.
-    pub(super) fn estimate(&self, collection: &Collection, query: &Query, offset: u64) -> u64 {
+    /// Returns roughly how long resolving the query, searching and aggregating take. `offset` is the start of the page.
+    pub(super) fn estimate(
+        &self,
+        collection: &Collection,
+        query: &Query,
+        offset: u64,
+        aggregation: &Aggregation,
+    ) -> Duration {
         let Query { copies, filter, sort } = query;
         let Copies { variant, fallback } = *copies;
         let all = index::Filter::All;
@@ -76,7 +84,9 @@ impl<'a> Resolver<'a> {
         let order = snapshot.estimate_order(variant, sort, *own != all, offset);
         let visible = Visibility::of(self.access, &collection.blueprint, self.state.released).restrict(own.clone());
         let page = snapshot.estimate_page(variant, sort, &visible, offset);
-        order + page + self.estimate_filter(FilterTarget { collection, copies: *copies }, filter)
+        let found = self.estimate_filter(FilterTarget { collection, copies: *copies }, filter);
+        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
+        Duration::from_nanos(order + page + found + aggregates * snapshot.total() * AGGREGATED)
     }
 
     fn estimate_filter(&self, target: FilterTarget<'_>, filter: &Filter) -> u64 {

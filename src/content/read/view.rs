@@ -29,8 +29,6 @@ use crate::thread_pool::ThreadPool;
 
 pub(super) type IndexQuery = bindery_index::Query;
 
-/// The estimated nanoseconds per resource of a blueprint for one facet or statistic.
-const AGGREGATED: u64 = 4;
 /// The estimated time of reading related resources: too long for a thread that serves connections.
 const EXPANDED: Duration = Duration::from_millis(2);
 
@@ -271,15 +269,6 @@ impl View {
         self.state.visible(&self.access, slug).is_ok()
     }
 
-    /// Returns the estimated duration of a search.
-    fn estimate(&self, query: &Query, offset: u64, aggregation: &Aggregation) -> Duration {
-        let interrupt = Interrupt::never();
-        let aggregates = (aggregation.facets.len() + aggregation.stats.len()) as u64;
-        let aggregating = aggregates * self.collection.snapshot.total() * AGGREGATED;
-        let searching = self.resolver(&interrupt).estimate(&self.collection, query, offset);
-        Duration::from_nanos(searching + aggregating)
-    }
-
     /// Runs a search within the time that a request may take. `offset` is the start of the page that it looks for. Also
     /// returns the explanation, if `is_explained`.
     pub(super) async fn search<P: AsRef<Query> + Send + Sync + 'static, T: Send + 'static>(
@@ -290,7 +279,8 @@ impl View {
         is_explained: bool,
         search: impl Fn(&ViewSearch<'_>, &P) -> resolve::Result<T> + Send + 'static,
     ) -> Result<(T, Option<Explanation>)> {
-        let estimate = self.estimate((**params).as_ref(), offset, aggregation);
+        let query: &Query = (**params).as_ref();
+        let estimate = self.resolver(&Interrupt::never()).estimate(&self.collection, query, offset, aggregation);
         let (params, collection) = (Arc::clone(params), Arc::clone(&self.collection));
         let (state, access) = (Arc::clone(&self.state), Arc::clone(&self.access));
         let asked = Instant::now();
