@@ -30,7 +30,7 @@ const CLASSES: [Class; 4] = [Class::QuickSearch, Class::SlowSearch, Class::Read,
 
 /// The threads of all classes.
 pub(crate) struct ThreadPool {
-    lines: [Arc<WorkQueue>; CLASSES.len()],
+    queues: [Arc<WorkQueue>; CLASSES.len()],
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -115,15 +115,15 @@ impl ThreadPool {
     /// # Errors
     /// If a thread cannot be started.
     pub(crate) fn new() -> std::io::Result<ThreadPool> {
-        let lines = CLASSES.map(|class| {
+        let queues = CLASSES.map(|class| {
             Arc::new(WorkQueue { class, threads: class.threads(), state: Mutex::default(), queued: Condvar::new() })
         });
-        let mut pool = ThreadPool { lines, threads: Vec::new() };
-        for line in &pool.lines {
-            for _ in 0..line.threads {
-                let builder = std::thread::Builder::new().name(line.class.name().to_owned());
-                let line = Arc::clone(line);
-                pool.threads.push(builder.spawn(move || line.work())?);
+        let mut pool = ThreadPool { queues, threads: Vec::new() };
+        for queue in &pool.queues {
+            for _ in 0..queue.threads {
+                let builder = std::thread::Builder::new().name(queue.class.name().to_owned());
+                let queue = Arc::clone(queue);
+                pool.threads.push(builder.spawn(move || queue.work())?);
             }
         }
         Ok(pool)
@@ -139,7 +139,7 @@ impl ThreadPool {
         work: impl FnOnce(&Caller<'_>) -> T + Send + 'static,
     ) -> Result<T> {
         let (reply, answer) = oneshot::channel();
-        self.line(class).push(Box::new(Work { work, reply, class }));
+        self.queue(class).push(Box::new(Work { work, reply, class }));
         answered(answer).await
     }
 
@@ -153,7 +153,7 @@ impl ThreadPool {
         work: impl FnOnce(&Caller<'_>) -> T + Send + 'static,
     ) -> Option<Result<T>> {
         let (reply, answer) = oneshot::channel();
-        if !self.line(class).push_if_free(Box::new(Work { work, reply, class })) {
+        if !self.queue(class).push_if_free(Box::new(Work { work, reply, class })) {
             return None;
         }
         Some(answered(answer).await)
@@ -179,7 +179,7 @@ impl ThreadPool {
         for piece in items.chunks(items.len().div_ceil(self.threads(class)).max(at_least)) {
             let (work, piece) = (work.clone(), piece.to_vec());
             let (reply, answer) = oneshot::channel();
-            self.line(class).push(Box::new(Work { work: move |_: &Caller<'_>| work(&piece), reply, class }));
+            self.queue(class).push(Box::new(Work { work: move |_: &Caller<'_>| work(&piece), reply, class }));
             answers.push(answer);
         }
         let mut done = Vec::with_capacity(answers.len());
@@ -191,25 +191,25 @@ impl ThreadPool {
 
     /// Returns the number of jobs of a class that run or wait.
     pub(crate) fn occupancy(&self, class: Class) -> usize {
-        let state = self.line(class).state.lock();
+        let state = self.queue(class).state.lock();
         state.busy + state.waiting.len()
     }
 
     /// Returns the number of threads of a class.
     pub(crate) fn threads(&self, class: Class) -> usize {
-        self.line(class).threads
+        self.queue(class).threads
     }
 
-    fn line(&self, class: Class) -> &WorkQueue {
-        &self.lines[class as usize]
+    fn queue(&self, class: Class) -> &WorkQueue {
+        &self.queues[class as usize]
     }
 }
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        for line in &self.lines {
-            line.state.lock().is_closed = true;
-            line.queued.notify_all();
+        for queue in &self.queues {
+            queue.state.lock().is_closed = true;
+            queue.queued.notify_all();
         }
         for thread in self.threads.drain(..) {
             // Panics of the work are caught.
