@@ -73,20 +73,20 @@ impl View {
     /// `INVALID_PARAMETER` if they are too large for an answer; `INTERNAL` if the store fails; `OVERLOADED` if
     /// highlighting takes too long.
     pub(super) async fn objects(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
-        let shown = self.shown(presentation);
-        if shown.is_at_hand(hits) {
-            return shown.write(hits, &Interrupt::never(), &shown.size());
+        let presenter = self.presenter(presentation);
+        if presenter.is_at_hand(hits) {
+            return presenter.write(hits, &Interrupt::never(), &presenter.size());
         }
-        if shown.presentation.highlights.is_none() {
-            let size = Arc::new(shown.size());
-            let write = move |hits: &[Hit]| shown.write(hits, &Interrupt::never(), &size);
+        if presenter.presentation.highlights.is_none() {
+            let size = Arc::new(presenter.size());
+            let write = move |hits: &[Hit]| presenter.write(hits, &Interrupt::never(), &size);
             let written = self.pool.share(Class::Read, hits, AT_LEAST, write).await?;
             return Ok(joined(written.into_iter().collect::<Result<Vec<String>>>()?));
         }
-        let reading = shown.clone();
+        let reading = presenter.clone();
         self.pool.share(Class::Read, hits, AT_LEAST, move |hits| reading.read_ahead(hits)).await?;
         let hits = hits.to_vec();
-        let search = move |interrupt: &Interrupt<'_>| match shown.write(&hits, interrupt, &shown.size()) {
+        let search = move |interrupt: &Interrupt<'_>| match presenter.write(&hits, interrupt, &presenter.size()) {
             Err(_) if interrupt.is_over() => None,
             written => Some(written),
         };
@@ -95,11 +95,11 @@ impl View {
 
     /// Like [`View::objects`], but on this thread and without a time limit.
     pub(super) fn objects_here(&self, hits: &[Hit], presentation: Presentation) -> Result<String> {
-        let shown = self.shown(presentation);
-        shown.write(hits, &Interrupt::never(), &shown.size())
+        let presenter = self.presenter(presentation);
+        presenter.write(hits, &Interrupt::never(), &presenter.size())
     }
 
-    fn shown(&self, presentation: Presentation) -> HitPresenter {
+    fn presenter(&self, presentation: Presentation) -> HitPresenter {
         let (stored, collection) = (self.stored.clone(), Arc::clone(&self.collection));
         let (presentation, max_bytes) = (Arc::new(presentation), self.max_answer_bytes);
         HitPresenter { _state: Arc::clone(&self.state), stored, collection, presentation, max_bytes }
