@@ -87,7 +87,7 @@ impl CountedOrder {
 
 /// Returns the start of a walk that skips as many matches as possible, but at most `skip`. In a descending walk,
 /// matches are counted from the end of the orders.
-pub(super) fn start(
+pub(super) fn find_start(
     orders: &[CountedOrder],
     skip: usize,
     descending: bool,
@@ -213,7 +213,7 @@ mod tests {
             descending in any::<bool>(),
         ) {
             let orders: Vec<CountedOrder> = runs.iter().map(|values| counted(values, all_match, by_index)).collect();
-            let found = start(&orders, skip, descending, 1, &Interrupt::never()).unwrap();
+            let found = find_start(&orders, skip, descending, 1, &Interrupt::never()).unwrap();
             let (mut skipped, mut left, mut next) = (Vec::new(), Vec::new(), 0);
             for (order, groups) in orders.iter().zip(&found.groups) {
                 let (before, behind) = match descending {

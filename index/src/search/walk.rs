@@ -9,7 +9,7 @@ use super::order::{KeySource, Sorter};
 use super::ordered_matches::OrderedMatches;
 use super::page::ListedSlots;
 use super::query_cache::OrderResult;
-use super::skip::{Counted, CountedOrder, Start, matching, start};
+use super::skip::{Counted, CountedOrder, Start, find_start, matching};
 use crate::bitmap::Bitmap;
 use crate::error::Error;
 use crate::interrupt::Interrupt;
@@ -152,7 +152,7 @@ impl Walk<'_> {
         few_groups: usize,
         interrupt: &Interrupt<'_>,
     ) -> Result<Start, Error> {
-        start(counted, skip, self.first.descending, few_groups, interrupt)
+        find_start(counted, skip, self.first.descending, few_groups, interrupt)
     }
 
     /// Returns the orders with the matches to be counted in them: `ordered`, where that has them.

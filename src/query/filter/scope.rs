@@ -78,7 +78,7 @@ impl<'a> Scope<'a> {
         let Some(target) = name::resolve(self.blueprint, name) else {
             let Some((field, Some(rest))) = self.relation(name) else { return Err(self.unknown(name)) };
             let related = self.follow(field)?;
-            return Ok(related.filter(sent, rest)?.map(|filter| self.related(field, &related, filter)));
+            return Ok(related.filter(sent, rest)?.map(|filter| self.on_related(field, &related, filter)));
         };
         let Some(operator) = Operator::parse(sent.operator).filter(|operator| operator.works_on(&target)) else {
             let names = || OPERATORS.iter().filter(|operator| operator.works_on(&target)).map(|operator| operator.name);
@@ -123,7 +123,7 @@ impl<'a> Scope<'a> {
             None => related.group(group)?,
             Some(rest) => related.some(rest, group)?,
         };
-        Ok(filter.map(|filter| self.related(field, &related, filter)))
+        Ok(filter.map(|filter| self.on_related(field, &related, filter)))
     }
 
     /// Returns the relation at the beginning of a name, and the part after its dot.
@@ -151,7 +151,7 @@ impl<'a> Scope<'a> {
         Ok(Scope { blueprint, path: format!("{path}."), ..self.clone() })
     }
 
-    fn related(&self, field: &Field, related: &Scope<'_>, filter: Filter) -> Filter {
+    fn on_related(&self, field: &Field, related: &Scope<'_>, filter: Filter) -> Filter {
         let copies = copies_of(related.blueprint, self.variant, self.fallback);
         Filter::Related(Relation::of(field), copies, Box::new(filter))
     }
