@@ -297,3 +297,26 @@ test('the home screen has what is edited and not published, however long ago it 
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+test('the home screen has a publication that failed, however many entries were edited since', async () => {
+  await makeCopied('a-missed');
+  const id = await create('a-missed', { text: 'Ten' }, DATE);
+  await edit('a-missed', id, { text: 'Missed' });
+  await api('POST', `/v2/resources/a-missed/${id}/publish`, { at: new Date(Date.now() + 1500).toISOString() });
+  await api('PATCH', `/v2/resources/a-missed/${id}`, { attributes: { text: 'Eleven' } });
+  await until(async () => (await working('a-missed', id)).working_copy?.publish_failed !== undefined);
+  // More than a page of the list has room for, all of them edited later.
+  for (let part = 0; part < 2; part += 1) {
+    const { body } = await api<{ data: { created: { id: string }[] } }>('POST', '/v2/resources/a-missed/bulk', { resources: Array.from({ length: 60 }, (_, index) => ({ attributes: { text: `Later ${part}-${index}` }, published_at: DATE })) });
+    const updates = body.data.created.map((one) => ({ id: one.id, attributes: { summary: 'Edited' } }));
+    const edited = await api('PATCH', '/v2/resources/a-missed/bulk?copy=working', { updates });
+    assert.equal(edited.status, 200, JSON.stringify(edited.body));
+  }
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/');
+  const section = page.locator('section', { has: page.getByRole('heading', { name: 'Edited, not published' }) });
+  await section.getByRole('link', { name: /Missed.*Publication failed/ }).waitFor();
+  await section.getByRole('heading').getByText('1 publication failed', { exact: true }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
