@@ -1,12 +1,12 @@
 // The ways out of the trash (API.md 4.23): back, one by one or many at once, or gone for good. It must not know any component.
-import { ApiError, post, remove } from './api';
+import { ApiError, get, post, remove } from './api';
 import { blueprints, fieldOf } from './blueprints.svelte';
 import { withEach } from './each';
 import { locale, t } from './i18n.svelte';
 import { listFormat } from './intl';
 import { session } from './session.svelte';
 import { explain } from './toasts.svelte';
-import type { Blueprint } from './types';
+import type { Blueprint, Trash, TrashEntry } from './types';
 
 export interface Waiting {
   blueprint: string;
@@ -16,6 +16,25 @@ export interface Waiting {
 export const keyOf = (one: Waiting): string => `${one.blueprint}/${one.id}`;
 
 const url = (one: Waiting, path = ''): string => `/v2/trash/${one.id}${path}?blueprint=${encodeURIComponent(one.blueprint)}`;
+
+/** Each is a request of its own: more at once would take minutes. */
+export const MOST_AT_ONCE = 1000;
+
+/** Returns the newest entries of the trash, of one blueprint or of all: as many as can be restored or removed at once. */
+export async function newestOf(blueprint: string): Promise<TrashEntry[]> {
+  const found = new Map<string, TrashEntry>();
+  for (let page = 1, last = 1; page <= last && found.size < MOST_AT_ONCE; page += 1) {
+    const query = new URLSearchParams({ page: String(page), per_page: '100', ...(blueprint ? { blueprint } : {}) });
+    const { data, meta } = await get<Trash>(`/v2/trash?${query}`);
+    // By their keys: a deletion meanwhile moves entries to the next page, which would have them again.
+    for (const one of data) found.set(keyOf(one), one);
+    last = meta.last_page ?? 1;
+  }
+  return [...found.values()].slice(0, MOST_AT_ONCE);
+}
+
+/** Somebody else restored or removed it. */
+export const isGone = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
 
 /** Brings resources back, as drafts or as they were. Returns the errors by `keyOf`. */
 export async function restoreAll(items: Waiting[], asDraft = false): Promise<Map<string, unknown>> {

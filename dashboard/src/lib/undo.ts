@@ -5,11 +5,9 @@ import { t, type Key } from './i18n.svelte';
 import { refresh } from './pages';
 import { href, route } from './router.svelte';
 import { showError, toasts, type About } from './toasts.svelte';
-import { keyOf, restoreAll, whyItStays, type Waiting } from './trash';
+import { keyOf, MOST_AT_ONCE, restoreAll, whyItStays, type Waiting } from './trash';
 import type { Attributes, Blueprint, Json } from './types';
 
-/** More are found in the trash: bringing them back one by one would take minutes. */
-const MOST_RESTORED = 1000;
 const MOST_SILENT = 200;
 
 /** What a message about these entries is about. */
@@ -20,7 +18,8 @@ export function sayDeleted(blueprint: Blueprint, ids: string[], without: Key, na
   const about = aboutEntries(blueprint.slug, ids, name);
   if (!blueprint.trash || ids.length === 0) return toasts.show(t(without, { count: ids.length }), 'good', undefined, about);
   const said = t('trash.moved', { count: ids.length });
-  if (ids.length > MOST_RESTORED) return toasts.show(said, 'good', openTrash(), about);
+  // More are found in the trash.
+  if (ids.length > MOST_AT_ONCE) return toasts.show(said, 'good', openTrash(), about);
   toasts.show(said, 'good', { label: t('undo'), run: () => void bringBack(ids.map((id) => ({ blueprint: blueprint.slug, id })), about) }, about);
 }
 

@@ -317,6 +317,52 @@ test('the trash has pages, and says which values are taken', async () => {
   await context.close();
 });
 
+test('everything in the trash is selected over its pages, and comes back or goes for good', async () => {
+  await makeBlueprint('bin-many', KEPT, NOTE);
+  const ids: string[] = [];
+  for (let part = 0; part < 2; part += 1) {
+    const { body } = await api<{ data: { created: { id: string }[] } }>('POST', '/v2/resources/bin-many/bulk', { resources: Array.from({ length: 65 }, (_, index) => ({ attributes: { text: `Note ${part}-${index}` } })) });
+    ids.push(...body.data.created.map((one) => one.id));
+  }
+  const throwAway = async (): Promise<void> => {
+    for (const part of [ids.slice(0, 65), ids.slice(65)]) assert.equal((await api('DELETE', '/v2/resources/bin-many/bulk', { ids: part })).status, 200);
+  };
+  const totalOf = async (path: string): Promise<number> => (await api<{ meta: { total: number } }>('GET', path)).body.meta.total;
+  await throwAway();
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, '/trash?blueprint=bin-many');
+  await page.getByTestId('total').getByText('130 entries').waitFor();
+  await page.locator('.entry input').first().check();
+  await page.getByRole('button', { name: 'Select all 130' }).click();
+  await page.getByText('130 selected, 105 not shown').waitFor();
+  await page.getByRole('button', { name: 'Next page' }).click();
+  await page.getByText('26–50 of 130').waitFor();
+  assert.equal(await page.getByRole('checkbox', { name: 'Select all rows of this page' }).isChecked(), true, 'the selection reaches over pages');
+  await page.getByRole('button', { name: 'Restore', exact: true }).click();
+  await toast(page, '130 entries are back.');
+  await page.getByText('The trash is empty').waitFor();
+  assert.equal(await totalOf('/v2/resources/bin-many'), 130);
+
+  await throwAway();
+  await page.reload();
+  await page.getByTestId('total').getByText('130 entries').waitFor();
+  // Only those of this page, after all.
+  await page.getByRole('checkbox', { name: 'Select all rows of this page' }).check();
+  await page.getByRole('button', { name: 'Select all 130' }).click();
+  await page.getByRole('button', { name: 'Only those shown' }).click();
+  await page.getByText('25 selected', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Select all 130' }).click();
+  await page.getByRole('button', { name: 'Delete for good', exact: true }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete 130 entries for good?' });
+  await dialog.getByText('105 of them are on other pages.').waitFor();
+  await dialog.getByRole('button', { name: 'Delete for good' }).click();
+  await toast(page, '130 entries deleted for good.');
+  await page.getByText('The trash is empty').waitFor();
+  assert.equal(await totalOf('/v2/trash?blueprint=bin-many'), 0);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('earlier versions are compared by words, and fields or all of it come back', async () => {
   await makeBlueprint('past-notes', KEPT, NOTE);
   const id = await create('past-notes', { text: 'The old house', body: '<p>It stands on a hill.</p><p>Nobody lives there.</p>', count: 1 }, '2020-02-03T04:05:06Z');
