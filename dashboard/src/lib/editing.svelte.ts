@@ -97,7 +97,6 @@ export class Editing {
   overwriting = $state.raw<Overwriting | null>(null);
   /** What the last save joined with the changes of the form, in words, because others had changed other fields. */
   joined = $state('');
-  changed = $derived(this.fieldsThatDiffer());
   etag: string | null = null;
   private madeSlug: string | null = null;
   /** Where the work on an entry without an id is kept. */
@@ -108,6 +107,8 @@ export class Editing {
   private replaced: UnsavedPlace | null = null;
   private attempt = { body: '', key: '' };
   private pending: SaveOptions | null = null;
+  /** The fields that differ between two states of the form, which are replaced and never changed. */
+  private differing: { base: Attributes; values: Attributes; fields: Field[] } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
 
   constructor(blueprint: Blueprint, id: string | null, variant: string | null, draft: string) {
@@ -117,8 +118,14 @@ export class Editing {
     this.draft = draft;
   }
 
-  private fieldsThatDiffer(): Field[] {
-    return this.blueprint.fields.filter((field) => !same(this.base[field.slug] ?? null, this.values[field.slug] ?? null));
+  /** Computed here, because a `$derived` value is frozen once the screen is left: a save that is answered later would count as unsaved. */
+  get changed(): Field[] {
+    const { base, values } = this;
+    if (this.differing?.base !== base || this.differing.values !== values) {
+      const fields = this.blueprint.fields.filter(({ slug }) => !same(base[slug] ?? null, values[slug] ?? null));
+      this.differing = { base, values, fields };
+    }
+    return this.differing.fields;
   }
 
   private get place(): UnsavedPlace {
@@ -596,6 +603,13 @@ export class Editing {
     return conflict.then;
   }
 
+  /** Goes on from a version that changes nothing but what the form changes, such as one that it saved before it was left and opened again. */
+  private follow(found: Conflict): void {
+    this.conflict = found;
+    this.resolve({});
+    if (!this.dirty) this.restoredAt = null;
+  }
+
   /** Compares with the newer version that was found. What was typed since is part of it. */
   compareNewer(): void {
     if (!this.newer) return;
@@ -613,8 +627,8 @@ export class Editing {
       // A save that ended meanwhile is newer than what was found.
       if (!found || found.etag === etag || this.saving || this.etag !== etag) return;
       if (this.dirty) {
-        if (found.differences.some((one) => one.by !== 'me')) this.newer = found;
-        else [this.etag, this.resource] = [found.etag, found.resource];
+        if (found.differences.some((one) => one.by === 'them' || one.conflict)) this.newer = found;
+        else this.follow(found);
         return;
       }
       this.accept({ data: found.resource }, found.etag);

@@ -41,18 +41,35 @@ export type Offered = Kept & { open: boolean };
 const PREFIX = 'bindery.unsaved.';
 const keyOf = ({ member, blueprint, id, variant, tab }: UnsavedPlace): string => `${PREFIX}${member}/${blueprint}/${id}/${variant ?? ''}${tab && `/${tab}`}`;
 
+const listeners = new Set<() => void>();
+
+/** Calls this once work was kept or dropped, also by another tab. Returns what ends it. */
+export function whenUnsavedChanges(listener: () => void): () => void {
+  const elsewhere = ({ key }: StorageEvent): void => void ((key === null || key.startsWith(PREFIX)) && listener());
+  listeners.add(listener);
+  addEventListener('storage', elsewhere);
+  return () => {
+    listeners.delete(listener);
+    removeEventListener('storage', elsewhere);
+  };
+}
+
+const tell = (): void => listeners.forEach((listener) => listener());
+
 /** False if the browser has no room: then the person must be told. */
 export function keepUnsaved(place: UnsavedPlace, { changes, base, etag, title, at }: Unsaved): boolean {
   try {
     localStorage.setItem(keyOf(place), JSON.stringify({ changes, base, etag, title, at }));
-    return true;
   } catch {
     return false;
   }
+  tell();
+  return true;
 }
 
 export function dropUnsaved(place: UnsavedPlace): void {
   localStorage.removeItem(keyOf(place));
+  tell();
 }
 
 /** The first save of a new entry: its place cannot be found any more, so what was written in other languages goes to that of its id. */

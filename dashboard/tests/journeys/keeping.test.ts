@@ -370,6 +370,56 @@ test('a save that is answered after its screen was left takes the address of no 
   await context.close();
 });
 
+test('what is published after its screen was left does not count as unsaved', async () => {
+  await makeBlueprint('slow-publishing', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('slow-publishing', { text: 'Before' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  const held: (() => void)[] = [];
+  await page.route(`**/v2/resources/slow-publishing/${id}`, async (route) => {
+    if (route.request().method() === 'PATCH') await new Promise<void>((resolve) => held.push(resolve));
+    await route.continue();
+  });
+  const leave = async (count: number): Promise<void> => {
+    while (held.length < count) await page.waitForTimeout(20);
+    await page.getByRole('link', { name: 'Home', exact: true }).click();
+  };
+  const heading = page.getByRole('heading', { name: 'Not saved yet' });
+  const kept = () => page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith('bindery.unsaved.')));
+  await open(page, `/content/slow-publishing/${id}`);
+  await textOf(page).fill('Published late');
+  await page.getByRole('button', { name: 'Publish', exact: true }).click();
+  await leave(1);
+  // Until it is answered, it is found there.
+  await heading.waitFor();
+  held[0]!();
+  await toast(page, 'Published.');
+  await heading.waitFor({ state: 'detached' });
+  assert.deepEqual(await kept(), []);
+  assert.equal((await read('slow-publishing', id)).attributes.text, 'Published late');
+  await page.reload();
+  await page.getByRole('heading', { name: /^Hello/ }).waitFor();
+  assert.equal(await heading.count(), 0);
+
+  // Somebody comes back before the answer: the form goes on from what was saved meanwhile.
+  await open(page, `/content/slow-publishing/${id}`);
+  await textOf(page).fill('Saved late');
+  await page.keyboard.press('Control+s');
+  await leave(2);
+  await page.getByRole('link', { name: /Saved late/ }).click();
+  const restored = page.getByText('Work that was not saved was restored');
+  await restored.waitFor();
+  held[1]!();
+  await toast(page, 'Saved');
+  await page.evaluate(() => dispatchEvent(new Event('focus')));
+  await restored.waitFor({ state: 'detached' });
+  assert.equal(await textOf(page).inputValue(), 'Saved late');
+  assert.equal(await page.getByText('Not saved yet').count(), 0);
+  assert.equal(await page.getByText('saved another version').count(), 0);
+  assert.deepEqual(await kept(), []);
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('two tabs that change one entry keep their text apart, and each can show that of the other', async () => {
   await makeBlueprint('parallel-notes', { record_title: 'text' }, [['Text', 'text'], ['Number', 'number']]);
   const id = await create('parallel-notes', { text: 'Stored' });

@@ -110,6 +110,21 @@ test('a look that is answered after a save does not take it back', async () => {
   assert.equal(editing.etag, '"2"');
 });
 
+test('a newer version that has nothing but the changes of the form is not shown, and they do not count as unsaved', async () => {
+  const editing = await opened(() => note({ title: 'One', text: 'Short' }));
+  editing.set('title', 'Two');
+  editing.keep();
+  serve = () => note({ title: 'Two', text: 'Short' }, '"2"');
+  await editing.look();
+  assert.deepEqual([editing.newer, editing.conflict, editing.dirty, editing.etag], [null, null, false, '"2"']);
+  assert.deepEqual(allUnsaved(1), []);
+  // A change of somebody else beside it is shown.
+  editing.set('title', 'Three');
+  serve = () => note({ title: 'Three', text: 'Theirs' }, '"3"');
+  await editing.look();
+  assert.notEqual(editing.newer, null);
+});
+
 test('what is typed while changes are discarded, brought back or replaced by an earlier version stays', async () => {
   const editing = await opened(() => note({ title: 'Draft', text: 'Draft' }, '"1"', {}), copied);
   const typing = (typed: Attributes, written: Response) => ({ method }: Asked) => {
