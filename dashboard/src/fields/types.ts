@@ -7,6 +7,8 @@ export interface InputProps {
   change: (value: Json) => void;
   /** Says whether the input holds something that is no value, such as a date without its year. */
   incomplete?: (is: boolean) => void;
+  /** Goes up when the form is put back. The input drops a half-typed value then. */
+  discards?: number;
   id: string;
   labelId: string;
   invalid: boolean;

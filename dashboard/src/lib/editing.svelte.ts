@@ -72,6 +72,8 @@ export class Editing {
   errors = $state.raw<Record<string, string[]>>({});
   /** The fields whose inputs hold something that is no value. Nothing is saved until they are completed or emptied. */
   readonly incomplete = new SvelteSet<string>();
+  /** Goes up when the form is put back. An input drops a half-typed date then, which no change of its value says. */
+  discards = $state(0);
   fault = $state('');
   /** Why the last save waits: it is tried again until the server answers. */
   waits = $state<'' | 'offline' | 'busy'>('');
@@ -380,6 +382,7 @@ export class Editing {
     handOver();
     const discarded = this.changes;
     this.values = this.base;
+    this.discards += 1;
     this.errors = {};
     this.restoredAt = null;
     this.waits = '';
@@ -687,6 +690,7 @@ export class Editing {
     const late = this.typedSince(shown);
     this.accept(body, etag);
     this.values = { ...this.base, ...late };
+    this.discards += 1;
     this.errors = {};
     this.newer = null;
     this.restoredAt = null;

@@ -1,7 +1,7 @@
 // An editor who has never seen the dashboard; the fields; work that is not saved; a lost connection.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { api, closeBrowser, create, EVERY_TYPE, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, settled, signedIn, toast, URL_BASE } from '../browser';
+import { api, choose, closeBrowser, create, EVERY_TYPE, field, invitationFor, makeBlueprint, open, openBrowser, PASSWORD, read, settled, signedIn, toast, URL_BASE } from '../browser';
 
 after(closeBrowser);
 
@@ -488,6 +488,37 @@ test('a date without one of its parts, or one that does not exist, is said at it
   await page.keyboard.press('Control+s');
   await toast(page, 'Saved');
   assert.deepEqual((await read('half-dated-notes', id)).attributes, { text: 'Typed', day: '2026-02-28', moment: null });
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a date that is half typed goes from its input when the changes are discarded', async () => {
+  await makeBlueprint('half-discarded-notes', {}, [['Text', 'text'], ['Day', 'date'], ['Moment', 'datetime']]);
+  const id = await create('half-discarded-notes', { text: 'Stored', day: '2026-12-05' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor', { locale: 'en-US' });
+  await open(page, `/content/half-discarded-notes/${id}`);
+  const [text, day, moment] = [field(page, 'text').getByRole('textbox'), page.locator('#field-day'), page.locator('#field-moment')];
+  await text.fill('Typed');
+  // A part of what is stored is gone, and a part of what was empty is there.
+  await day.focus();
+  await page.keyboard.press('ArrowRight');
+  await page.keyboard.press('Delete');
+  await moment.focus();
+  await page.keyboard.type('12');
+  await text.focus();
+  for (const slug of ['day', 'moment']) await field(page, slug).getByText('This date is not complete, or does not exist.').waitFor();
+
+  await choose(page, 'Discard my changes');
+  await toast(page, 'What was not saved is discarded.');
+  assert.equal(await text.inputValue(), 'Stored');
+  assert.equal(await day.inputValue(), '2026-12-05');
+  for (const input of [day, moment]) assert.equal(await input.evaluate((one: HTMLInputElement) => one.validity.badInput), false);
+  for (const slug of ['day', 'moment']) assert.equal(await field(page, slug).locator('.fault').count(), 0, slug);
+  await text.fill('Saved');
+  const saved = page.waitForResponse((one) => one.request().method() === 'PATCH' && one.ok());
+  await page.keyboard.press('Control+s');
+  await saved;
+  assert.deepEqual((await read('half-discarded-notes', id)).attributes, { text: 'Saved', day: '2026-12-05', moment: null });
   assert.deepEqual(troubles, []);
   await context.close();
 });
