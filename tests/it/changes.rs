@@ -75,7 +75,11 @@ fn each_write_is_one_change_and_a_site_sees_those_that_concern_it() {
         [("published", &*a), ("updated", &a), ("created", &b), ("unpublished", &a), ("deleted", &b), ("published", &c)];
     assert_eq!(ops(&site), seen(&expected));
     assert_eq!(last_change(&site), 11);
-    assert_eq!(server.as_token(&server.token(&["create"])).get("/v2/changes").outcome(), "403 FORBIDDEN");
+    let blind = server.token(&["create"]);
+    for query in ["", "?since=x", "?limit=0", "?wait=61"] {
+        let reply = server.as_token(&blind).get(&format!("/v2/changes{query}"));
+        assert_eq!(reply.outcome(), "403 FORBIDDEN", "{query}");
+    }
 }
 
 #[test]

@@ -10,6 +10,7 @@ use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, VARY};
 use axum::http::{Extensions, HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
 use bindery_content::{Change, Changes};
+use bindery_model::ability::Ability;
 use bindery_model::error::{Code, Error};
 use bindery_model::time::format_millis;
 use bindery_query::ChangeParams;
@@ -47,6 +48,8 @@ struct Position {
 }
 
 pub(crate) async fn changes(call: Call, extensions: Extensions, headers: HeaderMap) -> Answer {
+    // Checked before the parameters, and before a slot for a waiting client is taken (`API.md` 1.7).
+    call.access.require(&[Ability::View])?;
     let is_stream = accepts_events(&headers);
     let id = headers.get(LAST_EVENT_ID).filter(|id| is_stream && !id.is_empty());
     let id = id.map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned());
