@@ -68,11 +68,6 @@ impl Selection {
         Selection { keys: ResourceKey::ALL.to_vec(), attributes: Attributes::All }
     }
 
-    /// Returns a selection of all keys, with only the attributes of the fields with these numbers.
-    pub fn with_attributes(fields: Vec<u32>) -> Selection {
-        Selection { keys: ResourceKey::ALL.to_vec(), attributes: Attributes::Only(fields) }
-    }
-
     /// Returns whether it is the whole resource.
     pub fn is_all(&self) -> bool {
         self.keys.len() == ResourceKey::ALL.len() && self.attributes == Attributes::All

@@ -330,14 +330,15 @@ fn invalid_requests_are_refused() {
 }
 
 #[test]
-fn a_writer_without_preview_is_shown_only_what_it_sent() {
+fn the_answer_to_a_write_shows_the_working_copy_also_to_a_token_that_may_not_read_it() {
     let server = start();
     let id = server.create("notes", json!({ "title": "x", "rank": 7 }));
-    edit(&server, &id, json!({ "title": "secret" })).expect(200);
-    let token = server.token(&["view", "update"]);
+    edit(&server, &id, json!({ "title": "y" })).expect(200);
+    let token = server.token(&["update"]);
     let body = json!({ "attributes": { "code": "c" } });
     let reply = server.as_token(&token).send("PATCH", &format!("{}?copy=working", path(&id)), Some(&body)).expect(200);
-    assert_eq!(reply.data()["attributes"], json!({ "code": "c" }));
+    assert_eq!(reply.data(), working(&server, &id));
+    assert_eq!(reply.data()["attributes"]["title"], "y");
 }
 
 #[test]

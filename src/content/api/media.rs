@@ -11,7 +11,7 @@ use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::media::{MediaFile, media_version};
 use bindery_model::value::FieldRemovals;
-use bindery_query::{Selection, projection};
+use bindery_query::projection;
 use bindery_store::{Key, Prefix};
 use serde_json::Value;
 
@@ -83,7 +83,7 @@ impl ResourceWriter {
         let Some(id) = store.known_under(blueprint, key)? else { return Ok(None) };
         let Some(meta) = store.meta(blueprint, id)? else { return Ok(None) };
         let written = WrittenResource::live(id, Effect::Updated, meta, None);
-        let presentation = self.presentation(Selection::all());
+        let presentation = self.presentation();
         let removals = FieldRemovals::default();
         created(&self.collection, self.state.epoch, &presentation, &written, removals, store).map(Some)
     }
@@ -133,14 +133,12 @@ impl ResourceWriter {
     pub async fn replace_file(mut self, id: ResourceId, if_match: IfMatch, file: MediaFile) -> Result<ResourceAnswer> {
         self.copy.require_live("replace a file")?;
         self.require_media()?;
-        let sent = media::replaced_fields(&file).map(|field| field.slug().to_owned()).collect();
         let prepare = move |preparation: Preparation<'_>, _: Value| {
             vec![media::replacement(preparation.blueprint, id, if_match.clone(), &file)]
         };
         let (written, sanitized) = self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let presentation = self.presentation(self.shown(&written, &Some(sent)));
-        written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
+        written_answer(store, blueprint, self.state.epoch, &written, &self.presentation(), sanitized)
     }
 
     /// Answers a missing resource and a stale `If-Match` before the file is received. The committer checks again.

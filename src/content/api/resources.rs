@@ -1,6 +1,5 @@
 //! Writes of one resource (`API.md` 4.4): prepared on the caller's thread, decided by the committer.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use bindery_access::Access;
@@ -17,11 +16,10 @@ use crate::admission::LARGE_BODY_BYTES;
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::command::{Command, Extent, Item, ItemOutcome, KeepAnswer, MissingTargets, Outcome, Write, WrittenResource};
 use crate::data::lookup::Lookup;
-use crate::data::records::Meta;
 use crate::data::refusals::no_resource;
 use crate::data::state::{Collection, State};
 use crate::data::version::IfMatch;
-use crate::data::visibility::{may_learn_values, shows_written};
+use crate::data::visibility::may_learn_values;
 use crate::handle::Content;
 use crate::prepare::body::{self, Preparation, UpdateTerms};
 use crate::read::authors::AuthorNames;
@@ -48,9 +46,6 @@ pub struct ResourceWriter {
     /// The copies that are written.
     pub(super) copy: CopyKind,
 }
-
-/// The slugs of the attributes that the body of an update writes; `None` for all of them.
-pub(super) type SentAttributes = Option<HashSet<String>>;
 
 /// A body, with its parsed value.
 pub(super) struct ParsedBody<'a> {
@@ -117,7 +112,7 @@ impl ResourceWriter {
         let body = ParsedBody { bytes: body, parsed };
         let keep = |writing: &ResourceWriter, items: &[Item]| {
             let (state, collection) = (Arc::clone(&writing.state), Arc::clone(&writing.collection));
-            let (presentation, sanitized) = (writing.presentation(Selection::all()), sanitized(items));
+            let (presentation, sanitized) = (writing.presentation(), sanitized(items));
             let read = move |outcome: &Outcome, lookup: &dyn Lookup| {
                 let items = outcome.items()?;
                 let written = items.first().ok_or_else(no_outcome)?.written()?;
@@ -129,7 +124,7 @@ impl ResourceWriter {
             IdempotentAnswer::Fresh((outcomes, items)) => {
                 let (written, epoch) = (only(&outcomes)?, self.state.epoch);
                 let store = &self.content.shared.store;
-                let (presentation, sanitized) = (self.presentation(Selection::all()), sanitized(&items));
+                let (presentation, sanitized) = (self.presentation(), sanitized(&items));
                 Ok(IdempotentAnswer::Fresh(created(
                     &self.collection,
                     epoch,
@@ -171,24 +166,22 @@ impl ResourceWriter {
         let terms = UpdateTerms { id, if_match, may_publish, extent, copy_kind };
         body::check_publication(&terms, &parsed)?;
         self.checked(|writing| writing.check_match(id, &terms.if_match)).await?;
-        let sent = sent_attributes(&parsed, extent);
         let prepare =
             move |preparation: Preparation<'_>, body: Value| vec![body::update(preparation, terms.clone(), body)];
         let (written, sanitized) = self.run_one(ParsedBody { bytes: body, parsed }, prepare).await?;
         let (store, blueprint) = (&self.content.shared.store, &self.collection.blueprint);
-        let presentation = self.presentation(self.shown(&written, &sent));
-        written_answer(store, blueprint, self.state.epoch, &written, &presentation, sanitized)
+        written_answer(store, blueprint, self.state.epoch, &written, &self.presentation(), sanitized)
     }
 
-    /// Returns the presentation of the written resource.
-    pub(super) fn presentation(&self, selection: Selection) -> Presentation {
+    /// Returns the presentation of the written resource: all of it, also if the token may not read it (`API.md` 5.4).
+    pub(super) fn presentation(&self) -> Presentation {
         let names = AuthorNames::shown_to(&self.access, &self.state);
         let is_working = self.copy == CopyKind::Working;
         let public_url = self.state.public_url.clone();
         Presentation {
             variant: self.variant,
             fallback: None,
-            selection,
+            selection: Selection::all(),
             highlights: None,
             is_working,
             hides_errors: !may_learn_values(&self.access),
@@ -207,21 +200,6 @@ impl ResourceWriter {
         }
         let prepare = move |_: Preparation<'_>, _: Value| vec![Item::Delete { id, if_match: if_match.clone() }];
         self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
-    }
-
-    /// Selects what the answer to an update shows. A token that sees the resource, before or after the write, gets all
-    /// of it. Another token gets only the attributes that it has just written; otherwise a write that changes nothing
-    /// would be a way to read. All other keys of the object are always answered.
-    pub(super) fn shown(&self, written: &WrittenResource, sent: &SentAttributes) -> Selection {
-        let (blueprint, WrittenResource { meta, before, copy_kind, .. }) = (&self.collection.blueprint, written);
-        let now = self.content.state().released;
-        let is_seen = |meta: &Meta| shows_written(&self.access, blueprint, *copy_kind, meta.published, now);
-        if is_seen(meta) || before.as_ref().is_some_and(is_seen) {
-            return Selection::all();
-        }
-        let is_sent = |slug: &String| sent.as_ref().is_none_or(|slugs| slugs.contains(slug));
-        let fields = blueprint.fields.iter().filter(|field| is_sent(&field.slug));
-        Selection::with_attributes(fields.map(|field| field.number).collect())
     }
 
     /// Answers a stale `If-Match` early, before errors of the body. The committer checks again.
@@ -328,15 +306,6 @@ impl ResourceWriter {
         WriteParams { variant: self.variant, copy: self.copy } =
             WriteParams::parse(&self.raw_query, &self.collection.blueprint)?;
         Ok(())
-    }
-}
-
-fn sent_attributes(body: &Value, extent: Extent) -> SentAttributes {
-    match extent {
-        Extent::Whole => None,
-        Extent::Partial => {
-            Some(body["attributes"].as_object().map(|sent| sent.keys().cloned().collect()).unwrap_or_default())
-        }
     }
 }
 

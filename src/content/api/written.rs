@@ -3,38 +3,30 @@
 
 use std::sync::Arc;
 
-use bindery_access::Access;
 use bindery_model::error::{Error, Result};
 use bindery_model::value::FieldRemovals;
-use bindery_query::{CopyKind, Selection};
+use bindery_query::CopyKind;
 
 use crate::api::idempotency::{Idempotency, IdempotentAnswer};
 use crate::api::resources::{ResourceWriter, only};
-use crate::clock::ContentClock;
 use crate::command::{Item, ItemOutcome, KeepAnswer, Outcome, WrittenResource};
 use crate::data::lookup::Lookup;
 use crate::data::state::{Collection, State};
-use crate::data::visibility::shows_written;
 use crate::read::resource::{Presentation, ResourceAnswer, written_answer};
 
 /// The data that such an answer is made from, beside the resource.
 struct AnswerContext {
     state: Arc<State>,
     collection: Arc<Collection>,
-    access: Access,
-    time: Arc<ContentClock>,
-    /// The presentation of the live resource, all of it.
+    /// The presentation of the live resource.
     presentation: Presentation,
 }
 
 impl AnswerContext {
-    /// Returns the resource: all of it if the token sees what was written, and no attributes otherwise.
+    /// Returns the resource with the copy that was written.
     fn answer(&self, lookup: &dyn Lookup, written: &WrittenResource) -> Result<ResourceAnswer> {
         let (blueprint, is_working) = (&self.collection.blueprint, written.copy_kind == CopyKind::Working);
-        let (now, published) = (self.time.now(), written.meta.published);
-        let is_seen = shows_written(&self.access, blueprint, written.copy_kind, published, now);
-        let selection = if is_seen { Selection::all() } else { Selection::with_attributes(Vec::new()) };
-        let presentation = Presentation { selection, is_working, ..self.presentation.clone() };
+        let presentation = Presentation { is_working, ..self.presentation.clone() };
         written_answer(lookup, blueprint, self.state.epoch, written, &presentation, FieldRemovals::default())
     }
 }
@@ -67,12 +59,7 @@ impl ResourceWriter {
     }
 
     fn answer_context(&self) -> AnswerContext {
-        AnswerContext {
-            state: Arc::clone(&self.state),
-            collection: Arc::clone(&self.collection),
-            access: self.access.clone(),
-            time: Arc::clone(&self.content.shared.time),
-            presentation: self.presentation(Selection::all()),
-        }
+        let (state, collection) = (Arc::clone(&self.state), Arc::clone(&self.collection));
+        AnswerContext { state, collection, presentation: self.presentation() }
     }
 }

@@ -6,7 +6,6 @@ use bindery_index::{Bound, DateColumn, Filter, Range};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::{Blueprint, BlueprintKind};
 use bindery_model::time::Millis;
-use bindery_query::CopyKind;
 
 /// The error of a field whose value the writer must not learn.
 pub(crate) const HIDDEN_ERROR: &str = "its value is not accepted at the moment; only tokens with `preview` see why";
@@ -46,8 +45,8 @@ impl Visibility {
         }
     }
 
-    /// Returns the visibility that applies to the answer to a write. `manage` may read everything, as it may download a
-    /// backup.
+    /// Returns the visibility that decides which other resources the answer to a write names. `manage` may read
+    /// everything, as it may download a backup.
     pub(crate) fn of_writer(access: &Access, blueprint: &Blueprint, now: Millis) -> Visibility {
         if access.may(Ability::Manage) { Visibility::Drafts } else { Visibility::of(access, blueprint, now) }
     }
@@ -103,21 +102,6 @@ impl Visibility {
 /// and the trash.
 pub(crate) fn may_learn_values(access: &Access) -> bool {
     [Ability::Preview, Ability::Manage].into_iter().any(|ability| access.may(ability))
-}
-
-/// Returns whether the answer to a write shows the values of the copy that was written. `published` is the publication
-/// date of its resource.
-pub(crate) fn shows_written(
-    access: &Access,
-    blueprint: &Blueprint,
-    copy: CopyKind,
-    published: Option<Millis>,
-    now: Millis,
-) -> bool {
-    match copy {
-        CopyKind::Live => Visibility::of_writer(access, blueprint, now).shows(published),
-        CopyKind::Working => may_learn_values(access),
-    }
 }
 
 /// Returns whether readers without `preview` see a resource with this publication date at that moment.

@@ -47,7 +47,7 @@ pub(crate) fn replacement(blueprint: &Blueprint, id: ResourceId, if_match: IfMat
 }
 
 /// Returns the fields that another file gives a resource: all that follow from a file but its name, which stays.
-pub(crate) fn replaced_fields(file: &MediaFile) -> impl Iterator<Item = SystemField> {
+fn replaced_fields(file: &MediaFile) -> impl Iterator<Item = SystemField> {
     SystemField::ALL.into_iter().filter(|field| *field != SystemField::FileName && file.value_of(*field).is_some())
 }
 

@@ -7,10 +7,6 @@ use crate::support::{Failures, Reply, Server};
 const MISSING: &str = "0192b3c4-0000-7000-8000-000000000000";
 const DATE: &str = "2026-01-01T00:00:00Z";
 
-fn keys(value: &Value) -> Vec<&str> {
-    value.as_object().unwrap().keys().map(String::as_str).collect()
-}
-
 /// Creates a draft and returns its id.
 #[track_caller]
 fn draft(server: &Server, blueprint: &str, attributes: Value) -> String {
@@ -37,58 +33,33 @@ fn notes(server: &Server) {
 }
 
 #[test]
-fn the_answer_to_an_update_shows_what_the_token_may_see_or_has_just_written() {
+fn the_answer_to_an_update_shows_the_whole_resource_also_to_a_token_that_may_not_read_it() {
     let server = Server::start();
     notes(&server);
-    let values = json!({ "title": "t", "body": "not for everyone", "count": 3 });
+    let values = json!({ "title": "t", "body": "b", "count": 3 });
     let (d, p) = (draft(&server, "notes", values.clone()), server.create("notes", values));
     let (update, view) = (server.token(&["update"]), server.token(&["view", "update"]));
-    let publish = server.token(&["view", "update", "publish"]);
-    let (preview, manage) = (server.token(&["preview", "update"]), server.token(&["manage", "update"]));
-    let all = ["id", "type", "published_at", "created_at", "updated_at", "attributes", "relationships"].as_slice();
-    let (three, count) = (["title", "body", "count"].as_slice(), ["count"].as_slice());
+    let publish = server.token(&["update", "publish"]);
     let mut failures = Failures::default();
-    for (token, method, id, body, attributes) in [
-        // A write that changes nothing must not show the resource.
-        (&view, "PATCH", &d, json!({}), [].as_slice()),
-        (&view, "PATCH", &d, json!({ "attributes": {} }), &[]),
-        (&view, "PATCH", &d, json!({ "attributes": { "count": 3 } }), count),
-        (&update, "PATCH", &d, json!({}), &[]),
-        (&update, "PATCH", &p, json!({}), &[]),
-        (&publish, "PATCH", &d, json!({ "published_at": null }), &[]),
-        // The answer shows only the values that were written.
-        (&view, "PATCH", &d, json!({ "attributes": { "count": 4 } }), count),
-        (&update, "PATCH", &p, json!({ "attributes": { "count": 4 } }), count),
-        // A resource that the token may see is shown completely.
-        (&view, "PATCH", &p, json!({}), three),
-        (&preview, "PATCH", &d, json!({}), three),
-        (&manage, "PATCH", &d, json!({}), three),
-        // The resource is visible before or afterwards: publishing and withdrawing.
-        (&publish, "PATCH", &d, json!({ "published_at": DATE }), three),
-        (&publish, "PATCH", &d, json!({ "published_at": null }), three),
-        (&publish, "PATCH", &d, json!({}), &[]),
-        // A `PUT` writes all attributes.
-        (&view, "PUT", &d, json!({ "attributes": { "title": "x" } }), three),
-        (&view, "PUT", &d, json!({ "attributes": { "title": "x" } }), three),
+    for (token, method, id, body) in [
+        (&update, "PATCH", &d, json!({})),
+        (&update, "PATCH", &p, json!({})),
+        (&view, "PATCH", &d, json!({})),
+        (&view, "PATCH", &d, json!({ "attributes": {} })),
+        (&view, "PATCH", &d, json!({ "attributes": { "count": 3 } })),
+        (&view, "PATCH", &d, json!({ "attributes": { "count": 4 } })),
+        (&update, "PATCH", &p, json!({ "attributes": { "count": 4 } })),
+        (&publish, "PATCH", &d, json!({ "published_at": DATE })),
+        (&publish, "PATCH", &d, json!({ "published_at": null })),
+        (&update, "PUT", &d, json!({ "attributes": { "title": "x" } })),
     ] {
         let path = format!("/v2/resources/notes/{id}");
         let reply = server.as_token(token).send(method, &path, Some(&body)).expect(200);
-        let case = format!("{method} {body}: {}", reply.text);
-        let data = reply.data();
-        failures.check_eq(&case, keys(&data), all.to_vec());
-        failures.check_eq(&case, keys(&data["attributes"]), attributes.to_vec());
-        failures.check(attributes == three || !reply.text.contains("not for everyone"), || case.clone());
-        // The shown values are right.
-        let truth = server.find(&format!("notes/{id}"));
-        for key in keys(&data).into_iter().filter(|key| *key != "attributes") {
-            failures.check_eq(&format!("{case} {key}"), &data[key], &truth[key]);
-        }
-        for slug in keys(&data["attributes"]) {
-            failures.check_eq(&format!("{case} {slug}"), &data["attributes"][slug], &truth["attributes"][slug]);
-        }
+        let read = server.get(&path).expect(200);
+        let case = format!("{method} {body}");
+        failures.check_eq(&case, reply.text.as_str(), read.text.as_str());
         // The tag is the tag of the resource, for `If-Match`.
-        let tag = server.get(&path).header("etag").map(str::to_owned);
-        failures.check_eq(&case, reply.header("etag"), tag.as_deref());
+        failures.check_eq(&case, reply.header("etag"), read.header("etag"));
     }
     failures.assert_none();
 }
