@@ -350,6 +350,20 @@ fn a_webhook_that_fell_behind_goes_on_with_the_oldest_change_that_is_kept() {
 }
 
 #[test]
+fn a_test_with_an_idempotency_key_is_sent_once() {
+    let server = start();
+    let receiving = Receiving::accepting();
+    let path = format!("{}/test", path(&webhook(&server, &receiving.url, &["created"])));
+    let test = |key: &str| server.raw("POST", &path, &[("idempotency-key", key)], b"").expect(200);
+    let first = test("one");
+    assert_eq!((receiving.next().json()["op"].as_str(), &first.data()["status"]), (Some("test"), &json!(200)));
+    assert_eq!(test("one").text, first.text);
+    assert!(receiving.is_quiet_for(Duration::from_millis(500)));
+    assert_ne!(test("other").text, first.text);
+    receiving.next();
+}
+
+#[test]
 fn private_addresses_and_redirects_to_them_are_refused() {
     let mut server = start();
     let target = Receiving::accepting();

@@ -95,6 +95,25 @@ impl Content {
         self.kept_answer(request.key(), Some(request)).await
     }
 
+    /// Answers with a value that no write has made, such as a resource that exists already. Writes nothing but the
+    /// answer, if that is to be kept.
+    ///
+    /// # Errors
+    /// `IDEMPOTENCY_KEY_REUSED`, `OVERLOADED`, `LOG_UNREACHABLE`, `OUTCOME_UNKNOWN`.
+    pub async fn answer_without_write<T: Clone + Send + 'static>(
+        &self,
+        access: &Access,
+        value: T,
+        idempotent: Option<Idempotency<T>>,
+    ) -> Result<IdempotentAnswer<T>> {
+        let Some(idempotent) = idempotent else { return Ok(IdempotentAnswer::Fresh(value)) };
+        let keep = idempotent.keep(move |_, _| Ok(value.clone()));
+        match self.submit_keeping(access, Command::Wait, Some(keep)).await? {
+            Outcome::Kept(answer) => Ok(IdempotentAnswer::Kept(answer)),
+            _ => Err(Error::internal("an answer that was to be kept and is not")),
+        }
+    }
+
     /// Submits a command whose answer may be kept.
     pub(crate) async fn submit_idempotent<T: 'static>(
         &self,

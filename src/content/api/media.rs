@@ -88,23 +88,6 @@ impl ResourceWriter {
         created(&self.collection, self.state.epoch, &presentation, &written, removals, store).map(Some)
     }
 
-    /// Answers with a resource that exists already. Writes nothing but the answer, if that is kept.
-    ///
-    /// # Errors
-    /// `IDEMPOTENCY_KEY_REUSED`, `OVERLOADED`, `LOG_UNREACHABLE`, `OUTCOME_UNKNOWN`.
-    pub async fn keep_known(
-        &self,
-        known: CreatedResource,
-        idempotent: Option<Idempotency<CreatedResource>>,
-    ) -> Result<IdempotentAnswer<CreatedResource>> {
-        let Some(idempotent) = idempotent else { return Ok(IdempotentAnswer::Fresh(known)) };
-        let keep = idempotent.keep(move |_, _| Ok(known.clone()));
-        match self.content.submit_keeping(&self.access, Command::Wait, Some(keep)).await? {
-            Outcome::Kept(answer) => Ok(IdempotentAnswer::Kept(answer)),
-            _ => Err(Error::internal("an answer that was to be kept and is not")),
-        }
-    }
-
     /// Creates a resource for a stored file. `body` has the other attributes, as for [`ResourceWriter::create`].
     /// Imports know it under `key`. Durable and visible on return.
     ///

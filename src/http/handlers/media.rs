@@ -80,7 +80,8 @@ pub(crate) async fn fetch(
     }
     let FileRequest { url, known_as, body } = FileRequest::read(&sent)?;
     if let Some(known) = writing.known_under(known_as.as_deref()).await? {
-        let keep = async |idempotent| Ok(writing.keep_known(known, idempotent).await?);
+        let content = &call.app.content;
+        let keep = async |idempotent| Ok(content.answer_without_write(&call.access, known, idempotent).await?);
         return keyed.answer(&call, key.as_ref(), &[&sent], found, keep).await;
     }
     let file = call.app.media.fetch(&call.app.content, &url, call.app.config.webhook_private_addresses).await?;

@@ -64,8 +64,8 @@ pub(crate) async fn create<E: Entry>(call: Call, BaseUrl(base): BaseUrl, request
 }
 
 /// Returns a list as it would be with a rule that is not stored.
-pub(crate) async fn preview(call: Call, BaseUrl(base): BaseUrl, body: JsonBody) -> Answer {
-    call.access.require(&[Ability::Manage])?;
+pub(crate) async fn preview(call: Call, BaseUrl(base): BaseUrl, request: Post) -> Answer {
+    let body = request.checked_body(&call, Ability::Manage)?;
     call.takes_no_parameters()?;
     let body = body.read(call.max_body_bytes()).await?;
     let RulePreview { blueprint, list, mut page } = call.app.content.preview_rule(&call.access, &body).await?;

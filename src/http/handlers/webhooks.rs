@@ -1,7 +1,7 @@
 //! Webhooks (`API.md` 6.2). Must not know how they are delivered.
 
 use axum::http::{StatusCode, header};
-use bindery_content::Webhook;
+use bindery_content::{Idempotency, Webhook};
 use bindery_model::ability::Ability;
 use bindery_model::time::format_millis;
 use bindery_webhooks::{Delivery, DeliveryState, SendOutcome};
@@ -107,13 +107,21 @@ pub(crate) async fn deliveries(call: Call<String>) -> Answer {
     Ok(data_value(StatusCode::OK, deliveries.iter().map(delivery).collect()))
 }
 
-/// Sends a test message at once, and answers its outcome.
-pub(crate) async fn test(call: Call<String>) -> Answer {
-    let content = &call.app.content;
-    let webhook = content.checked(|| content.find_webhook(&call.access, &call.path)).await?;
-    let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
-    let state = if error.is_none() { "delivered" } else { "given_up" };
-    let result =
-        json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });
-    Ok(data_value(StatusCode::OK, result))
+/// Sends a test message at once, and answers its outcome. Its body is not read, unless a key stands for it.
+pub(crate) async fn test(call: Call<String>, request: Post) -> Answer {
+    let render = |result: &Value| RenderedResponse::new(StatusCode::OK, json!({ "data": result }).to_string());
+    let test = async |_: JsonBody, idempotent: Option<Idempotency<Value>>| {
+        let content = &call.app.content;
+        let webhook = content.checked(|| content.find_webhook(&call.access, &call.path)).await?;
+        if idempotent.is_some() {
+            // An answer that cannot be kept would have the client send the message again.
+            content.check_writable()?;
+        }
+        let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
+        let state = if error.is_none() { "delivered" } else { "given_up" };
+        let result =
+            json!({ "id": message, "state": state, "status": status, "error": error, "duration_ms": milliseconds });
+        Ok(content.answer_without_write(&call.access, result, idempotent).await?)
+    };
+    request.answer(&call, Ability::Manage, render, test).await
 }

@@ -59,6 +59,16 @@ impl Post {
         self.body
     }
 
+    /// Checks the key and returns the body, for a handler that stores nothing, so that its response need not be kept.
+    /// Must be called before anything else in the request is checked.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` without the ability, `INVALID_PARAMETER` for an invalid key.
+    pub(crate) fn checked_body<P>(self, call: &Call<P>, ability: Ability) -> Result<JsonBody> {
+        self.head.key(call, ability)?;
+        Ok(self.body)
+    }
+
     /// Answers the request: with the kept response if it was made before, otherwise with the result of `run`. Must be
     /// called before anything else in the request is checked.
     ///

@@ -1,7 +1,6 @@
 //! The handler of imports: an access log in, its outcome out (`API.md` 4.8.2).
 
-use axum::body::Body;
-use axum::extract::{RawQuery, State};
+use axum::extract::Request;
 use axum::http::StatusCode;
 use bindery_analytics::ImportOutcome;
 use bindery_model::ability::Ability;
@@ -12,9 +11,9 @@ use tokio_stream::StreamExt;
 
 use super::params;
 use crate::answer::respond;
-use crate::app::App;
 use crate::error::Answer;
-use crate::request::head::{Bearer, Credentials};
+use crate::request::head::{Call, Credentials};
+use crate::request::idempotency::KeyedRequest;
 
 /// The body of the answer to an import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,19 +37,14 @@ impl From<ImportOutcome> for ImportBody {
     }
 }
 
-/// `POST /v2/analytics/import`.
-pub(super) async fn import(
-    State(app): State<App>,
-    Bearer(access): Bearer,
-    credentials: Credentials,
-    RawQuery(raw): RawQuery,
-    body: Body,
-) -> Answer {
-    access.require(&[Ability::Manage])?;
-    let site = params::required_site(&RawParams::parse(raw.as_deref().unwrap_or_default()))?;
+/// `POST /v2/analytics/import`. A log that is imported again adds nothing, so the answer is not kept under a key.
+pub(super) async fn import(call: Call, credentials: Credentials, request: Request) -> Answer {
+    KeyedRequest::of(&request).key(&call, Ability::Manage)?;
+    let Call { app, query, .. } = call;
+    let site = params::required_site(&RawParams::parse(&query))?;
     let analytics = app.analytics.counting()?;
     let mut import = analytics.import(&site)?;
-    let mut body = body.into_data_stream();
+    let mut body = request.into_body().into_data_stream();
     loop {
         let piece = body.next().await.transpose();
         let piece = piece.map_err(|_| Error::new(Code::MalformedJson, "the body breaks off before its end"))?;

@@ -33,6 +33,6 @@ pub(super) static OPERATIONS: [Operation; 7] = [
     .with(&["webhook_id"])
     .answers(&[(200, Body::DataList("Delivery"))]),
     operation("post", "/v2/webhooks/{id}/test", TAG, "testWebhook", "Send a message now.", "manage")
-        .with(&["webhook_id"])
+        .with(&["webhook_id", "idempotency-key"])
         .answers(&[(200, Body::Data("TestDelivery"))]),
 ];
