@@ -233,7 +233,7 @@ async fn restoring_a_revision_waits_for_the_memory_that_its_values_take() {
     writing.change(created.id, IfMatch::Any, br#"{ "attributes": { "text": "<p>b</p>" } }"#).await.unwrap();
     let restore = || {
         let writing = content.write(&access, Ability::Update, "notes", "").unwrap();
-        writing.restore_revision(created.id, "1", IfMatch::Any, b"", None)
+        writing.restore_revision(created.id, 1, IfMatch::Any, b"", None)
     };
     let all_memory = content.shared.admission.admit(usize::MAX).await.unwrap();
     let restored = tokio::time::timeout(std::time::Duration::from_millis(300), restore()).await;

@@ -399,6 +399,49 @@ fn an_invalid_parameter_is_reported_after_a_missing_ability_and_blueprint() {
 }
 
 #[test]
+fn the_order_of_errors_also_holds_for_restoring_a_revision() {
+    let server = Server::start_with(&["--max-body-bytes", "1000"]);
+    let body = json!({ "name": "notes", "slug": "notes", "working_copy": true, "history": { "keep": 10, "days": 10 },
+        "fields": [{ "name": "Title", "slug": "title", "type": "text" }] });
+    server.post("/v2/blueprints", &body).expect(201);
+    let note = server.create("notes", json!({ "title": "a" }));
+    let one = format!("/v2/resources/notes/{note}");
+    server.patch(&format!("{one}?copy=working"), &json!({ "attributes": { "title": "b" } })).expect(200);
+    server.post(&format!("{one}/publish"), &json!({ "at": "2100-01-01" })).expect(200);
+    let (revision, unknown) = (format!("{one}/history/1/restore"), format!("{one}/history/9/restore"));
+    let missing = "/v2/resources/notes/0192b3c4-0000-7000-8000-000000000000/history/1/restore";
+    let large = " ".repeat(1001);
+    let (kind, json) = ("text/plain", "application/json");
+    let mut failures = Failures::default();
+    let mut check = |path: &str, kind: &str, stale: bool, body: &str, outcome: &str| {
+        let mut headers = vec![("content-type", kind)];
+        headers.extend(stale.then_some(("if-match", "\"0-0\"")));
+        let reply = server.raw("POST", path, &headers, body.as_bytes());
+        let case = format!("{path}, {kind}, stale: {stale}, {} bytes: {}", body.len(), body.trim());
+        failures.check_eq(&case, reply.outcome(), outcome.to_owned());
+    };
+    let invalid = [r#"{"fields":1}"#, r#"{"fields":["no"]}"#, r#"{"no":1}"#, "[]"];
+    for path in [&*unknown, missing] {
+        for (kind, body) in [(json, &*large), (kind, "{}"), (json, "x"), (json, invalid[0]), (json, "")] {
+            check(path, kind, true, body, "404 NOT_FOUND");
+        }
+    }
+    check(&revision, kind, true, &large, "413 PAYLOAD_TOO_LARGE");
+    check(&revision, kind, true, "x", "415 UNSUPPORTED_MEDIA_TYPE");
+    check(&revision, json, true, "x", "400 MALFORMED_JSON");
+    for body in invalid.into_iter().chain(["{}"]) {
+        check(&revision, json, true, body, "412 PRECONDITION_FAILED");
+        check(&revision, json, false, body, "409 CONFLICT");
+    }
+    server.post(&format!("{one}/publish"), &json!({ "at": null })).expect(200);
+    for body in invalid {
+        check(&revision, json, false, body, "422 VALIDATION_FAILED");
+    }
+    check(&revision, json, false, "{}", "200");
+    failures.assert_none();
+}
+
+#[test]
 fn a_request_that_working_copies_do_not_have_is_refused_before_its_body() {
     let server = Server::start_with(&["--max-body-bytes", "1000"]);
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use bindery_access::Access;
 use bindery_model::ability::Ability;
-use bindery_model::blueprint::{Field, SystemField};
+use bindery_model::blueprint::{Blueprint, Field, SystemField};
 use bindery_model::error::{Error, FieldErrors, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::{json, value};
@@ -50,20 +50,39 @@ impl ResourceWriter {
         settings(&self.collection.blueprint).map(|_| ())
     }
 
-    /// Writes values of a revision, those of all fields or of some, to the live version. Durable and visible on return.
+    /// Returns the number of an existing revision. Callers check this before they read a body.
     ///
     /// # Errors
-    /// `NOT_FOUND`, `MALFORMED_JSON`, `VALIDATION_FAILED`, `PRECONDITION_FAILED`, `INVALID_PARAMETER` if the blueprint
-    /// keeps no history, `FORBIDDEN` if the resource is published and the token lacks `publish`, `OVERLOADED`.
+    /// `NOT_FOUND`; `LOG_UNREACHABLE` if that cannot be confirmed.
+    pub async fn target_revision(&mut self, id: ResourceId, number: &str) -> Result<u32> {
+        let number = revision_number(number)?;
+        let find = move |history: &OpenHistory<'_>| history.revision(number).map(drop);
+        if let Err(error) = self.read_history(id, find).await {
+            if self.content.shared.cluster.is_none() {
+                return Err(error);
+            }
+            // As in `Content::checked`, a node confirms what it refuses.
+            self.confirm().await?;
+            self.read_history(id, find).await?;
+        }
+        Ok(number)
+    }
+
+    /// Writes values of a revision, those of all fields or of some, to the live version or the working copy. Durable
+    /// and visible on return.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `MALFORMED_JSON`, `PRECONDITION_FAILED`, `CONFLICT`, `VALIDATION_FAILED`, `INVALID_PARAMETER` if
+    /// the blueprint keeps no history, `FORBIDDEN` if the resource is published and the token lacks `publish`,
+    /// `OVERLOADED`.
     pub async fn restore_revision(
         mut self,
         id: ResourceId,
-        number: &str,
+        number: u32,
         if_match: IfMatch,
         body: &[u8],
         idempotent: Option<Idempotency<ResourceAnswer>>,
     ) -> Result<IdempotentAnswer<ResourceAnswer>> {
-        let number = revision_number(number)?;
         // Given back before more is reserved: requests that hold some and wait for more would wait for each other.
         let (asked, _) = self.content.read_body(body, asked_fields).await?;
         let mut is_confirmed = self.content.shared.cluster.is_none();
@@ -86,37 +105,65 @@ impl ResourceWriter {
         }
     }
 
-    /// Reserves the memory for the values of a revision until the permit is dropped: its body says nothing of their
-    /// size.
-    async fn admit_revision(&self, id: ResourceId, number: u32) -> Result<MemoryPermit> {
+    /// Reads the history of the variant of this write, on a thread that may block.
+    async fn read_history<T: Send + 'static>(
+        &self,
+        id: ResourceId,
+        read: impl FnOnce(&OpenHistory<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
         let (variant, now) = (self.variant, self.content.now());
-        let estimate = move || {
-            OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now)?.expansion(number)
-        };
-        let bytes = tokio::task::spawn_blocking(estimate).await.map_err(Error::internal)??;
-        self.content.shared.admission.admit(bytes).await
+        let reading = move || read(&OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now)?);
+        tokio::task::spawn_blocking(reading).await.map_err(Error::internal)?
     }
 
-    /// Reads and checks the values of a revision, on a thread that may block. The memory for them is reserved until the
-    /// permit is dropped.
+    /// Returns the item that writes values of a revision, and the permit for the memory that they take.
     async fn prepare_revision(
         &self,
         id: ResourceId,
         number: u32,
         if_match: IfMatch,
+        asked: Result<AskedFields>,
+    ) -> Result<(Item, Option<MemoryPermit>)> {
+        let blueprint = &self.collection.blueprint;
+        let known = asked.and_then(|asked| check_known(blueprint, &asked).map(|()| asked));
+        let (copy, memory, refusal) = match known {
+            Ok(asked) => {
+                let (copy, memory) = self.copy_of_revision(id, number, asked).await?;
+                (Some(copy), Some(memory), None)
+            }
+            // The committer reports it, after a stale `If-Match` and a conflict (`API.md` 1.7).
+            Err(refusal) => (None, None, Some(refusal)),
+        };
+        let item = Item::Update(Box::new(Update {
+            id,
+            copy,
+            published: Publication::Keep,
+            may_publish: self.may_publish(),
+            if_match,
+            restores: true,
+            working_variant: blueprint.working_copy.then_some(self.variant),
+            refusal,
+            errors: FieldErrors::new(),
+        }));
+        Ok((item, memory))
+    }
+
+    /// Reads and checks the values of a revision, on a thread that may block. Reserves the memory for them until the
+    /// permit is dropped: the body of the request says nothing of their size.
+    async fn copy_of_revision(
+        &self,
+        id: ResourceId,
+        number: u32,
         asked: AskedFields,
-    ) -> Result<(Item, MemoryPermit)> {
-        let memory = self.admit_revision(id, number).await?;
+    ) -> Result<(CopyDraft, MemoryPermit)> {
+        let bytes = self.read_history(id, move |history| history.expansion(number)).await?;
+        let memory = self.content.shared.admission.admit(bytes).await?;
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
-        let (variant, may_publish, now) = (self.variant, self.may_publish(), self.content.now());
+        let (variant, now) = (self.variant, self.content.now());
         let prepare = move || {
             let values =
                 OpenHistory::open(&shared.store, &blueprint, &shared.sanitizer, id, variant, now)?.values(number)?;
-            if let Some(unknown) = asked.iter().flatten().find(|slug| blueprint.field(slug).is_none()) {
-                let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
-                return Err(Error::of_field("fields", text));
-            }
             // The fields that the server sets describe one file. A revision may have none, such as the first one of a
             // variant that was added after the upload. The resource keeps its file then.
             let has_file = blueprint.position_of(SystemField::Hash).is_some_and(|hash| !values[hash].is_null());
@@ -132,21 +179,10 @@ impl ResourceWriter {
             let copy = body::copy_of(preparation, attributes, Extent::Partial, value::Relations::Ids);
             // A working copy has no file of its own.
             let system = if blueprint.working_copy { SystemValues::KeepFile } else { SystemValues::Set };
-            let copy = CopyDraft { system, ..copy };
-            Ok(Item::Update(Box::new(Update {
-                id,
-                copy: Some(copy),
-                published: Publication::Keep,
-                may_publish,
-                if_match,
-                restores: true,
-                working_variant: blueprint.working_copy.then_some(variant),
-                refusal: None,
-                errors: FieldErrors::new(),
-            })))
+            Ok::<_, Error>(CopyDraft { system, ..copy })
         };
-        let item = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
-        Ok((item, memory))
+        let copy = tokio::task::spawn_blocking(prepare).await.map_err(Error::internal)??;
+        Ok((copy, memory))
     }
 }
 
@@ -154,13 +190,26 @@ fn is_named(asked: &AskedFields, field: &Field) -> bool {
     asked.as_ref().is_none_or(|asked| asked.contains(&field.slug))
 }
 
-/// Reads the body of a restoration: `{"fields": null}`, or the slugs of some fields. An empty body stands for all
-/// fields.
-fn asked_fields(body: &[u8]) -> Result<AskedFields> {
-    if body.is_empty() {
-        return Ok(None);
+/// # Errors
+/// `VALIDATION_FAILED` if one of the fields is unknown.
+fn check_known(blueprint: &Blueprint, asked: &AskedFields) -> Result<()> {
+    match asked.iter().flatten().find(|slug| blueprint.field(slug).is_none()) {
+        None => Ok(()),
+        Some(unknown) => {
+            let text = format!("names {unknown:?}, which is no field of the blueprint `{}`", blueprint.slug);
+            Err(Error::of_field("fields", text))
+        }
     }
-    let parsed = body::into_object(json::parse(body)?)?;
+}
+
+/// Reads the body of a restoration: `{"fields": null}`, or the slugs of some fields. An empty body stands for all
+/// fields. The inner error is `VALIDATION_FAILED`, which is reported later than a malformed body.
+fn asked_fields(body: &[u8]) -> Result<Result<AskedFields>> {
+    Ok(if body.is_empty() { Ok(None) } else { fields_of(json::parse(body)?) })
+}
+
+fn fields_of(body: Value) -> Result<AskedFields> {
+    let parsed = body::into_object(body)?;
     let mut errors = body::unknown_keys(&parsed, &["fields"], &[]);
     let mut error = |text: String| errors.push(("fields".to_owned(), vec![text]));
     let asked = match parsed.get("fields") {

@@ -146,7 +146,7 @@ impl<'a> OpenHistory<'a> {
     ///
     /// # Errors
     /// `NOT_FOUND`.
-    fn revision(&self, number: u32) -> Result<Revision> {
+    pub(crate) fn revision(&self, number: u32) -> Result<Revision> {
         let missing = || {
             let text = format!("there is no revision {number}; the history has {} to {}", self.first, self.last);
             Error::new(Code::NotFound, text)

@@ -56,7 +56,9 @@ pub(crate) async fn restore(call: Call<Revision>, headers: HeaderMap, request: P
             let id = writing.target(id)?;
             Ok((writing, id))
         };
-        let (writing, id) = call.app.content.checked(begin).await?;
+        let (mut writing, id) = call.app.content.checked(begin).await?;
+        // An unknown revision is reported before an error in the body (`API.md` 1.7).
+        let number = writing.target_revision(id, number).await?;
         let body = body.read(call.max_body_bytes()).await?;
         Ok(writing.restore_revision(id, number, if_match(&headers), &body, idempotent).await?)
     };
