@@ -304,6 +304,17 @@ pub(crate) enum PublicationMoment {
     Planned(Millis),
 }
 
+impl PublicationMoment {
+    /// Returns whether a request with this moment publishes at once.
+    pub(crate) fn is_now(self, now: Millis) -> bool {
+        match self {
+            PublicationMoment::Now => true,
+            PublicationMoment::At(at) => at <= now,
+            PublicationMoment::Never | PublicationMoment::Planned(_) => false,
+        }
+    }
+}
+
 /// A resource that comes back from the trash.
 #[derive(Debug, Clone)]
 pub(crate) struct Restoration {
@@ -313,8 +324,9 @@ pub(crate) struct Restoration {
     pub(crate) version: u64,
     /// Its copies of the variants that the blueprint has, each complete, checked against today's fields.
     pub(crate) copies: Vec<CopyDraft>,
-    /// True if it becomes a draft; otherwise it keeps its publication date.
-    pub(crate) as_draft: bool,
+    /// True if it becomes a draft; otherwise it keeps its publication date. An error of the body is reported only if
+    /// there is no conflict.
+    pub(crate) as_draft: Result<bool>,
 }
 
 /// Whole copies of a resource, under a key or an id.

@@ -442,6 +442,57 @@ fn the_order_of_errors_also_holds_for_restoring_a_revision() {
 }
 
 #[test]
+fn a_conflict_of_a_publication_or_a_restoration_is_reported_before_an_invalid_body() {
+    let server = Server::start();
+    let fields = json!([
+        { "name": "Title", "slug": "title", "type": "text" },
+        { "name": "Code", "slug": "code", "type": "text", "unique": true },
+    ]);
+    let body =
+        json!({ "name": "notes", "slug": "notes", "working_copy": true, "trash": { "days": 10 }, "fields": fields });
+    server.post("/v2/blueprints", &body).expect(201);
+    let note = server.create("notes", json!({ "title": "a" }));
+    let deleted = server.create("notes", json!({ "code": "x" }));
+    server.delete(&format!("/v2/resources/notes/{deleted}")).expect(204);
+    let (one, restoration) = (format!("/v2/resources/notes/{note}"), format!("/v2/trash/{deleted}/restore"));
+    let (working, publication) = (format!("{one}?copy=working"), format!("{one}/publish"));
+    server.patch(&working, &json!({ "attributes": { "title": "b" } })).expect(200);
+    let (conflict, invalid) = ("409 CONFLICT", "422 VALIDATION_FAILED");
+    let mut failures = Failures::default();
+    let mut check = |case: &str, path: &str, body: Value, outcome: &str| {
+        failures.check_eq(&format!("{case} {body}"), server.post(path, &body).outcome(), outcome.to_owned());
+    };
+    let bodies = [json!({ "force": "yes" }), json!({ "when": 1 }), json!([])];
+    server.post(&publication, &json!({ "at": "2100-01-01" })).expect(200);
+    for body in &bodies {
+        check("planned", &publication, body.clone(), conflict);
+    }
+    // These conflict with nothing.
+    check("planned", &publication, json!({ "at": null, "force": "yes" }), invalid);
+    server.post(&publication, &json!({ "at": null })).expect(200);
+    for body in &bodies {
+        check("not planned", &publication, body.clone(), invalid);
+    }
+    server.patch(&one, &json!({ "attributes": { "title": "c" } })).expect(200);
+    for body in &bodies {
+        check("changed in both copies", &publication, body.clone(), conflict);
+    }
+    check("changed in both copies", &publication, json!({ "force": true, "when": 1 }), invalid);
+
+    let bodies = [json!({ "as_draft": 1 }), json!({ "when": 1 }), json!([])];
+    let holder = server.create("notes", json!({ "code": "x" }));
+    for body in &bodies {
+        check("a unique value is taken", &restoration, body.clone(), conflict);
+    }
+    server.delete(&format!("/v2/resources/notes/{holder}")).expect(204);
+    for body in &bodies {
+        check("no value is taken", &restoration, body.clone(), invalid);
+    }
+    check("a valid body", &restoration, json!({ "as_draft": true }), "200");
+    failures.assert_none();
+}
+
+#[test]
 fn a_request_that_working_copies_do_not_have_is_refused_before_its_body() {
     let server = Server::start_with(&["--max-body-bytes", "1000"]);
     let fields = json!([{ "name": "Title", "slug": "title", "type": "text" }]);

@@ -58,7 +58,7 @@ impl ResourceWriter {
     /// Brings a resource back from the trash, as a request body says. Durable and visible on return.
     ///
     /// # Errors
-    /// `MALFORMED_JSON`, `VALIDATION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `CONFLICT`, `OVERLOADED`. The resource then
+    /// `MALFORMED_JSON`, `NOT_FOUND`, `CONFLICT`, `VALIDATION_FAILED`, `FORBIDDEN`, `OVERLOADED`. The resource then
     /// stays in the trash.
     pub async fn restore(
         mut self,
@@ -68,7 +68,7 @@ impl ResourceWriter {
     ) -> Result<IdempotentAnswer<ResourceAnswer>> {
         let as_draft = as_draft(body)?;
         loop {
-            let (item, _admitted) = self.prepare_restoration(id, as_draft).await?;
+            let (item, _admitted) = self.prepare_restoration(id, as_draft.clone()).await?;
             match self.submit(vec![item].into(), self.keep_answer(idempotent.as_ref())).await? {
                 Outcome::Written(outcomes) => return self.answered(&outcomes),
                 Outcome::Kept(answer) => return Ok(IdempotentAnswer::Kept(answer)),
@@ -88,7 +88,7 @@ impl ResourceWriter {
 
     /// Reads a resource from the trash and checks its values, on a thread that may block. The memory for them is
     /// reserved until the permit is dropped.
-    async fn prepare_restoration(&self, id: ResourceId, as_draft: bool) -> Result<(Item, MemoryPermit)> {
+    async fn prepare_restoration(&self, id: ResourceId, as_draft: Result<bool>) -> Result<(Item, MemoryPermit)> {
         let (shared, blueprint) = (self.content.shared.clone(), self.collection.blueprint.clone());
         // The state of this write keeps the copies readable.
         let read = move || StoredTrash::read(&shared.store, &blueprint, id);

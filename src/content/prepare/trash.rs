@@ -44,7 +44,7 @@ impl StoredTrash {
     ///
     /// # Errors
     /// `INTERNAL` if a copy is damaged.
-    pub(crate) fn into_item(self, preparation: Preparation<'_>, as_draft: bool) -> Result<Item> {
+    pub(crate) fn into_item(self, preparation: Preparation<'_>, as_draft: Result<bool>) -> Result<Item> {
         let StoredTrash { id, version, copies } = self;
         let copies = copies.into_iter().map(|(variant, copy)| draft_of(Preparation { variant, ..preparation }, &copy));
         let copies = copies.collect::<Result<_>>()?;
@@ -62,15 +62,17 @@ fn draft_of(preparation: Preparation<'_>, copy: &Copy) -> Result<CopyDraft> {
     Ok(CopyDraft { system: SystemValues::Set, ..copy })
 }
 
-/// Reads the body of a restoration: nothing, or `{"as_draft": true}`.
+/// Reads the body of a restoration: nothing, or `{"as_draft": true}`. The inner error is `VALIDATION_FAILED`, which is
+/// reported later than a malformed body.
 ///
 /// # Errors
-/// `MALFORMED_JSON`, `VALIDATION_FAILED`.
-pub(crate) fn as_draft(body: &[u8]) -> Result<bool> {
-    if body.is_empty() {
-        return Ok(false);
-    }
-    let parsed = body::into_object(json::parse(body)?)?;
+/// `MALFORMED_JSON`.
+pub(crate) fn as_draft(body: &[u8]) -> Result<Result<bool>> {
+    Ok(if body.is_empty() { Ok(false) } else { as_draft_of(json::parse(body)?) })
+}
+
+fn as_draft_of(body: Value) -> Result<bool> {
+    let parsed = body::into_object(body)?;
     let mut errors = body::unknown_keys(&parsed, &["as_draft"], &[]);
     let as_draft = match parsed.get("as_draft") {
         None => false,

@@ -120,7 +120,8 @@ impl Decider<'_, '_> {
         if !taken.is_empty() {
             return Err(unique_values_taken(self.visible_errors(taken, &Some(HashSet::new()))));
         }
-        let mut edit = self.edit_for_restore(id, &resource.meta, copies, *as_draft)?;
+        let as_draft = as_draft.clone()?;
+        let mut edit = self.edit_for_restore(id, &resource.meta, copies, as_draft)?;
         self.restore_working_copies(&mut edit, &resource.meta)?;
         self.check_is_draft(&edit.after)?;
         self.remove_from_trash(id, &resource)?;

@@ -194,11 +194,15 @@ impl Decider<'_, '_> {
         let id = publication.id;
         let before = self.load(id)?;
         publication.if_match.check(self.working_tag_of(id, &before))?;
+        let now = self.overlay.now;
         if let Some(refusal) = &publication.refusal {
+            // A conflict comes before errors of the body (`API.md` 1.7).
+            if publication.moment.is_now(now) {
+                self.check_publishable(publication, &before, &self.named(publication, &before)?)?;
+            }
             return Err(refusal.clone());
         }
         self.check_is_draft(&before)?;
-        let now = self.overlay.now;
         match publication.moment {
             PublicationMoment::Never => self.plan(publication, before, None),
             PublicationMoment::At(at) if at > now => {
@@ -213,12 +217,46 @@ impl Decider<'_, '_> {
 
     fn publish_now(&mut self, publication: &WorkingPublication, before: Meta) -> Result<WrittenResource> {
         let copies = self.chosen(publication, &before)?;
+        self.check_publishable(publication, &before, &copies)?;
+        let published = publication.published.or(before.published).or(Some(self.overlay.now));
+        self.make_live(publication.id, before, published, &copies)
+    }
+
+    /// # Errors
+    /// `CONFLICT` if the publication of one of the working copies is planned, and those of `check_conflicts` unless it
+    /// is forced.
+    fn check_publishable(
+        &self,
+        publication: &WorkingPublication,
+        before: &Meta,
+        copies: &[(u16, WorkingCopy)],
+    ) -> Result<()> {
         if let Some(schedule) = copies.iter().find_map(|(_, working)| working.schedule.as_ref()) {
             return Err(is_planned(schedule.at));
         }
-        let published = publication.published.or(before.published).or(Some(self.overlay.now));
-        let checked = if publication.force { Vec::new() } else { copies.iter().map(|(variant, _)| *variant).collect() };
-        self.make_live(publication.id, before, published, &copies, &checked)
+        if publication.force { Ok(()) } else { self.check_conflicts(publication.id, before, copies.iter()) }
+    }
+
+    /// # Errors
+    /// `CONFLICT` if one of the working copies changes a field that the live copy has changed meanwhile, too.
+    fn check_conflicts<'w>(
+        &self,
+        id: ResourceId,
+        before: &Meta,
+        copies: impl Iterator<Item = &'w (u16, WorkingCopy)>,
+    ) -> Result<()> {
+        let mut conflicts = FieldErrors::new();
+        for (variant, working) in copies {
+            let live = self.live_values(id, before, *variant)?;
+            for slug in working.conflicts(self.blueprint, &live) {
+                let text = "was changed in the live copy too since it was changed in the working copy";
+                conflicts.push((slug.to_owned(), vec![text.to_owned()]));
+            }
+        }
+        if conflicts.is_empty() {
+            return Ok(());
+        }
+        Err(working_copy_conflict(value::in_field_order(self.blueprint, conflicts)))
     }
 
     /// Makes the working copies live whose publication was planned for a moment. Does nothing if there are none any
@@ -233,32 +271,19 @@ impl Decider<'_, '_> {
         self.overlay.actor = schedule.by();
         let published = schedules().find_map(|schedule| schedule.published).or(before.published).or(Some(at));
         let is_forced = |working: &WorkingCopy| working.schedule.as_ref().is_some_and(|schedule| schedule.force);
-        let checked: Vec<u16> =
-            copies.iter().filter(|(_, working)| !is_forced(working)).map(|(variant, _)| *variant).collect();
-        self.make_live(id, before, published, &copies, &checked)
+        self.check_conflicts(id, &before, copies.iter().filter(|(_, working)| !is_forced(working)))?;
+        self.make_live(id, before, published, &copies)
     }
 
     /// Writes the values of working copies to the live copies, with all checks of such a write, and removes the working
-    /// copies. Those of the variants `checked` must not change a field that the live copy has changed meanwhile.
+    /// copies. The caller has checked for conflicts.
     fn make_live(
         &mut self,
         id: ResourceId,
         before: Meta,
         published: Option<Millis>,
         copies: &[(u16, WorkingCopy)],
-        checked: &[u16],
     ) -> Result<WrittenResource> {
-        let mut conflicts = FieldErrors::new();
-        for (variant, working) in copies.iter().filter(|(variant, _)| checked.contains(variant)) {
-            let live = self.live_values(id, &before, *variant)?;
-            for slug in working.conflicts(self.blueprint, &live) {
-                let text = "was changed in the live copy too since it was changed in the working copy";
-                conflicts.push((slug.to_owned(), vec![text.to_owned()]));
-            }
-        }
-        if !conflicts.is_empty() {
-            return Err(working_copy_conflict(value::in_field_order(self.blueprint, conflicts)));
-        }
         let mut drafts = Vec::with_capacity(copies.len());
         for (variant, working) in copies {
             drafts.push(self.draft_of(*variant, working));
@@ -390,16 +415,22 @@ impl Decider<'_, '_> {
     /// Returns the working copies that a publication is about, with their variants. Empty for a draft without any,
     /// whose live copies are all that there is to publish.
     fn chosen(&self, publication: &WorkingPublication, meta: &Meta) -> Result<Vec<(u16, WorkingCopy)>> {
-        let mut copies = self.working_copies_of(publication.id, meta)?;
-        if let Some(variants) = &publication.variants {
-            let has_copy = |variant: &u16| copies.iter().any(|(known, _)| known == variant);
-            if !variants.iter().all(has_copy) {
-                return Err(no_working_copy(publication.id));
-            }
-            copies.retain(|(variant, _)| variants.contains(variant));
+        let copies = self.named(publication, meta)?;
+        let has_copy = |variant: &u16| copies.iter().any(|(known, _)| known == variant);
+        if !publication.variants.iter().flatten().all(has_copy) {
+            return Err(no_working_copy(publication.id));
         }
         if copies.is_empty() && meta.published.is_some() {
             return Err(no_working_copy(publication.id));
+        }
+        Ok(copies)
+    }
+
+    /// Returns the working copies of the variants that a publication names, of all variants if it names none.
+    fn named(&self, publication: &WorkingPublication, meta: &Meta) -> Result<Vec<(u16, WorkingCopy)>> {
+        let mut copies = self.working_copies_of(publication.id, meta)?;
+        if let Some(variants) = &publication.variants {
+            copies.retain(|(variant, _)| variants.contains(variant));
         }
         Ok(copies)
     }
