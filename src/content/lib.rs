@@ -102,7 +102,7 @@ pub use read::resource::ResourceAnswer;
 pub use read::rule_preview::RulePreview;
 pub use read::suggest::{SuggestedWord, Suggestions, common_words};
 pub use read::trash::{TrashEntry, TrashPage, TrashReferrers};
-pub use read::view::{LocatedResource, View};
+pub use read::view::{LocatedResource, View, require_for_copy, require_for_explain};
 pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster};
 pub use start::error::StartError;
 pub use start::findings::Findings;

@@ -399,6 +399,44 @@ fn an_invalid_parameter_is_reported_after_a_missing_ability_and_blueprint() {
 }
 
 #[test]
+fn a_missing_ability_that_a_parameter_demands_is_reported_first() {
+    let server = Server::start();
+    server.blueprint("notes", json!([]));
+    let note = server.create("notes", json!({}));
+    let view = server.token(&["view"]);
+    let (one, missing) = (format!("/v2/resources/notes/{note}"), format!("/v2/resources/nothing/{note}"));
+    let mut failures = Failures::default();
+    for (path, outcome) in [
+        ("/v2/resources/nothing?copy=working".to_owned(), "403 FORBIDDEN"),
+        ("/v2/resources/notes?copy=working".to_owned(), "403 FORBIDDEN"),
+        ("/v2/resources/notes?copy=working&page=0".to_owned(), "403 FORBIDDEN"),
+        ("/v2/resources/nothing/export?copy=working".to_owned(), "403 FORBIDDEN"),
+        (format!("{missing}?copy=working"), "403 FORBIDDEN"),
+        (format!("{one}?copy=working"), "403 FORBIDDEN"),
+        (format!("{missing}/neighbors?copy=working"), "403 FORBIDDEN"),
+        (format!("{missing}/referrers?copy=working"), "403 FORBIDDEN"),
+        (format!("{one}/referrers?copy=working&strict=1&x=1"), "403 FORBIDDEN"),
+        ("/v2/search?copy=working&strict=1&x=1".to_owned(), "403 FORBIDDEN"),
+        ("/v2/search/suggest?copy=working&strict=1&x=1".to_owned(), "403 FORBIDDEN"),
+        ("/v2/resources/nothing?explain=true".to_owned(), "403 FORBIDDEN"),
+        ("/v2/resources/notes?explain=true&copy=x".to_owned(), "403 FORBIDDEN"),
+        ("/v2/resources/nothing/export?explain=true".to_owned(), "403 FORBIDDEN"),
+        (format!("{missing}/neighbors?explain=true"), "403 FORBIDDEN"),
+        ("/v2/search?explain=true&strict=1&x=1".to_owned(), "403 FORBIDDEN"),
+        // These demand no ability.
+        ("/v2/resources/nothing?copy=x".to_owned(), "404 NOT_FOUND"),
+        ("/v2/resources/notes?copy=x".to_owned(), "422 INVALID_PARAMETER"),
+        ("/v2/resources/nothing?explain=x".to_owned(), "404 NOT_FOUND"),
+        ("/v2/resources/notes?explain=x".to_owned(), "422 INVALID_PARAMETER"),
+        ("/v2/resources/notes?explain=false".to_owned(), "200"),
+        (format!("{one}?explain=true"), "200"),
+    ] {
+        failures.check_eq(&path, server.as_token(&view).get(&path).outcome(), outcome.to_owned());
+    }
+    failures.assert_none();
+}
+
+#[test]
 fn the_order_of_errors_also_holds_for_restoring_a_revision() {
     let server = Server::start_with(&["--max-body-bytes", "1000"]);
     let body = json!({ "name": "notes", "slug": "notes", "working_copy": true, "history": { "keep": 10, "days": 10 },

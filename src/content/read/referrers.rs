@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bindery_access::Access;
 use bindery_index::{Error as IndexError, Interrupt, variant_of_working};
-use bindery_model::ability::Ability;
 use bindery_model::blueprint::BlueprintKind;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
@@ -19,6 +18,7 @@ use crate::data::referrers::{Referrer, referring_to};
 use crate::data::state::{Collection, State};
 use crate::data::visibility::Visibility;
 use crate::handle::Content;
+use crate::read::view::require_for_copy;
 
 /// The number of ids answered for each field.
 const NAMED: usize = 10;
@@ -54,12 +54,10 @@ impl Content {
         id: &str,
         params: &RawParams,
     ) -> Result<Vec<FieldReferrers>> {
+        require_for_copy(access, params)?;
         let view = self.view(access, slug)?;
         strict::check(params, &["copy"])?;
         let in_working = CopyKind::parse_for_all(params)? == CopyKind::Working;
-        if in_working {
-            access.require(&[Ability::Preview])?;
-        }
         let id = view.locate(id)?.id();
         let state = view.state;
         let visibilities = referring_to(&state, slug)

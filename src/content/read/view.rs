@@ -116,16 +116,40 @@ impl Content {
     /// # Errors
     /// Those of [`Content::view`], `INVALID_PARAMETER`, and `FORBIDDEN` for working copies without `preview`.
     pub fn view_of(&self, access: &Arc<Access>, slug: &str, raw_query: &str) -> Result<View> {
-        let view = self.view_at(access, slug, self.shared.time.now())?;
         // Most requests do not name it.
         if !RawParams::has(raw_query, "copy") {
-            return Ok(view);
+            return self.view(access, slug);
         }
         let raw = RawParams::parse(raw_query);
+        require_for_copy(access, &raw)?;
+        let view = self.view(access, slug)?;
         match CopyKind::parse(&raw, &view.collection.blueprint)? {
             CopyKind::Live => Ok(view),
             CopyKind::Working => view.with_working_copies(&raw),
         }
+    }
+}
+
+/// Checks the ability that `copy` demands of a read. A missing one is reported before an unknown blueprint and errors
+/// of parameters (`API.md` 1.7), also those of `copy`.
+///
+/// # Errors
+/// `FORBIDDEN` for working copies without `preview`.
+pub fn require_for_copy(access: &Access, params: &RawParams) -> Result<()> {
+    match params.single("copy") {
+        Ok(Some("working")) => access.require(&[Ability::Preview]),
+        _ => Ok(()),
+    }
+}
+
+/// Checks the ability that `explain` demands, as [`require_for_copy`] does.
+///
+/// # Errors
+/// `FORBIDDEN` for an explanation without `manage`.
+pub fn require_for_explain(access: &Access, params: &RawParams) -> Result<()> {
+    match params.flag("explain") {
+        Ok(true) => access.require(&[Ability::Manage]),
+        _ => Ok(()),
     }
 }
 
@@ -171,11 +195,8 @@ impl View {
     /// `INVALID_PARAMETER`, and `FORBIDDEN` without `manage`: times and counts would reveal resources that the token
     /// may not see.
     pub fn explains(&self, params: &RawParams) -> Result<bool> {
-        let is_asked = params.flag("explain")?;
-        if is_asked {
-            self.access.require(&[Ability::Manage])?;
-        }
-        Ok(is_asked)
+        require_for_explain(&self.access, params)?;
+        params.flag("explain")
     }
 
     /// Returns the parameters of a read of one resource.

@@ -9,7 +9,7 @@ use axum::http::{Extensions, HeaderMap, HeaderValue, Method, StatusCode, header}
 use axum::response::{IntoResponse, Response};
 use bindery_content::{
     CreatedResource, EntityTag, Explanation, Export, FieldReferrers, IfMatch, ListPage, LocatedResource,
-    NeighborsAnswer, PagePosition, ResourceAnswer, ResourceWriter, View,
+    NeighborsAnswer, PagePosition, ResourceAnswer, ResourceWriter, View, require_for_explain,
 };
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
@@ -44,6 +44,15 @@ fn view_of<P>(call: &Call<P>, asked: &RequestKey, blueprint: &str) -> Result<Arc
     }
 }
 
+/// Checks the ability that `explain` demands, before the blueprint and the other parameters are checked.
+fn check_explain<P>(call: &Call<P>) -> Result<(), Error> {
+    // Most requests do not name it.
+    match RawParams::has(&call.query, "explain") {
+        true => require_for_explain(&call.access, &RawParams::parse(&call.query)),
+        false => Ok(()),
+    }
+}
+
 pub(crate) async fn list(
     call: Call<String>,
     asked: RequestKey,
@@ -51,6 +60,7 @@ pub(crate) async fn list(
     headers: HeaderMap,
     visitor: Visitor,
 ) -> Answer {
+    check_explain(&call)?;
     let view = view_of(&call, &asked, &call.path)?;
     // Parsed before the tag is compared: an invalid parameter must never be answered with 304.
     let request = Arc::new(view.list_request(&call.query)?);
@@ -197,6 +207,7 @@ async fn resource_body(view: &View, resource: &LocatedResource, params: &GetPara
 
 pub(crate) async fn neighbors(call: Call<Resource>) -> Answer {
     let (blueprint, id) = &call.path;
+    check_explain(&call)?;
     let view = call.app.content.view_of(&call.access, blueprint, &call.query)?;
     let raw = RawParams::parse(&call.query);
     let is_explained = view.explains(&raw)?;
@@ -321,6 +332,7 @@ pub(super) fn rendered(resource: &ResourceAnswer) -> RenderedResponse {
 
 pub(crate) async fn export(call: Call<String>, extensions: Extensions, headers: HeaderMap) -> Answer {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    check_explain(&call)?;
     let view = call.app.content.view_of(&call.access, &call.path, &call.query)?;
     let mut export = Export::begin_in_time(view, &call.query, accept).await?;
     let file = format!("attachment; filename=\"{}.{}\"", call.path, export.format().extension());

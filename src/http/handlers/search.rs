@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use bindery_content::{BlueprintMatches, Explanation, ListRequest, View, did_you_mean, ignored_words, in_common_order};
+use bindery_content::{
+    BlueprintMatches, Explanation, ListRequest, View, did_you_mean, ignored_words, in_common_order, require_for_copy,
+    require_for_explain,
+};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -40,15 +43,11 @@ const NAMES: [&str; 11] =
 pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
+    require_for_copy(&call.access, &params)?;
+    require_for_explain(&call.access, &params)?;
     let is_strict = strict::check(&params, &[&NAMES[..], &WordParams::NAMES].concat())?;
     let is_explained = params.flag("explain")?;
-    if is_explained {
-        call.access.require(&[Ability::Manage])?;
-    }
     let copies = CopyKind::parse_for_all(&params)?;
-    if copies == CopyKind::Working {
-        call.access.require(&[Ability::Preview])?;
-    }
     let asked = SearchParams::of(&params)?;
     let sent_limit = params.single("limit")?;
     let limit = limit(sent_limit)?;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use bindery_content::{SuggestedWord, Suggestions, common_words};
+use bindery_content::{SuggestedWord, Suggestions, common_words, require_for_copy};
 use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
@@ -44,6 +44,7 @@ struct Found {
 pub(crate) async fn suggest(call: Call) -> Answer {
     call.access.require(&[Ability::View])?;
     let params = RawParams::parse(&call.query);
+    require_for_copy(&call.access, &params)?;
     strict::check(&params, &["q", "blueprints", "variant", "limit", "copy"])?;
     let invalid = |text: &str| Error::new(Code::InvalidParameter, text);
     let q = params.single("q")?.ok_or_else(|| invalid("`q` is required: what was typed so far"))?;
@@ -52,9 +53,6 @@ pub(crate) async fn suggest(call: Call) -> Answer {
         .map_or(Some(DEFAULT), |sent| sent.parse().ok().filter(|limit| (1..=MOST).contains(limit)));
     let limit = limit.ok_or_else(|| invalid(&format!("`limit` must be a number from 1 to {MOST}")))?;
     let copies = CopyKind::parse_for_all(&params)?;
-    if copies == CopyKind::Working {
-        call.access.require(&[Ability::Preview])?;
-    }
     let blueprints = blueprints(&call, &params)?;
     check_variant(&params, &blueprints)?;
     if !has_words(q) {
