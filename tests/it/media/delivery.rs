@@ -47,6 +47,10 @@ fn the_file_is_answered_with_headers_for_caches_and_browsers() {
     for missing in [format!("/media/{hash}/a.jpg"), format!("/media/{id}"), "/media/x/a.jpg".to_owned()] {
         fetch(&server, &missing).expect(404);
     }
+    // A parameter is checked before the file is looked for.
+    for query in ["w=abc", "width=1"] {
+        fetch(&server, &format!("/media/0192b3c4-0000-7000-8000-000000000000/a.jpg?{query}")).expect(422);
+    }
 }
 
 #[test]

@@ -87,12 +87,13 @@ pub(crate) async fn deliver(
     extensions: Extensions,
     headers: HeaderMap,
 ) -> Answer {
+    // Checked before the file is looked for (`API.md` 1.7).
+    let parameters = Parameters::parse(query.as_deref().unwrap_or_default(), &app.media.config().sizes)?;
     // An address in another spelling would not be found where it is used.
     if !uri.path().starts_with(&format!("/media/{id}/")) {
         return Err(Error::new(Code::NotFound, "there is no such file").into());
     }
     let media = app.content.delivered_media(&id, || reader(&app, &method, &extensions, &headers))?;
-    let parameters = Parameters::parse(query.as_deref().unwrap_or_default(), &app.media.config().sizes)?;
     let hash: Hash = media.file.hash.parse().map_err(Error::internal)?;
     let is_current = parameters.version.as_deref() == Some(media.version.as_str());
     let cache_control = match (media.is_public, is_current) {
