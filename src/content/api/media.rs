@@ -114,8 +114,7 @@ impl ResourceWriter {
     /// `PRECONDITION_FAILED`, `NOT_FOUND`, `FORBIDDEN`, `OVERLOADED`, `INVALID_PARAMETER` for a working copy, which has
     /// no file of its own.
     pub async fn replace_file(mut self, id: ResourceId, if_match: IfMatch, file: MediaFile) -> Result<ResourceAnswer> {
-        self.copy.require_live("replace a file")?;
-        self.require_media()?;
+        self.require_replaceable()?;
         let prepare = move |preparation: Preparation<'_>, _: Value| {
             vec![media::replacement(preparation.blueprint, id, if_match.clone(), &file)]
         };
@@ -124,14 +123,13 @@ impl ResourceWriter {
         written_answer(store, blueprint, self.state.epoch, &written, &self.presentation(), sanitized)
     }
 
-    /// Answers a missing resource and a stale `If-Match` before the file is received. The committer checks again.
+    /// Checks that the request may replace a file. Callers check this together with the parameters.
     ///
     /// # Errors
-    /// `NOT_FOUND`, `PRECONDITION_FAILED`, `INVALID_PARAMETER`.
-    pub fn check_replaceable(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
+    /// `INVALID_PARAMETER` for a working copy, `VALIDATION_FAILED` if resources of the blueprint have no files.
+    pub fn require_replaceable(&self) -> Result<()> {
         self.copy.require_live("replace a file")?;
-        self.require_media()?;
-        self.check_match(id, if_match)
+        self.require_media()
     }
 }
 

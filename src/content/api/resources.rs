@@ -202,8 +202,12 @@ impl ResourceWriter {
         self.run_one(ParsedBody { bytes: b"null", parsed: Value::Null }, prepare).await.map(|_| ())
     }
 
-    /// Answers a stale `If-Match` early, before errors of the body. The committer checks again.
-    pub(super) fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
+    /// Answers a stale `If-Match` early: before errors in the content of the body, and before a file is received. The
+    /// committer checks again.
+    ///
+    /// # Errors
+    /// `NOT_FOUND`, `PRECONDITION_FAILED`.
+    pub fn check_match(&self, id: ResourceId, if_match: &IfMatch) -> Result<()> {
         let blueprint = &self.collection.blueprint;
         let hit = self.collection.snapshot.get(id.as_u128()).ok_or_else(|| no_resource(blueprint, &id.to_string()))?;
         let version = self.collection.version_for(&hit, self.copy == CopyKind::Working);

@@ -8,7 +8,7 @@ mod parameters;
 use axum::extract::Request;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
-use bindery_content::{CreatedResource, IfMatch, ResourceWriter};
+use bindery_content::{CreatedResource, ResourceWriter};
 use bindery_model::ability::Ability;
 use bindery_model::error::Error;
 use bindery_model::id::ResourceId;
@@ -100,26 +100,28 @@ pub(crate) async fn replace(
     request: Request,
 ) -> Answer {
     let if_match = if_match(&headers);
-    target(&call, &if_match).await?;
+    call.app.content.checked(|| target(&call)).await?;
     let _slot = slot(&call)?;
-    let form = Form::begin(&call.app, request, false).await?.receive().await?;
+    let form = Form::begin(&call.app, request, false).await?;
+    // A stale `If-Match` is reported after the type of the body (`API.md` 1.7), and before the file arrives, which may
+    // be large.
+    let check_match = || target(&call).and_then(|(writing, id)| writing.check_match(id, &if_match));
+    call.app.content.checked(check_match).await?;
+    let form = form.receive().await?;
     let file = call.app.media.store(&call.app.content, form.upload, &form.name).await?;
     call.access = credentials.access(&call.app)?;
-    let (writing, id) = target(&call, &if_match).await?;
+    let (writing, id) = call.app.content.checked(|| target(&call)).await?;
     let resource = writing.replace_file(id, if_match, file).await?;
     Ok(([(header::ETAG, quoted(resource.tag))], json_response(StatusCode::OK, written_body(&resource))).into_response())
 }
 
 /// Returns a write to the resource that the path names, and its id.
-async fn target(call: &Call<Resource>, if_match: &IfMatch) -> Result<(ResourceWriter, ResourceId), Error> {
+fn target(call: &Call<Resource>) -> Result<(ResourceWriter, ResourceId), Error> {
     let (blueprint, id) = &call.path;
-    let begin = || {
-        let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
-        let id = writing.target(id)?;
-        writing.check_replaceable(id, if_match)?;
-        Ok((writing, id))
-    };
-    call.app.content.checked(begin).await
+    let writing = call.app.content.write(&call.access, Ability::Update, blueprint, &call.query)?;
+    writing.require_replaceable()?;
+    let id = writing.target(id)?;
+    Ok((writing, id))
 }
 
 /// Returns a write to the media blueprint that the path names.

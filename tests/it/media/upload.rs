@@ -166,6 +166,11 @@ fn replacing_the_file_keeps_the_id_and_the_path_of_the_address() {
     assert_eq!(send_form(&server, "PUT", &format!("{path}?copy=working"), &[file]).status, 422);
     let unknown = "/v2/media/media/0190f3a0-0000-7000-8000-000000000001/content";
     assert_eq!(send_form(&server, "PUT", unknown, &[file]).outcome(), "404 NOT_FOUND");
+    // Parameters come before the resource, and the type of the body before `If-Match`.
+    let working = send_form(&server, "PUT", &format!("{unknown}?copy=working"), &[file]);
+    assert_eq!(working.outcome(), "422 INVALID_PARAMETER");
+    let stale = [("if-match", "\"1-1\""), ("content-type", "text/plain")];
+    assert_eq!(server.raw("PUT", &path, &stale, b"x").outcome(), "415 UNSUPPORTED_MEDIA_TYPE");
 
     let replaced = send_form(&server, "PUT", &path, &[file]).expect(200).data();
     assert_eq!(replaced["id"], resource["id"]);
