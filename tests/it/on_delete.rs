@@ -335,6 +335,8 @@ fn the_deletions_of_one_request_change_only_so_many_resources_together() {
     for failure in failed {
         let text = failure.to_string();
         assert!(text.contains("CONFLICT") && text.contains("at most 10000 can be changed by one request"), "{text}");
+        let errors = &failure["errors"];
+        assert_eq!((&errors["count"], errors["ids"].as_array().map(Vec::len)), (&json!(3_000), Some(10)), "{text}");
     }
     let left = || {
         let list = server.get("/v2/resources/authors?sort=created_at&fields=id").expect(200).data();

@@ -464,6 +464,8 @@ fn a_blueprint_with_a_trash_is_deleted_only_by_force_which_empties_it() {
     let refused = server.delete("/v2/blueprints/articles");
     assert_eq!(refused.outcome(), "409 CONFLICT");
     assert!(refused.message().contains("1 resource in its trash"), "{}", refused.message());
+    let errors = refused.json()["errors"].take();
+    assert_eq!((&errors["count"], &errors["ids"]), (&json!(1), &json!([id])));
     server.delete("/v2/blueprints/articles?force=true").expect(204);
     assert!(trashed(&server, "").is_empty());
     assert_eq!(restore(&server, &id).outcome(), "404 NOT_FOUND");

@@ -354,9 +354,10 @@ fn blueprints_without_working_copies_have_neither_the_setting_nor_its_columns_in
     server.patch(&format!("{url}?copy=working"), &json!({ "attributes": { "title": "y" } })).expect(200);
     definition["working_copy"] = json!(false);
     let plan = server.put("/v2/blueprints/plain?dry_run=true", &definition).expect(200).data();
-    assert_eq!(plan["conflicts"], json!({ "count": 1, "ids": [] }));
+    assert_eq!(plan["conflicts"], json!({ "count": 1, "ids": [id] }));
     let refused = server.put("/v2/blueprints/plain", &definition);
     assert_eq!((refused.outcome().as_str(), &refused.json()["errors"]["count"]), ("409 CONFLICT", &json!(1)));
+    assert_eq!(refused.json()["errors"]["ids"], json!([id]));
     server.delete(&format!("{url}?copy=working")).expect(204);
     assert_eq!(server.put("/v2/blueprints/plain", &definition).expect(200).data().get("working_copy"), None);
 }

@@ -17,7 +17,7 @@ use crate::compatibility::demands::Demands;
 use crate::compatibility::revise::{Revision, revise};
 use crate::compatibility::survey::{Scope, Survey};
 use crate::data::blueprint_change::BlueprintChange;
-use crate::data::refusals::check_kind;
+use crate::data::refusals::{CONFLICT_IDS, check_kind};
 use crate::handle::Content;
 
 /// A replacement of a blueprint whose body is still to be read.
@@ -46,8 +46,8 @@ pub struct BlueprintPlan {
     pub differences: Vec<Difference>,
     /// The number of resources that lose a value, by field.
     pub losses: BTreeMap<String, u64>,
-    /// The resources that would become invalid, and the working copies that prevent switching them off, which
-    /// are only counted.
+    /// The resources that would become invalid, and those whose working copies prevent switching them off; each working
+    /// copy counts.
     pub conflicts: Conflict,
 }
 
@@ -160,7 +160,11 @@ impl Content {
         let demands = Demands::new(&self.shared.sanitizer, &change);
         let survey = Survey::run(&demands, &state, &self.shared.store, Scope::ConflictsAndLosses, |_| Ok(()))?;
         let mut conflicts = survey.conflicts();
-        conflicts.count += collection.forbidding_working_copies(&change.next);
+        let edited = collection.forbidding_working_copies(&change.next);
+        conflicts.count += edited.count;
+        let others: Vec<String> = edited.ids.into_iter().filter(|id| !conflicts.ids.contains(id)).collect();
+        conflicts.ids.extend(others);
+        conflicts.ids.truncate(CONFLICT_IDS);
         Ok(BlueprintPlan { differences, losses: survey.losses, conflicts })
     }
 }

@@ -219,24 +219,26 @@ pub(crate) fn file_is_being_removed() -> Error {
     Error::new(Code::Overloaded, text)
 }
 
-/// Returns `CONFLICT` for the deletion of a resource that would remove too many values.
-pub(crate) fn too_many_to_nullify(count: u64, most: usize) -> Error {
+/// Returns `CONFLICT` for the deletion of a resource that would remove too many values. `named` are those of the
+/// resources that the writer may see.
+pub(crate) fn too_many_to_nullify(count: u64, most: usize, named: Vec<ResourceId>) -> Error {
     let text = format!(
         "{} to it by relations whose `on_delete` is `nullify`, and at most {most} can be changed together with a deletion; \
          take it out of some of them first",
         resources_refer(count)
     );
-    Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
+    Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
 }
 
-/// Returns the refusal of a deletion that would be possible in a separate request.
-pub(crate) fn too_many_in_request(count: u64, most: usize) -> Error {
+/// Returns the refusal of a deletion that would be possible in a separate request. `named` are those of the resources
+/// that the writer may see.
+pub(crate) fn too_many_in_request(count: u64, most: usize, named: Vec<ResourceId>) -> Error {
     let text = format!(
         "{} to it by relations that the deletion follows, and at most {most} can be changed by one request, in which the \
          deletions before this one count; delete it in another request",
         resources_refer(count)
     );
-    Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
+    Error { conflict: Some(conflict_of(count, named.into_iter())), ..Error::new(Code::Conflict, text) }
 }
 
 /// Returns `PAYLOAD_TOO_LARGE` for an item that would be possible in a separate request. `most` is the number of bytes
@@ -320,19 +322,22 @@ pub(crate) fn without_working_copies(slug: &str) -> Error {
 }
 
 /// Returns `CONFLICT` for switching off the working copies of a blueprint that has some.
-pub(crate) fn still_has_working_copies(slug: &str, count: u64) -> Error {
-    let working_copies = if count == 1 { "1 working copy".to_owned() } else { format!("{count} working copies") };
+pub(crate) fn still_has_working_copies(slug: &str, conflict: Conflict) -> Error {
+    let working_copies = match conflict.count {
+        1 => "1 working copy".to_owned(),
+        count => format!("{count} working copies"),
+    };
     let text = format!("`{slug}` still has {working_copies}; publish or discard them first");
-    Error { conflict: Some(conflict_of(count, std::iter::empty())), ..Error::new(Code::Conflict, text) }
+    Error { conflict: Some(conflict), ..Error::new(Code::Conflict, text) }
 }
 
-/// Returns `CONFLICT` for the deletion of a blueprint whose trash is not empty.
-pub(crate) fn still_has_trash(slug: &str, count: u64) -> Error {
+/// Returns `CONFLICT` for the deletion of a blueprint whose trash is not empty. `first` are the first resources in it.
+pub(crate) fn still_has_trash(slug: &str, count: u64, first: Vec<ResourceId>) -> Error {
     let text = format!(
         "`{slug}` still has {} in its trash; remove them first, or add `?force=true`",
         counted(count, "resource")
     );
-    Error::new(Code::Conflict, text)
+    Error { conflict: Some(conflict_of(count, first.into_iter())), ..Error::new(Code::Conflict, text) }
 }
 
 fn resources_refer(count: u64) -> String {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bindery_access::{Access, Accounts, Member, Tokens};
-use bindery_index::working_variant;
+use bindery_index::{Filter, Interrupt, Predicate, VariantNumber, WORKING_UPDATED, working_variant};
 use bindery_model::blueprint::Blueprint;
-use bindery_model::error::{Error, Result};
+use bindery_model::error::{Conflict, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::Millis;
 use parking_lot::RwLock;
@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::data::blueprint_change::BlueprintChange;
 use crate::data::leader::Leader;
 use crate::data::records::CopyVersion;
-use crate::data::refusals::{change_under_way, index_is_damaged, no_blueprint, no_member};
+use crate::data::refusals::{CONFLICT_IDS, change_under_way, conflict_of, index_is_damaged, no_blueprint, no_member};
 use crate::data::releases::Releases;
 use crate::data::saved_view::SavedView;
 use crate::data::steering::SearchSteering;
@@ -246,10 +246,24 @@ impl Collection {
         ResourceVersion { id, resource: hit.stamps.version, blueprint: self.blueprint.revision, working }
     }
 
-    /// Returns the number of working copies that forbid to change the blueprint to `next`, which has none.
-    pub(crate) fn forbidding_working_copies(&self, next: &Blueprint) -> u64 {
+    /// Returns the number of working copies that forbid to change the blueprint to `next`, which has none, and the
+    /// first resources that have them.
+    pub(crate) fn forbidding_working_copies(&self, next: &Blueprint) -> Conflict {
         let switches_off = self.blueprint.working_copy && !next.working_copy;
-        if switches_off { self.snapshot.working_copies() } else { 0 }
+        let count = if switches_off { self.snapshot.working_copies() } else { 0 };
+        let first = if count > 0 { self.first_edited() } else { Vec::new() };
+        conflict_of(count, first.into_iter())
+    }
+
+    /// Returns the first resources that have working copies. None if the index fails: a conflict is reported
+    /// nevertheless.
+    fn first_edited(&self) -> Vec<ResourceId> {
+        let is_edited = Filter::Not(Box::new(Filter::Column(WORKING_UPDATED, Predicate::Null)));
+        let variants = self.blueprint.variant_numbers().into_iter().map(working_variant);
+        let filters: Vec<(VariantNumber, Filter)> = variants.map(|variant| (variant, is_edited.clone())).collect();
+        let found = self.snapshot.select_any(&filters, &Interrupt::never());
+        let first = found.map(|found| found.first(CONFLICT_IDS)).unwrap_or_default();
+        first.into_iter().map(|hit| ResourceId::from_u128(hit.id)).collect()
     }
 
     /// # Errors

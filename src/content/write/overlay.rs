@@ -1,6 +1,6 @@
 //! The state that commands are decided against: the store plus the group's transactions that are not applied yet.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use bindery_access::Actor;
 use bindery_model::blueprint::Blueprint;
@@ -157,6 +157,31 @@ impl<'a> Overlay<'a> {
             Key::Resource { blueprint: of, id } if *of == blueprint => Some(*id),
             _ => None,
         })
+    }
+
+    /// Returns the resources in the trash of a blueprint with the lowest ids, at most `most`.
+    ///
+    /// # Errors
+    /// `INTERNAL` if the store fails.
+    pub(crate) fn first_trashed(&self, blueprint: u32, most: usize) -> Result<Vec<ResourceId>> {
+        let id_of = |key: &Key| match key {
+            Key::Trashed { blueprint: of, id } if *of == blueprint => Some(*id),
+            _ => None,
+        };
+        let written = self.values.iter().filter(|(_, value)| value.is_some());
+        let mut ids: BTreeSet<ResourceId> = written.filter_map(|(key, _)| id_of(key)).collect();
+        let mut n_stored = 0;
+        for entry in self.store.scan(Prefix::Trash(blueprint)) {
+            let (key, _) = entry.map_err(Error::internal)?;
+            if self.writes_of(&key) != Some(false) {
+                ids.extend(id_of(&key));
+                n_stored += 1;
+            }
+            if n_stored == most {
+                break;
+            }
+        }
+        Ok(ids.into_iter().take(most).collect())
     }
 
     /// Returns the notes of copies that name a media resource: those that are stored, and those of the group.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, render};
-use bindery_model::error::{Code, Error, Result};
+use bindery_model::error::{Code, Conflict, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::time_of_change;
 use bindery_store::{Counter, Key};
@@ -18,7 +18,7 @@ use crate::data::changes::ChangeOp;
 use crate::data::lookup::Lookup;
 use crate::data::records::{Authors, Meta, decode_id, encode_id};
 use crate::data::refusals::{
-    change_conflict, conflict_of, still_has_resources, still_has_trash, still_has_working_copies,
+    CONFLICT_IDS, change_conflict, conflict_of, still_has_resources, still_has_trash, still_has_working_copies,
 };
 use crate::data::state::{Collection, State};
 use crate::data::trash::trash_total;
@@ -90,8 +90,8 @@ pub(super) fn replace(
 /// `CONFLICT` if working copies are switched off while there are some.
 fn check_working_copies(collection: &Collection, next: &Blueprint) -> Result<()> {
     match collection.forbidding_working_copies(next) {
-        0 => Ok(()),
-        count => Err(still_has_working_copies(&collection.blueprint.slug, count)),
+        Conflict { count: 0, .. } => Ok(()),
+        conflict => Err(still_has_working_copies(&collection.blueprint.slug, conflict)),
     }
 }
 
@@ -211,9 +211,10 @@ fn check_deletable(state: &State, overlay: &Overlay<'_>, slug: &str) -> Result<(
         let refusal = still_has_resources(slug, &collection.snapshot);
         return Err(refusal.unwrap_or_else(|error| collection.search_failed(error)));
     }
-    match trash_total(overlay, collection.blueprint.number)? {
+    let number = collection.blueprint.number;
+    match trash_total(overlay, number)? {
         0 => {}
-        waiting => return Err(still_has_trash(slug, waiting)),
+        waiting => return Err(still_has_trash(slug, waiting, overlay.first_trashed(number, CONFLICT_IDS)?)),
     }
     let others = state.blueprints.values().filter(|other| other.blueprint.slug != slug);
     let mut relating = Vec::new();

@@ -76,22 +76,23 @@ impl<'a> Decider<'a, '_> {
             found.push((referring, referrers));
         }
         // Checked before any of them is read.
-        self.check_count(count)?;
+        self.check_count(count, || self.named_of(id, &found))?;
         let mut releases = Vec::new();
         let mut bytes = 0;
-        for (referring, referrers) in found {
+        for (referring, referrers) in &found {
             let mut of_blueprint = Vec::new();
             for hit in referrers.first(MAX_NULLIFIED) {
-                let Some(release) = self.nullify(&referring, ResourceId::from_u128(hit.id), id)? else { continue };
-                self.check_may_change(&referring, &release)?;
+                let Some(release) = self.nullify(referring, ResourceId::from_u128(hit.id), id)? else { continue };
+                self.check_may_change(referring, &release)?;
                 bytes += release.bytes(&referring.collection.blueprint)?;
                 if self.released.bytes + bytes > MAX_REWRITTEN_BYTES {
                     // The work for this deletion is already done. The count makes later deletions fail early, because
                     // each would cost as much.
                     let earlier = std::mem::replace(&mut self.released.count, MAX_NULLIFIED as u64);
+                    let named = self.named_of(id, &found)?;
                     return Err(match earlier {
-                        0 => too_many_to_nullify(count, of_blueprint.len()),
-                        _ => too_many_in_request(count, MAX_NULLIFIED),
+                        0 => too_many_to_nullify(count, of_blueprint.len(), named),
+                        _ => too_many_in_request(count, MAX_NULLIFIED, named),
                     });
                 }
                 of_blueprint.push(release);
@@ -104,15 +105,31 @@ impl<'a> Decider<'a, '_> {
     }
 
     /// # Errors
-    /// `CONFLICT` if `count` more resources are too many for this command.
-    fn check_count(&self, count: u64) -> Result<()> {
+    /// `CONFLICT` if `count` more resources are too many for this command. `named` finds those that it names.
+    fn check_count(&self, count: u64, named: impl FnOnce() -> Result<Vec<ResourceId>>) -> Result<()> {
         let most = MAX_NULLIFIED as u64;
         match count {
             0 => Ok(()),
-            _ if count > most => Err(too_many_to_nullify(count, MAX_NULLIFIED)),
-            _ if self.released.count + count > most => Err(too_many_in_request(count, MAX_NULLIFIED)),
+            _ if count > most => Err(too_many_to_nullify(count, MAX_NULLIFIED, named()?)),
+            _ if self.released.count + count > most => Err(too_many_in_request(count, MAX_NULLIFIED, named()?)),
             _ => Ok(()),
         }
+    }
+
+    /// Returns the resources that a conflict names of those that refer to `id` by these relations.
+    fn named_of(&self, id: ResourceId, found: &[(Referrer<'_>, ResultSet)]) -> Result<Vec<ResourceId>> {
+        let mut named = Vec::new();
+        for (referring, _) in found {
+            named.extend(self.visible_referrers(referring, id, CONFLICT_IDS)?);
+        }
+        Ok(named)
+    }
+
+    /// Returns the first resources that refer to `id` by these relations, of those that the writer may see.
+    fn visible_referrers(&self, referring: &Referrer<'_>, id: ResourceId, most: usize) -> Result<Vec<ResourceId>> {
+        let visibility = Visibility::of_writer(self.access, &referring.collection.blueprint, self.overlay.now);
+        let visible = referring.find(id, &visibility.filter(), false)?.first(most);
+        Ok(visible.into_iter().map(|hit| ResourceId::from_u128(hit.id)).collect())
     }
 
     /// Writes the changes.
@@ -190,9 +207,8 @@ impl<'a> Decider<'a, '_> {
             let gone = self.no_longer(&referring, &found, id)?;
             users.users.retain(|(number, user)| *number != blueprint.number || !found.contains(user.as_u128()));
             count += found.total() - gone.len() as u64;
-            let visibility = Visibility::of_writer(self.access, blueprint, self.overlay.now);
-            let visible = referring.find(id, &visibility.filter(), false)?.first(CONFLICT_IDS + gone.len());
-            named.extend(visible.into_iter().map(|hit| ResourceId::from_u128(hit.id)).filter(|id| !gone.contains(id)));
+            let visible = self.visible_referrers(&referring, id, CONFLICT_IDS + gone.len())?;
+            named.extend(visible.into_iter().filter(|id| !gone.contains(id)));
         }
         count += users.users.len() as u64;
         for (blueprint, user) in users.users.into_iter().take(CONFLICT_IDS) {
@@ -224,7 +240,7 @@ impl<'a> Decider<'a, '_> {
         let blueprint = &referring.collection.blueprint;
         let written = self.overlay.resources_of(blueprint.number);
         let written: Vec<ResourceId> = written.filter(|written| found.contains(written.as_u128())).collect();
-        self.check_count(written.len() as u64)?;
+        self.check_count(written.len() as u64, || self.visible_referrers(referring, id, CONFLICT_IDS))?;
         self.released.count += written.len() as u64;
         let is_media = self.blueprint.kind == BlueprintKind::Media;
         let mut gone = Vec::new();
