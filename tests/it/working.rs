@@ -303,6 +303,18 @@ fn invalid_requests_are_refused() {
         let reply = server.send(method, &url, body.as_ref());
         failures.check_eq(&format!("{method} {url} {body:?}"), reply.outcome(), outcome.to_owned());
     }
+    // The message recommends nothing that is refused.
+    let null = json!({ "ids": [edited], "published_at": null });
+    let invalid = json!({ "ids": [edited], "published_at": "soon" });
+    for (url, body) in [
+        (format!("{}/publish", path(&edited)), json!({ "published_at": null })),
+        ("/v2/resources/notes/bulk-publish?copy=working".to_owned(), null),
+        ("/v2/resources/notes/bulk-publish".to_owned(), invalid),
+    ] {
+        let reply = server.post(&url, &body);
+        let is_right = reply.error_keys() == ["published_at"] && !reply.message().contains("or null");
+        failures.check(is_right, || format!("{url} {body}: {}", reply.text));
+    }
     // Abilities.
     let cases = [
         (&["view"][..], "GET", "?copy=working", "403 FORBIDDEN"),

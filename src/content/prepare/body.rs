@@ -156,11 +156,20 @@ pub(crate) fn publication(body: &Map<String, Value>, errors: &mut FieldErrors) -
     }
 }
 
-/// Reads a system date. The error is the text for the client.
+/// Reads a system date that may also be null, which the caller has looked for. The error is the text for the client.
 pub(crate) fn date(value: &Value) -> std::result::Result<Millis, String> {
+    date_or(value, ", or null")
+}
+
+/// Like [`date`], for a date that must not be null.
+pub(crate) fn date_not_null(value: &Value) -> std::result::Result<Millis, String> {
+    date_or(value, "")
+}
+
+fn date_or(value: &Value, others: &str) -> std::result::Result<Millis, String> {
     value.as_str().and_then(parse_system_date).ok_or_else(|| {
         let sent = value.as_str().map_or_else(|| quote(&value.to_string()), quote);
-        format!("must be an ISO 8601 date and time such as `2026-11-20T20:42:31+00:00`, or null; it is {sent}")
+        format!("must be an ISO 8601 date and time such as `2026-11-20T20:42:31+00:00`{others}; it is {sent}")
     })
 }
 

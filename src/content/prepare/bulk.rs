@@ -116,15 +116,18 @@ pub(crate) fn check_body(
 /// Reads the date that a bulk publish sets. Without one, drafts get the time of the write, and published resources keep
 /// their date.
 fn publish_date(object: &Map<String, Value>, errors: &mut FieldErrors) -> Publication {
-    match body::publication(object, errors) {
-        Publication::At(date) => Publication::At(date),
-        Publication::Draft => {
-            let text = "must be an ISO 8601 date and time; leave it out to publish now, or use `bulk-unpublish`";
-            errors.push(("published_at".to_owned(), vec![text.to_owned()]));
-            Publication::Keep
+    let error = match object.get("published_at") {
+        None => return Publication::Now,
+        Some(Value::Null) => {
+            "must be an ISO 8601 date and time; leave it out to publish now, or use `bulk-unpublish`".to_owned()
         }
-        Publication::Keep | Publication::Now => Publication::Now,
-    }
+        Some(sent) => match body::date_not_null(sent) {
+            Ok(date) => return Publication::At(date),
+            Err(error) => error,
+        },
+    };
+    errors.push(("published_at".to_owned(), vec![error]));
+    Publication::Keep
 }
 
 /// The parameters that all items of a request share.

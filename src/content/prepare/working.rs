@@ -32,11 +32,20 @@ impl PublicationTerms {
     pub(crate) fn read(blueprint: &Blueprint, body: &Map<String, Value>, keys: &[&str]) -> (Self, FieldErrors) {
         let mut errors = body::unknown_keys(body, keys, &[]);
         let variants = variants(blueprint, body.get("variants"), &mut errors);
-        let published = date(body, "published_at", &mut errors);
+        let published = body.get("published_at").and_then(|sent| {
+            let date = body::date_not_null(sent);
+            date.map_err(|error| errors.push(("published_at".to_owned(), vec![error]))).ok()
+        });
         let moment = match body.get("at") {
             None => PublicationMoment::Now,
             Some(Value::Null) => PublicationMoment::Never,
-            Some(_) => date(body, "at", &mut errors).map_or(PublicationMoment::Now, PublicationMoment::At),
+            Some(sent) => match body::date(sent) {
+                Ok(at) => PublicationMoment::At(at),
+                Err(error) => {
+                    errors.push(("at".to_owned(), vec![error]));
+                    PublicationMoment::Now
+                }
+            },
         };
         let force = match body.get("force") {
             None => false,
@@ -65,17 +74,6 @@ pub(crate) fn publication(blueprint: &Blueprint, id: ResourceId, if_match: IfMat
         Err(error) => (PublicationTerms::ALL_NOW, Some(error)),
     };
     terms.publication_of(id, if_match, refusal)
-}
-
-/// Reads a date; `None` if it is left out.
-fn date(body: &Map<String, Value>, key: &str, errors: &mut FieldErrors) -> Option<Millis> {
-    match body::date(body.get(key)?) {
-        Ok(date) => Some(date),
-        Err(error) => {
-            errors.push((key.to_owned(), vec![error]));
-            None
-        }
-    }
 }
 
 /// Reads the slugs of variants as numbers; `None` for all variants.
