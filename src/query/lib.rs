@@ -457,6 +457,16 @@ impl<'a> ScopedQuery<'a> {
     }
 }
 
+/// Returns a function that finds the variant in which a request about `blueprint` reads the resources of any blueprint:
+/// the one with the slug of the requested variant, or else the default.
+///
+/// # Errors
+/// `INVALID_VARIANT`; `INVALID_PARAMETER` if it is given twice.
+pub fn variant_finder(params: &RawParams, blueprint: &Blueprint) -> Result<impl Fn(&Blueprint) -> u16, Error> {
+    let slug = slug_of(blueprint, variant::requested(params, blueprint)?);
+    Ok(move |read: &Blueprint| copies_of(read, slug, None).variant)
+}
+
 /// Returns the slug of a variant; `None` if the blueprint has none.
 fn slug_of(blueprint: &Blueprint, number: u16) -> Option<&str> {
     let variant = blueprint.variants.iter().find(|variant| variant.number == number);

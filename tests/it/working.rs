@@ -209,6 +209,33 @@ fn lists_of_working_copies_are_over_exactly_their_values() {
 }
 
 #[test]
+fn related_working_copies_have_the_date_of_the_variant_whose_values_they_show() {
+    let server = start();
+    let see = json!({ "name": "see", "slug": "see", "type": "reference", "settings": { "blueprint": "notes" } });
+    let mut linking = json!({ "name": "plain", "slug": "plain", "working_copy": true, "fields": [see] });
+    server.post("/v2/blueprints", &linking).expect(201);
+    linking["slug"] = json!("german");
+    linking["variants"] = json!([{ "name": "de", "slug": "de", "default": true }]);
+    server.post("/v2/blueprints", &linking).expect(201);
+    let note = server.create("notes", json!({ "title": "one" }));
+    edit(&server, &note, json!({ "title": "two" })).expect(200);
+    // The two working copies must not have the same date.
+    std::thread::sleep(std::time::Duration::from_millis(10));
+    let in_german = format!("{}?copy=working&variant=de", path(&note));
+    server.patch(&in_german, &json!({ "attributes": { "title": "zwei" } })).expect(200);
+    let (english, german) = (working(&server, &note), server.get(&in_german).expect(200).data());
+    assert_ne!(english["updated_at"], german["updated_at"]);
+    // A blueprint without variants ignores the parameter.
+    for (slug, query, expected) in
+        [("plain", "", &english), ("plain", "&variant=de", &english), ("german", "", &german)]
+    {
+        let id = server.create(slug, json!({ "see": note }));
+        let shown = server.get(&format!("/v2/resources/{slug}/{id}?copy=working&expand=see{query}")).expect(200).json();
+        assert_eq!(shown["included"], json!([expected]), "{slug}{query}");
+    }
+}
+
+#[test]
 fn tags_of_working_copies_change_with_both_copies_and_conditions_hold() {
     let server = start();
     let id = server.create("notes", json!({ "title": "one" }));

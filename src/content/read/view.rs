@@ -10,7 +10,7 @@ use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::{Millis, day_number};
-use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams, Selection, Steering};
+use bindery_query::{Aggregation, Copies, CopyKind, GetParams, Query, RawParams, Selection, Steering, variant_finder};
 use bindery_store::Store;
 
 use crate::data::refusals::no_resource;
@@ -161,15 +161,11 @@ impl LocatedResource {
 }
 
 impl View {
-    /// Returns the view with working copies in the place of live ones, in the variant that the parameters name.
+    /// Returns the view with working copies in the place of live ones. Their dates are those of the variants that the
+    /// request reads.
     pub(crate) fn with_working_copies(self, raw: &RawParams) -> Result<View> {
         self.access.require(&[Ability::Preview])?;
-        let variant = raw.single("variant")?;
-        let number_in = |blueprint: &Blueprint| {
-            let named = variant.and_then(|slug| blueprint.variant(slug));
-            named.map_or_else(|| blueprint.default_variant(), |variant| variant.number)
-        };
-        let state = Arc::new(self.state.working(number_in));
+        let state = Arc::new(self.state.working(variant_finder(raw, &self.collection.blueprint)?));
         let collection = Arc::clone(state.collection(&self.collection.blueprint.slug)?);
         Ok(View { state, collection, ..self })
     }
