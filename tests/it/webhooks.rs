@@ -351,7 +351,7 @@ fn a_webhook_that_fell_behind_goes_on_with_the_oldest_change_that_is_kept() {
 
 #[test]
 fn a_test_with_an_idempotency_key_is_sent_once() {
-    let server = start();
+    let server = Server::start_with(&["--webhook-private-addresses", "--max-body-bytes", "2000"]);
     let receiving = Receiving::accepting();
     let path = format!("{}/test", path(&webhook(&server, &receiving.url, &["created"])));
     let test = |key: &str| server.raw("POST", &path, &[("idempotency-key", key)], b"").expect(200);
@@ -361,6 +361,11 @@ fn a_test_with_an_idempotency_key_is_sent_once() {
     assert!(receiving.is_quiet_for(Duration::from_millis(500)));
     assert_ne!(test("other").text, first.text);
     receiving.next();
+
+    // The key cannot stand for a body that cannot be read.
+    let large = [b' '; 2_001];
+    assert_eq!(server.raw("POST", &path, &[("idempotency-key", "large")], &large).status, 413);
+    assert!(receiving.is_quiet_for(Duration::from_millis(500)));
 }
 
 #[test]

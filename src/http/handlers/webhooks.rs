@@ -110,12 +110,15 @@ pub(crate) async fn deliveries(call: Call<String>) -> Answer {
 /// Sends a test message at once, and answers its outcome. Its body is not read, unless a key stands for it.
 pub(crate) async fn test(call: Call<String>, request: Post) -> Answer {
     let render = |result: &Value| RenderedResponse::new(StatusCode::OK, json!({ "data": result }).to_string());
-    let test = async |_: JsonBody, idempotent: Option<Idempotency<Value>>| {
+    let has_key = request.has_key();
+    let test = async |body: JsonBody, idempotent: Option<Idempotency<Value>>| {
         let content = &call.app.content;
         let webhook = content.checked(|| content.find_webhook(&call.access, &call.path)).await?;
-        if idempotent.is_some() {
-            // An answer that cannot be kept would have the client send the message again.
-            content.check_writable()?;
+        // An answer that cannot be kept would have the client send the message again.
+        match &idempotent {
+            Some(_) => content.check_writable()?,
+            None if has_key => body.read(call.max_body_bytes()).await.map(drop)?,
+            None => {}
         }
         let SendOutcome { message, status, error, milliseconds } = call.app.webhooks.test(&webhook).await;
         let state = if error.is_none() { "delivered" } else { "given_up" };
