@@ -43,10 +43,12 @@ impl PublicationTerms {
                 Ok(at) => PublicationMoment::At(at),
                 Err(error) => {
                     errors.push(("at".to_owned(), vec![error]));
-                    PublicationMoment::Now
+                    PublicationMoment::Never
                 }
             },
         };
+        // Which conflicts there would be is known only with the variants and the moment. These errors come first.
+        let moment = if errors.has("variants") { PublicationMoment::Never } else { moment };
         let force = match body.get("force") {
             None => false,
             Some(Value::Bool(force)) => *force,

@@ -51,6 +51,8 @@ fn a_planned_publication_happens_once_at_its_moment_also_if_the_server_was_down(
     }
     assert_eq!(server.delete(&url).outcome(), "409 CONFLICT");
     assert_eq!(publish(&server, id, &json!({})).outcome(), "409 CONFLICT");
+    // A later moment would not be a conflict.
+    assert_eq!(publish(&server, id, &json!({ "at": "later" })).outcome(), "422 VALIDATION_FAILED");
     publish(&server, id, &json!({ "at": null })).expect(200);
     assert_eq!(working(&server, id)["working_copy"]["publish_at"], Value::Null);
     edit(&server, id, json!({ "rank": 1 })).expect(200);
