@@ -48,7 +48,7 @@ test('an owner makes a webhook, tests it, looks at what was delivered, pauses an
   await page.locator('dialog').getByText('Delivered').first().waitFor();
   // The open dialog shows later deliveries, too.
   await create('delivered-notes', { text: 'A later note' });
-  await page.locator('dialog').getByRole('link', { name: 'A later note' }).waitFor();
+  await page.locator('dialog li').nth(1).getByText('Delivered').waitFor();
   await page.getByRole('button', { name: 'Close' }).first().click();
 
   await page.getByRole('button', { name: 'Edit Site' }).click();
