@@ -47,7 +47,7 @@ impl PublicationTerms {
                 }
             },
         };
-        // Which conflicts there would be is known only with the variants and the moment. These errors come first.
+        // Conflicts are known only with the variants and the moment, so errors in these come first.
         let moment = if errors.has("variants") { PublicationMoment::Never } else { moment };
         let force = match body.get("force") {
             None => false,
