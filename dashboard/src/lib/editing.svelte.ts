@@ -39,6 +39,8 @@ export function changerOf(resource: Resource | null): string | undefined {
 export const isOwnChange = (resource: Resource): boolean => resource.meta?.updated_by?.member?.id !== undefined && resource.meta.updated_by.member.id === session.member?.id;
 
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
+/** The key of the first save stands for another body: an earlier try was carried out. */
+const isReused = (error: unknown): boolean => error instanceof ApiError && error.code === 'IDEMPOTENCY_KEY_REUSED';
 
 function joinedText(resource: Resource, theirs: Difference[]): string {
   const fields = listFormat(locale.tag).format(theirs.map(({ field }) => field.name));
@@ -60,6 +62,11 @@ export interface Overwriting {
   live: Attributes;
   /** The moment for which the publication was to be planned. */
   at: string | undefined;
+}
+
+interface CreateBody {
+  attributes: Attributes;
+  published_at?: string | null;
 }
 
 export class Editing {
@@ -107,7 +114,8 @@ export class Editing {
   private before: Attributes = {};
   /** The place of a deleted entry, whose work becomes a new one. */
   private replaced: UnsavedPlace | null = null;
-  private attempt = { body: '', key: '' };
+  /** The first save: one key for all its tries, and those whose answers got lost, of which the server carried out one at most. */
+  private creation: { key: string; lost: CreateBody[] } | null = null;
   private pending: SaveOptions | null = null;
   /** The fields that differ between two states of the form, which are replaced and never changed. */
   private differing: { base: Attributes; values: Attributes; fields: Field[] } | null = null;
@@ -292,11 +300,11 @@ export class Editing {
   }
 
   /** The copy to edit, as it is stored. */
-  private async read(): Promise<Answer<ResourceAnswer>> {
+  private async read(id = this.id): Promise<Answer<ResourceAnswer>> {
     const first = (this.resource ? this.usesCopy : hasCopies(this.blueprint)) ? 'working' : 'live';
-    const answer = await send<ResourceAnswer>('GET', this.url(`/${this.id}`, first));
+    const answer = await send<ResourceAnswer>('GET', this.url(`/${id}`, first));
     if (this.isEdited(answer.body.data)) return answer;
-    return send<ResourceAnswer>('GET', this.url(`/${this.id}`, first === 'live' ? 'working' : 'live'));
+    return send<ResourceAnswer>('GET', this.url(`/${id}`, first === 'live' ? 'working' : 'live'));
   }
 
   private async fetch(): Promise<void> {
@@ -441,30 +449,70 @@ export class Editing {
 
   private async request(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
     const answer = this.usesCopy ? await this.requestCopy(options) : await this.requestLive(options);
-    const place = this.id ? null : this.place;
-    this.id = answer.body.data.id;
-    if (place) giveId(place, this.place);
+    if (!this.id) this.identify(answer.body.data.id);
     if (this.isEdited(answer.body.data)) return answer;
     const found = await this.read();
     return { ...found, body: { ...found.body, meta: answer.body.meta } };
+  }
+
+  /** The entry was created. */
+  private identify(id: string): void {
+    const place = this.place;
+    this.id = id;
+    giveId(place, this.place);
   }
 
   private get changes(): Attributes {
     return Object.fromEntries(this.changed.map(({ slug }) => [slug, this.values[slug] ?? null]));
   }
 
-  private async requestLive({ publishedAt }: SaveOptions): Promise<Answer<ResourceAnswer>> {
+  private async requestLive(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
+    const { publishedAt } = options;
     const attributes = this.changes;
     const date = publishedAt === undefined ? {} : { published_at: publishedAt };
     if (this.id) {
       const body = { ...(this.dirty ? { attributes } : {}), ...date };
       return send<ResourceAnswer>('PATCH', this.url(`/${this.id}`), { body, headers: this.ifUnchanged });
     }
-    const body = { attributes, ...date };
-    // A create whose answer got lost is sent again under the same key, so that it creates nothing twice.
-    const text = JSON.stringify(body);
-    if (text !== this.attempt.body) this.attempt = { body: text, key: crypto.randomUUID?.() ?? String(Math.random()) };
-    return send<ResourceAnswer>('POST', this.url(), { body, headers: { 'idempotency-key': this.attempt.key } });
+    return this.create({ attributes, ...date }, options);
+  }
+
+  /** All tries of the first save have one key, so that they create nothing twice. */
+  private async create(body: CreateBody, options: SaveOptions): Promise<Answer<ResourceAnswer>> {
+    const { key, lost } = (this.creation ??= { key: crypto.randomUUID?.() ?? String(Math.random()), lost: [] });
+    const post = (tried: CreateBody): Promise<Answer<ResourceAnswer>> => send('POST', this.url(), { body: tried, headers: { 'idempotency-key': key } });
+    try {
+      const answer = await post(body);
+      this.creation = null;
+      return answer;
+    } catch (error) {
+      if (isReused(error)) return this.goOnFrom(lost, post, options, error);
+      if (error instanceof ApiError && (error.offline || error.status >= 500)) lost.push(body);
+      // A conflict is kept for its key as what was created is. Other refusals are not.
+      if (error instanceof ApiError && error.status === 409) this.creation = null;
+      throw error;
+    }
+  }
+
+  /** The server carried out an earlier try, whose answer got lost. What was changed since goes into what that try created. */
+  private async goOnFrom(lost: CreateBody[], post: (body: CreateBody) => Promise<Answer<ResourceAnswer>>, options: SaveOptions, refusal: unknown): Promise<Answer<ResourceAnswer>> {
+    for (const body of lost) {
+      const answer = await post(body).catch((error: unknown) => {
+        if (isReused(error)) return null;
+        throw error;
+      });
+      if (!answer) continue;
+      const { id } = answer.body.data;
+      const edited = this.isEdited(answer.body.data) ? answer : await this.read(id);
+      const typed = this.typedSince({ ...this.empty(), ...body.attributes });
+      this.creation = null;
+      this.identify(id);
+      this.accept(edited.body, edited.etag);
+      this.values = { ...this.base, ...typed };
+      // What the earlier try published has a working copy now, which is to be published as well.
+      return this.request(this.usesCopy && options.publishedAt ? { ...options, publish: 'unless changed' } : options);
+    }
+    throw refusal;
   }
 
   private async requestCopy({ publishedAt, publish, at }: SaveOptions): Promise<Answer<ResourceAnswer>> {

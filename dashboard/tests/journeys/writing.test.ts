@@ -360,6 +360,42 @@ test('a lost connection loses nothing, and a new entry is created once', async (
   await context.close();
 });
 
+for (const first of ['Save draft', 'Publish'] as const) {
+  test(`text that is written after the answer to "${first}" got lost goes into the entry that this created`, async () => {
+    const { page, context } = await signedIn('Ada', 'editor');
+    const slug = `lost-${first === 'Publish'}-${Date.now()}`;
+    await open(page, '/content/authors/new');
+    const name = field(page, 'name').getByRole('textbox');
+    await name.fill('First');
+    await field(page, 'slug').getByRole('textbox').fill(slug);
+    let lost = 0;
+    await page.route('**/v2/resources/authors', async (route) => {
+      if (route.request().method() !== 'POST' || lost > 1) return route.continue();
+      lost += 1;
+      // Only the first of both requests arrives.
+      if (lost === 1) await route.fetch();
+      return route.abort();
+    });
+    await page.getByRole('button', { name: first, exact: true }).click();
+    await page.getByText('No connection. Your work is kept').waitFor();
+    await name.fill('Second');
+    await page.keyboard.press('Control+s');
+    await page.getByText('No connection. Your work is kept').waitFor();
+    await name.fill('Third');
+    await page.keyboard.press('Control+s');
+    await toast(page, 'Saved');
+    const found = await api<{ data: { id: string; attributes: { name: string } }[] }>('GET', `/v2/resources/authors?filter[slug]=${slug}`);
+    assert.deepEqual(found.body.data.map(({ attributes }) => attributes.name), [first === 'Publish' ? 'First' : 'Third']);
+    assert.equal(page.url().split('/').pop(), found.body.data[0]!.id);
+    const copy = await api<{ data: { attributes: { name: string } } }>('GET', `/v2/resources/authors/${found.body.data[0]!.id}?copy=working`);
+    if (first === 'Publish') assert.equal(copy.body.data.attributes.name, 'Third');
+    await page.goto('/admin/');
+    await page.getByRole('heading', { name: 'Continue' }).waitFor();
+    assert.equal(await page.getByText('Not saved yet').count(), 0);
+    await context.close();
+  });
+}
+
 test('an entry is published at a time, and unpublished', async () => {
   await makeBlueprint('scheduled-notes', { scheduled: true }, [['Text', 'text']]);
   const id = await create('scheduled-notes', { text: 'Later' });
