@@ -4,7 +4,6 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use bindery_disk::{failure, sync, unless_missing};
 
@@ -12,8 +11,6 @@ use super::error::{LogError, at};
 use super::segment::{self, HEADER_BYTES, SegmentFile};
 
 const SUFFIX: &str = ".log";
-/// The time to wait for the lock. A killed process holds its lock until the operating system has cleaned it up.
-const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 /// The temporary name of a file that will become a segment.
 const UNFINISHED: &str = "next.zeros";
 /// The prefix of the names of the files for torn tails, which opening cut from the log.
@@ -28,16 +25,10 @@ pub fn lock_folder(folder: &Path) -> Result<File, LogError> {
     fs::create_dir_all(folder).map_err(at("create", folder))?;
     let path = folder.join("LOCK");
     let lock = File::options().create(true).truncate(false).write(true).open(&path).map_err(at("open", &path))?;
-    let started = Instant::now();
-    loop {
-        match lock.try_lock() {
-            Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if started.elapsed() < LOCK_TIMEOUT => {
-                std::thread::sleep(Duration::from_millis(10));
-            }
-            Err(TryLockError::WouldBlock) => return Err(LogError::InUse { folder: folder.to_owned() }),
-            Err(TryLockError::Error(source)) => return Err(at("lock", &path)(source)),
-        }
+    match bindery_disk::lock(&lock) {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(LogError::InUse { folder: folder.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(at("lock", &path)(source)),
     }
 }
 

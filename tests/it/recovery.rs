@@ -47,6 +47,23 @@ fn every_acknowledged_write_survives_kills_at_random_moments() {
     assert!(known.lock().unwrap().len() > 50, "the writers wrote something");
 }
 
+/// The system may release the lock of a killed process after a supervisor starts the next one.
+#[test]
+fn a_start_waits_for_a_lock_that_is_about_to_be_released() {
+    let temp = tempfile::tempdir().unwrap();
+    let folder = temp.path().join("data");
+    std::fs::create_dir(&folder).unwrap();
+    let held = std::fs::File::create(folder.join("LOCK")).unwrap();
+    held.lock().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            std::thread::sleep(Duration::from_millis(400));
+            drop(held);
+        });
+        Server::start_in(&folder, &[]).get("/v2/blueprints").expect(200);
+    });
+}
+
 pub(crate) fn define_notes(server: &Server) {
     server.blueprint(
         "notes",

@@ -76,7 +76,7 @@ pub(crate) fn lock(folder: &Path) -> Result<File, StartError> {
 }
 
 fn hold(lock: File, folder: &Path) -> Result<File, StartError> {
-    match lock.try_lock() {
+    match bindery_disk::lock(&lock) {
         Ok(()) => Ok(lock),
         Err(fs::TryLockError::WouldBlock) => Err(StartError::InUse(folder.display().to_string())),
         Err(fs::TryLockError::Error(error)) => Err(StartError::folder(folder, &error)),
