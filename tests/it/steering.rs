@@ -701,6 +701,46 @@ fn all_blueprints_have_one_ranked_list() {
 }
 
 #[test]
+fn one_search_over_all_blueprints_is_in_one_language() {
+    let server = Server::start();
+    let title = json!([{ "name": "title", "slug": "title", "type": "text" }]);
+    let languages = json!([{ "name": "English", "slug": "en", "default": true }, { "name": "Deutsch", "slug": "de" }]);
+    let body =
+        json!({ "name": "Guides", "slug": "guides", "record_title": "title", "fields": title, "variants": languages });
+    server.post("/v2/blueprints", &body).expect(201);
+    server
+        .post("/v2/blueprints", &json!({ "name": "Notes", "slug": "notes", "record_title": "title", "fields": title }))
+        .expect(201);
+    let id = server.create("guides", json!({ "title": "glue" }));
+    let german = json!({ "attributes": { "title": "Leim" } });
+    server.patch(&format!("/v2/resources/guides/{id}?variant=de"), &german).expect(200);
+    server.create("notes", json!({ "title": "glue and Leim" }));
+    let mut failures = Failures::default();
+    let (guide, note) = ("guides: ", "notes: glue and Leim");
+    for (query, expected) in [
+        ("q=glue", vec![format!("{guide}glue"), note.to_owned()]),
+        ("q=glue&variant=en", vec![format!("{guide}glue"), note.to_owned()]),
+        ("q=glue&variant=de", vec![note.to_owned()]),
+        ("q=Leim&variant=de", vec![format!("{guide}Leim"), note.to_owned()]),
+        ("q=Leim", vec![note.to_owned()]),
+    ] {
+        let mut found = everywhere(&server.as_token(server.secret()), query).0;
+        found.sort();
+        failures.check_eq(query, &found, &expected);
+    }
+    let grouped = server.get("/v2/search?search=leim&variant=de&blueprints=guides").expect(200).json();
+    failures.check_eq("text", &grouped["data"][0]["resources"][0]["attributes"]["title"], &json!("Leim"));
+    for (query, known) in
+        [("variant=fr", "`en`"), ("variant=de&blueprints=notes", "none of these blueprints has variants")]
+    {
+        let refused = server.get(&format!("/v2/search?q=glue&{query}"));
+        failures.check_eq(query, refused.outcome().as_str(), "422 INVALID_VARIANT");
+        failures.check(refused.message().contains(known), || refused.text.clone());
+    }
+    failures.assert_none();
+}
+
+#[test]
 fn suggestions_complete_the_last_word_and_offer_titles() {
     let server = articles();
     for title in ["Red shoe", "Red shoes for men", "A red shovel", "Blue shoes", "Über uns"] {

@@ -174,6 +174,8 @@ export interface SearchOptions extends CallOptions {
   group?: boolean | undefined;
   /** The slugs of the blueprints to search, separated by commas. */
   blueprints?: string | undefined;
+  /** The slug of the variant to search; blueprints without it are searched in their default. */
+  variant?: string | undefined;
   /** The weights of blueprints in one list, such as `articles:2,pages:0.5`. */
   weights?: string | undefined;
   page?: number | undefined;

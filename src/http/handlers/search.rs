@@ -37,8 +37,20 @@ const FEW_PLACES: usize = 1_000;
 const MAX_WEIGHT: f32 = 1_000.0;
 
 /// The parameters, beside those that say how words are found.
-const NAMES: [&str; 11] =
-    ["search", "q", "group", "blueprints", "weights", "page", "per_page", "limit", "copy", "explain", "track"];
+const NAMES: [&str; 12] = [
+    "search",
+    "q",
+    "group",
+    "blueprints",
+    "variant",
+    "weights",
+    "page",
+    "per_page",
+    "limit",
+    "copy",
+    "explain",
+    "track",
+];
 
 pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor) -> Answer {
     call.access.require(&[Ability::View])?;
@@ -52,6 +64,8 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor)
     let sent_limit = params.single("limit")?;
     let limit = limit(sent_limit)?;
     let blueprints = blueprints(&call, &params)?;
+    check_variant(&params, &blueprints)?;
+    let variant = params.single("variant")?.map(str::to_owned);
     let weights = weights(&params, &blueprints)?;
     let is_grouped = params.flag("group")? || !asked.has_words;
     let is_tracked = params.flag("track")?;
@@ -64,7 +78,7 @@ pub(crate) async fn search(call: Call, BaseUrl(base): BaseUrl, visitor: Visitor)
         page.per_page = limit as u64;
     }
     let most = call.app.config.query_timeout;
-    let search = Search { asked, blueprints, copies, limit, is_explained };
+    let search = Search { asked, blueprints, variant, copies, limit, is_explained };
     let found = async {
         match is_grouped {
             true => search.all(&call).await,
@@ -113,6 +127,24 @@ pub(super) fn blueprints(call: &Call, params: &RawParams) -> Result<Vec<Arc<Blue
     Ok(all)
 }
 
+/// Checks that some of the blueprints have the variant.
+pub(super) fn check_variant(params: &RawParams, blueprints: &[Arc<Blueprint>]) -> Result<()> {
+    let Some(slug) = params.single("variant")? else { return Ok(()) };
+    if blueprints.iter().any(|blueprint| blueprint.variant(slug).is_some()) {
+        return Ok(());
+    }
+    let mut known: Vec<&str> =
+        blueprints.iter().flat_map(|blueprint| &blueprint.variants).map(|variant| variant.slug.as_str()).collect();
+    known.sort_unstable();
+    known.dedup();
+    let known = match known.is_empty() {
+        true => "none of these blueprints has variants".to_owned(),
+        false => format!("the variants of these blueprints are {}", quote_all(known)),
+    };
+    let text = format!("`variant` is {}; {known}", quote(slug));
+    Err(Error::new(Code::InvalidVariant, text))
+}
+
 /// Reads `weights=articles:2,pages:0.5`: the weight of each blueprint that is searched, 1 for those that it does not
 /// name.
 fn weights(params: &RawParams, blueprints: &[Arc<Blueprint>]) -> Result<Vec<f32>> {
@@ -150,6 +182,8 @@ fn limit(sent: Option<&str>) -> Result<usize> {
 struct Search {
     asked: SearchParams,
     blueprints: Vec<Arc<Blueprint>>,
+    /// The variant in which the blueprints that have it are searched.
+    variant: Option<String>,
     /// The copies that are searched in blueprints with working copies.
     copies: CopyKind,
     limit: usize,
@@ -304,13 +338,15 @@ impl Search {
 
     /// Returns the query of a blueprint's list. Only the fields that label a resource are selected.
     fn query(&self, blueprint: &Blueprint) -> String {
-        let Search { asked, copies, limit, is_explained, .. } = self;
+        let Search { asked, variant, copies, limit, is_explained, .. } = self;
         let is_field = |slug: &&String| blueprint.fields.iter().any(|field| field.slug == **slug);
         let title = blueprint.record_title.as_ref().filter(is_field);
         let title = title.map_or_else(String::new, |slug| format!(",attributes.{slug}"));
         let fields = format!("id,type,published_at,updated_at,relationships{title}");
         let copy = if *copies == CopyKind::Working && blueprint.working_copy { "&copy=working" } else { "" };
-        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}{copy}", asked.query)
+        let variant = variant.as_ref().filter(|slug| blueprint.variant(slug).is_some());
+        let variant = variant.map_or_else(String::new, |slug| format!("&variant={slug}"));
+        format!("{}&per_page={limit}&explain={is_explained}&fields={fields}{copy}{variant}", asked.query)
     }
 }
 

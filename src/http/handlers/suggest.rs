@@ -9,11 +9,10 @@ use bindery_model::ability::Ability;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
-use bindery_model::sent::{quote, quote_all};
 use bindery_query::{CopyKind, RawParams, has_words, strict};
 use serde_json::{Value, json};
 
-use super::search::{blueprints, too_slow};
+use super::search::{blueprints, check_variant, too_slow};
 use crate::answer::respond::data_value;
 use crate::error::Answer;
 use crate::request::head::Call;
@@ -134,18 +133,4 @@ impl Found {
 
 fn title_json(blueprint: &Blueprint, (id, title): &(ResourceId, String)) -> Value {
     json!({ "kind": "title", "text": title, "blueprint": blueprint.slug, "id": id.to_string() })
-}
-
-/// Checks that some of the blueprints have the variant.
-fn check_variant(params: &RawParams, blueprints: &[Arc<Blueprint>]) -> Result<()> {
-    let Some(slug) = params.single("variant")? else { return Ok(()) };
-    if blueprints.iter().any(|blueprint| blueprint.variant(slug).is_some()) {
-        return Ok(());
-    }
-    let mut known: Vec<&str> =
-        blueprints.iter().flat_map(|blueprint| &blueprint.variants).map(|variant| variant.slug.as_str()).collect();
-    known.sort_unstable();
-    known.dedup();
-    let text = format!("`variant` is {}; the variants of these blueprints are {}", quote(slug), quote_all(known));
-    Err(Error::new(Code::InvalidVariant, text))
 }

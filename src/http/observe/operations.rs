@@ -503,6 +503,7 @@ static OPERATIONS: [Operation; 93] = [
             "q_match",
             "group",
             "searched_blueprints",
+            "searched_variant",
             "weights",
             "page",
             "per_page",

@@ -26,7 +26,7 @@ pub(super) fn parameters(blueprints: &[Arc<Blueprint>]) -> Map<String, Value> {
         ("webhook_id", at("path", "id", text(), "The id of the webhook.")),
         ("member_id", at("path", "id", text(), "The id of the member.")),
         (
-            "suggest_variant",
+            "searched_variant",
             at("query", "variant", text(), "The slug of the variant; other blueprints have their default."),
         ),
         ("suggest_limit", at("query", "limit", number(1, 20), "How many suggestions; the default is 10.")),

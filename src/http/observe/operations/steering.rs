@@ -7,7 +7,7 @@ const TAG: &str = "Search";
 
 pub(super) static OPERATIONS: [Operation; 14] = [
     operation("get", "/v2/search/suggest", TAG, "suggest", "What a search field offers while somebody types.", "view")
-        .with(&["q", "searched_blueprints", "suggest_variant", "suggest_limit", "copy"])
+        .with(&["q", "searched_blueprints", "searched_variant", "suggest_limit", "copy"])
         .answers(&[(200, Body::DataList("Suggestion"))]),
     operation("get", "/v2/search/synonyms", TAG, "listSynonyms", "All synonyms.", "manage")
         .answers(&[(200, Body::DataList("Synonym"))]),
