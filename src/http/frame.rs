@@ -10,10 +10,10 @@ use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::header::{
-    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_TYPE, ETAG, IF_MATCH,
-    IF_NONE_MATCH, LOCATION, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE,
+    ETAG, IF_MATCH, IF_NONE_MATCH, LOCATION, RETRY_AFTER, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Uri};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use bindery_content::{answer_too_large, noting_number};
 use bindery_model::error::{Code, Error};
@@ -95,6 +95,10 @@ impl HttpService {
         }
         if is_read {
             self.0.add_cache_control(&mut response);
+            if response.status() == StatusCode::NOT_MODIFIED {
+                // The router notes the length of the empty body for `HEAD`.
+                response.headers_mut().remove(CONTENT_LENGTH);
+            }
         }
         let account = connection.as_ref().map(|connection| Arc::clone(&connection.account));
         response = self.0.app.encoded.encode(response, encoding, account).await;
