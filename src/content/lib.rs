@@ -86,6 +86,7 @@ pub use data::saved_view::SavedView;
 pub use data::version::{AnswerVersion, EntityTag, IfMatch};
 pub use data::webhook::{PROGRESS_PARTS, ProgressParts, Webhook};
 pub use handle::Content;
+pub use prepare::body::check_keys_of_create;
 pub use prepare::bulk::Operation;
 pub use prepare::import_line::{ImportCheck, import_key, parse_import_line};
 pub use read::changes::{Change, Changes};

@@ -165,6 +165,7 @@ impl Web {
                     "/moved" => b"HTTP/1.1 302 Found\r\nLocation: /a%20b.png\r\nContent-Length: 0\r\n\r\n".to_vec(),
                     "/loop" => b"HTTP/1.1 302 Found\r\nLocation: /loop\r\nContent-Length: 0\r\n\r\n".to_vec(),
                     "/missing" => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+                    "/empty" => b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec(),
                     _ => {
                         let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", bytes.len());
                         [head.as_bytes(), &bytes].concat()

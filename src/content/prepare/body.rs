@@ -225,6 +225,15 @@ pub(crate) fn unknown_keys(body: &Map<String, Value>, known: &[&str], ignored: &
     errors
 }
 
+/// Checks the keys of the body of a create that has `further` ones.
+///
+/// # Errors
+/// `VALIDATION_FAILED`.
+pub fn check_keys_of_create(body: &Map<String, Value>, further: &[&str]) -> Result<()> {
+    let errors = unknown_keys(body, &[further, &["attributes", "published_at"]].concat(), &ANSWERED_KEYS);
+    if errors.is_empty() { Ok(()) } else { Err(Error::validation(errors)) }
+}
+
 /// Names in backticks, joined by commas.
 pub(crate) fn quoted(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();

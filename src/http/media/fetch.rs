@@ -2,7 +2,7 @@
 //! into a data folder. Must not know HTTP requests.
 
 use bindery_access::Access;
-use bindery_content::{Content, IdempotentAnswer, import_key};
+use bindery_content::{Content, IdempotentAnswer, check_keys_of_create, import_key};
 use bindery_disk::failure;
 use bindery_media::Upload;
 use bindery_model::ability::Ability;
@@ -33,6 +33,7 @@ impl FileRequest {
         let Value::Object(mut object) = json::parse(sent)? else {
             return Err(Error::new(Code::ValidationFailed, "the body must be a JSON object with `url`"));
         };
+        check_keys_of_create(&object, &["url", "key"])?;
         let url = match object.shift_remove("url") {
             Some(Value::String(url)) => url,
             _ => return Err(Error::of_field("url", "must be given: the address of a file, with `http` or `https`")),
@@ -98,7 +99,12 @@ impl Media {
         while let Some(piece) = download.next().await.map_err(failed)? {
             upload.write(piece).await.map_err(|error| error_of(&error))?;
         }
-        self.store(content, upload, download.name()).await
+        let stored = self.store(content, upload, download.name()).await;
+        // The body of the request has no `file`.
+        stored.map_err(|error| match error.fields.first() {
+            Some((_, texts)) => Error::of_field("url", format!("the file cannot be stored: {}", texts.join("; "))),
+            None => error,
+        })
     }
 }
 
