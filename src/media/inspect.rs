@@ -9,6 +9,7 @@ use crate::error::{MediaError, io_error};
 use crate::files::{Files, blocking};
 use crate::hash::Hash;
 use crate::pixels;
+use crate::render;
 use crate::size;
 use crate::svg;
 use crate::upload::{Picture, Received, TemporaryFile};
@@ -39,10 +40,15 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
             return blocking(move || clean_in_place(received, Container::Video)).await;
         }
         ("audio/mp4", _) => return blocking(move || clean_in_place(received, Container::Audio)).await,
-        _ => {
-            let picture = picture_of_pixels(size::of(mime, &received.head))?;
+        ("image/bmp", _) => {
+            let picture = picture_of_pixels(Some(size::of_bmp(&received.head, received.bytes)?))?;
             return Ok(unchanged(received, picture));
         }
+        ("image/x-icon", _) => {
+            let picture = picture_of_pixels(size::of_icon(&received.head))?;
+            return Ok(unchanged(received, picture));
+        }
+        _ => return Ok(unchanged(received, None)),
     };
     files.workers().run(Class::Upload, move |memory| check(memory, received)).await
 }
@@ -60,8 +66,12 @@ fn inspect_raster(memory: &Memory, received: Received, kind: Raster, folder: Pat
     decode::check_repetitions(&header, frames, scans)?;
     // Waiting for more memory while some is reserved could wait forever.
     drop(reservation);
-    let (decoded, _reservation) = decode::decode(kind, &bytes, &header, memory)?;
+    let (decoded, reservation) = decode::decode(kind, &bytes, &header, memory)?;
     let placeholder = Some(pixels::placeholder(&decoded)?);
+    drop((decoded, reservation));
+    if frames > 1 {
+        render::check_animation(memory, kind, &bytes, &header, frames)?;
+    }
     let (width, height) = header.shown();
     let picture = Some(Picture { width, height, placeholder, is_animated: frames > 1 });
     if is_unchanged { Ok(unchanged(received, picture)) } else { changed(&folder, &bytes, picture) }

@@ -4,13 +4,13 @@ use image::{DynamicImage, Rgba};
 
 use crate::animate;
 use crate::clean;
-use crate::decode::{self, Decoded, Header, Raster};
+use crate::decode::{self, Animation, Decoded, Header, Raster};
 use crate::encode;
 use crate::error::MediaError;
 use crate::geometry::{self, Plan};
 use crate::pixels;
 use crate::rendition::{Format, Source, Wanted};
-use crate::workers::{MEMORY_BYTES, Memory};
+use crate::workers::{MEMORY_BYTES, Memory, Reservation};
 
 /// Animations with more frames, or more pixels in all frames, are served as they are.
 const MAX_FRAMES: u64 = 300;
@@ -63,16 +63,8 @@ fn render_animation(
     plan: &Plan,
     quality: u8,
 ) -> Result<Option<Vec<u8>>, MediaError> {
-    let frames = frames(kind, bytes)?;
-    let pixels = u64::from(header.width) * u64::from(header.height);
-    if frames > MAX_FRAMES || frames * pixels > MAX_ANIMATED_PIXELS {
-        return Ok(None);
-    }
-    // The decoder keeps two frames, and the encoder two and its own copy. A frame of a GIF may be larger than the
-    // picture: then the decoder has it beside two pictures, while the encoder has one.
-    let usual = pixels * 4 * 5 + bytes.len() as u64;
-    let _reservation = memory.reserve(usual.max(header.memory + pixels * 4 * 2))?;
-    let Some(animation) = decode::animation(kind, bytes)? else { return Ok(None) };
+    let opened = open_animation(memory, kind, bytes, header, frames(kind, bytes)?)?;
+    let Some((animation, _reservation)) = opened else { return Ok(None) };
     let profile = animation.profile.clone();
     let encoded = animate::encode(animation, quality, MAX_FRAMES as usize, |frame| {
         let image = DynamicImage::ImageRgba8(frame);
@@ -81,6 +73,41 @@ fn render_animation(
     })?;
     let is_same_picture = plan.canvas == header.shown() && kind == Raster::Webp;
     Ok((!is_same_picture || encoded.len() < bytes.len()).then_some(encoded))
+}
+
+/// Decodes all frames of an animation, if it is small enough for renditions, so that one that is damaged is reported at
+/// its upload.
+pub(crate) fn check_animation(
+    memory: &Memory,
+    kind: Raster,
+    bytes: &[u8],
+    header: &Header,
+    frames: u64,
+) -> Result<(), MediaError> {
+    let Some((mut animation, _reservation)) = open_animation(memory, kind, bytes, header, frames)? else {
+        return Ok(());
+    };
+    animation.frames.try_for_each(|frame| frame.map(drop).map_err(decode::failed))
+}
+
+/// Opens an animation with the memory for its frames. Returns `None` if it has too many of them or too many pixels, or
+/// no format of animations.
+fn open_animation<'a>(
+    memory: &'a Memory,
+    kind: Raster,
+    bytes: &'a [u8],
+    header: &Header,
+    frames: u64,
+) -> Result<Option<(Animation<'a>, Reservation<'a>)>, MediaError> {
+    let pixels = u64::from(header.width) * u64::from(header.height);
+    if frames > MAX_FRAMES || frames * pixels > MAX_ANIMATED_PIXELS {
+        return Ok(None);
+    }
+    // The decoder keeps two frames, and the encoder two and its own copy. A frame of a GIF may be larger than the
+    // picture: then the decoder has it beside two pictures, while the encoder has one.
+    let usual = pixels * 4 * 5 + bytes.len() as u64;
+    let reservation = memory.reserve(usual.max(header.memory + pixels * 4 * 2))?;
+    Ok(decode::animation(kind, bytes)?.map(|animation| (animation, reservation)))
 }
 
 /// Counts the frames without decoding them.

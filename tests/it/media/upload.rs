@@ -4,10 +4,12 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use image::ImageFormat;
 use serde_json::json;
 
 use super::{
-    BOUNDARY, Part, Web, definition, fetch, form, jpeg, png, send_form, send_form_with, start, start_with, text, upload,
+    BOUNDARY, Part, Web, definition, fetch, form, jpeg, picture, png, send_form, send_form_with, start, start_with,
+    text, upload,
 };
 use crate::clients::attack::{Raw, head};
 use crate::support::{ADMIN, Failures, Server};
@@ -50,8 +52,10 @@ fn invalid_forms_are_refused_with_the_part_that_is_wrong() {
     server.blueprint("notes", json!([{ "name": "Title", "type": "text" }]));
     let bytes = png(10, 10);
     let file: Part<'_> = ("file", Some("a.png"), &bytes);
+    let animation = broken_animation();
+    let bitmap = picture(20, 10, ImageFormat::Bmp);
     let mut failures = Failures::default();
-    let cases: [(&str, &[Part<'_>], &str, &[&str]); 13] = [
+    let cases: [(&str, &[Part<'_>], &str, &[&str]); 15] = [
         ("no file", &[("attributes", None, b"{}")], "422 VALIDATION_FAILED", &["file"]),
         ("two files", &[file, file], "422 VALIDATION_FAILED", &["file"]),
         ("an unknown part", &[file, ("title", None, b"x")], "422 VALIDATION_FAILED", &["title"]),
@@ -68,6 +72,8 @@ fn invalid_forms_are_refused_with_the_part_that_is_wrong() {
         ("no date", &[file, ("published_at", None, b"soon")], "422 VALIDATION_FAILED", &["published_at"]),
         ("an empty file", &[("file", Some("a.png"), b"")], "422 VALIDATION_FAILED", &["file"]),
         ("a broken picture", &[("file", Some("a.png"), &bytes[..40])], "422 VALIDATION_FAILED", &["file"]),
+        ("a broken second frame", &[("file", Some("a.gif"), &animation)], "422 VALIDATION_FAILED", &["file"]),
+        ("a bitmap that ends early", &[("file", Some("a.bmp"), &bitmap[..90])], "422 VALIDATION_FAILED", &["file"]),
         (
             "HTML",
             &[("file", Some("a.png"), b"<!doctype html><html><body>x</body></html>")],
@@ -97,6 +103,25 @@ fn invalid_forms_are_refused_with_the_part_that_is_wrong() {
     failures.check_eq("no ability", reply.outcome(), "403 FORBIDDEN".to_owned());
     failures.check_eq("nothing was created", server.ids("media").len(), 0);
     failures.assert_none();
+}
+
+/// Returns a GIF of two frames, of which the second cannot be decoded.
+fn broken_animation() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut encoder = image::codecs::gif::GifEncoder::new(&mut bytes);
+    for shade in [0, 200] {
+        let frame = image::RgbaImage::from_fn(64, 64, |x, y| [shade, (x * 3) as u8, (y * 3) as u8, 255].into());
+        encoder.encode_frame(image::Frame::new(frame)).unwrap();
+    }
+    drop(encoder);
+    // The frame has a control block of 8 bytes, a descriptor of 10, its colors, the size of codes, and blocks of up to
+    // 255 bytes, each behind its length.
+    let frame = bytes.windows(3).rposition(|three| three == [0x21, 0xF9, 0x04]).unwrap();
+    let colors = 3 << ((bytes[frame + 17] & 7) + 1);
+    let codes = frame + 18 + colors + 2;
+    assert_eq!(bytes[codes - 1], 255, "the first block is full");
+    bytes[codes..codes + 255].fill(0xFF);
+    bytes
 }
 
 #[test]
@@ -313,10 +338,15 @@ fn files_are_fetched_from_the_web_but_not_from_private_addresses() {
     let created = server.post("/v2/media/media/fetch", &keyed).expect(201).data();
     let known = server.post("/v2/media/media/fetch", &json!({ "url": format!("{web}/missing"), "key": "c" }));
     assert_eq!(known.expect(200).data(), created);
-    assert_eq!(
-        server.post("/v2/media/media/fetch", &json!({ "url": web, "key": 1 })).expect(422).error_keys(),
-        ["key"]
-    );
+    for (body, key) in [
+        (json!({ "url": web, "key": 1 }), "key"),
+        (json!({ "url": web, "file": "x" }), "file"),
+        (json!({ "url": format!("{web}/empty") }), "url"),
+    ] {
+        assert_eq!(server.post("/v2/media/media/fetch", &body).expect(422).error_keys(), [key], "{body}");
+    }
+    let unknown = server.post("/v2/media/media/fetch", &json!({ "url": web, "file": "x" })).message();
+    assert!(unknown.contains("`url`, `key`"), "{unknown}");
 
     let closed = Server::start();
     closed.post("/v2/blueprints", &definition()).expect(201);
