@@ -99,9 +99,9 @@ pub(crate) fn each_element(
     let read = text.deserialize_seq(Elements { each, left, max_bytes, ended: &mut ended }).and_then(|()| text.end());
     match read {
         Err(error) if error.is_io() => Err(error.into()),
-        Err(error) if !ended => {
-            Err(invalid(format!("the file is no JSON array of objects ({error}); one object a line is NDJSON")))
-        }
+        Err(error) if !ended => Err(invalid(format!(
+            "the file is no JSON array of objects ({error}); one object a line is NDJSON, as `bindery export` writes what can be imported again"
+        ))),
         _ => Ok(()),
     }
 }
