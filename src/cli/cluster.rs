@@ -9,7 +9,7 @@ use bindery_content::{
     upgrade_cluster,
 };
 use bindery_counting::{bring_along, take_along};
-use bindery_model::time::parse_system_date;
+use bindery_model::time::{format_millis, parse_system_date};
 
 use super::backup::note_switched_off;
 use super::error::{CliError, failed};
@@ -70,12 +70,25 @@ async fn restore(args: ClusterRestoreArgs) -> Result<(), CliError> {
     let (options, log, keeps) = (content_options(&config), args.node.log.clone(), args.keep_webhooks);
     let restore = move || restore_cluster(&options, &log, &to, &temporary, keeps);
     let restored = blocking("restoring the cluster", restore).await?;
+    let of_history = restored.from_history.map(|history| format!(" of history {history}")).unwrap_or_default();
+    let last = restored.last_time.map(|time| format!(" (last change at {})", format_millis(time))).unwrap_or_default();
     print(&format!(
-        "The cluster at {} is restored to number {}, in its history {}; its nodes begin again from there",
+        "The cluster at {} is restored to number {}{of_history}{last}, in its history {}; its nodes begin again from there",
         args.node.log, restored.number, restored.history
     ));
+    note_left_out(restored.left_out);
     note_switched_off(restored.webhooks_switched_off);
     Ok(())
+}
+
+/// Says how many transactions a restore to a time has left out because they have no time, if it has.
+fn note_left_out(left_out: u64) {
+    if left_out > 0 {
+        note(&format!(
+            "transactions without a time that followed: {left_out}, left out because they may be later; the servers \
+             repeat removals of obsolete data, and `bindery cluster upgrade` may be run again"
+        ));
+    }
 }
 
 async fn repair(args: ClusterRepairArgs) -> Result<(), CliError> {

@@ -25,7 +25,7 @@ pub enum ClusterCommand {
     Create(NodeArgs),
     /// Restore all nodes of a cluster to a backup, or to an earlier moment, while they run
     #[command(
-        after_help = "The nodes stop writing for a moment and begin again from the restored state by themselves. What was written after the moment stays in the storage, in a history that no node uses. A number is that of the header `Bindery-Number`; a time is one like 2026-11-25T14:30:00Z. The log goes back a day, or as far as its two newest bases."
+        after_help = "The nodes stop writing for a moment and begin again from the restored state by themselves. What was written after the moment stays in the storage, in a history that no node uses. A number is that of the header `Bindery-Number`; a time is one like 2026-11-25T14:30:00Z, and stands for the last change until then. The log goes back a day, or as far as its two newest bases."
     )]
     Restore(ClusterRestoreArgs),
     /// Give the log of a cluster back what it lost, from the folder of a stopped node that still has it

@@ -11,7 +11,7 @@ use crate::data::changes::ChangeGroup;
 use crate::data::format::check_format;
 use crate::data::leader::Leader;
 use crate::data::records::{Meta, decode_id};
-use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
+use crate::data::version::{decode_epoch, decode_first_change, decode_list_version, decode_time};
 
 /// The effects of the writes of one transaction, by kind.
 #[derive(Default)]
@@ -157,10 +157,7 @@ impl<'a> Effects<'a> {
                     effects.accounts.push(AccountEffect::Session(plain(id, "a session")?, value));
                 }
                 (Key::Counter(Counter::Resource), Some(id)) => effects.last_id = Some(decode_id(id)?),
-                (Key::Counter(Counter::Time), Some(time)) => {
-                    let time = time.try_into().map_err(|_| Error::internal("a time of the wrong length"))?;
-                    effects.last_time = Millis::from_le_bytes(time);
-                }
+                (Key::Counter(Counter::Time), Some(time)) => effects.last_time = decode_time(time)?,
                 (Key::Counter(Counter::Epoch), Some(epoch)) => effects.epoch = Some(decode_epoch(epoch)?),
                 (Key::Counter(Counter::Leader), Some(leader)) => effects.leader = Some(Leader::decode(leader)?),
                 (Key::Counter(Counter::Format), Some(format)) => check_format(format)?,

@@ -10,6 +10,7 @@ use std::fmt;
 use bindery_model::blueprint::Blueprint;
 use bindery_model::error::{Code, Error, Result};
 use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
 
 use crate::data::records::{CopyVersion, Meta};
 
@@ -292,6 +293,20 @@ pub(crate) fn encode_epoch(epoch: u64) -> Vec<u8> {
 pub(crate) fn decode_epoch(bytes: &[u8]) -> Result<u64> {
     let bytes = bytes.try_into().map_err(|_| Error::internal("a stored epoch of the wrong length"))?;
     Ok(u64::from_le_bytes(bytes))
+}
+
+/// Returns the stored form of the time of a transaction.
+pub(crate) fn encode_time(time: Millis) -> Vec<u8> {
+    time.to_le_bytes().to_vec()
+}
+
+/// Reads the stored form of the time of a transaction.
+///
+/// # Errors
+/// `INTERNAL` if it is damaged.
+pub(crate) fn decode_time(bytes: &[u8]) -> Result<Millis> {
+    let bytes = bytes.try_into().map_err(|_| Error::internal("a stored time of the wrong length"))?;
+    Ok(Millis::from_le_bytes(bytes))
 }
 
 /// The stored form of the version of a blueprint's lists: the number of the transaction that changed them last.

@@ -9,11 +9,12 @@ use bindery_base::{BaseError, RecoverOptions, restoring};
 use bindery_log::Log;
 use bindery_model::time::Millis;
 use bindery_replica::{BaseInfo, NewestHistory, ReplicaError};
-use bindery_store::{Assembler, Key, Prefix, Store, Transaction, WriteOp};
+use bindery_store::{Assembler, Counter, Key, Store, Transaction, WriteOp};
 
 use crate::ContentOptions;
-use crate::data::changes::ChangeGroup;
+use crate::data::version::decode_time;
 use crate::start::error::StartError;
+use crate::start::recovery::load_last_time;
 use crate::start::scratch::Scratch;
 use crate::start::{epoch, folder};
 
@@ -24,7 +25,7 @@ pub enum RestorePoint {
     Backup(PathBuf),
     /// The state behind the last transaction whose records have this number at most.
     Number(u64),
-    /// The state behind the last change of content that is not later than this.
+    /// The state behind the last transaction that is known not to be later than this.
     Time(Millis),
 }
 
@@ -33,8 +34,14 @@ pub enum RestorePoint {
 pub struct RestoredCluster {
     /// The number of the history that the cluster has now.
     pub history: u32,
+    /// The number of the history that the state is from; `None` if it is from a backup.
+    pub from_history: Option<u32>,
     /// The number of the last record of the state that was restored.
     pub number: u64,
+    /// The time of the last change in that state; `None` if nothing in it has a time.
+    pub last_time: Option<Millis>,
+    /// The number of transactions behind that state that have no time and may be later than the one that was asked for.
+    pub left_out: u64,
     /// The number of webhooks that were switched off.
     pub webhooks_switched_off: usize,
 }
@@ -52,29 +59,32 @@ pub fn restore_cluster(
     keeps_webhooks: bool,
 ) -> Result<RestoredCluster, StartError> {
     let history = NewestHistory::open(address)?;
+    let from_history = (!matches!(to, RestorePoint::Backup(_))).then(|| history.number());
     let scratch = Scratch::create(temporary)?;
     let recover = options.recover_options();
-    let (content, number, mut switched_off) = match to {
+    let (content, number, left_out, mut switched_off) = match to {
         RestorePoint::Backup(file) => {
             let content = scratch.path("content");
             let number = folder::verify_backup(file)?.number;
             let restored = folder::restore_backup(file, &content, &recover, keeps_webhooks)?;
-            (content, number, restored.switched_off)
+            (content, number, 0, restored.switched_off)
         }
         _ => {
-            let (content, number) = Replay { history: &history, to, scratch: &scratch, recover: &recover }.run()?;
+            let state = Replay { history: &history, to, scratch: &scratch, recover: &recover }.run()?;
+            let EarlierState { content, number, left_out } = state;
             restoring::begin(&content, keeps_webhooks).map_err(|error| StartError::folder(&content, &error))?;
-            (content, number, 0)
+            (content, number, left_out, 0)
         }
     };
     let fail = |error: BaseError| StartError::folder(&content, &error);
     let (mut log, store, _) = bindery_base::recover(&content, &recover).map_err(fail)?;
+    let last_time = load_last_time(&store)?;
     // Entity tags, cursors and changes of before must not be mistaken for those that come now.
     switched_off += epoch::begin_if_due(&content, &mut log, &store)?;
     let base = scratch.path("restored.base");
     let header = bindery_base::write(&store, &log.reader(), &base).map_err(fail)?;
     let history = history.continue_from(&base, header.number)?;
-    Ok(RestoredCluster { history, number, webhooks_switched_off: switched_off })
+    Ok(RestoredCluster { history, from_history, number, last_time, left_out, webhooks_switched_off: switched_off })
 }
 
 /// Makes an earlier state from a base and the records behind it.
@@ -85,9 +95,19 @@ struct Replay<'a> {
     recover: &'a RecoverOptions,
 }
 
+/// A state that was made from a base and the records behind it.
+struct EarlierState {
+    /// The data folder that has it.
+    content: PathBuf,
+    /// The number of its last record.
+    number: u64,
+    /// The number of transactions behind it that have no time and may be later than the moment.
+    left_out: u64,
+}
+
 impl Replay<'_> {
-    /// Returns a data folder with the state, and the number of its last record.
-    fn run(&self) -> Result<(PathBuf, u64), StartError> {
+    /// Makes the state.
+    fn run(&self) -> Result<EarlierState, StartError> {
         let bases = self.history.bases()?;
         for base in &bases {
             if self.number().is_some_and(|number| base.position.number > number) {
@@ -95,12 +115,11 @@ impl Replay<'_> {
             }
             let content = self.scratch.path(&format!("content-{}", base.position.number));
             let (log, store) = self.place(base, &content)?;
-            if self.is_too_new(&store)? {
+            if load_last_time(&store)?.is_some_and(|time| self.is_before(time)) {
                 continue;
             }
             drop(store);
-            let last = self.replay(base, log, &content)?;
-            return Ok((content, last));
+            return self.replay(base, log, content);
         }
         let oldest = bases.last().map_or(0, |base| base.position.number);
         let begun = match self.history.number() {
@@ -132,18 +151,15 @@ impl Replay<'_> {
         Ok((log, store))
     }
 
-    /// Returns whether a store has changes that are later than the moment.
-    fn is_too_new(&self, store: &Store) -> Result<bool, StartError> {
-        let RestorePoint::Time(time) = self.to else { return Ok(false) };
-        let newest = store.last(Prefix::Changes).map_err(StartError::content)?;
-        let newest = newest.map(|(_, bytes)| ChangeGroup::decode(&bytes)).transpose().map_err(StartError::content)?;
-        Ok(newest.is_some_and(|group| group.at > *time))
+    /// Returns whether the moment is a time before this one.
+    fn is_before(&self, time: Millis) -> bool {
+        matches!(self.to, RestorePoint::Time(moment) if *moment < time)
     }
 
-    /// Appends the records behind a base to the log of a folder, as far as the moment. Returns the number of the last
-    /// one.
-    fn replay(&self, base: &BaseInfo, mut log: Log, content: &Path) -> Result<u64, StartError> {
+    /// Appends the records behind a base to the log of a folder, as far as the moment.
+    fn replay(&self, base: &BaseInfo, mut log: Log, content: PathBuf) -> Result<EarlierState, StartError> {
         let (mut assembler, mut waiting, mut seen) = (Assembler::default(), Vec::new(), base.position.number);
+        let mut left_out = 0;
         self.history.read::<StartError>(base.position, |number, record| {
             seen = number;
             if self.number().is_some_and(|last| number > last) {
@@ -154,11 +170,17 @@ impl Replay<'_> {
             let Some(transaction) = assembler.push(number, record).map_err(StartError::content)? else {
                 return Ok(ControlFlow::Continue(()));
             };
-            if self.is_later(&transaction)? {
-                return Ok(ControlFlow::Break(()));
+            match time_of(&transaction)? {
+                Some(time) if self.is_before(time) => return Ok(ControlFlow::Break(())),
+                // It may be later than the moment, unless a transaction behind it says that it is not.
+                None if self.number().is_none() => {
+                    left_out += 1;
+                    return Ok(ControlFlow::Continue(()));
+                }
+                _ => left_out = 0,
             }
             for record in waiting.drain(..) {
-                log.append(&record).map_err(|error| StartError::folder(content, &error))?;
+                log.append(&record).map_err(|error| StartError::folder(&content, &error))?;
             }
             Ok(ControlFlow::Continue(()))
         })?;
@@ -166,20 +188,19 @@ impl Replay<'_> {
             let text = format!("its log ends with number {seen}, so it cannot be restored to {number}");
             return Err(StartError::Cluster(text));
         }
-        log.sync().map_err(|error| StartError::folder(content, &error))?;
-        Ok(log.last())
+        log.sync().map_err(|error| StartError::folder(&content, &error))?;
+        Ok(EarlierState { content, number: log.last(), left_out })
     }
+}
 
-    /// Returns whether a transaction changed content after the moment.
-    fn is_later(&self, transaction: &Transaction) -> Result<bool, StartError> {
-        let RestorePoint::Time(time) = self.to else { return Ok(false) };
-        for write in &transaction.writes {
-            if let (Key::Changes(_), WriteOp::Put(bytes)) = (&write.key, &write.op) {
-                return Ok(ChangeGroup::decode(bytes).map_err(StartError::content)?.at > *time);
-            }
-        }
-        Ok(false)
-    }
+/// Returns the time by which a transaction was decided, which is never before that of an earlier one. `None` for
+/// removals of obsolete data, a new epoch and a newer format, which are no commands.
+fn time_of(transaction: &Transaction) -> Result<Option<Millis>, StartError> {
+    let time = transaction.writes.iter().find_map(|write| match (&write.key, &write.op) {
+        (Key::Counter(Counter::Time), WriteOp::Put(bytes)) => Some(decode_time(bytes)),
+        _ => None,
+    });
+    time.transpose().map_err(StartError::content)
 }
 
 impl From<ReplicaError> for StartError {

@@ -12,6 +12,7 @@ use bindery_log::CommitLog;
 use bindery_model::blueprint::{Blueprint, render};
 use bindery_model::error::Result;
 use bindery_model::id::ResourceId;
+use bindery_model::time::Millis;
 use bindery_store::{Assembler, Counter, Key, Prefix, Store, StoreWrite, decode_writes};
 
 use crate::apply::{Applier, ChangeKeeper, Clock, Rebuilds};
@@ -27,7 +28,7 @@ use crate::data::records::decode_id;
 use crate::data::saved_view::SavedView;
 use crate::data::state::{ListVersions, State, StateCell};
 use crate::data::steering::SearchSteering;
-use crate::data::version::{decode_epoch, decode_first_change, decode_list_version};
+use crate::data::version::{decode_epoch, decode_first_change, decode_list_version, decode_time};
 use crate::data::webhook::Webhook;
 use crate::maintain::sweep::{self, ObsoleteData, Sweeper};
 use crate::start::error::StartError;
@@ -212,9 +213,13 @@ pub(crate) fn load_epoch(store: &Store) -> Result<Option<u64>, StartError> {
 fn load_clock(store: &Store) -> Result<Clock, StartError> {
     let id = store.get(&Key::Counter(Counter::Resource)).map_err(StartError::content)?;
     let last_id = id.map(|bytes| decode_id(&bytes)).transpose().map_err(StartError::content)?;
+    Ok(Clock { last_id, last_time: load_last_time(store)?.unwrap_or_default() })
+}
+
+/// Returns the time of the last transaction that has one; `None` if none has.
+pub(crate) fn load_last_time(store: &Store) -> Result<Option<Millis>, StartError> {
     let time = store.get(&Key::Counter(Counter::Time)).map_err(StartError::content)?;
-    let last_time = time.and_then(|bytes| bytes.try_into().ok()).map_or(0, i64::from_le_bytes);
-    Ok(Clock { last_id, last_time })
+    Ok(time.and_then(|bytes| decode_time(&bytes).ok()))
 }
 
 /// Returns the keys of the moments at which working copies are to be published.

@@ -16,7 +16,7 @@ use crate::data::files::{self, FileHash};
 use crate::data::index_mapping::Columns;
 use crate::data::lookup::Lookup;
 use crate::data::records::{CopyVersion, Meta, encode_id};
-use crate::data::version::encode_list_version;
+use crate::data::version::{encode_list_version, encode_time};
 
 /// A group of commands that are decided one after another and made durable together.
 pub(crate) struct Overlay<'a> {
@@ -354,7 +354,7 @@ impl<'a> Overlay<'a> {
         if let Some(id) = self.last_id {
             self.put(Key::Counter(Counter::Resource), encode_id(id));
         }
-        self.put(Key::Counter(Counter::Time), self.now.to_le_bytes().to_vec());
+        self.put(Key::Counter(Counter::Time), encode_time(self.now));
         if let Some(actor) = &self.actor {
             let mut encoded = Vec::new();
             actor.encode_to(&mut encoded);

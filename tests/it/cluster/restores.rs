@@ -1,4 +1,4 @@
-//! Restores of a cluster while clients write, with the command killed between its steps and run again.
+//! Restores of a cluster: to a time, and while clients write, with the command killed between its steps and run again.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,12 +7,15 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use chrono::{SecondsFormat, Utc};
 use serde_json::json;
 use tempfile::TempDir;
 
 use super::node::{Client, Node, number_of};
 use super::s3::S3;
-use super::{KEY, until};
+use super::upgrade::upgrade;
+use super::{Cluster, KEY, create, create_notes, number, titles, until};
+use crate::support::Server;
 
 const ADDRESS: &str = "s3://bucket/prefix";
 /// The steps before the next history exists: the command is killed at each of them in turn, then runs to its end.
@@ -25,6 +28,8 @@ const CLIENTS: u64 = 4;
 const SHORTLY: Duration = Duration::from_millis(400);
 /// The writes that must be acknowledged after the restore.
 const ENOUGH: usize = 10;
+/// The length of a time without its offset from UTC.
+const TIME_DIGITS: usize = "2026-11-25T14:30:00.000".len();
 
 /// A note that a client sent.
 #[derive(Debug)]
@@ -210,4 +215,69 @@ fn a_restore_under_load_that_is_killed_at_each_step_and_run_again_loses_nothing(
         assert!(error.contains("began with a restore, perhaps an earlier run of this command"), "{error}");
         (began, restored)
     });
+}
+
+/// Starts the only node of a cluster, and waits until it leads: to lead is a transaction, too.
+fn start_leader(cluster: &Cluster) -> Server {
+    let node = cluster.start("a");
+    until("the node leads", || node.get("/v2/cluster").data()["leader"] != json!(null));
+    node
+}
+
+/// Returns the time, after which nothing is written in the same millisecond.
+fn now() -> String {
+    let now = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
+    std::thread::sleep(Duration::from_millis(20));
+    now
+}
+
+#[test]
+fn a_restore_to_a_time_undoes_later_changes_of_every_kind() {
+    let cluster = Cluster::create();
+    let mut node = start_leader(&cluster);
+    let field = |slug: &str| json!({ "name": slug, "slug": slug, "type": "text" });
+    node.blueprint("posts", json!([field("title"), field("body")]));
+    node.blueprint("other", json!([field("title")]));
+    node.create("posts", json!({ "title": "one", "body": "text" }));
+    let member = node.member("ada", Some("editor"));
+    let token = json!({ "name": "reader", "abilities": ["view"] });
+    let token = node.post("/v2/tokens", &token).expect(201);
+    let (kept, token) = (number(&token), token.data());
+    let time = now();
+    // None of them changes a resource.
+    let without = json!({ "name": "posts", "slug": "posts", "fields": [field("title")] });
+    node.put("/v2/blueprints/posts?force=true", &without).expect(200);
+    node.delete("/v2/blueprints/other").expect(204);
+    node.delete(&format!("/v2/members/{member}")).expect(204);
+    node.delete(&format!("/v2/tokens/{}", token["id"].as_str().unwrap())).expect(204);
+    assert!(node.terminate().success());
+
+    let printed = cluster.restore(&time);
+    let expected = format!(" is restored to number {kept} of history 1 (last change at ");
+    let (_, last_change) = printed.split_once(&expected).expect(&printed);
+    assert!(last_change[..TIME_DIGITS] <= time[..TIME_DIGITS], "{printed}");
+    assert!(last_change.contains("), in its history 2;"), "{printed}");
+    let node = cluster.start("a");
+    let posts = node.get("/v2/resources/posts").expect(200).data();
+    assert_eq!(posts[0]["attributes"], json!({ "title": "one", "body": "text" }));
+    node.get("/v2/blueprints/other").expect(200);
+    node.get(&format!("/v2/members/{member}")).expect(200);
+    node.as_token(token["secret"].as_str().unwrap()).get("/v2/resources/posts").expect(200);
+}
+
+#[test]
+fn what_has_no_time_is_restored_with_a_change_behind_it_and_counted_without_one() {
+    let cluster = Cluster::create();
+    let mut node = start_leader(&cluster);
+    create_notes(&node);
+    create(&node, "one").expect(201);
+    assert!(upgrade(&cluster).0);
+    let kept = number(&create(&node, "two").expect(201));
+    assert!(upgrade(&cluster).0);
+    assert!(node.terminate().success());
+
+    let printed = cluster.restore(&now());
+    assert!(printed.contains(&format!(" is restored to number {kept} of history 1 ")), "{printed}");
+    assert!(printed.contains("transactions without a time that followed: 1,"), "{printed}");
+    assert_eq!(titles(&cluster.start("a")), ["one", "two"]);
 }

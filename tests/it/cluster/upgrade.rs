@@ -6,7 +6,7 @@ use super::{Cluster, create, create_notes, titles, until};
 use crate::support::binary;
 
 /// Runs `bindery cluster upgrade`. Returns whether it succeeded, and what it printed.
-fn upgrade(cluster: &Cluster) -> (bool, String) {
+pub(super) fn upgrade(cluster: &Cluster) -> (bool, String) {
     let ran = std::process::Command::new(binary())
         .args(["cluster", "upgrade", "--log", &cluster.address()])
         .output()
