@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bindery_base::{BaseError, RecoverOptions, restoring};
 use bindery_log::Log;
-use bindery_model::time::Millis;
+use bindery_model::time::{Millis, format_millis};
 use bindery_replica::{BaseInfo, NewestHistory, ReplicaError};
 use bindery_store::{Assembler, Counter, Key, Store, Transaction, WriteOp};
 
@@ -71,7 +71,7 @@ pub fn restore_cluster(
         }
         _ => {
             let state = Replay { history: &history, to, scratch: &scratch, recover: &recover }.run()?;
-            let EarlierState { content, number, left_out } = state;
+            let EarlierState { content, number, left_out, .. } = state;
             restoring::begin(&content, keeps_webhooks).map_err(|error| StartError::folder(&content, &error))?;
             (content, number, left_out, 0)
         }
@@ -101,6 +101,8 @@ struct EarlierState {
     content: PathBuf,
     /// The number of its last record.
     number: u64,
+    /// The time of the first transaction behind the base that has one, also of one that is later than the moment.
+    first_time: Option<Millis>,
     /// The number of transactions behind it that have no time and may be later than the moment.
     left_out: u64,
 }
@@ -109,27 +111,41 @@ impl Replay<'_> {
     /// Makes the state.
     fn run(&self) -> Result<EarlierState, StartError> {
         let bases = self.history.bases()?;
+        let mut earliest = None;
         for base in &bases {
             if self.number().is_some_and(|number| base.position.number > number) {
                 continue;
             }
             let content = self.scratch.path(&format!("content-{}", base.position.number));
             let (log, store) = self.place(base, &content)?;
-            if load_last_time(&store)?.is_some_and(|time| self.is_before(time)) {
+            earliest = earliest_time(&store)?;
+            if earliest.is_some_and(|earliest| self.is_before(earliest)) {
                 continue;
             }
             drop(store);
-            return self.replay(base, log, content);
+            let state = self.replay(base, log, content)?;
+            earliest = earliest.or(state.first_time);
+            if self.number().is_some() || earliest.is_some_and(|earliest| !self.is_before(earliest)) {
+                return Ok(state);
+            }
         }
+        Err(self.too_old(&bases, earliest))
+    }
+
+    /// Returns the error for a moment before the oldest base. `earliest` is the first time to which the cluster can be
+    /// restored, if it is known.
+    fn too_old(&self, bases: &[BaseInfo], earliest: Option<Millis>) -> StartError {
         let oldest = bases.last().map_or(0, |base| base.position.number);
+        let earliest =
+            earliest.map(|time| format!(", the earliest time is {}", format_millis(time))).unwrap_or_default();
         let begun = match self.history.number() {
             1 => String::new(),
             number => format!("; history {number} began with a restore, perhaps an earlier run of this command"),
         };
-        Err(StartError::Cluster(format!(
-            "nothing that old is kept in its log; the oldest state that it can be restored to is that of number {oldest}, and a \
-             backup may be older{begun}"
-        )))
+        StartError::Cluster(format!(
+            "nothing that old is kept in its log; the oldest state that it can be restored to is that of number \
+             {oldest}{earliest}, and a backup may be older{begun}"
+        ))
     }
 
     fn number(&self) -> Option<u64> {
@@ -159,7 +175,7 @@ impl Replay<'_> {
     /// Appends the records behind a base to the log of a folder, as far as the moment.
     fn replay(&self, base: &BaseInfo, mut log: Log, content: PathBuf) -> Result<EarlierState, StartError> {
         let (mut assembler, mut waiting, mut seen) = (Assembler::default(), Vec::new(), base.position.number);
-        let mut left_out = 0;
+        let (mut first_time, mut left_out) = (None, 0);
         self.history.read::<StartError>(base.position, |number, record| {
             seen = number;
             if self.number().is_some_and(|last| number > last) {
@@ -170,7 +186,9 @@ impl Replay<'_> {
             let Some(transaction) = assembler.push(number, record).map_err(StartError::content)? else {
                 return Ok(ControlFlow::Continue(()));
             };
-            match time_of(&transaction)? {
+            let time = time_of(&transaction)?;
+            first_time = first_time.or(time);
+            match time {
                 Some(time) if self.is_before(time) => return Ok(ControlFlow::Break(())),
                 // It may be later than the moment, unless a transaction behind it says that it is not.
                 None if self.number().is_none() => {
@@ -189,8 +207,14 @@ impl Replay<'_> {
             return Err(StartError::Cluster(text));
         }
         log.sync().map_err(|error| StartError::folder(&content, &error))?;
-        Ok(EarlierState { content, number: log.last(), left_out })
+        Ok(EarlierState { content, number: log.last(), first_time, left_out })
     }
+}
+
+/// Returns the earliest time to which a state belongs: that of its last transaction, or that of the restore with which
+/// its history began. `None` if the cluster was empty, so that only the next transaction has a time.
+fn earliest_time(store: &Store) -> Result<Option<Millis>, StartError> {
+    Ok(load_last_time(store)?.max(epoch::restored_at(store)?))
 }
 
 /// Returns the time by which a transaction was decided, which is never before that of an earlier one. `None` for

@@ -8,14 +8,17 @@ use std::path::Path;
 use bindery_base::{BaseError, restoring};
 use bindery_disk::failure;
 use bindery_log::{AppendError, CommitLog};
-use bindery_model::time::now_millis;
+use bindery_model::time::{Millis, now_millis};
 use bindery_store::{Counter, Key, Prefix, Store, StoreWrite, encode_transaction};
 
 use crate::data::changes::ChangeGroup;
 use crate::data::version::encode_epoch;
 use crate::data::webhook::{Webhook, progress_keys};
 use crate::start::error::StartError;
-use crate::start::recovery::load_epoch;
+use crate::start::recovery::{load_epoch, load_first_change};
+
+/// The numbers of changes that an epoch skips for each millisecond since 1970 if it begins with a restore.
+const NUMBERS_PER_MILLI: u64 = 1_000;
 
 /// Begins an epoch if the content has none, or after a restore. The store must be at the end of the log, and is
 /// afterwards. After a restore it also switches webhooks off unless they are kept, because a copy must not send to the
@@ -34,7 +37,7 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
     // A new folder counts its changes from 1. After a restore, the numbers must be greater than any of the original's
     // history, because its readers may now read here. No content makes a million changes a second for long, so
     // milliseconds times 1000 is greater.
-    let first_change = if log.last() == 0 { 1 } else { now_millis().cast_unsigned().saturating_mul(1_000) };
+    let first_change = if log.last() == 0 { 1 } else { now_millis().cast_unsigned().saturating_mul(NUMBERS_PER_MILLI) };
     let (mut writes, mut switched_off) = (Vec::new(), 0);
     if is_restoring && !restoring::keeps_webhooks(folder).map_err(|error| fail(&error))? {
         (writes, switched_off) = switch_off_webhooks(store, first_change)?;
@@ -54,6 +57,12 @@ pub(crate) fn begin_if_due(folder: &Path, log: &mut dyn CommitLog, store: &Store
         restoring::end(folder).map_err(|error: BaseError| fail(&error))?;
     }
     Ok(switched_off)
+}
+
+/// Returns the time of the restore with which the epoch of the content began; `None` if it began in a new folder.
+pub(crate) fn restored_at(store: &Store) -> Result<Option<Millis>, StartError> {
+    let at = load_first_change(store)?.unwrap_or_default() / NUMBERS_PER_MILLI;
+    Ok((at > 0).then_some(at.cast_signed()))
 }
 
 /// Switches off all webhooks. Once they are switched on again, they begin with the first change of the new history: the

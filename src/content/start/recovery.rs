@@ -227,11 +227,15 @@ fn load_working_due(store: &Store) -> Result<BTreeSet<Key>, StartError> {
     store.scan(Prefix::WorkingDue).map(|entry| entry.map(|(key, _)| key).map_err(StartError::content)).collect()
 }
 
+/// Returns the number that the changes of the epoch begin with; `None` in a new folder.
+pub(crate) fn load_first_change(store: &Store) -> Result<Option<u64>, StartError> {
+    let first = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
+    first.map(|bytes| decode_first_change(&bytes)).transpose().map_err(StartError::content)
+}
+
 /// Returns the numbers given to changes, and how many of those changes are no longer stored.
 fn load_change_numbers(store: &Store) -> Result<(ChangeNumbers, u64), StartError> {
-    let first = store.get(&Key::Counter(Counter::FirstChange)).map_err(StartError::content)?;
-    let first = first.map(|bytes| decode_first_change(&bytes)).transpose().map_err(StartError::content)?;
-    let first_of_epoch = first.unwrap_or(1);
+    let first_of_epoch = load_first_change(store)?.unwrap_or(1);
     let mut numbers = ChangeNumbers { last: first_of_epoch - 1, recorded: 0, first_of_epoch };
     let decode = |bytes: Vec<u8>| ChangeGroup::decode(&bytes).map_err(StartError::content);
     if let Some((_, last)) = store.last(Prefix::Changes).map_err(StartError::content)? {

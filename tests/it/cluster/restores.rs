@@ -266,6 +266,35 @@ fn a_restore_to_a_time_undoes_later_changes_of_every_kind() {
 }
 
 #[test]
+fn a_time_before_the_first_change_of_a_cluster_or_before_its_restore_is_refused() {
+    let cluster = Cluster::create();
+    let mut node = cluster.start("a");
+    create_notes(&node);
+    create(&node, "one").expect(201);
+    let time = now();
+    create(&node, "two").expect(201);
+    assert!(node.terminate().success());
+    let refusal = |to: &str, expected: &[&str]| {
+        let error = cluster.restore(to);
+        for expected in ["nothing that old is kept in its log; the oldest state"].iter().chain(expected) {
+            assert!(error.contains(expected), "{to}: {error}");
+        }
+    };
+    refusal("0", &[]);
+    refusal("2020-01-01T00:00:00Z", &["the earliest time is "]);
+    let mut node = cluster.start("a");
+    assert_eq!(titles(&node), ["one", "two"]);
+    assert!(node.terminate().success());
+
+    assert!(cluster.restore(&time).contains(", in its history 2;"));
+    // The state of now is not that of this time any more, although nothing in it is later.
+    refusal(&time, &["the earliest time is ", "; history 2 began with a restore"]);
+    assert_eq!(titles(&cluster.start("a")), ["one"]);
+    let restored = cluster.restore(&now());
+    assert!(restored.contains(", in its history 3;"), "{restored}");
+}
+
+#[test]
 fn what_has_no_time_is_restored_with_a_change_behind_it_and_counted_without_one() {
     let cluster = Cluster::create();
     let mut node = start_leader(&cluster);
