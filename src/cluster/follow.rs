@@ -25,6 +25,9 @@ const HINT_POLL: Duration = Duration::from_millis(50);
 const HINTED_LOOKS: u32 = 100;
 /// After so long behind a hint, the follower looks whether groups exist behind one that is missing.
 const GAP_AFTER: Duration = Duration::from_secs(5);
+/// A follower that has not seen the tail for so long looks for such groups as soon as it arrives there: something else
+/// may have deleted groups meanwhile.
+const TAIL_KNOWN_FOR: Duration = Duration::from_secs(60);
 /// Objects that are read at a time.
 const READ_AHEAD: usize = 8;
 /// Reading pauses while the groups that the caller has not taken have this many bytes.
@@ -40,14 +43,29 @@ pub struct Follower {
 /// The progress of a follower.
 #[derive(Debug, Clone)]
 pub struct FollowStatus {
-    /// The time at which the last look began that found nothing behind the position; `None` before the first one.
+    /// The time at which the last look began that found nothing behind the position, and no gap there; `None` before
+    /// the first one.
     pub last_look: Option<Instant>,
     /// True if the last look found nothing behind the position.
     pub is_at_tail: bool,
     /// The position behind everything that was read, of which some may not have been taken yet.
     pub position: Position,
-    /// The error of the last look, if it failed. The follower goes on looking.
+    /// The error of the last look, if it failed. The follower goes on looking, except at a gap.
     pub error: Option<Arc<ClusterError>>,
+}
+
+impl FollowStatus {
+    /// Returns whether the follower has seen the tail lately, and no gap there. Until then the position may be before a
+    /// gap: its next name is free, although it was used, so nothing may be appended or confirmed.
+    #[must_use]
+    pub fn knows_tail(&self) -> bool {
+        is_recent(self.last_look)
+    }
+}
+
+/// Returns whether a look at the tail was so short ago that no group behind it can have been lost unnoticed.
+fn is_recent(last_look: Option<Instant>) -> bool {
+    last_look.is_some_and(|at| at.elapsed() < TAIL_KNOWN_FOR)
 }
 
 struct FollowShared {
@@ -77,12 +95,22 @@ struct FollowState {
 }
 
 impl Log {
-    /// Begins to read the groups after a position in the background, without end. Calls `wake` when
-    /// [`Follower::take`] has something new, and when [`FollowStatus::error`] has changed. `wake` must be short.
+    /// Begins to read the groups after a position in the background. Calls `wake` when [`Follower::take`] has something
+    /// new, and when [`FollowStatus::error`] has changed. `wake` must be short. Ends only at a gap.
     ///
     /// # Errors
     /// [`ClusterError::System`] if the system provides no threads.
     pub fn follow(&self, from: Position, wake: impl Fn() + Send + 'static) -> Result<Follower, ClusterError> {
+        self.follow_with(from, true, wake)
+    }
+
+    /// Like [`Log::follow`]. A caller that looks for gaps itself saves the list of names behind the tail.
+    pub(crate) fn follow_with(
+        &self,
+        from: Position,
+        finds_gaps: bool,
+        wake: impl Fn() + Send + 'static,
+    ) -> Result<Follower, ClusterError> {
         let state = FollowState {
             position: from,
             groups: VecDeque::new(),
@@ -97,8 +125,8 @@ impl Log {
             failures: 0,
         };
         let shared = Arc::new(FollowShared { state: Mutex::new(state), changed: Notify::new() });
-        let reading =
-            Reading { log: Arc::clone(&self.shared), follow: Arc::clone(&shared), wake: Mutex::new(Box::new(wake)) };
+        let (log, follow) = (Arc::clone(&self.shared), Arc::clone(&shared));
+        let reading = Reading { log, follow, finds_gaps, wake: Mutex::new(Box::new(wake)) };
         let mut tasks = vec![runtime()?.spawn(reading.run()).abort_handle()];
         if let Some(database) = &self.shared.objects.database {
             let hinted = Arc::clone(&shared);
@@ -196,6 +224,7 @@ impl Drop for Follower {
 struct Reading {
     log: Arc<LogShared>,
     follow: Arc<FollowShared>,
+    finds_gaps: bool,
     /// In a lock only because a task must be `Sync`; nothing else calls it.
     wake: Mutex<Box<dyn Fn() + Send>>,
 }
@@ -204,8 +233,8 @@ struct Reading {
 enum End {
     /// Every look found a group.
     Full,
-    /// Nothing is behind the position. The time is when the look began.
-    Tail(Instant),
+    /// Nothing is behind this position. The time is when the look began.
+    Tail(Instant, Position),
     /// The caller has advanced meanwhile, so the rest was dropped.
     Advanced,
     Error(ClusterError),
@@ -220,8 +249,11 @@ impl Reading {
                 continue;
             };
             let (mut end, largest) = self.round(from, window).await;
-            if matches!(end, End::Tail(_)) && self.is_gap_suspected() {
-                match self.log.is_behind_gap(&from).await {
+            if let End::Tail(_, tail) = end
+                && self.finds_gaps
+                && self.is_gap_suspected()
+            {
+                match self.log.is_behind_gap(&tail).await {
                     Ok(None) => {}
                     Ok(Some(seq)) => end = End::Error(ClusterError::Gap { seq }),
                     Err(error) => end = End::Error(error),
@@ -232,7 +264,13 @@ impl Reading {
                 End::Full => (window * 2).min(READ_AHEAD).min((READ_AHEAD_BYTES / largest.max(1)).max(1)),
                 _ => 1,
             };
-            if let Some(pause) = self.note(end) {
+            let is_over = matches!(end, End::Error(ClusterError::Gap { .. }));
+            let pause = self.note(end);
+            // Nothing can be read behind a gap, and each further look would list what is there.
+            if is_over {
+                return;
+            }
+            if let Some(pause) = pause {
                 let _ = tokio::time::timeout(pause, self.follow.changed.notified()).await;
             }
         }
@@ -244,14 +282,15 @@ impl Reading {
         (state.bytes < READ_AHEAD_BYTES).then_some(state.position)
     }
 
-    /// Returns whether a hint has not come true for long. Asks for another while then.
+    /// Returns whether groups may exist behind the name that was found missing: the tail was never seen, or not for
+    /// long, or a hint has not come true for long. Waits for another while after such a hint.
     fn is_gap_suspected(&self) -> bool {
         let mut state = self.follow.state.lock();
-        let is_suspected = state.hinted_since.is_some_and(|since| since.elapsed() >= GAP_AFTER);
-        if is_suspected {
+        let is_hint_late = state.hinted_since.is_some_and(|since| since.elapsed() >= GAP_AFTER);
+        if is_hint_late {
             state.hinted_since = None;
         }
-        is_suspected
+        is_hint_late || !is_recent(state.last_look)
     }
 
     /// Looks at `window` names behind a position, and keeps the groups that it finds. Returns the largest size, too.
@@ -265,7 +304,7 @@ impl Reading {
         while let Some((began, look)) = looks.next().await {
             let bytes = match look {
                 Ok(Look::Content(bytes)) => bytes,
-                Ok(Look::Missing) => return (End::Tail(began), largest),
+                Ok(Look::Missing) => return (End::Tail(began, position), largest),
                 Ok(Look::Removed) => {
                     return (End::Error(ClusterError::Removed { seq: position.seq.saturating_add(1) }), largest);
                 }
@@ -309,7 +348,7 @@ impl Reading {
         let had_error = state.error.is_some();
         match end {
             End::Full | End::Advanced => return None,
-            End::Tail(began) => {
+            End::Tail(began, _) => {
                 state.last_look = Some(began);
                 state.is_at_tail = true;
                 state.error = None;

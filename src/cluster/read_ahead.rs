@@ -30,10 +30,11 @@ impl Log {
     /// [`ClusterError::System`] if the system provides no threads.
     pub fn read_ahead(&self, from: Position) -> Result<ReadAhead<'_>, ClusterError> {
         let (sender, arrived) = sync_channel(1);
-        let follower = self.follow(from, move || {
+        let wake = move || {
             // If there is one on its way already, the other end looks anyway.
             let _ = sender.try_send(());
-        })?;
+        };
+        let follower = self.follow_with(from, false, wake)?;
         Ok(ReadAhead { log: self, follower, arrived, groups: VecDeque::new(), position: from })
     }
 }

@@ -112,9 +112,6 @@ impl ReplicatedLog {
             Err(error) if from != self.membership.position && may_be_other(&error) => self.compare_all(error),
             compared => compared,
         }?;
-        if let Some(seq) = self.shared.is_behind_gap(&position)? {
-            return Err(ClusterError::Gap { seq }.into());
-        }
         self.position = position;
         let wake = Arc::clone(&self.wake);
         let wake = move || {
@@ -292,13 +289,20 @@ impl ReplicatedLog {
         })
     }
 
-    /// Returns whether others have appended. Refuses if the disk has no room for that: then nothing can be decided.
+    /// Returns whether others have appended. Refuses if the disk has no room for that: then nothing can be decided. Nor
+    /// can it before the end of the log is known: behind a gap, the next name may be free although it was used.
     fn is_outrun(&mut self, expected_last: u64) -> Result<bool, AppendError> {
+        // Asked first: what was read until then is in `ahead` afterwards.
+        let knows_tail = self.follower.as_ref().is_some_and(|follower| follower.status().knows_tail());
         self.look_ahead().map_err(AppendError::Closed)?;
         if let Some((_, error)) = &self.short_of_room {
             return Err(AppendError::Refused(LogError::Shared(error.clone())));
         }
-        Ok(!self.ahead.is_empty() || self.copy.last() != expected_last)
+        let is_outrun = !self.ahead.is_empty() || self.copy.last() != expected_last;
+        if !is_outrun && !knows_tail {
+            return Err(AppendError::Unreachable("the end of the log is not known yet".to_owned()));
+        }
+        Ok(is_outrun)
     }
 
     /// Makes room for a group of another node, in the copy and for what applying it writes. Returns false while the

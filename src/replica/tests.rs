@@ -81,7 +81,8 @@ fn take_in(log: &mut ReplicatedLog) -> u64 {
     last
 }
 
-/// Appends a group as the committer does: again after an unknown outcome, decided again after a conflict.
+/// Appends a group as the committer does: again after an unknown outcome and until the end of the log is known, decided
+/// again after a conflict.
 fn append(log: &mut ReplicatedLog, group: &[Vec<u8>]) {
     loop {
         let last = take_in(log);
@@ -91,8 +92,25 @@ fn append(log: &mut ReplicatedLog, group: &[Vec<u8>]) {
                 return assert_eq!(number, last + group.len() as u64);
             }
             Err(AppendError::Conflict | AppendError::Unknown(_)) => {}
+            Err(AppendError::Unreachable(_)) => std::thread::sleep(std::time::Duration::from_millis(2)),
             Err(error) => panic!("{error}"),
         }
+    }
+}
+
+/// Appends a record, and confirms the state without it, until each is refused for good. Returns why.
+fn append_until_refused(log: &mut ReplicatedLog) -> String {
+    loop {
+        let last = log.last();
+        let outcomes = [log.append(last, &[b"lost".to_vec()]).map(drop), log.confirm(last)];
+        match outcomes {
+            [Err(AppendError::Closed(error)), Err(AppendError::Closed(_))] => return error.to_string(),
+            outcomes => assert!(outcomes.iter().all(Result::is_err), "{outcomes:?}"),
+        }
+        // Fails once the node has stopped following.
+        let _ = log.take_in();
+        log.note_applied(log.last());
+        std::thread::sleep(std::time::Duration::from_millis(2));
     }
 }
 
@@ -156,6 +174,9 @@ fn a_node_is_as_far_as_it_has_applied_and_not_as_it_has_copied() {
 fn a_refusal_is_confirmed_only_by_the_newest_state() {
     let cluster = Cluster::new();
     let (mut one, mut other) = (cluster.open(0).unwrap(), cluster.open(1).unwrap());
+    while matches!(one.confirm(0), Err(AppendError::Unreachable(_))) {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
     one.confirm(0).unwrap();
     append(&mut other, &[b"a".to_vec()]);
     assert!(matches!(one.confirm(0), Err(AppendError::Conflict)));
@@ -379,13 +400,34 @@ fn a_copy_that_ends_where_its_base_does_is_compared_with_the_log() {
     assert!(matches!(error(), ReplicaError::TooFarBehind { seq: 4 }), "{}", error());
     put(4, None);
     put(6, Some(&second));
-    assert!(
-        error().to_string().starts_with("the cluster's log has lost group 4, although it has later ones"),
-        "{}",
-        error()
-    );
+    let error = append_until_refused(&mut cluster.open(0).unwrap());
+    assert!(error.starts_with("the cluster's log has lost group 4, although it has later ones"), "{error}");
     put(6, None);
     assert_eq!(cluster.open(0).unwrap().last(), last);
+}
+
+#[test]
+fn a_node_that_reads_on_to_a_gap_names_it_and_appends_and_confirms_nothing() {
+    let cluster = Cluster::new();
+    cluster.append(5);
+    let mut behind = cluster.open(1).unwrap();
+    while behind.last() < 5 {
+        take_in(&mut behind);
+    }
+    drop(behind);
+    cluster.append(4);
+    std::fs::remove_file(cluster.object(7)).unwrap();
+    // One was stopped before group 6, and one joins.
+    for number in [1, 2] {
+        let mut node = cluster.open(number).unwrap();
+        let error = append_until_refused(&mut node);
+        assert!(error.starts_with("the cluster's log has lost group 7, although it has later ones"), "{error}");
+        let standing = node.status().get();
+        assert_eq!((standing.position.seq, standing.has_caught_up, standing.fault), (6, false, Some(error)));
+        assert!(!cluster.object(7).exists());
+    }
+    // A node that has passed it goes on.
+    cluster.append(1);
 }
 
 #[test]

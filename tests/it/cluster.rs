@@ -616,6 +616,48 @@ fn a_storage_that_was_set_back_gets_from_a_node_what_it_lost() {
     }
 }
 
+/// Groups before the lost one show nothing of it, and without a key no hint does.
+#[test]
+fn a_node_that_starts_or_joins_before_a_lost_group_names_it_is_not_ready_and_appends_nothing() {
+    let keys: [&[&str]; 2] = [&["--cluster-key", KEY], &[]];
+    for key in keys {
+        let cluster = Cluster::create();
+        let passed = cluster.start_with("a", key);
+        create_notes(&passed);
+        drop(cluster.start_with("b", key));
+        let mut acknowledged = vec!["1", "2", "3"];
+        for title in &acknowledged {
+            create(&passed, title).expect(201);
+        }
+        let groups = std::fs::read_dir(cluster.shared().join("0001/log")).unwrap();
+        let mut groups: Vec<_> = groups.map(|entry| entry.unwrap().path()).collect();
+        groups.sort();
+        let lost = &groups[groups.len() - 2];
+        let seq: u64 = lost.file_name().unwrap().to_str().unwrap().parse().unwrap();
+        std::fs::remove_file(lost).unwrap();
+        for name in ["b", "c"] {
+            let arguments = cluster.arguments(key);
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            let node = Server::start_in(&cluster.folder(name), &arguments);
+            // The leader may make it, which has all groups.
+            match create(&node, name) {
+                reply if reply.status == 201 => acknowledged.push(name),
+                reply => assert_eq!(reply.status, 503, "{}", reply.text),
+            }
+            until("the node names the group", || {
+                let ready = node.get("/readyz");
+                assert_eq!(ready.status, 503, "{}", ready.text);
+                ready.text.contains(&format!("has lost group {seq}, although it has later ones"))
+            });
+            assert!(!lost.exists(), "{name} has appended behind the group before");
+        }
+        let found = titles(&passed);
+        for title in acknowledged {
+            assert!(found.iter().any(|found| found == title), "{title} is lost: {found:?}");
+        }
+    }
+}
+
 /// Returns the error of a server that does not start.
 fn refusal(folder: &Path, log: Option<&str>) -> String {
     let mut command = Command::new(binary());

@@ -32,6 +32,8 @@ pub(super) struct Faults {
     pub(super) cut_reads: u64,
     /// `PutMode::Create` overwrites.
     pub(super) ignores_condition: bool,
+    /// No list is answered.
+    pub(super) refuses_lists: bool,
 }
 
 /// The store. Dies at a given change, and then refuses everything.
@@ -206,6 +208,9 @@ impl ObjectStore for FaultyStore {
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         if self.is_dead() {
             return futures_util::stream::once(std::future::ready(Err(dead()))).boxed();
+        }
+        if self.faults.refuses_lists {
+            return futures_util::stream::once(std::future::ready(Err(self.fault("error")))).boxed();
         }
         self.inner.list(prefix)
     }

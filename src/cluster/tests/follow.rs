@@ -135,6 +135,39 @@ fn a_follower_reports_what_it_cannot_follow() {
 }
 
 #[test]
+fn a_follower_ends_at_a_gap_however_many_groups_are_before_it() {
+    let (store, log, start) = memory_log();
+    let positions = append_groups(&log, start, 9);
+    block(store.objects.remove("0001/log/00000000000000000007")).unwrap();
+    for (before, from) in positions[..=6].iter().enumerate() {
+        let follower = log.follow(*from, || {}).unwrap();
+        wait_until(|| matches!(follower.status().error.as_deref(), Some(ClusterError::Gap { seq: 7 })));
+        let status = follower.status();
+        assert_eq!((status.position, status.is_at_tail, status.knows_tail()), (positions[6], false, false));
+        assert_eq!(follower.take().len(), 6 - before);
+    }
+    // Behind the gap everything is there.
+    let follower = log.follow(positions[7], || {}).unwrap();
+    wait_until(|| follower.status().knows_tail());
+    assert_eq!(follower.status().position, positions[9]);
+}
+
+#[test]
+fn a_follower_knows_the_tail_only_if_it_could_look_for_a_gap() {
+    let inner = Arc::new(InMemory::new());
+    let store_of = |faults| Store::of(Arc::new(FaultyStore::new(Arc::clone(&inner), faults, 1)));
+    let store = store_of(Faults::default());
+    let history = create(&store).history;
+    let start = crate::Position::start(history.id, BASE_NUMBER);
+    append_groups(&store.log(&history, "a").unwrap(), start, 3);
+    let log = store_of(Faults { refuses_lists: true, ..Faults::default() }).log(&history, "b").unwrap();
+    let follower = log.follow(start, || {}).unwrap();
+    wait_until(|| matches!(follower.status().error.as_deref(), Some(ClusterError::Unreachable { .. })));
+    assert_eq!(follower.take().len(), 3);
+    assert!(!follower.status().is_at_tail && !follower.status().knows_tail());
+}
+
+#[test]
 fn a_follower_reads_no_more_than_fits_into_memory() {
     let (_store, log, mut position) = memory_log();
     for _ in 0..8 {
