@@ -106,8 +106,8 @@ pub enum ClusterError {
     /// Something that is not Bindery deleted groups of the log.
     #[error(
         "the cluster's log has lost group {seq}, although it has later ones: something else than Bindery deleted objects, such as a \
-         lifecycle rule of the bucket; end that; nodes that had passed this group have all content; restart this one with an empty folder \
-         once the leader has uploaded a base, which it does within an hour"
+         lifecycle rule of the bucket; end that; nodes that had passed this group have all content; the leader uploads a base within an \
+         hour: then restart a node that stopped at this group with an empty folder, or run the command again"
     )]
     Gap {
         /// The sequence number of the group.

@@ -135,8 +135,8 @@ impl Log {
     ///
     /// # Errors
     /// If the storage cannot be read.
-    pub fn is_behind_gap(&self, after: &Position) -> Result<Option<u64>, ClusterError> {
-        block(self.shared.is_behind_gap(after))
+    pub(crate) fn is_behind_gap(&self, after: &Position) -> Result<Option<u64>, ClusterError> {
+        block(again(async || self.shared.is_behind_gap(after).await))
     }
 
     /// Returns the sequence numbers from `from` to `tail` whose objects do not exist: the first 100. Removed

@@ -43,7 +43,8 @@ impl ReadAhead<'_> {
     /// Reads the next group.
     ///
     /// # Errors
-    /// As [`Log::read`]. After an error, it can be tried again.
+    /// As [`Log::read`], and [`ClusterError::Gap`] if the next one is missing although there are later ones. After an
+    /// error, it can be tried again.
     pub fn read(&mut self) -> Result<Found, ClusterError> {
         loop {
             if let Some((group, end)) = self.groups.pop_front() {
@@ -67,9 +68,18 @@ impl ReadAhead<'_> {
     /// Looks what is behind the position now: the follower's knowledge of a tail or of an error may be old.
     fn look(&mut self) -> Result<Found, ClusterError> {
         let found = self.log.read(&self.position)?;
-        if let Found::Group(_, end) = &found {
-            self.position = *end;
-            self.follower.advance(end);
+        match &found {
+            Found::Group(_, end) => {
+                self.position = *end;
+                self.follower.advance(end);
+            }
+            // Commands append at the end that they find here.
+            Found::Missing => {
+                if let Some(seq) = self.log.is_behind_gap(&self.position)? {
+                    return Err(ClusterError::Gap { seq });
+                }
+            }
+            Found::Removed => {}
         }
         Ok(found)
     }

@@ -67,7 +67,8 @@ impl NewestHistory {
     /// Returns the position behind the last group that was read.
     ///
     /// # Errors
-    /// [`ReplicaError::TooFarBehind`] if a group was removed; the errors of `each`; that the storage cannot be read.
+    /// [`ReplicaError::TooFarBehind`] if a group was removed, [`ClusterError::Gap`] if one is lost; the errors of
+    /// `each`; that the storage cannot be read.
     pub fn read<E: From<ReplicaError>>(
         &self,
         from: Position,

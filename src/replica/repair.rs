@@ -21,8 +21,9 @@ const APPENDING: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// [`ReplicaError::Diverged`] if the cluster's log has other records: then only a new history can bring back what the
-/// node has. [`ReplicaError::NoNode`], [`ReplicaError::OtherCluster`], [`ReplicaError::OldHistory`]; that the storage
-/// fails, after which the call can be repeated.
+/// node has. [`ReplicaError::Cluster`] if it has lost a group and has later ones, which would not continue a new group,
+/// or if the storage fails, after which the call can be repeated. [`ReplicaError::NoNode`],
+/// [`ReplicaError::OtherCluster`], [`ReplicaError::OldHistory`].
 pub fn append_missing(
     folder: &Path,
     address: &str,

@@ -5,10 +5,13 @@
 use std::path::{Path, PathBuf};
 
 use bindery_base::RecoverOptions;
+use bindery_cluster::ClusterError;
 use bindery_log::{AppendError, CommitLog, Log, LogOptions};
 use tempfile::TempDir;
 
-use crate::{Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing, create_cluster, leave_cluster};
+use crate::{
+    NewestHistory, Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing, create_cluster, leave_cluster,
+};
 
 /// A cluster in a folder, with the folders of its nodes.
 struct Cluster {
@@ -244,7 +247,22 @@ fn a_start_reads_only_the_newest_groups_again() {
     drop(one);
     std::fs::remove_dir_all(cluster.node(0).join("ends")).unwrap();
     let error = cluster.open(0).unwrap_err();
-    assert!(matches!(error, ReplicaError::Ahead { own: 21, own_seq: 1, .. }), "{error}");
+    assert!(matches!(error, ReplicaError::Cluster(ClusterError::Gap { seq: 1 })), "{error}");
+}
+
+#[test]
+fn a_repair_and_a_restore_append_nothing_behind_a_lost_group() {
+    let cluster = Cluster::new();
+    cluster.append(6);
+    std::fs::remove_file(cluster.object(4)).unwrap();
+    let copy = copy_in(&cluster.node(0));
+    let repaired = append_missing(&cluster.node(0), &cluster.address(), &copy.reader(), copy.last(), &|_| true);
+    let base = cluster.folder.path().join("first.base");
+    let restored = NewestHistory::open(&cluster.address()).unwrap().continue_from(&base, 0);
+    for error in [repaired.unwrap_err(), restored.unwrap_err()] {
+        assert!(matches!(error, ReplicaError::Cluster(ClusterError::Gap { seq: 4 })), "{error}");
+    }
+    assert!(!cluster.object(4).exists());
 }
 
 #[test]

@@ -146,6 +146,12 @@ fn a_follower_ends_at_a_gap_however_many_groups_are_before_it() {
         assert_eq!((status.position, status.is_at_tail, status.knows_tail()), (positions[6], false, false));
         assert_eq!(follower.take().len(), 6 - before);
     }
+    // So do commands, which append where reading ends.
+    let mut groups = log.read_ahead(start).unwrap();
+    for expected in &positions[1..=6] {
+        assert!(matches!(groups.read().unwrap(), Found::Group(_, end) if end == *expected), "{expected:?}");
+    }
+    assert!(matches!(groups.read(), Err(ClusterError::Gap { seq: 7 })));
     // Behind the gap everything is there.
     let follower = log.follow(positions[7], || {}).unwrap();
     wait_until(|| follower.status().knows_tail());
