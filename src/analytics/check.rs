@@ -28,20 +28,21 @@ pub struct CheckReport {
 }
 
 /// Reads every file of the analytics in `folder` (that of [`super::AnalyticsOptions`]) and changes nothing. A folder
-/// that does not exist has nothing to check. No process may have the analytics open.
+/// that does not exist has nothing to check. No process may have the analytics open. `keeps_salts` is false for a node
+/// that shares the salts of its cluster: it keeps none in the folder.
 ///
 /// # Errors
 /// [`OpenError`] if a file cannot be read for another reason than damage.
-pub fn check(folder: &Path) -> Result<CheckReport, OpenError> {
+pub fn check(folder: &Path, keeps_salts: bool) -> Result<CheckReport, OpenError> {
     let mut checked = CheckReport::default();
     if !folder.exists() {
         return Ok(checked);
     }
-    look(folder, &mut checked).map_err(|error| OpenError::of(folder, &error))?;
+    look(folder, keeps_salts, &mut checked).map_err(|error| OpenError::of(folder, &error))?;
     Ok(checked)
 }
 
-fn look(folder: &Path, checked: &mut CheckReport) -> io::Result<()> {
+fn look(folder: &Path, keeps_salts: bool, checked: &mut CheckReport) -> io::Result<()> {
     let mut find = |file: &Path, what: &str| checked.findings.push(Finding::of(folder, file, what.to_owned()));
     let state = match State::read(folder) {
         Err(error) if is_damage(&error) => {
@@ -81,7 +82,7 @@ fn look(folder: &Path, checked: &mut CheckReport) -> io::Result<()> {
         find(&folder.join(IMPORTS_FILE), "it is missing");
     }
     let today = day_number(now_millis());
-    if state.day == Some(today) && !salts::has_salt(&folder.join("salts"), today) {
+    if keeps_salts && state.day == Some(today) && !salts::has_salt(&folder.join("salts"), today) {
         find(&folder.join("salts").join(format_date(today)), "it is damaged or missing");
     }
     let seen =

@@ -18,9 +18,10 @@ pub(super) async fn verify(args: VerifyArgs) -> Result<(), CliError> {
     let mut findings = blocking("verifying", move || bindery_content::verify(&options, &temporary)).await?;
     media::verify(&config, &mut findings).await?;
     let folder = AnalyticsOptions::in_folder(&config.data).folder;
-    let analytics = blocking("verifying the analytics", move || bindery_analytics::check(&folder)).await?;
+    let is_own = has_own_analytics(&config);
+    let analytics = blocking("verifying the analytics", move || bindery_analytics::check(&folder, is_own)).await?;
     if !analytics.findings.is_empty() {
-        findings.note(match has_own_analytics(&config) {
+        findings.note(match is_own {
             true => "`bindery analytics repair` moves damaged files of the analytics aside",
             false => "the node reads the analytics from the storage of the cluster again when it leads",
         });

@@ -323,6 +323,27 @@ fn damaged_analytics_of_a_node_are_reported_with_what_helps_in_a_cluster() {
 }
 
 #[test]
+fn verify_finds_nothing_wrong_with_the_analytics_of_a_node_that_counted() {
+    let cluster = Cluster::create();
+    let listen = format!("127.0.0.1:{}", free_port());
+    let mut b = start(&cluster, "b");
+    until_counted(&b, (0, 0));
+    // The node counts for itself, and then for the cluster: with salts that it does not keep in its folder.
+    let mut a = cluster.start_with("a", &["--analytics-sites=a.example", "--listen", &listen]);
+    until_counted(&a, (0, 0));
+    assert!(a.terminate().success());
+    let mut a = start_at(&cluster, "a", &listen);
+    assert!(b.terminate().success());
+    until_counted(&a, (0, 0));
+    assert!(a.terminate().success());
+    let folder = cluster.folder("a");
+    assert!(folder.join("analytics.own-1").exists() && folder.join("analytics/of-cluster").exists());
+    let verified = std::process::Command::new(binary()).args(["verify", "--data"]).arg(&folder).output().unwrap();
+    let printed = String::from_utf8_lossy(&verified.stdout) + String::from_utf8_lossy(&verified.stderr);
+    assert!(verified.status.success(), "{printed}");
+}
+
+#[test]
 fn only_nodes_may_send_batches() {
     let cluster = Cluster::create();
     let node = start(&cluster, "a");
