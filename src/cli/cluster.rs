@@ -1,14 +1,16 @@
 //! `bindery cluster`. Must not know how a log is shared.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use bindery_analytics::AnalyticsOptions;
-use bindery_config::{ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, Config, NodeArgs};
+use bindery_config::{
+    ClusterCommand, ClusterLeaveArgs, ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, Config, NodeArgs,
+};
 use bindery_content::{
-    ContentOptions, RestorePoint, begin_history_of, create_cluster_from, leave, repair_cluster, restore_cluster,
+    ContentOptions, LeavingNode, RestorePoint, begin_history_of, create_cluster_from, repair_cluster, restore_cluster,
     upgrade_cluster,
 };
-use bindery_counting::{bring_along, take_along};
+use bindery_counting::{bring_along, set_copy_aside, take_along};
 use bindery_model::time::{format_millis, parse_system_date};
 
 use super::backup::note_switched_off;
@@ -50,17 +52,47 @@ async fn bring_analytics(config: &Config, node: &str, log: &str) -> Result<(), C
     blocking(what, move || bring_along(&log, analytics, secret, node).map_err(|error| failed(what, &error))).await
 }
 
-async fn leave_cluster(args: NodeArgs) -> Result<(), CliError> {
-    let config = configure(&args)?;
-    let (data, address) = (config.data.clone(), args.log.clone());
-    blocking("leaving the cluster", move || leave(&data, &address)).await?;
-    let (folder, address) = (AnalyticsOptions::in_folder(&config.data).folder, args.log.clone());
-    let taken = blocking("getting the analytics", move || Ok::<_, CliError>(take_along(&address, &folder))).await?;
-    if let Err(error) = taken {
-        note(&format!("The analytics of the cluster could not be taken along: {error}"));
+async fn leave_cluster(args: ClusterLeaveArgs) -> Result<(), CliError> {
+    let config = super::folder::configure(&args.folder)?;
+    let (data, analytics) = (config.data.clone(), AnalyticsOptions::in_folder(&config.data).folder);
+    let what = "leaving the cluster";
+    let leaving = blocking(what, move || LeavingNode::begin(&data)).await?;
+    let (leaving, left_behind) = match args.log.filter(|_| !args.without_storage) {
+        Some(log) => {
+            let taking = blocking(what, move || with_analytics(leaving, &log, &analytics)).await;
+            (taking.map_err(|error| cannot_leave(&error))?, None)
+        }
+        None => (leaving, Some(leave_analytics(analytics).await?)),
+    };
+    blocking(what, move || leaving.finish()).await?;
+    if let Some(text) = left_behind {
+        note(&text);
     }
     print(&format!("{} is a single server now; start it without `--log`", config.data.display()));
     Ok(())
+}
+
+/// Returns the node once it is certain that the storage is that of its cluster, and the folder has the analytics.
+fn with_analytics(mut leaving: LeavingNode, log: &str, analytics: &Path) -> Result<LeavingNode, CliError> {
+    leaving.find_cluster(log)?;
+    take_along(log, analytics).map_err(|error| failed("getting the analytics of the cluster", &error))?;
+    Ok(leaving)
+}
+
+/// Returns the error of a node that does not leave because of the storage of its cluster.
+fn cannot_leave(error: &CliError) -> CliError {
+    CliError::Incomplete(format!(
+        "{error}; the folder is still a node, and the command can be repeated; if the storage of its cluster is gone for good, \
+         `--without-storage` leaves without the analytics of the cluster"
+    ))
+}
+
+/// Moves a copy of the analytics of the cluster aside. Returns what to say about them.
+async fn leave_analytics(analytics: PathBuf) -> Result<String, CliError> {
+    let what = "moving the analytics of the cluster aside";
+    let aside = blocking(what, move || set_copy_aside(&analytics).map_err(|error| failed(what, &error))).await?;
+    let copy = aside.map(|aside| format!("; the copy that this node had is in {} now", aside.display()));
+    Ok(format!("The analytics of the cluster stay behind{}", copy.unwrap_or_default()))
 }
 
 async fn restore(args: ClusterRestoreArgs) -> Result<(), CliError> {

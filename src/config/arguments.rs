@@ -12,7 +12,9 @@ use bindery_model::time::{format_date, parse_date};
 use clap::{Args, Parser, Subcommand};
 
 use super::settings::Settings;
-pub use cluster::{ClusterArgs, ClusterCommand, ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, NodeArgs};
+pub use cluster::{
+    ClusterArgs, ClusterCommand, ClusterLeaveArgs, ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, NodeArgs,
+};
 pub use content::{BlueprintArgs, BlueprintCommand, ImportArgs, TableArgs, TypesArgs};
 pub use member::{MemberArgs, MemberCommand};
 pub use place::{FolderArgs, ServerArgs};

@@ -26,9 +26,9 @@ use url::Url;
 pub use analytics::{AnalyticsConfig, Network};
 pub use arguments::{
     AnalyticsArgs, AnalyticsCommand, BackupArgs, BlueprintArgs, BlueprintCommand, Cli, ClusterArgs, ClusterCommand,
-    ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, Command, ConfigArgs, ConfigCommand, ExportArgs,
-    FolderArgs, ImportArgs, MediaArgs, MediaCommand, MemberArgs, MemberCommand, NodeArgs, RestoreArgs, SalvageArgs,
-    ServeArgs, ServerArgs, TableArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
+    ClusterLeaveArgs, ClusterRepairArgs, ClusterRestoreArgs, ClusterUpgradeArgs, Command, ConfigArgs, ConfigCommand,
+    ExportArgs, FolderArgs, ImportArgs, MediaArgs, MediaCommand, MemberArgs, MemberCommand, NodeArgs, RestoreArgs,
+    SalvageArgs, ServeArgs, ServerArgs, TableArgs, TokenArgs, TokenCommand, TypesArgs, VerifyArgs,
 };
 pub use error::ConfigError;
 pub use generated::{completions, manual};

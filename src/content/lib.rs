@@ -108,7 +108,7 @@ pub use start::cluster_restore::{RestorePoint, RestoredCluster, restore_cluster}
 pub use start::error::StartError;
 pub use start::findings::Findings;
 pub use start::folder::{RestoredBackup, backup_envelope, finish_restore, first_entry, rest_of_backup, verify_backup};
-pub use start::node::{begin_history_of, create_cluster_from, leave, repair_cluster};
+pub use start::node::{LeavingNode, begin_history_of, create_cluster_from, repair_cluster};
 pub use start::progress::Progress;
 pub use start::repair::SalvagedBlueprint;
 pub use start::salvage::SalvageReport;

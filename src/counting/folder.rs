@@ -40,17 +40,23 @@ pub(crate) fn renew(store: &Store, folder: &Path) -> Result<u64, CountingError> 
     if folder.exists() && shared_store::newest(store)?.is_none() {
         return Ok(0);
     }
+    let mut own = None;
     if is_copy(folder) {
         replace_old(folder, &old)?;
     } else if folder.exists() {
-        let aside = free_name(folder);
-        fs::rename(folder, &aside)?;
-        tracing::warn!(
-            "what this node counted before it shared the analytics of its cluster is in {} now",
-            aside.display()
-        );
+        own = Some(move_aside(folder)?);
     }
-    let last = shared_store::load(store, folder, Some(&old))?;
+    let loaded = shared_store::load(store, folder, Some(&old));
+    if let Some(own) = own {
+        if loaded.is_err() {
+            // Nothing replaces it yet.
+            fs::rename(own, folder)?;
+        } else {
+            let own = own.display();
+            tracing::warn!("what this node counted before it shared the analytics of its cluster is in {own} now");
+        }
+    }
+    let last = loaded?;
     unless_missing(fs::remove_dir_all(&old))?;
     Ok(last)
 }
@@ -88,6 +94,21 @@ fn replace_old(folder: &Path, old: &Path) -> io::Result<()> {
 /// If the storage cannot be read, or the disk fails. It can be tried again.
 pub fn take_along(address: &str, folder: &Path) -> Result<bool, CountingError> {
     Ok(renew(&Store::open(address)?, folder)? > 0)
+}
+
+/// Moves a copy aside for a server that leaves its cluster without the storage: the copy has no salt of the day, and
+/// may lack what others counted. Returns where it is then; `None`, and changes nothing, if the folder is no copy.
+///
+/// # Errors
+/// If the disk fails.
+pub fn set_copy_aside(folder: &Path) -> io::Result<Option<PathBuf>> {
+    is_copy(folder).then(|| move_aside(folder)).transpose()
+}
+
+fn move_aside(folder: &Path) -> io::Result<PathBuf> {
+    let aside = free_name(folder);
+    fs::rename(folder, &aside)?;
+    Ok(aside)
 }
 
 /// Destroys the salts that a server made before it shared those of its cluster, also in folders that were moved aside.

@@ -24,6 +24,6 @@ mod shared_store;
 mod tests;
 
 pub use error::CountingError;
-pub use folder::{is_copy, take_along};
+pub use folder::{is_copy, set_copy_aside, take_along};
 pub use node::{NodeOptions, Received, bring_along};
 pub use server::ServerAnalytics;

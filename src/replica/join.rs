@@ -49,11 +49,8 @@ impl Node {
             }
             (Err(error), _) => return Err(error.into()),
         };
-        if let Some(known) = &known
-            && known.cluster.id != cluster.id
-        {
-            let (own, found) = (known.cluster.id, cluster.id);
-            return Err(ReplicaError::OtherCluster { folder: folder.into(), own, address: address.to_owned(), found });
+        if let Some(known) = &known {
+            known.require_cluster(&cluster, folder, address)?;
         }
         let usable = known.clone().filter(|known| !known.is_joining && known.cluster == cluster);
         let folder = folder.to_owned();
@@ -151,17 +148,48 @@ pub fn create_cluster(folder: &Path, address: &str, base: &Path, number: u64) ->
     Ok(membership.node)
 }
 
-/// Makes a single server of a node. The caller has locked the folder. The content is what the node has; the shared log
-/// keeps what came later.
-///
-/// # Errors
-/// [`ReplicaError::NoNode`] if the folder is no node.
-pub fn leave_cluster(folder: &Path, address: &str) -> Result<(), ReplicaError> {
-    let known = Membership::load(folder)?;
-    let known = known.ok_or_else(|| ReplicaError::NoNode { folder: folder.to_owned() })?;
-    let store = Store::open(address)?;
-    if let Err(error) = store.remove_node(&known.node) {
-        tracing::warn!(%error, "the cluster still lists this node");
+/// A node that is about to leave its cluster. Nothing changes before [`Leaving::finish`].
+#[derive(Debug)]
+pub struct Leaving {
+    folder: PathBuf,
+    membership: Membership,
+    /// The storage of the cluster, once it was found.
+    store: Option<Store>,
+}
+
+impl Leaving {
+    /// Begins with the node in a folder, which the caller has locked.
+    ///
+    /// # Errors
+    /// [`ReplicaError::NoNode`] if the folder is no node.
+    pub fn begin(folder: &Path) -> Result<Leaving, ReplicaError> {
+        let known = Membership::load(folder)?;
+        let membership = known.ok_or_else(|| ReplicaError::NoNode { folder: folder.to_owned() })?;
+        Ok(Leaving { folder: folder.to_owned(), membership, store: None })
     }
-    Membership::remove(folder)
+
+    /// Checks that the storage at an address holds the cluster of the node. Without this call, the node leaves without
+    /// its storage, and stays in the list of nodes for a day.
+    ///
+    /// # Errors
+    /// [`ReplicaError::OtherCluster`]; if there is no cluster, or its storage cannot be read.
+    pub fn find_cluster(&mut self, address: &str) -> Result<(), ReplicaError> {
+        let store = Store::open(address)?;
+        self.membership.require_cluster(&store.cluster()?, &self.folder, address)?;
+        self.store = Some(store);
+        Ok(())
+    }
+
+    /// Makes a single server of the node. The content is what the node has; the shared log keeps what came later.
+    ///
+    /// # Errors
+    /// If the disk fails. It can be tried again.
+    pub fn finish(self) -> Result<(), ReplicaError> {
+        if let Some(store) = &self.store
+            && let Err(error) = store.remove_node(&self.membership.node)
+        {
+            tracing::warn!(%error, "the cluster still lists this node");
+        }
+        Membership::remove(&self.folder)
+    }
 }

@@ -70,6 +70,20 @@ impl Membership {
         sync_folder(folder)
     }
 
+    /// Checks that the cluster at an address is that of the node in this folder.
+    pub(crate) fn require_cluster(
+        &self,
+        found: &ClusterInfo,
+        folder: &Path,
+        address: &str,
+    ) -> Result<(), ReplicaError> {
+        let (own, found) = (self.cluster.id, found.id);
+        if own == found {
+            return Ok(());
+        }
+        Err(ReplicaError::OtherCluster { folder: folder.to_owned(), own, address: address.to_owned(), found })
+    }
+
     /// Removes the file: the folder is a single server's from then on.
     pub(crate) fn remove(folder: &Path) -> Result<(), ReplicaError> {
         let file = folder.join(NODE_FILE);

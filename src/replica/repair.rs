@@ -48,10 +48,7 @@ fn open(folder: &Path, address: &str) -> Result<(Membership, Store), ReplicaErro
     let known = known.ok_or_else(|| ReplicaError::NoNode { folder: folder.to_owned() })?;
     let store = Store::open(address)?;
     let cluster = store.cluster()?;
-    let (own, found) = (known.cluster.id, cluster.id);
-    if own != found {
-        return Err(ReplicaError::OtherCluster { folder: folder.into(), own, address: address.to_owned(), found });
-    }
+    known.require_cluster(&cluster, folder, address)?;
     let (own, newest) = (known.cluster.history.number, cluster.history.number);
     match known.cluster.history == cluster.history {
         true => Ok((known, store)),

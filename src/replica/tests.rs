@@ -9,9 +9,7 @@ use bindery_cluster::ClusterError;
 use bindery_log::{AppendError, CommitLog, Log, LogOptions};
 use tempfile::TempDir;
 
-use crate::{
-    NewestHistory, Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing, create_cluster, leave_cluster,
-};
+use crate::{Leaving, NewestHistory, Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing, create_cluster};
 
 /// A cluster in a folder, with the folders of its nodes.
 struct Cluster {
@@ -454,9 +452,16 @@ fn a_folder_belongs_to_its_cluster_until_it_leaves() {
     let folder = cluster.node(0);
     let prepare = |address: &str| Node::prepare(&folder, address, &|_, _| ());
     assert!(matches!(prepare(&other.address()), Err(ReplicaError::OtherCluster { .. })));
-    leave_cluster(&folder, &cluster.address()).unwrap();
+    let leave = |address: &str| {
+        let mut leaving = Leaving::begin(&folder)?;
+        leaving.find_cluster(address)?;
+        leaving.finish()
+    };
+    assert!(matches!(leave(&other.address()), Err(ReplicaError::OtherCluster { .. })));
+    prepare(&cluster.address()).unwrap();
+    leave(&cluster.address()).unwrap();
     assert!(matches!(prepare(&cluster.address()), Err(ReplicaError::NotANode { .. })));
-    assert!(matches!(leave_cluster(&folder, &cluster.address()), Err(ReplicaError::NoNode { .. })));
+    assert!(matches!(leave(&cluster.address()), Err(ReplicaError::NoNode { .. })));
 }
 
 #[test]

@@ -38,8 +38,11 @@ pub enum ClusterCommand {
         after_help = "Run it after the last node was upgraded. Nodes with an older version are named, and nothing is changed. Afterwards no older version can follow the cluster. It may be repeated."
     )]
     Upgrade(ClusterUpgradeArgs),
-    /// Make a single server of a stopped node
-    Leave(NodeArgs),
+    /// Make a single server of a stopped node, which takes the analytics of the cluster along
+    #[command(
+        after_help = "Nothing is changed if the address is not that of the node's cluster, or its storage cannot be read. If the storage is gone for good, `--without-storage` leaves with the content that the node has, and without the analytics of the cluster."
+    )]
+    Leave(ClusterLeaveArgs),
 }
 
 /// A stopped server and the log of a cluster.
@@ -83,6 +86,20 @@ pub struct ClusterRepairArgs {
     /// The node.
     #[command(flatten)]
     pub node: NodeArgs,
+}
+
+/// `bindery cluster leave`
+#[derive(Debug, Clone, PartialEq, Args)]
+pub struct ClusterLeaveArgs {
+    /// The address of the log
+    #[arg(long, env = "BINDERY_LOG", value_name = "URL", required_unless_present = "without_storage")]
+    pub log: Option<String>,
+    /// Do not ask the storage of the cluster, because it is gone for good: the analytics of the cluster stay behind
+    #[arg(long)]
+    pub without_storage: bool,
+    /// The folder.
+    #[command(flatten)]
+    pub folder: FolderArgs,
 }
 
 /// `bindery cluster upgrade`

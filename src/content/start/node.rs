@@ -1,8 +1,9 @@
 //! Opens a data folder as a node of a cluster.
 
-use std::path::Path;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 
-use bindery_replica::{Node, NodeFacts, ReplicaError, Upkeep, append_missing, create_cluster, is_node, leave_cluster};
+use bindery_replica::{Leaving, Node, NodeFacts, ReplicaError, Upkeep, append_missing, create_cluster, is_node};
 
 use crate::api::cluster::{ClusterNode, ClusterOptions};
 use crate::data::format::FORMAT;
@@ -128,11 +129,40 @@ pub fn begin_history_of(
     restore_cluster(options, address, &RestorePoint::Backup(base), temporary, true)
 }
 
-/// Makes a single server of a node that is not running.
-///
-/// # Errors
-/// [`StartError`].
-pub fn leave(folder: &Path, address: &str) -> Result<(), StartError> {
-    let _lock = folder::lock(folder)?;
-    leave_cluster(folder, address).map_err(|error| StartError::folder(folder, &error))
+/// A node that is about to leave its cluster. No server starts on its folder meanwhile, and nothing changes before
+/// [`LeavingNode::finish`].
+#[derive(Debug)]
+pub struct LeavingNode {
+    folder: PathBuf,
+    node: Leaving,
+    _lock: File,
+}
+
+impl LeavingNode {
+    /// Begins with the node in a folder.
+    ///
+    /// # Errors
+    /// [`StartError`] if the folder is no node, or is in use.
+    pub fn begin(folder: &Path) -> Result<LeavingNode, StartError> {
+        let lock = folder::lock(folder)?;
+        let node = Leaving::begin(folder).map_err(|error| StartError::folder(folder, &error))?;
+        Ok(LeavingNode { folder: folder.to_owned(), node, _lock: lock })
+    }
+
+    /// Checks that the storage at an address holds the cluster of the node. Must be called unless that storage is gone.
+    ///
+    /// # Errors
+    /// [`StartError`] if it holds another cluster or none, or cannot be read.
+    pub fn find_cluster(&mut self, address: &str) -> Result<(), StartError> {
+        self.node.find_cluster(address).map_err(|error| StartError::folder(&self.folder, &error))
+    }
+
+    /// Makes a single server of the node.
+    ///
+    /// # Errors
+    /// [`StartError`] if the disk fails. It can be tried again.
+    pub fn finish(self) -> Result<(), StartError> {
+        let LeavingNode { folder, node, _lock } = self;
+        node.finish().map_err(|error| StartError::folder(&folder, &error))
+    }
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::node::free_port;
 use super::{Cluster, KEY, until};
-use crate::support::{ADMIN, Reply, Server, binary};
+use crate::support::{ADMIN, Reply, Server, binary, succeed};
 
 const SITE: &str = "a.example";
 const AGENT: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0";
@@ -271,6 +271,49 @@ fn analytics_come_with_a_server_into_its_cluster_and_leave_with_it() {
         run(&["restore", backup.to_str().unwrap(), "--data", restored.to_str().unwrap()]);
         until_counted(&Server::start_in(&restored, &single), (2, 2));
     }
+}
+
+/// Makes a cluster whose only node has counted a pageview and was stopped.
+fn stopped_after_a_pageview() -> Cluster {
+    let cluster = Cluster::create();
+    let mut node = start(&cluster, "a");
+    until_counted(&node, (0, 0));
+    visit(&node, 1, "page");
+    until_counted(&node, (1, 1));
+    assert!(node.terminate().success());
+    cluster
+}
+
+#[test]
+fn a_node_that_cannot_take_the_analytics_of_its_cluster_along_stays_a_node() {
+    let (cluster, other) = (stopped_after_a_pageview(), stopped_after_a_pageview());
+    let [empty, nowhere] = [(); 2].map(|()| Cluster { temp: tempfile::tempdir().unwrap() });
+    std::fs::create_dir(empty.shared()).unwrap();
+    let folder = cluster.folder("a");
+    for (storage, expected) in
+        [(&other, "holds the cluster"), (&empty, "there is no cluster at"), (&nowhere, "does not exist")]
+    {
+        let error = storage.command("leave", &folder);
+        assert!(error.contains(expected) && error.contains("the folder is still a node"), "{error}");
+    }
+    let left = cluster.command("leave", &folder);
+    assert!(left.contains("is a single server now"), "{left}");
+    let server = Server::start_in(&folder, &["--analytics-sites=a.example"]);
+    until_counted(&server, (1, 1));
+}
+
+#[test]
+fn a_node_leaves_a_cluster_whose_storage_is_gone_without_its_analytics_if_that_is_asked_for() {
+    let cluster = stopped_after_a_pageview();
+    let folder = cluster.folder("a");
+    std::fs::remove_dir_all(cluster.shared()).unwrap();
+    let error = cluster.command("leave", &folder);
+    assert!(error.contains("does not exist") && error.contains("`--without-storage`"), "{error}");
+    let left = succeed(&["cluster", "leave", "--without-storage", "--data", folder.to_str().unwrap()]);
+    assert!(left.contains("The analytics of the cluster stay behind") && left.contains("analytics.own-1"), "{left}");
+    assert!(left.contains("is a single server now"), "{left}");
+    let server = Server::start_in(&folder, &["--analytics-sites=a.example"]);
+    until_counted(&server, (0, 0));
 }
 
 #[test]
