@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use bindery_model::time::{Millis, now_millis};
 
+use super::country::Countries;
 use super::salts::SharedSalts;
+use super::start::OpenError;
 
 /// Returns the current time.
 pub type Clock = Arc<dyn Fn() -> Millis + Send + Sync>;
@@ -38,5 +40,18 @@ impl AnalyticsOptions {
             clock: Arc::new(now_millis),
             shared_salts: None,
         }
+    }
+
+    /// Checks the settings as [`super::Analytics::open`] does. Opens no folder.
+    ///
+    /// # Errors
+    /// [`OpenError`] if the country file cannot be read.
+    pub fn check(&self) -> Result<(), OpenError> {
+        self.countries().map(drop)
+    }
+
+    /// Reads the country file.
+    pub(super) fn countries(&self) -> Result<Countries, OpenError> {
+        Countries::open(self.country_file.as_deref()).map_err(OpenError::Countries)
     }
 }

@@ -14,7 +14,6 @@ use parking_lot::{Mutex, RwLock};
 use super::asked_before::AskedBeforeCache;
 use super::check::files;
 use super::checked_file::is_damage;
-use super::country::Countries;
 use super::damage::Finding;
 use super::data::{AnalyticsData, Counts, DAYS_FOLDER};
 use super::day_files::{DayFiles, DayKey, Source};
@@ -72,7 +71,7 @@ struct FolderContents {
 
 /// Opens the folder and starts the worker.
 pub(super) fn open(options: &AnalyticsOptions) -> Result<WorkerHandle, OpenError> {
-    let countries = Countries::open(options.country_file.as_deref()).map_err(OpenError::Countries)?;
+    let countries = options.countries()?;
     let fail = |cause: &dyn std::fmt::Display| OpenError::of(&options.folder, cause);
     let lock = lock(&options.folder).map_err(|error| fail(&error))?;
     let mut found = find(options).map_err(|error| fail(&error))?;

@@ -1,5 +1,5 @@
-//! Checks whether this machine can run a server with a configuration: its address and its data folder. Leaves nothing
-//! behind. Must not know other settings.
+//! Checks whether this machine can run a server with a configuration: its address, its data folder, and what other
+//! settings name. Leaves nothing behind. Must not know the rules of a setting: those are where a start reads it.
 
 use std::fs::{create_dir, remove_dir};
 use std::io::{Error, ErrorKind};
@@ -7,9 +7,11 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
 use bindery_config::Config;
-use bindery_content::StartError;
+use bindery_content::{StartError, check_address};
+use bindery_http::Media;
 use rustix::fs::{Access, access};
 
+use super::folder::analytics_options;
 use super::private;
 
 /// The problems with a start.
@@ -22,15 +24,26 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    /// Checks the address and the data folder of a configuration.
+    /// Checks a configuration whose settings are valid by themselves.
     pub(super) fn of(config: &Config) -> Findings {
         let mut findings = Findings::default();
         findings.listen(config.listen);
+        findings.settings(config);
         match check_folder(&config.data) {
             Ok(()) => findings.warnings.extend(private::warning_of(&config.data)),
             Err(error) => findings.errors.push(error.to_string()),
         }
         findings
+    }
+
+    /// Checks the settings that a start reads only when it opens what they name.
+    fn settings(&mut self, config: &Config) {
+        let log = config.cluster.as_ref().and_then(|cluster| check_address(&cluster.log).err());
+        let media = Media::new(config).err();
+        let analytics = analytics_options(config).check().err();
+        self.errors.extend(log.map(|error| error.to_string()));
+        self.errors.extend(media.map(|error| format!("`media_types` cannot be read: {error}")));
+        self.errors.extend(analytics.map(|error| error.to_string()));
     }
 
     /// Listens for a moment. A port in use is only a warning, because the check usually runs beside the server that

@@ -215,7 +215,7 @@ impl Config {
             usize::try_from(settings.max_body_bytes.unwrap_or_default().as_u64()).unwrap_or(usize::MAX);
         let max_body_bytes = at_least_one("max_body_bytes", max_body_bytes)?;
         Ok(Config {
-            data: settings.data.unwrap_or_default(),
+            data: data_folder(settings.data.unwrap_or_default())?,
             listen: listen(settings.listen.as_deref().unwrap_or_default())?,
             demo: settings.demo.unwrap_or_default(),
             public_url: settings.public_url.as_deref().map(public_url).transpose()?,
@@ -271,6 +271,13 @@ fn variable(name: &str) -> Option<String> {
 /// Returns the path of the file that the flag or the environment names.
 fn named_file(flag: Option<&Path>) -> Option<PathBuf> {
     flag.map(Path::to_owned).or_else(|| variable("BINDERY_CONFIG").map(PathBuf::from))
+}
+
+fn data_folder(sent: PathBuf) -> Result<PathBuf, ConfigError> {
+    match sent.as_os_str().is_empty() {
+        true => Err(ConfigError("`data` is empty; it must be the path of a folder".to_owned())),
+        false => Ok(sent),
+    }
 }
 
 /// Reads an address with a port, or a name of this machine with a port.

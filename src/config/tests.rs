@@ -191,7 +191,7 @@ fn the_admin_token_comes_only_from_the_environment() {
 #[test]
 fn an_invalid_setting_is_reported_with_what_is_valid() {
     let origin = "it must be `*` or origins such as `https://www.example.com` (no path, no trailing slash)";
-    let table: [InvalidCase; 14] = [
+    let table: [InvalidCase; 15] = [
         (
             &[],
             &[("BINDERY_LISTEN", "7700")],
@@ -223,6 +223,7 @@ fn an_invalid_setting_is_reported_with_what_is_valid() {
             &format!("`cors_origins` has `https://a.example/`; {origin}"),
         ),
         (&[], &[("BINDERY_CORS_ORIGINS", "a.example")], "", &format!("`cors_origins` has `a.example`; {origin}")),
+        (&[], &[], "data=''", "`data` is empty; it must be the path of a folder"),
         (&[], &[], "max_body_bytes=0", "`max_body_bytes` is 0; it must be 1 or more"),
         (&[], &[], "query_timeout=0", "`query_timeout` is 0; it must be 1 or more"),
         (&[], &[], "max_connections=0", "`max_connections` is 0; it must be 1 or more"),

@@ -74,7 +74,7 @@ pub use api::resources::{CreatedResource, ResourceWriter};
 pub use api::tokens::IssuedToken;
 pub use api::views::OwnedView;
 pub use bindery_index::Options as IndexOptions;
-pub use bindery_replica::{NodeRecord, Standing, Upkeep, is_node};
+pub use bindery_replica::{NodeRecord, Standing, Upkeep, check_address, is_node};
 pub use command::SteeringKind;
 pub use data::changes::ChangeOp;
 pub use data::counters::{ContentFigures, ContentStatus};

@@ -132,6 +132,16 @@ fn place_base(
     fs::remove_file(&download).map_err(at("remove", &download))
 }
 
+/// Checks the address of a log, and what the environment says about its storage, as [`Node::prepare`] does first. Sends
+/// nothing.
+///
+/// # Errors
+/// [`ReplicaError::Cluster`] if one of them is invalid.
+pub fn check_address(address: &str) -> Result<(), ReplicaError> {
+    Store::open(address)?;
+    Ok(())
+}
+
 /// Makes a cluster at an address, whose content begins with the file `base` of this record number, and makes the folder
 /// its first node. The caller has locked the folder, and nothing was written since the base.
 ///

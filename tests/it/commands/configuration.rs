@@ -29,7 +29,7 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
     let (new, deep, file, within) = (path("new"), path("a/b/c"), path("file"), path("file/data"));
     let listening = TcpListener::bind("127.0.0.1:0").unwrap();
     let in_use = listening.local_addr().unwrap().to_string();
-    let cases: [Case<'_>; 8] = [
+    let cases: [Case<'_>; 11] = [
         (&["--data", &new], true, &["is valid"]),
         (&["--data", &deep], true, &["is valid"]),
         (&["--data", &file], false, &["cannot be used", "file is no folder"]),
@@ -40,6 +40,9 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
         (&["--data", &new, "--listen", &in_use], true, &["warning", &in_use, "listens already", "is valid"]),
         (&["--data", &new, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "`0.0.0.0`"]),
         (&["--data", &file, "--listen", "192.0.2.1:7700"], false, &["no address of this machine", "file is no folder"]),
+        (&["--data", &new, "--analytics-country-file", &deep], false, &["the country file", "a/b/c` cannot be read"]),
+        (&["--data", &new, "--analytics-country-file", &file], false, &["the country file", "file` cannot be read"]),
+        (&["--data", &new, "--log", "postgres://u:p@h/d"], false, &["a password belongs into the variable PGPASSWORD"]),
     ];
     for (arguments, succeeds, parts) in cases {
         let listen: &[&str] = if arguments.contains(&"--listen") { &[] } else { &["--listen", "127.0.0.1:0"] };
