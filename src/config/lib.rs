@@ -156,7 +156,7 @@ impl Config {
     /// # Errors
     /// A file that cannot be read, or the first setting that is invalid.
     pub fn load(flags: Settings, file: Option<&Path>) -> Result<Config, ConfigError> {
-        Config::resolve(flags, variable, read_file(named_file(file).as_deref())?)
+        Config::resolve(flags, variable, read_file(named_file(file)?.as_deref())?)
     }
 
     /// Returns a hash of the settings that change answers, and so should be the same on all servers of a cluster.
@@ -179,7 +179,7 @@ impl Config {
     /// # Errors
     /// A file or a variable that cannot be read.
     pub fn sources(flags: &Settings, file: Option<&Path>) -> Result<Vec<SourcedSetting>, ConfigError> {
-        let named = named_file(file);
+        let named = named_file(file)?;
         let sources = Sources {
             flags,
             environment: &Settings::from_env(variable)?,
@@ -203,10 +203,10 @@ impl Config {
     /// `file` holds the settings of `bindery.toml`.
     ///
     /// # Errors
-    /// The first setting that is invalid.
+    /// The first setting that is invalid, and the errors of `env`.
     pub fn resolve(
         flags: Settings,
-        env: impl Fn(&str) -> Option<String>,
+        env: impl Fn(&str) -> Result<Option<String>, ConfigError>,
         file: Settings,
     ) -> Result<Config, ConfigError> {
         // Defaults come last, so every setting with a default has a value in `settings`.
@@ -231,7 +231,7 @@ impl Config {
             client_timeout: seconds("client_timeout", settings.client_timeout.unwrap_or_default())?,
             keepalive_timeout: seconds("keepalive_timeout", settings.keepalive_timeout.unwrap_or_default())?,
             query_timeout: seconds("query_timeout", settings.query_timeout.unwrap_or_default())?,
-            admin_token: env("BINDERY_ADMIN_TOKEN").map(admin_token).transpose()?,
+            admin_token: env("BINDERY_ADMIN_TOKEN")?.map(admin_token).transpose()?,
             metrics_token: settings.metrics_token.map(metrics_token).transpose()?,
             cluster: cluster(
                 settings.log,
@@ -264,13 +264,18 @@ impl Config {
 }
 
 /// Returns the value of a variable of this process, if it is set and not empty.
-fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
+fn variable(name: &str) -> Result<Option<String>, ConfigError> {
+    let Some(value) = std::env::var_os(name).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let text = value.into_string().map_err(|_| ConfigError(format!("`{name}` is not valid UTF-8")))?;
+    Ok(Some(text))
 }
 
 /// Returns the path of the file that the flag or the environment names.
-fn named_file(flag: Option<&Path>) -> Option<PathBuf> {
-    flag.map(Path::to_owned).or_else(|| variable("BINDERY_CONFIG").map(PathBuf::from))
+fn named_file(flag: Option<&Path>) -> Result<Option<PathBuf>, ConfigError> {
+    match flag {
+        Some(path) => Ok(Some(path.to_owned())),
+        None => Ok(variable("BINDERY_CONFIG")?.map(PathBuf::from)),
+    }
 }
 
 fn data_folder(sent: PathBuf) -> Result<PathBuf, ConfigError> {

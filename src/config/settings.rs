@@ -241,13 +241,13 @@ impl Settings {
     /// Returns the settings in the environment. Each variable is parsed like the flag of the same name.
     ///
     /// # Errors
-    /// A value that the flag does not accept.
-    pub(super) fn from_env(env: impl Fn(&str) -> Option<String>) -> Result<Settings, ConfigError> {
+    /// A value that the flag does not accept, and the errors of `env`.
+    pub(super) fn from_env(env: impl Fn(&str) -> Result<Option<String>, ConfigError>) -> Result<Settings, ConfigError> {
         let command = Settings::augment_args(Command::new("environment").no_binary_name(true));
         let mut settings = Settings::default();
         for flag in flag_names() {
             let variable = variable_of(&flag);
-            let Some(value) = env(&variable) else { continue };
+            let Some(value) = env(&variable)? else { continue };
             let matches = command.clone().try_get_matches_from([format!("--{flag}={value}")]);
             let set = matches.and_then(|matches| Settings::from_arg_matches(&matches)).map_err(|_| {
                 ConfigError(format!(

@@ -22,7 +22,7 @@ fn flags(arguments: &[&str]) -> Settings {
 }
 
 fn resolve(arguments: &[&str], env: &[(&str, &str)], file: &str) -> Result<Config, ConfigError> {
-    let lookup = |name: &str| env.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+    let lookup = |name: &str| Ok(env.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string()));
     Config::resolve(flags(arguments), lookup, Settings::from_toml(Path::new("own.toml"), file)?)
 }
 
@@ -291,7 +291,7 @@ fn sizes_have_units_and_addresses_may_have_names() {
 fn each_setting_says_where_it_comes_from() {
     let sources = Sources {
         flags: &flags(&["--listen=127.0.0.1:1", "--analytics-sites=a.example"]),
-        environment: &Settings::from_env(|name| (name == "BINDERY_LOG_FILTER").then(|| "warn".to_owned())).unwrap(),
+        environment: &Settings::from_env(|name| Ok((name == "BINDERY_LOG_FILTER").then(|| "warn".to_owned()))).unwrap(),
         file: &Settings::from_toml(
             Path::new("own.toml"),
             "log_filter='debug'\nmax_body_bytes='1MB'\n[analytics]\nretention_days=9",

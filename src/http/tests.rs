@@ -32,7 +32,7 @@ type Wire = (Code, u16, &'static str, Option<(&'static str, &'static str)>);
 const MAX_BYTES: usize = 10;
 
 fn config(settings: Settings) -> Config {
-    Config::resolve(settings, |_| None, Settings::default()).unwrap()
+    Config::resolve(settings, |_| Ok(None), Settings::default()).unwrap()
 }
 
 /// Creates the services of a server on a temporary data folder, which is not removed.

@@ -1,7 +1,9 @@
 //! `bindery config check`: the test whether a server would start.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt as _;
 use std::process::Command;
 
 use crate::starts::Disk;
@@ -61,6 +63,18 @@ fn the_check_finds_what_would_keep_a_server_from_starting() {
     }
     let left: Vec<_> = fs::read_dir(temp.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["file"], "the check leaves nothing behind");
+}
+
+#[test]
+fn a_variable_that_is_not_utf_8_is_an_error_that_names_it() {
+    for variable in ["BINDERY_LISTEN", "BINDERY_DATA", "BINDERY_CONFIG", "BINDERY_ADMIN_TOKEN"] {
+        for command in [&["config", "check"][..], &["serve"]] {
+            let invalid = OsStr::from_bytes(b"\xff");
+            let output = Command::new(binary()).args(command).env(variable, invalid).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            assert!(!output.status.success() && text.contains(&format!("`{variable}` is not valid UTF-8")), "{text}");
+        }
+    }
 }
 
 #[test]

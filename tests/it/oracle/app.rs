@@ -37,7 +37,7 @@ impl InProcess {
 
     fn open(&mut self) {
         let content = Content::open(&options(self.folder.path())).unwrap();
-        let config = Config::resolve(Settings::default(), |_| None, Settings::default()).unwrap();
+        let config = Config::resolve(Settings::default(), |_| Ok(None), Settings::default()).unwrap();
         let analytics = Analytics::open(&AnalyticsOptions::in_folder(self.folder.path())).unwrap();
         self.service = Some(service(App::new(
             config.clone(),
