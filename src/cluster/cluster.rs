@@ -106,6 +106,25 @@ impl Store {
         block(probe::probe(&self.objects))
     }
 
+    /// Checks that the storage holds no cluster.
+    ///
+    /// # Errors
+    /// [`ClusterError::Exists`] if it holds one; other errors if it cannot be read.
+    pub fn require_no_cluster(&self) -> Result<(), ClusterError> {
+        block(self.require_no_history())
+    }
+
+    async fn require_no_history(&self) -> Result<(), ClusterError> {
+        match self.newest_history().await? {
+            Some(_) => Err(self.exists()),
+            None => Ok(()),
+        }
+    }
+
+    fn exists(&self) -> ClusterError {
+        ClusterError::Exists { address: self.objects.address().to_owned() }
+    }
+
     /// Creates a cluster whose content begins with the file `base`, which ends with the record `number`. If an earlier
     /// creation was interrupted, completes it under the same id of the cluster.
     ///
@@ -116,10 +135,7 @@ impl Store {
     }
 
     async fn create_cluster_async(&self, base: &Path, number: u64) -> Result<ClusterInfo, ClusterError> {
-        let exists = || ClusterError::Exists { address: self.objects.address().to_owned() };
-        if self.newest_history().await?.is_some() {
-            return Err(exists());
-        }
+        self.require_no_history().await?;
         let id = match self.cluster_id().await {
             Ok(id) => id,
             Err(ClusterError::NoCluster { .. } | ClusterError::NoBucket { .. }) => self.create_id().await?,
@@ -128,7 +144,7 @@ impl Store {
         let prepared = self.prepare_history(1, None, base, number).await?;
         match self.create_history(prepared).await {
             Ok(history) => Ok(ClusterInfo { id, history }),
-            Err(ClusterError::HistoryExists { .. }) => Err(exists()),
+            Err(ClusterError::HistoryExists { .. }) => Err(self.exists()),
             Err(error) => Err(error),
         }
     }

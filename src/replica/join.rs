@@ -142,20 +142,38 @@ pub fn check_address(address: &str) -> Result<(), ReplicaError> {
     Ok(())
 }
 
-/// Makes a cluster at an address, whose content begins with the file `base` of this record number, and makes the folder
-/// its first node. The caller has locked the folder, and nothing was written since the base.
-///
-/// # Errors
-/// [`ReplicaError`].
-pub fn create_cluster(folder: &Path, address: &str, base: &Path, number: u64) -> Result<String, ReplicaError> {
-    let store = Store::open(address)?;
-    store.probe()?;
-    let cluster = store.create_cluster(base, number)?;
-    let position = bindery_cluster::Position::start(cluster.history.id, number);
-    let mut membership = Membership::new(cluster, new_name()?, position);
-    membership.is_joining = false;
-    membership.save(folder)?;
-    Ok(membership.node)
+/// A storage in which a cluster can be made.
+#[derive(Debug)]
+pub struct NewCluster {
+    store: Store,
+}
+
+impl NewCluster {
+    /// Checks that the storage at an address can hold a cluster, and holds none.
+    ///
+    /// # Errors
+    /// [`ReplicaError::Cluster`].
+    pub fn prepare(address: &str) -> Result<NewCluster, ReplicaError> {
+        let store = Store::open(address)?;
+        store.probe()?;
+        store.require_no_cluster()?;
+        Ok(NewCluster { store })
+    }
+
+    /// Makes the cluster, whose content begins with the file `base` of this record number, and makes the folder its
+    /// first node. The caller has locked the folder, and nothing was written since the base. Returns the name of the
+    /// node.
+    ///
+    /// # Errors
+    /// [`ReplicaError`].
+    pub fn create(self, folder: &Path, base: &Path, number: u64) -> Result<String, ReplicaError> {
+        let cluster = self.store.create_cluster(base, number)?;
+        let position = bindery_cluster::Position::start(cluster.history.id, number);
+        let mut membership = Membership::new(cluster, new_name()?, position);
+        membership.is_joining = false;
+        membership.save(folder)?;
+        Ok(membership.node)
+    }
 }
 
 /// A node that is about to leave its cluster. Nothing changes before [`Leaving::finish`].

@@ -23,7 +23,7 @@ pub use bindery_cluster::{BaseInfo, NodeRecord};
 pub use ends::ENDS_FOLDER;
 pub use error::ReplicaError;
 pub use history::NewestHistory;
-pub use join::{Leaving, Node, check_address, create_cluster};
+pub use join::{Leaving, NewCluster, Node, check_address};
 pub use log::ReplicatedLog;
 pub use membership::{NODE_FILE, is_node};
 pub use repair::append_missing;

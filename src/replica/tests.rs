@@ -9,7 +9,7 @@ use bindery_cluster::ClusterError;
 use bindery_log::{AppendError, CommitLog, Log, LogOptions};
 use tempfile::TempDir;
 
-use crate::{Leaving, NewestHistory, Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing, create_cluster};
+use crate::{Leaving, NewCluster, NewestHistory, Node, NodeFacts, ReplicaError, ReplicatedLog, Upkeep, append_missing};
 
 /// A cluster in a folder, with the folders of its nodes.
 struct Cluster {
@@ -26,7 +26,7 @@ impl Cluster {
         let (log, store, _) = bindery_base::recover(&first, &RecoverOptions::default()).unwrap();
         let base = cluster.folder.path().join("first.base");
         let header = bindery_base::write(&store, &log.reader(), &base).unwrap();
-        create_cluster(&first, &cluster.address(), &base, header.number).unwrap();
+        NewCluster::prepare(&cluster.address()).unwrap().create(&first, &base, header.number).unwrap();
         cluster
     }
 

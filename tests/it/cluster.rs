@@ -716,6 +716,28 @@ fn a_start_that_would_lose_or_mix_content_is_refused_and_says_what_to_do() {
     create(&single, "two").expect(201);
 }
 
+#[test]
+fn a_command_that_is_refused_leaves_nothing_in_a_folder_that_can_still_join() {
+    let cluster = Cluster::create();
+    let folder = cluster.folder("b");
+    let refused = |command: &str, expected: &str| {
+        let error = cluster.command(command, &folder);
+        assert!(error.contains(expected), "{command}: {error}");
+    };
+    for command in ["repair", "repair --new-history", "leave"] {
+        refused(command, "it does not exist");
+        assert!(!folder.exists(), "{command}");
+    }
+    refused("create", "there is a cluster at");
+    assert!(!folder.exists());
+    std::fs::create_dir(&folder).unwrap();
+    for command in ["repair", "repair --new-history", "leave"] {
+        refused(command, "is no node of a cluster");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0, "{command}");
+    }
+    drop(cluster.start("b"));
+}
+
 /// The other nodes write without a leader whose disk is full. It refuses what it cannot decide, stops when it is told
 /// to, and has everything once there is room.
 #[test]

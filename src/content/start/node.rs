@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-use bindery_replica::{Leaving, Node, NodeFacts, ReplicaError, Upkeep, append_missing, create_cluster, is_node};
+use bindery_replica::{Leaving, NewCluster, Node, NodeFacts, ReplicaError, Upkeep, append_missing, is_node};
 
 use crate::api::cluster::{ClusterNode, ClusterOptions};
 use crate::data::format::FORMAT;
@@ -77,16 +77,17 @@ pub(crate) fn refuse_node(folder: &Path) -> Result<(), StartError> {
 /// [`StartError`]. Nothing in the folder was changed by then.
 pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<String, StartError> {
     let path = &options.folder;
+    let fail = |error: &dyn std::fmt::Display| StartError::folder(path, error);
+    // Before the folder is opened: it has content then, and cannot join a cluster that exists already.
+    let cluster = NewCluster::prepare(address).map_err(|error| fail(&error))?;
     let _lock = folder::lock(path)?;
     refuse_node(path)?;
     folder::require_restored(path)?;
     let (mut log, store, _) = options.recover(&Progress::default())?;
     epoch::begin_if_due(path, &mut log, &store)?;
     let base = path.join(FIRST_BASE);
-    let fail = |error: &dyn std::fmt::Display| StartError::folder(path, error);
     let written = bindery_base::write(&store, &log.reader(), &base).map_err(|error| fail(&error));
-    let created =
-        written.and_then(|header| create_cluster(path, address, &base, header.number).map_err(|error| fail(&error)));
+    let created = written.and_then(|header| cluster.create(path, &base, header.number).map_err(|error| fail(&error)));
     // It is not needed any more, whatever happened.
     let _ = std::fs::remove_file(&base);
     store.checkpoint().map_err(|error| fail(&error))?;
@@ -100,7 +101,7 @@ pub fn create_cluster_from(options: &ContentOptions, address: &str) -> Result<St
 /// [`StartError`]. The folder is not changed.
 pub fn repair_cluster(options: &ContentOptions, address: &str) -> Result<u64, StartError> {
     let path = &options.folder;
-    let _lock = folder::lock(path)?;
+    let _lock = lock_node(path)?;
     let (log, ..) = options.recover(&Progress::default())?;
     append_missing(path, address, &log.reader(), log.last(), &bindery_store::ends_transaction)
         .map_err(|error| StartError::folder(path, &error))
@@ -118,15 +119,21 @@ pub fn begin_history_of(
 ) -> Result<RestoredCluster, StartError> {
     let path = &options.folder;
     let fail = |error: &dyn std::fmt::Display| StartError::folder(path, error);
-    if !is_node(path) {
-        return Err(fail(&ReplicaError::NoNode { folder: path.clone() }));
-    }
-    let _lock = folder::lock(path)?;
+    let _lock = lock_node(path)?;
     let scratch = Scratch::create(temporary)?;
     let base = scratch.path(FIRST_BASE);
     let (log, store, _) = options.recover(&Progress::default())?;
     bindery_base::write(&store, &log.reader(), &base).map_err(|error| fail(&error))?;
     restore_cluster(options, address, &RestorePoint::Backup(base), temporary, true)
+}
+
+/// Keeps servers out of the folder of a node while the file is held. Makes neither a folder nor a file.
+fn lock_node(path: &Path) -> Result<Option<File>, StartError> {
+    let lock = folder::lock_existing(path)?;
+    match is_node(path) {
+        true => Ok(lock),
+        false => Err(StartError::folder(path, &ReplicaError::NoNode { folder: path.to_owned() })),
+    }
 }
 
 /// A node that is about to leave its cluster. No server starts on its folder meanwhile, and nothing changes before
@@ -135,7 +142,7 @@ pub fn begin_history_of(
 pub struct LeavingNode {
     folder: PathBuf,
     node: Leaving,
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl LeavingNode {
@@ -144,7 +151,7 @@ impl LeavingNode {
     /// # Errors
     /// [`StartError`] if the folder is no node, or is in use.
     pub fn begin(folder: &Path) -> Result<LeavingNode, StartError> {
-        let lock = folder::lock(folder)?;
+        let lock = folder::lock_existing(folder)?;
         let node = Leaving::begin(folder).map_err(|error| StartError::folder(folder, &error))?;
         Ok(LeavingNode { folder: folder.to_owned(), node, _lock: lock })
     }
