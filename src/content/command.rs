@@ -206,7 +206,7 @@ pub(crate) enum Item {
     },
     /// Makes working copies live, plans that, or takes a plan back.
     PublishWorkingCopies(Box<WorkingPublication>),
-    /// Notes that a planned publication of working copies failed.
+    /// Notes that the first plan for a moment to publish working copies of a resource failed.
     NoteFailedPublication {
         /// The resource.
         id: ResourceId,
@@ -300,7 +300,7 @@ pub(crate) enum PublicationMoment {
     At(Millis),
     /// At no moment: what was planned is taken back.
     Never,
-    /// At this moment, which has come: what was planned for it is done.
+    /// At this moment, which has come: the first plan for it is carried out.
     Planned(Millis),
 }
 

@@ -119,8 +119,10 @@ impl Committer {
         self.applier.due.iter().filter(move |due| !waits(due) && !is_passed_over(due))
     }
 
-    /// Publishes the working copies whose moment has come, each resource by a transaction of its own, many in a group.
-    /// Runs after the due publications were recorded, which end with the time of the last transaction.
+    /// Publishes the working copies whose moment has come, each plan by a transaction of its own, many in a group. The
+    /// key of a resource with several plans for one moment stays until the last of them, so a later turn of the loop,
+    /// or the next start after a crash, carries out the others. Runs after the due publications were recorded, which
+    /// end with the time of the last transaction.
     fn publish_planned(&mut self, jobs: &mut [Job]) -> Result<()> {
         let mut most = GROUP_PLANNED;
         loop {
@@ -171,7 +173,6 @@ impl Committer {
                 undecided.push(due);
                 continue;
             }
-            overlay.remove(due);
             if let Some(decided) = overlay.finish() {
                 overlay.number += self.appender.add(&mut group, decided);
             }
@@ -202,15 +203,17 @@ impl Committer {
     }
 }
 
-/// Decides the publication of working copies whose moment has come. If it fails, the resource says so.
+/// Decides the first plan to publish working copies of a resource whose moment has come. If it fails, the resource says
+/// so. Removes the key of the moment unless the resource has another plan for it.
 fn decide_planned(context: &Context<'_>, overlay: &mut Overlay<'_>, due: &Key) -> Result<()> {
     let &Key::WorkingDue { blueprint, id, .. } = due else { return Ok(()) };
     let at = moment_of(due);
     // Its blueprint or the resource may have been deleted since.
-    let Some(collection) = context.state.numbered(blueprint) else { return Ok(()) };
-    if overlay.meta(blueprint, id)?.is_none() {
+    let exists = overlay.meta(blueprint, id)?.is_some();
+    let Some(collection) = context.state.numbered(blueprint).filter(|_| exists) else {
+        overlay.remove(due.clone());
         return Ok(());
-    }
+    };
     let (moment, published, force) = (PublicationMoment::Planned(at), None, false);
     let (variants, if_match, refusal) = (None, IfMatch::Any, None);
     let publication = WorkingPublication { id, variants, moment, published, force, if_match, refusal };

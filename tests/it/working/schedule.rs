@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{edit, path, publish, start, working};
+use super::{edit, notes, path, publish, start, working};
 use crate::support::Server;
 
 /// Returns the moment that is so far away, as a text.
@@ -116,6 +116,56 @@ fn a_planned_publication_of_a_deleted_resource_is_forgotten() {
     assert_eq!(ops(&server).last().map(String::as_str), Some("created"));
     server.kill_and_restart();
     assert_eq!(server.ids("notes").len(), 1);
+}
+
+#[test]
+fn plans_of_two_tokens_for_one_moment_succeed_or_fail_independently_and_have_their_own_authors_and_dates() {
+    let server = Server::start();
+    let mut blueprint = notes();
+    blueprint["history"] = json!({ "keep": 50, "days": 365 });
+    server.post("/v2/blueprints", &blueprint).expect(201);
+    let other = server.token(&["view", "preview", "update", "publish"]);
+    let edit_german = |id: &str, attributes: Value| {
+        let url = format!("{}?copy=working&variant=de", path(id));
+        server.as_token(&other).send("PATCH", &url, Some(&json!({ "attributes": attributes }))).expect(200);
+    };
+    let plan_german = |id: &str, plan: Value| {
+        server.as_token(&other).send("POST", &format!("{}/publish", path(id)), Some(&plan)).expect(200);
+    };
+    let failing = server.create("notes", json!({ "title": "one" }));
+    let both = server.create("notes", json!({ "title": "one" }));
+    edit(&server, &failing, json!({ "title": "two" })).expect(200);
+    edit(&server, &both, json!({ "title": "two" })).expect(200);
+    // The required title is missing.
+    edit_german(&failing, json!({ "rank": 2 }));
+    edit_german(&both, json!({ "title": "zwei" }));
+    let at = moment(Duration::from_secs(2));
+    plan_german(&failing, json!({ "variants": ["de"], "at": at }));
+    publish(&server, &failing, &json!({ "variants": ["en"], "at": at })).expect(200);
+    let (early, late) = ("2020-03-03T00:00:00Z", "2020-04-04T00:00:00Z");
+    plan_german(&both, json!({ "variants": ["de"], "at": at, "published_at": late }));
+    publish(&server, &both, &json!({ "variants": ["en"], "at": at, "published_at": early })).expect(200);
+
+    let german = |id: &str| server.get(&format!("{}?copy=working&variant=de", path(id))).expect(200).data();
+    wait_until("the plan for `de` fails", || german(&failing)["working_copy"]["publish_failed"].is_object());
+    wait_until("the plan for `de` is carried out", || german(&both)["working_copy"].is_null());
+    let failed = german(&failing)["working_copy"]["publish_failed"].clone();
+    assert_eq!((&failed["at"], &failed["errors"]["code"]), (&json!(at), &json!("VALIDATION_FAILED")));
+    wait_until("the plan for `en` is carried out", || working(&server, &failing)["working_copy"].is_null());
+    assert_eq!(server.find(&format!("notes/{failing}"))["attributes"]["title"], "two");
+
+    // Each plan is a revision of its variant, by who made the plan and with its date.
+    for (variant, by, date) in [("en", "admin", "2020-03-03"), ("de", "test", "2020-04-04")] {
+        let history = format!("{}/history", path(&both));
+        let listed = server.get(&format!("{history}?variant={variant}")).expect(200).data();
+        let is_publication = |one: &&Value| one["op"] == "updated" && one["fields"] == json!(["title"]);
+        let publication = listed.as_array().unwrap().iter().find(is_publication).unwrap();
+        assert_eq!(publication["by"]["name"], by, "{variant}");
+        let shown = server.get(&format!("{history}/{}?variant={variant}", publication["number"])).expect(200).data();
+        assert!(shown["published_at"].as_str().unwrap().starts_with(date), "{variant}: {shown}");
+    }
+    let failures = ops(&server).iter().filter(|op| *op == "publish_failed").count();
+    assert_eq!(failures, 1);
 }
 
 #[test]

@@ -259,20 +259,31 @@ impl Decider<'_, '_> {
         Err(working_copy_conflict(value::in_field_order(self.blueprint, conflicts)))
     }
 
-    /// Makes the working copies live whose publication was planned for a moment. Does nothing if there are none any
-    /// more.
+    /// Makes the working copies of the first plan for a moment live. The key of the moment stays while there is another
+    /// plan for it, which is then carried out by a transaction of its own, and goes if there is none.
     fn publish_planned(&mut self, id: ResourceId, before: Meta, at: Millis) -> Result<WrittenResource> {
-        let mut copies = self.working_copies_of(id, &before)?;
-        copies.retain(|(_, working)| working.schedule.as_ref().is_some_and(|schedule| schedule.at == at));
-        let schedules = || copies.iter().filter_map(|(_, working)| working.schedule.as_ref());
-        let Some(schedule) = schedules().next() else {
+        let copies = self.first_planned(id, &before, at)?;
+        let Some(schedule) = copies.first().and_then(|(_, working)| working.schedule.clone()) else {
+            self.overlay.remove(self.due_key(id, at));
             return Ok(WrittenResource::live(id, Effect::Updated, before.clone(), Some(before)));
         };
         self.overlay.actor = schedule.by();
-        let published = schedules().find_map(|schedule| schedule.published).or(before.published).or(Some(at));
-        let is_forced = |working: &WorkingCopy| working.schedule.as_ref().is_some_and(|schedule| schedule.force);
-        self.check_conflicts(id, &before, copies.iter().filter(|(_, working)| !is_forced(working)))?;
+        let published = schedule.published.or(before.published).or(Some(at));
+        if !schedule.force {
+            self.check_conflicts(id, &before, copies.iter())?;
+        }
         self.make_live(id, before, published, &copies)
+    }
+
+    /// Returns the working copies that one plan makes live at a moment, with their variants: the first that is planned
+    /// for it, and those with the same schedule. Different plans succeed or fail independently and have different
+    /// authors and dates, so each is carried out separately.
+    fn first_planned(&self, id: ResourceId, meta: &Meta, at: Millis) -> Result<Vec<(u16, WorkingCopy)>> {
+        let mut copies = self.working_copies_of(id, meta)?;
+        let mut schedules = copies.iter().filter_map(|(_, working)| working.schedule.as_ref());
+        let first = schedules.find(|schedule| schedule.at == at).cloned();
+        copies.retain(|(_, working)| first.is_some() && working.schedule == first);
+        Ok(copies)
     }
 
     /// Writes the values of working copies to the live copies, with all checks of such a write, and removes the working
@@ -293,11 +304,10 @@ impl Decider<'_, '_> {
         let mut edit = Edit::new(id, Some(before), after);
         edit.published_copies = copies.iter().map(|(variant, _)| *variant).collect();
         edit.sent = Some(HashSet::new());
-        // Others of the same moment are published together with these, so no key of theirs is left.
-        let moments = copies.iter().filter_map(|(_, working)| working.schedule.as_ref().map(|schedule| schedule.at));
-        edit.removes.extend(moments.filter(|at| planned.contains(at)).map(|at| self.due_key(id, at)));
         self.write_copies(&mut edit, &drafts, FieldErrors::new(), RequiredFieldRule::Values)?;
-        self.apply_edit(edit)
+        let written = self.apply_edit(edit)?;
+        self.replace_planned(id, &planned, &written.meta)?;
+        Ok(written)
     }
 
     /// Plans the publication of working copies, or takes it back.
@@ -333,7 +343,7 @@ impl Decider<'_, '_> {
         Ok(WrittenResource::live(id, Effect::Updated, after, Some(before)))
     }
 
-    /// Notes that the publication of working copies that was planned for a moment failed.
+    /// Notes that the first plan for a moment failed. Other plans for it stay.
     pub(super) fn note_failed_publication(
         &mut self,
         id: ResourceId,
@@ -343,11 +353,10 @@ impl Decider<'_, '_> {
         let before = self.load(id)?;
         let planned = self.planned_moments(id, &before)?;
         let mut after = before.clone();
-        for (variant, mut working) in self.working_copies_of(id, &before)? {
-            if working.schedule.take_if(|schedule| schedule.at == at).is_some() {
-                working.failed = Some(FailedSchedule { at, errors: error.to_json() });
-                self.put_working_copy(id, &mut after, variant, Some(working))?;
-            }
+        for (variant, mut working) in self.first_planned(id, &before, at)? {
+            working.schedule = None;
+            working.failed = Some(FailedSchedule { at, errors: error.to_json() });
+            self.put_working_copy(id, &mut after, variant, Some(working))?;
         }
         if after != before {
             self.replace_planned(id, &planned, &after)?;
