@@ -43,9 +43,11 @@ pub(crate) trait Lookup {
         self.copy(blueprint.number, id, version)?.values(blueprint)
     }
 
-    /// Returns one version of a working copy.
+    /// Returns one version of a working copy, with the changes of the fields that the blueprint has.
     fn working(&self, blueprint: &Blueprint, id: ResourceId, version: CopyVersion) -> Result<WorkingCopy> {
-        WorkingCopy::decode(&self.copy(blueprint.number, id, version)?)
+        let mut working = WorkingCopy::decode(&self.copy(blueprint.number, id, version)?)?;
+        working.retain_known(blueprint);
+        Ok(working)
     }
 
     /// Returns whether a resource holds a value, as unique fields compare values, in the field at `position`.

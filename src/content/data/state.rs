@@ -251,19 +251,21 @@ impl Collection {
     pub(crate) fn forbidding_working_copies(&self, next: &Blueprint) -> Conflict {
         let switches_off = self.blueprint.working_copy && !next.working_copy;
         let count = if switches_off { self.snapshot.working_copies() } else { 0 };
-        let first = if count > 0 { self.first_edited() } else { Vec::new() };
+        // A conflict is reported even if the index fails.
+        let first = if count > 0 { self.first_edited(CONFLICT_IDS).unwrap_or_default() } else { Vec::new() };
         conflict_of(count, first.into_iter())
     }
 
-    /// Returns the first resources that have working copies. None if the index fails: a conflict is reported
-    /// nevertheless.
-    fn first_edited(&self) -> Vec<ResourceId> {
+    /// Returns the first resources that have working copies, at most `limit`.
+    ///
+    /// # Errors
+    /// That of the index.
+    pub(crate) fn first_edited(&self, limit: usize) -> Result<Vec<ResourceId>, bindery_index::Error> {
         let is_edited = Filter::Not(Box::new(Filter::Column(WORKING_UPDATED, Predicate::Null)));
         let variants = self.blueprint.variant_numbers().into_iter().map(working_variant);
         let filters: Vec<(VariantNumber, Filter)> = variants.map(|variant| (variant, is_edited.clone())).collect();
-        let found = self.snapshot.select_any(&filters, &Interrupt::never());
-        let first = found.map(|found| found.first(CONFLICT_IDS)).unwrap_or_default();
-        first.into_iter().map(|hit| ResourceId::from_u128(hit.id)).collect()
+        let found = self.snapshot.select_any(&filters, &Interrupt::never())?;
+        Ok(found.first(limit).into_iter().map(|hit| ResourceId::from_u128(hit.id)).collect())
     }
 
     /// # Errors

@@ -1,8 +1,11 @@
 //! The ends of working copies: publishing with its checks and conflicts, drafts, discarding, the trash, bulk
 //! requests, changes of the blueprint, and a second server.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use super::schedule::moment;
 use super::{edit, field, live_answers, notes, path, publish, start, working};
 use crate::support::{Failures, Server};
 
@@ -245,6 +248,46 @@ fn working_copies_come_back_from_the_trash_and_survive_changes_of_the_blueprint(
     server.delete(&path(&id)).expect(204);
     server.delete(&format!("/v2/trash/{id}")).expect(204);
     assert!(server.terminate().success());
+}
+
+#[test]
+fn a_working_copy_goes_with_the_only_field_that_was_changed_in_it() {
+    for kind in [Some("duration"), None] {
+        let mut server = start();
+        let [emptied, kept, planned] =
+            ["a", "b", "c"].map(|title| server.create("notes", json!({ "title": title, "rank": 5 })));
+        for id in [&emptied, &kept, &planned] {
+            edit(&server, id, json!({ "rank": 7 })).expect(200);
+        }
+        edit(&server, &kept, json!({ "body": "<p>b</p>" })).expect(200);
+        publish(&server, &planned, &json!({ "at": moment(Duration::from_secs(3_600)) })).expect(200);
+        let live = server.find(&format!("notes/{emptied}"));
+        let mut definition = notes();
+        let fields = definition["fields"].as_array_mut().unwrap();
+        match kind {
+            Some(kind) => *fields.iter_mut().find(|one| one["slug"] == "rank").unwrap() = field("rank", kind),
+            None => fields.retain(|one| one["slug"] != "rank"),
+        }
+        server.put("/v2/blueprints/notes", &definition).expect(200);
+        let changes = server.get("/v2/changes?since=0").expect(200).lines();
+        let last = changes.last().unwrap();
+        assert_eq!((&last["op"], &last["id"]), (&json!("edited"), &json!(emptied)), "{kind:?}");
+        let restarts: [fn(&mut Server); 3] = [|_| (), Server::kill_and_restart, Server::restart_without_index];
+        for restart in restarts {
+            restart(&mut server);
+            assert_eq!(working(&server, &emptied)["working_copy"], Value::Null, "{kind:?}");
+            let edited = server.ids("notes?copy=working&filter[working_copy]=true&sort=title");
+            assert_eq!(edited, [kept.as_str(), planned.as_str()], "{kind:?}");
+        }
+        assert_eq!(publish(&server, &emptied, &json!({})).outcome(), "404 NOT_FOUND");
+        assert_eq!(server.find(&format!("notes/{emptied}"))["updated_at"], live["updated_at"]);
+        // A plan stays until it is taken back.
+        publish(&server, &planned, &json!({ "at": null })).expect(200);
+        assert_eq!(working(&server, &planned)["working_copy"], Value::Null);
+        server.delete(&format!("{}?copy=working", path(&kept))).expect(204);
+        definition["working_copy"] = json!(false);
+        server.put("/v2/blueprints/notes", &definition).expect(200);
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, render};
+use bindery_model::blueprint::{Blueprint, BlueprintKind, Definition, Field, render};
 use bindery_model::error::{Code, Conflict, Error, Result};
 use bindery_model::id::ResourceId;
 use bindery_model::time::time_of_change;
@@ -27,6 +27,10 @@ use crate::write::overlay::Overlay;
 
 /// The most deletions that the deletion of a blueprint records one by one.
 const MAX_NOTED_DELETIONS: u64 = 10_000;
+
+/// The most resources whose working copies the change of a blueprint reads. It limits the time that other commands
+/// wait.
+const MAX_EMPTIED: usize = 10_000;
 
 pub(super) fn create(state: &State, overlay: &mut Overlay<'_>, definition: &Definition) -> Result<Outcome> {
     if state.blueprints.contains_key(&definition.slug) {
@@ -79,6 +83,7 @@ pub(super) fn replace(
     check_working_copies(collection, &next)?;
     let change = BlueprintChange { current: Arc::new(bumped), next, force, number: overlay.number };
     if !Demands::new(context.sanitizer, &change).concern_copies() {
+        remove_emptied_working_copies(collection, overlay, &change.next)?;
         return Ok(bring_into_force(overlay, &change));
     }
     overlay.put(Key::Blueprint(current.number), render::encode(&change.current));
@@ -93,6 +98,34 @@ fn check_working_copies(collection: &Collection, next: &Blueprint) -> Result<()>
         Conflict { count: 0, .. } => Ok(()),
         conflict => Err(still_has_working_copies(&collection.blueprint.slug, conflict)),
     }
+}
+
+/// Removes the working copies in which only fields were changed that `next` no longer has, or has with another type:
+/// they show nothing, and would still count. One that is planned to be published stays until then. If there are more
+/// than [`MAX_EMPTIED`] edited resources, some may stay until the next write of their working copy.
+fn remove_emptied_working_copies(collection: &Collection, overlay: &mut Overlay<'_>, next: &Blueprint) -> Result<()> {
+    let is_kept = |field: &Field| next.fields.iter().any(|after| after.number == field.number);
+    if !next.working_copy || collection.blueprint.fields.iter().all(is_kept) {
+        return Ok(());
+    }
+    // The command is the only one of its group, so the index has all resources.
+    let edited = collection.first_edited(MAX_EMPTIED).map_err(|error| collection.search_failed(error))?;
+    for id in edited {
+        let Some(before) = overlay.meta(next.number, id)? else { continue };
+        let mut after = before.clone();
+        for variant in before.working_variants(next) {
+            let Some(version) = before.working_copy(variant) else { continue };
+            if !overlay.working(next, id, version)?.is_kept() {
+                after.copies.retain(|copy| *copy != version);
+                overlay.retire(next.number, id, version);
+            }
+        }
+        if after != before {
+            overlay.put(Key::Resource { blueprint: next.number, id }, after.encode());
+            overlay.note_change(next, id, ChangeOp::Edited, false, false);
+        }
+    }
+    Ok(())
 }
 
 /// # Errors
@@ -145,6 +178,7 @@ pub(super) fn finish_change(state: &State, overlay: &mut Overlay<'_>, id: Change
     let change = change_of(state, id)?;
     if let Some(collection) = state.numbered(id.blueprint) {
         check_working_copies(collection, &change.next)?;
+        remove_emptied_working_copies(collection, overlay, &change.next)?;
     }
     overlay.remove(Key::BlueprintChange(id.blueprint));
     Ok(bring_into_force(overlay, &change))

@@ -84,7 +84,6 @@ impl Decider<'_, '_> {
             return Err(Error::validation(self.visible_errors(errors, &sent)));
         }
         let mut working = existing.clone().unwrap_or_else(|| WorkingCopy::begin(self.overlay.now));
-        working.retain_known(self.blueprint);
         let takes_focal_point = {
             let hash = self.blueprint.position_of(SystemField::Hash).map_or(&Value::Null, |position| &live[position]);
             names_no_other_file(self.blueprint, draft, hash)
@@ -102,7 +101,8 @@ impl Decider<'_, '_> {
             working.set(field, value, &live[position]);
         }
         let is_change = match &existing {
-            Some(existing) => !existing.has_values_of(&working),
+            // A change of the blueprint may have left one without changed fields, which goes with its next write.
+            Some(existing) => working.is_empty() || !existing.has_values_of(&working),
             None => !working.is_empty(),
         };
         let mut after = before.clone();
