@@ -2,7 +2,8 @@
 //!
 //! It holds only the fields that were changed in it, each with the hash of the live value at that time. So every other
 //! field follows the live copy, and a field whose live value has another hash by now was changed in both. A field is
-//! known by its number: a value of a field that was removed, or that has another type since, does not count any more.
+//! known by its number: a value of a field that was removed, or that has another type since, does not count any more. A
+//! revision (`data/revision.rs`) still has the values of fields with another type.
 //!
 //! It is stored as a copy of a variant with a number of its own ([`bindery_index::working_variant`]), which the meta
 //! record names like every other copy. So snapshots, the trash, backups and the removal of superseded versions need to
@@ -68,6 +69,10 @@ pub(crate) struct FailedSchedule {
 struct ChangedField {
     /// The field's number.
     field: u32,
+    /// The field's slug, by which a revision finds the field again after it got another type, and thereby another
+    /// number. Empty in a working copy from before slugs were stored.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    slug: String,
     /// The hash of the live value when the field was first changed.
     base: String,
     value: Value,
@@ -153,7 +158,10 @@ impl WorkingCopy {
             (Some(place), true) => drop(self.fields.remove(place)),
             (Some(place), false) => self.fields[place].value = value,
             (None, true) => {}
-            (None, false) => self.fields.push(ChangedField { field: field.number, base: hash_of(live), value }),
+            (None, false) => {
+                let (number, slug, base) = (field.number, field.slug.clone(), hash_of(live));
+                self.fields.push(ChangedField { field: number, slug, base, value });
+            }
         }
     }
 
@@ -178,6 +186,18 @@ impl WorkingCopy {
     /// Forgets changes of fields that the blueprint does not have any more.
     pub(crate) fn retain_known(&mut self, blueprint: &Blueprint) {
         self.fields.retain(|changed| blueprint.fields.iter().any(|field| field.number == changed.field));
+    }
+
+    /// Gives changed fields that got another type the number that they have now. For the working copy of a revision,
+    /// whose values stay what they were. `revision` is that of the blueprint under which it was written: a field that
+    /// was removed and added again since is another one.
+    pub(crate) fn follow_retyped(&mut self, blueprint: &Blueprint, revision: u64) {
+        for changed in &mut self.fields {
+            let field = blueprint.field(&changed.slug).filter(|field| field.since <= revision);
+            if let Some(field) = field {
+                changed.field = field.number;
+            }
+        }
     }
 
     /// Returns the changed fields that the blueprint has: their positions and values.

@@ -205,7 +205,9 @@ impl<'a> OpenHistory<'a> {
     /// Returns the working copy of a revision, if it has one.
     fn working_of(&self, revision: &Revision) -> Result<Option<WorkingCopy>> {
         let Some(former) = &revision.working else { return Ok(None) };
-        former.read(&self.copy_bytes(revision.copy)?).map(Some)
+        let mut working = former.read(&self.copy_bytes(revision.copy)?)?;
+        working.follow_retyped(self.blueprint, revision.blueprint);
+        Ok(Some(working))
     }
 
     /// Returns the stored bytes of a version of the live copy; none for the version 0, that of a copy that was never

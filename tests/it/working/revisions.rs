@@ -210,6 +210,33 @@ fn a_field_that_is_removed_does_not_come_back_from_a_working_copy() {
 }
 
 #[test]
+fn a_revision_of_a_working_copy_keeps_the_value_of_a_field_that_gets_another_type() {
+    let server = start();
+    let id = server.create("notes", json!({ "title": "one", "rank": 5 }));
+    edit(&server, &id, json!({ "rank": 7 })).expect(200);
+    // The next revision has the value, too, but did not change it. The one after it has the live value again.
+    let other = server.token(&["view", "preview", "update"]);
+    let url = format!("{}?copy=working", path(&id));
+    let body = json!({ "attributes": { "title": "two" } });
+    server.as_token(&other).send("PATCH", &url, Some(&body)).expect(200);
+    edit(&server, &id, json!({ "rank": 5 })).expect(200);
+    let mut blueprint = notes();
+    blueprint["history"] = json!({ "keep": 50, "days": 365 });
+    let fields = blueprint["fields"].as_array_mut().unwrap();
+    *fields.iter_mut().find(|one| one["slug"] == "rank").unwrap() = super::field("rank", "duration");
+    server.put("/v2/blueprints/notes", &blueprint).expect(200);
+    for (number, rank) in [(2, 7), (3, 7), (4, 5)] {
+        let shown = server.get(&format!("{}/history/{number}?compare=1", path(&id))).expect(200).json();
+        assert_eq!(shown["data"]["attributes"]["rank"], rank, "{number}");
+        let change = if rank == 5 { Value::Null } else { json!({ "from": 7, "to": 5 }) };
+        assert_eq!(shown["changes"]["rank"], change, "{number}");
+    }
+    let body = json!({ "fields": ["rank"] });
+    server.post(&format!("{}/history/2/restore", path(&id)), &body).expect(200);
+    assert_eq!(working(&server, &id)["attributes"]["rank"], 7);
+}
+
+#[test]
 fn the_answer_to_a_restoration_shows_what_was_written_also_to_a_token_that_may_not_read_it() {
     let server = start();
     let body = json!({ "attributes": { "title": "draft" } });

@@ -65,6 +65,26 @@ fn a_field_that_was_removed_or_retyped_does_not_count_any_more() {
 }
 
 #[test]
+fn a_revision_of_a_working_copy_finds_a_retyped_field_but_not_one_that_was_removed_and_added_again() {
+    let first = fields();
+    let live = [json!("a"), json!("b"), json!(1)];
+    let mut working = WorkingCopy::begin(5);
+    set(&mut working, &first, 0, json!("A"), &live);
+    set(&mut working, &first, 2, json!(9), &live);
+    let revise = |blueprint: &Blueprint, fields: &[(&str, &str)]| {
+        let fields: Vec<Value> =
+            fields.iter().map(|(slug, of)| json!({ "name": slug, "slug": slug, "type": of })).collect();
+        let body = json!({ "name": "Notes", "working_copy": true, "fields": fields });
+        blueprint.revise(Definition::parse(body).unwrap(), 1).0
+    };
+    let without_title = revise(&first, &[("body", "text"), ("rank", "duration")]);
+    let next = revise(&without_title, &[("title", "text"), ("body", "text"), ("rank", "duration")]);
+    assert_eq!(working.changed(&next).count(), 0);
+    working.follow_retyped(&next, first.revision);
+    assert_eq!(working.changed(&next).collect::<Vec<_>>(), [(2, &json!(9))]);
+}
+
+#[test]
 fn a_working_copy_survives_a_round_trip() {
     let blueprint = fields();
     let live = [json!("a"), json!("b"), json!(1)];
