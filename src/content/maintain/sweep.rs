@@ -183,8 +183,8 @@ impl Sweeper {
         if clock < self.next_kept { Ok(Vec::new()) } else { self.expired(store, now, clock) }
     }
 
-    /// Looks for revisions that are no longer kept at once: if a blueprint keeps fewer now, they must not come back
-    /// when it keeps more again.
+    /// Looks for revisions that are no longer kept at once: if a blueprint keeps fewer now, they should not come back
+    /// when it keeps more again. Those that are not removed by then do (`API.md` 4.22.6).
     pub(crate) fn look_for_revisions(&mut self) {
         (self.next_history, self.history) = (Instant::now(), None);
     }
