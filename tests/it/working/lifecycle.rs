@@ -64,6 +64,10 @@ fn drafts_are_written_in_place_unless_they_have_a_working_copy() {
     assert_eq!(server.find(&format!("notes/{id}"))["attributes"]["title"], "changed");
     // In place, all checks of a write hold.
     assert_eq!(edit(&server, id, json!({ "title": null })).outcome(), "422 VALIDATION_FAILED");
+    // Only working copies can be planned.
+    for at in [json!(moment(Duration::from_secs(3_600))), Value::Null] {
+        assert_eq!(publish(&server, id, &json!({ "at": at })).outcome(), "404 NOT_FOUND", "{at}");
+    }
     let published = publish(&server, id, &json!({})).expect(200).data();
     assert!(published["published_at"].is_string());
     edit(&server, id, json!({ "title": "working" })).expect(200);
