@@ -88,6 +88,8 @@ export class Editing {
   gone = $state(false);
   loading = $state(true);
   missing = $state(false);
+  /** Why the entry could not be read. Nothing is kept or saved then, because the form does not have its values. */
+  unread = $state('');
   private running = $state.raw<Promise<boolean> | null>(null);
   /** When work was found that had not been saved, the time of its last change. */
   restoredAt = $state<number | null>(null);
@@ -188,14 +190,17 @@ export class Editing {
   async load(wanted: string | null = null): Promise<void> {
     this.loading = true;
     this.fault = '';
+    let unread = '';
     try {
       if (this.id) await this.fetch();
       else this.base = this.values = this.empty();
       this.restore(await this.keptWork(wanted));
     } catch (error) {
       if (isMissing(error)) this.restoreGone(await this.keptWork(wanted));
-      else this.fault = explain(error);
+      else if (this.resource) this.fault = explain(error);
+      else unread = explain(error);
     } finally {
+      this.unread = unread;
       this.loading = false;
     }
   }
@@ -379,7 +384,7 @@ export class Editing {
   keep(): void {
     handOver();
     clearTimeout(this.timer);
-    if (this.loading) return;
+    if (this.loading || this.unread) return;
     if (!this.dirty) return dropUnsaved(this.place);
     const pick = (from: Attributes): Attributes => Object.fromEntries(this.changed.map(({ slug }) => [slug, from[slug] ?? null]));
     this.kept = keepUnsaved(this.place, { changes: pick(this.values), base: pick(this.base), etag: this.etag, title: this.title, at: Date.now() });
@@ -413,7 +418,7 @@ export class Editing {
 
   /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
   async save(options: SaveOptions = {}): Promise<boolean> {
-    if (this.loading || (this.gone && !(await this.findAgain()))) return false;
+    if (this.loading || this.unread || (this.gone && !(await this.findAgain()))) return false;
     if (!this.running) {
       this.running = this.saveNow(options).finally(() => (this.running = null));
       return this.running;
@@ -670,7 +675,7 @@ export class Editing {
 
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */
   async look(): Promise<void> {
-    if (!this.id || this.loading || this.saving || this.conflict || this.missing || session.status !== 'in') return;
+    if (!this.id || this.loading || this.unread || this.saving || this.conflict || this.missing || session.status !== 'in') return;
     if (this.gone) return void (await this.findAgain());
     const { etag } = this;
     try {

@@ -251,6 +251,48 @@ test('a save is repeated when the server is back after a restart, without a word
   await context.close();
 });
 
+test('an entry that cannot be read has no form, keeps what was typed, and is read when the server is back', async () => {
+  await makeBlueprint('unread-notes', { record_title: 'text', working_copy: true, variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, [['Text', 'text']]);
+  const id = await create('unread-notes', { text: 'Stored' }, '2020-01-01T00:00:00Z');
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  const language = page.getByLabel('Language');
+  const unread = page.getByText('The server cannot be reached');
+  let written = 0;
+  page.on('request', (request) => (written += request.method() === 'PATCH' ? 1 : 0));
+  const fail = () => page.route(`**/v2/resources/unread-notes/${id}?*`, (route) => route.abort());
+  await open(page, `/content/unread-notes/${id}`);
+  await textOf(page).fill('Typed');
+  await page.getByRole('link', { name: 'Back to unread-notes' }).click();
+  await fail();
+  await page.getByRole('link', { name: 'Stored', exact: true }).click();
+  await unread.waitFor();
+  assert.equal(await page.locator('[data-field]').count(), 0);
+  await page.keyboard.press('Control+s');
+  await page.keyboard.press('Control+Shift+S');
+  await page.getByRole('link', { name: 'Back to unread-notes' }).click();
+  await page.getByRole('link', { name: 'Stored', exact: true }).click();
+  await unread.waitFor();
+  await page.unroute(`**/v2/resources/unread-notes/${id}?*`);
+  // Read again without a click.
+  await page.getByText('Work that was not saved was restored').waitFor();
+  assert.equal(await textOf(page).inputValue(), 'Typed');
+
+  // The languages of an entry are read one by one.
+  await fail();
+  await language.selectOption('de');
+  await unread.waitFor();
+  await language.selectOption('en');
+  await unread.waitFor();
+  await page.unroute(`**/v2/resources/unread-notes/${id}?*`);
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await textOf(page).waitFor();
+  assert.equal(await textOf(page).inputValue(), 'Typed');
+  assert.equal(written, 0);
+  assert.equal((await read('unread-notes', id)).attributes.text, 'Stored');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('a save that found the session ended is repeated after signing in', async () => {
   await makeBlueprint('expired-notes', { record_title: 'text' }, [['Text', 'text']]);
   const id = await create('expired-notes', { text: 'Before' });
