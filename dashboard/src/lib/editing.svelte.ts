@@ -38,6 +38,9 @@ export function changerOf(resource: Resource | null): string | undefined {
 /** The same member changed it, in another tab or browser. */
 export const isOwnChange = (resource: Resource): boolean => resource.meta?.updated_by?.member?.id !== undefined && resource.meta.updated_by.member.id === session.member?.id;
 
+/** The tag of no version: where that of the work is not known, nothing is written over theirs. */
+const NO_VERSION = '""';
+
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
 /** The key of the first save stands for another body: an earlier try was carried out. */
 const isReused = (error: unknown): boolean => error instanceof ApiError && error.code === 'IDEMPOTENCY_KEY_REUSED';
@@ -234,6 +237,7 @@ export class Editing {
   /** Shows other work on this copy instead of this one, which is offered from then on. */
   async take(work: Offered): Promise<void> {
     this.keep();
+    this.acceptNewer();
     this.adopt(work, readUnsaved(this.place));
     this.restore(work);
     await this.findOthers();
@@ -279,7 +283,7 @@ export class Editing {
       this.gone = false;
       this.accept(found.body, found.etag);
       this.values = this.base;
-      this.restore({ changes, base: this.before, etag: found.etag, title: this.title, at: Date.now() });
+      this.restore({ changes, base: this.before, etag: null, title: this.title, at: Date.now() });
       this.restoredAt = null;
       this.keep();
     }
@@ -335,7 +339,17 @@ export class Editing {
     this.values = mine;
     this.restoredAt = this.dirty ? work.at : null;
     if (!this.dirty) dropUnsaved(this.place);
-    if (differences.some((one) => one.conflict) && this.resource) this.conflict = { differences, theirs: this.base, resource: this.resource, etag: this.etag, then: null };
+    if (!this.resource || !differences.some((one) => one.conflict)) return;
+    this.newer = this.conflict = { differences, theirs: this.base, resource: this.resource, etag: this.etag, then: null };
+    // Until somebody decides, the work stands on the version that it began from, also when it is kept again.
+    this.base = { ...this.base, ...work.base };
+    this.etag = work.etag ?? NO_VERSION;
+  }
+
+  /** Goes on from the newer version that was found. */
+  private acceptNewer(): void {
+    if (this.newer) this.accept({ data: this.newer.resource }, this.newer.etag);
+    this.newer = null;
   }
 
   set(slug: string, value: Json): void {
@@ -393,7 +407,8 @@ export class Editing {
   /** The form shows what was saved. Answers what takes this back; what was typed since stays. */
   discard(): () => void {
     handOver();
-    const discarded = this.changes;
+    const [discarded, base, etag] = [this.changes, this.base, this.etag];
+    this.acceptNewer();
     this.values = this.base;
     this.discards += 1;
     this.errors = {};
@@ -405,8 +420,10 @@ export class Editing {
     return () => {
       handOver();
       if (this.gone) this.missing = false;
-      const untouched = Object.entries(discarded).filter(([slug]) => same(this.values[slug] ?? null, this.base[slug] ?? null));
-      this.values = { ...this.values, ...Object.fromEntries(untouched) };
+      const untouched = Object.keys(discarded).filter((slug) => same(this.values[slug] ?? null, this.base[slug] ?? null));
+      const pick = (from: Attributes): Attributes => Object.fromEntries(untouched.map((slug) => [slug, from[slug] ?? null]));
+      this.restore({ changes: { ...this.changes, ...pick(discarded) }, base: pick(base), etag, title: this.title, at: Date.now() });
+      this.restoredAt = null;
       this.keep();
     };
   }

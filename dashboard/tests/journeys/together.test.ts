@@ -49,6 +49,50 @@ test('the second of two editors sees what the first changed, and loses nothing',
   await second.context.close();
 });
 
+test('a conflict that shows when an entry is opened stays undecided until somebody decides it', async () => {
+  await makeBlueprint('undecided-notes', { record_title: 'text', working_copy: true }, [['Text', 'text'], ['Other', 'text']]);
+  const id = await create('undecided-notes', { text: 'Start' }, '2020-01-01T00:00:00Z');
+  const theirs = async (text: string) => api('PATCH', `/v2/resources/undecided-notes/${id}?copy=working`, { attributes: { text } });
+  const { page, context, troubles } = await signedIn('Olga', 'editor');
+  const text = field(page, 'text').getByRole('textbox');
+  const dialog = page.getByRole('dialog', { name: 'Somebody else changed this' });
+  const later = async () => {
+    await dialog.getByRole('button', { name: 'Decide later' }).click();
+    await page.getByText('saved another version while you were working').waitFor();
+  };
+  await open(page, `/content/undecided-notes/${id}`);
+  await text.fill('Mine');
+  await page.getByRole('link', { name: 'Back to undecided-notes' }).click();
+  await theirs('Theirs');
+  await open(page, `/content/undecided-notes/${id}`);
+  await later();
+  for (const key of ['Control+s', 'Control+Shift+S']) {
+    await page.keyboard.press(key);
+    await later();
+  }
+  await text.press('End');
+  await page.keyboard.type(', longer', { delay: 40 });
+  await page.waitForFunction(() => Object.values(localStorage).some((kept) => String(kept).includes('Mine, longer')));
+  await page.reload();
+  await later();
+  const found = (await api<{ data: { published_at: string; attributes: unknown } }>('GET', `/v2/resources/undecided-notes/${id}?copy=working`)).body.data;
+  assert.deepEqual(found.attributes, { text: 'Theirs', other: null });
+  assert.equal((await read('undecided-notes', id)).attributes.text, 'Start');
+
+  // What was not saved is discarded: the form shows what they saved. Taken back, it is undecided again.
+  await page.getByRole('button', { name: 'Discard my changes' }).click();
+  assert.equal(await text.inputValue(), 'Theirs');
+  await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+  await later();
+  assert.equal(await text.inputValue(), 'Mine, longer');
+  await page.keyboard.press('Control+s');
+  await dialog.getByRole('button', { name: 'Save with these' }).click();
+  await toast(page, 'Draft saved.');
+  assert.equal((await read('undecided-notes', id, '?copy=working')).attributes.text, 'Mine, longer');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('pictures in a comparison leave room for the words that changed', async () => {
   await makeBlueprint('pictured-notes', {}, NOTE);
   const picture = '<figure><img src="/admin/icon.svg" alt="" width="2000" height="2000"><figcaption>A picture</figcaption></figure>';
