@@ -67,6 +67,14 @@ export interface Overwriting {
   at: string | undefined;
 }
 
+/** A save that did not reach the server, or whose answer did not arrive. */
+interface WaitingSave {
+  why: 'offline' | 'busy';
+  options: SaveOptions;
+  /** What the form had then. */
+  sent: Attributes;
+}
+
 interface CreateBody {
   attributes: Attributes;
   published_at?: string | null;
@@ -85,8 +93,8 @@ export class Editing {
   /** Goes up when the form is put back. An input drops a half-typed date then, which no change of its value says. */
   discards = $state(0);
   fault = $state('');
-  /** Why the last save waits: it is tried again until the server answers. */
-  waits = $state<'' | 'offline' | 'busy'>('');
+  /** Repeated as it was until the server answers: what was typed since is not published with it. */
+  waiting = $state.raw<WaitingSave | null>(null);
   /** Somebody deleted the entry. What was typed stays, and can become a new one. */
   gone = $state(false);
   loading = $state(true);
@@ -121,7 +129,6 @@ export class Editing {
   private replaced: UnsavedPlace | null = null;
   /** The first save: one key for all its tries, and those whose answers got lost, of which the server carried out one at most. */
   private creation: { key: string; lost: CreateBody[] } | null = null;
-  private pending: SaveOptions | null = null;
   /** The fields that differ between two states of the form, which are replaced and never changed. */
   private differing: { base: Attributes; values: Attributes; fields: Field[] } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -237,6 +244,7 @@ export class Editing {
   /** Shows other work on this copy instead of this one, which is offered from then on. */
   async take(work: Offered): Promise<void> {
     this.keep();
+    this.waiting = null;
     this.acceptNewer();
     this.adopt(work, readUnsaved(this.place));
     this.restore(work);
@@ -326,7 +334,7 @@ export class Editing {
     this.resource = answer.data;
     this.base = answer.data.attributes;
     this.etag = etag;
-    this.waits = '';
+    this.waiting = null;
     this.notReady = Object.fromEntries(Object.entries(answer.meta?.not_ready ?? {}).map(([slug, message]) => [slug, faultText(message)]));
   }
 
@@ -413,8 +421,7 @@ export class Editing {
     this.discards += 1;
     this.errors = {};
     this.restoredAt = null;
-    this.waits = '';
-    this.pending = null;
+    this.waiting = null;
     if (this.gone) this.missing = true;
     this.keep();
     return () => {
@@ -433,19 +440,24 @@ export class Editing {
     await this.running;
   }
 
-  /** True if everything was stored. While something is being saved, what was changed since is saved after it. */
-  async save(options: SaveOptions = {}): Promise<boolean> {
+  /**
+   * True if everything was stored. While something is being saved, what was changed since is saved after it.
+   * `repeated` is what the form had when a save was tried that is repeated.
+   */
+  async save(options: SaveOptions = {}, repeated?: Attributes): Promise<boolean> {
     if (this.loading || this.unread || (this.gone && !(await this.findAgain()))) return false;
     if (!this.running) {
-      this.running = this.saveNow(options).finally(() => (this.running = null));
+      this.running = this.saveNow(options, repeated).finally(() => (this.running = null));
       return this.running;
     }
-    if (!(await this.running)) return false;
-    handOver();
-    return this.dirty || options.publishedAt !== undefined || options.publish ? this.save(options) : true;
+    const done = await this.running;
+    if (!done && !this.waiting) return false;
+    const changed = Object.keys(this.typedSince(this.waiting?.sent ?? this.base)).length > 0;
+    return changed || options.publishedAt !== undefined || options.publish ? this.save(options) : done;
   }
 
-  private async saveNow(options: SaveOptions): Promise<boolean> {
+  /** False if an input is half filled, or waits for a file that does not arrive. */
+  private async isComplete(): Promise<boolean> {
     // Nobody expects an entry to be published without a picture that was put into it.
     if (uploads.awaited.length > 0 && !(await uploads.arrive())) {
       this.fault = t('editor.upload.failed');
@@ -456,21 +468,26 @@ export class Editing {
       this.errors = Object.fromEntries([...this.incomplete].map((slug) => [slug, [t('fault.date.incomplete')]]));
       return false;
     }
+    return true;
+  }
+
+  private async saveNow(options: SaveOptions, repeated?: Attributes): Promise<boolean> {
+    if (!repeated && !(await this.isComplete())) return false;
     this.fault = '';
     this.overwriting = null;
     this.joined = '';
-    const sent = this.values;
+    const sent = repeated ?? this.values;
     try {
-      const answer = await this.request(options);
+      const answer = await this.request(options, sent);
       this.stored(answer.body, answer.etag, sent);
       return true;
     } catch (error) {
-      return await this.failed(error, options);
+      return await this.failed(error, options, sent);
     }
   }
 
-  private async request(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
-    const answer = this.usesCopy ? await this.requestCopy(options) : await this.requestLive(options);
+  private async request(options: SaveOptions, sent: Attributes): Promise<Answer<ResourceAnswer>> {
+    const answer = this.usesCopy ? await this.requestCopy(options, sent) : await this.requestLive(options, sent);
     if (!this.id) this.identify(answer.body.data.id);
     if (this.isEdited(answer.body.data)) return answer;
     const found = await this.read();
@@ -488,19 +505,24 @@ export class Editing {
     return Object.fromEntries(this.changed.map(({ slug }) => [slug, this.values[slug] ?? null]));
   }
 
-  private async requestLive(options: SaveOptions): Promise<Answer<ResourceAnswer>> {
+  /** The values that are others than in `before`. */
+  private changesSince(before: Attributes, values: Attributes): Attributes {
+    return Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(before[slug] ?? null, values[slug] ?? null)).map(({ slug }) => [slug, values[slug] ?? null]));
+  }
+
+  private async requestLive(options: SaveOptions, sent: Attributes): Promise<Answer<ResourceAnswer>> {
     const { publishedAt } = options;
-    const attributes = this.changes;
+    const attributes = this.changesSince(this.base, sent);
     const date = publishedAt === undefined ? {} : { published_at: publishedAt };
     if (this.id) {
-      const body = { ...(this.dirty ? { attributes } : {}), ...date };
+      const body = { ...(Object.keys(attributes).length > 0 ? { attributes } : {}), ...date };
       return send<ResourceAnswer>('PATCH', this.url(`/${this.id}`), { body, headers: this.ifUnchanged });
     }
-    return this.create({ attributes, ...date }, options);
+    return this.create({ attributes, ...date }, options, sent);
   }
 
   /** All tries of the first save have one key, so that they create nothing twice. */
-  private async create(body: CreateBody, options: SaveOptions): Promise<Answer<ResourceAnswer>> {
+  private async create(body: CreateBody, options: SaveOptions, sent: Attributes): Promise<Answer<ResourceAnswer>> {
     const { key, lost } = (this.creation ??= { key: crypto.randomUUID?.() ?? String(Math.random()), lost: [] });
     const post = (tried: CreateBody): Promise<Answer<ResourceAnswer>> => send('POST', this.url(), { body: tried, headers: { 'idempotency-key': key } });
     try {
@@ -508,7 +530,7 @@ export class Editing {
       this.creation = null;
       return answer;
     } catch (error) {
-      if (isReused(error)) return this.goOnFrom(lost, post, options, error);
+      if (isReused(error)) return this.goOnFrom(lost, post, options, sent, error);
       if (error instanceof ApiError && (error.offline || error.status >= 500)) lost.push(body);
       // A conflict is kept for its key as what was created is. Other refusals are not.
       if (error instanceof ApiError && error.status === 409) this.creation = null;
@@ -517,7 +539,7 @@ export class Editing {
   }
 
   /** The server carried out an earlier try, whose answer got lost. What was changed since goes into what that try created. */
-  private async goOnFrom(lost: CreateBody[], post: (body: CreateBody) => Promise<Answer<ResourceAnswer>>, options: SaveOptions, refusal: unknown): Promise<Answer<ResourceAnswer>> {
+  private async goOnFrom(lost: CreateBody[], post: (body: CreateBody) => Promise<Answer<ResourceAnswer>>, options: SaveOptions, sent: Attributes, refusal: unknown): Promise<Answer<ResourceAnswer>> {
     for (const body of lost) {
       const answer = await post(body).catch((error: unknown) => {
         if (isReused(error)) return null;
@@ -526,23 +548,25 @@ export class Editing {
       if (!answer) continue;
       const { id } = answer.body.data;
       const edited = this.isEdited(answer.body.data) ? answer : await this.read(id);
-      const typed = this.typedSince({ ...this.empty(), ...body.attributes });
+      const created = { ...this.empty(), ...body.attributes };
+      const [later, typed] = [this.changesSince(created, sent), this.typedSince(created)];
       this.creation = null;
       this.identify(id);
       this.accept(edited.body, edited.etag);
       this.values = { ...this.base, ...typed };
       // What the earlier try published has a working copy now, which is to be published as well.
-      return this.request(this.usesCopy && options.publishedAt ? { ...options, publish: 'unless changed' } : options);
+      return this.request(this.usesCopy && options.publishedAt ? { ...options, publish: 'unless changed' } : options, { ...this.base, ...later });
     }
     throw refusal;
   }
 
-  private async requestCopy({ publishedAt, publish, at }: SaveOptions): Promise<Answer<ResourceAnswer>> {
+  private async requestCopy({ publishedAt, publish, at }: SaveOptions, sent: Attributes): Promise<Answer<ResourceAnswer>> {
+    const attributes = this.changesSince(this.base, sent);
     const further = publishedAt !== undefined || publish !== undefined;
     let saved: Answer<ResourceAnswer> | null = null;
     // Without changes, too, this is answered with what is not ready to be published.
-    if (this.dirty || !further || at) {
-      saved = await send<ResourceAnswer>('PATCH', this.url(`/${this.id}`, 'working'), { body: { attributes: this.changes }, headers: this.ifUnchanged });
+    if (Object.keys(attributes).length > 0 || !further || at) {
+      saved = await send<ResourceAnswer>('PATCH', this.url(`/${this.id}`, 'working'), { body: { attributes }, headers: this.ifUnchanged });
       if (!further) return saved;
       // Stays saved, also if what follows fails.
       this.accept(saved.body, saved.etag);
@@ -581,7 +605,7 @@ export class Editing {
   /** What the form had then is in `values`. */
   private typedSince(values: Attributes): Attributes {
     handOver();
-    return Object.fromEntries(this.blueprint.fields.filter(({ slug }) => !same(this.values[slug], values[slug])).map(({ slug }) => [slug, this.values[slug] ?? null]));
+    return this.changesSince(values, this.values);
   }
 
   private stored(answer: ResourceAnswer, etag: string | null, sent: Attributes): void {
@@ -597,21 +621,20 @@ export class Editing {
     this.savedOnly = false;
     this.newer = null;
     this.conflict = null;
-    this.pending = null;
     this.sanitized = answer.meta?.sanitized ?? {};
     remember(this.blueprint.slug, answer.data.id, this.title || answer.data.id.slice(0, 8));
     forget();
     this.keep();
   }
 
-  private async failed(error: unknown, options: SaveOptions): Promise<boolean> {
+  private async failed(error: unknown, options: SaveOptions, sent: Attributes): Promise<boolean> {
     this.keep();
-    this.waits = '';
+    this.waiting = null;
     if (this.id && isMissing(error)) {
       this.lost();
       return false;
     }
-    if (error instanceof ApiError && error.status === 412) return this.differ(options);
+    if (error instanceof ApiError && error.status === 412) return this.differ(options, sent);
     if (error instanceof ApiError && error.status === 409 && options.publish && (await this.wouldOverwrite(error, options.at))) return false;
     if (error instanceof ApiError && error.status === 422) {
       this.errors = error.fields;
@@ -619,9 +642,9 @@ export class Editing {
       this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : explain(error);
       return false;
     }
-    this.waits = !(error instanceof ApiError) ? '' : error.offline ? 'offline' : error.busy ? 'busy' : '';
-    this.pending = this.waits ? options : null;
-    this.fault = this.waits ? '' : explain(error);
+    const why = !(error instanceof ApiError) ? null : error.offline ? 'offline' : error.busy ? 'busy' : null;
+    this.waiting = why && { why, options, sent };
+    this.fault = why ? '' : explain(error);
     return false;
   }
 
@@ -635,7 +658,7 @@ export class Editing {
   }
 
   /** Somebody saved another version: it is compared, and if nothing has to be decided, the save goes on with both changes. */
-  private async differ(options: SaveOptions): Promise<boolean> {
+  private async differ(options: SaveOptions, sent: Attributes): Promise<boolean> {
     try {
       const found = await this.fetchTheirs(options);
       if (!found) return false;
@@ -644,14 +667,14 @@ export class Editing {
       const decides = options.publish !== undefined || options.publishedAt !== undefined || theirs.some((one) => one.conflict);
       this.conflict = found;
       if (theirs.length > 0 && decides) return false;
+      sent = merged(compare(this.blueprint.fields, this.base, sent, found.theirs), found.theirs, {});
       this.resolve({});
-      const sent = this.values;
-      const answer = await this.request(options);
+      const answer = await this.request(options, sent);
       this.stored(answer.body, answer.etag, sent);
       if (theirs.length > 0) this.joined = joinedText(found.resource, theirs);
       return true;
     } catch (error) {
-      return error instanceof ApiError && error.status === 412 ? false : this.failed(error, options);
+      return error instanceof ApiError && error.status === 412 ? false : this.failed(error, options, sent);
     }
   }
 
@@ -692,7 +715,7 @@ export class Editing {
 
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */
   async look(): Promise<void> {
-    if (!this.id || this.loading || this.unread || this.saving || this.conflict || this.missing || session.status !== 'in') return;
+    if (!this.id || this.loading || this.unread || this.saving || this.waiting || this.conflict || this.missing || session.status !== 'in') return;
     if (this.gone) return void (await this.findAgain());
     const { etag } = this;
     try {
@@ -715,7 +738,7 @@ export class Editing {
 
   /** What could not be saved is sent again. */
   async retry(): Promise<boolean> {
-    return this.waits && !this.saving ? this.save(this.pending ?? {}) : false;
+    return this.waiting && !this.saving ? this.save(this.waiting.options, this.waiting.sent) : false;
   }
 
   /** Brings the values back that these fields had in an earlier version. What was typed into others stays. */

@@ -251,6 +251,41 @@ test('a save is repeated when the server is back after a restart, without a word
   await context.close();
 });
 
+for (const [lost, working_copy, published] of [['request', true, true], ['request', false, false], ['answer', true, true]] as const) {
+  test(`a publication whose ${lost} got lost is repeated as it was, without what was typed since (${working_copy ? 'working copy' : published ? 'live' : 'draft'})`, async () => {
+    const slug = `waiting-${lost}-${working_copy}`;
+    await makeBlueprint(slug, { record_title: 'text', working_copy }, [['Text', 'text']]);
+    const id = await create(slug, { text: 'Before' }, published ? '2020-01-01T00:00:00Z' : undefined);
+    const { page, context, troubles } = await signedIn('Ada', 'editor');
+    await open(page, `/content/${slug}/${id}`);
+    await textOf(page).fill('Finished sentence.');
+    const publication = (address: string, method: string) => method === (working_copy ? 'POST' : 'PATCH') && address.includes(id);
+    let away = true;
+    await page.route('**/v2/**', async (route) => {
+      const request = route.request();
+      if (!away || (lost === 'answer' && !publication(request.url(), request.method()))) return route.continue();
+      if (lost === 'answer') await route.fetch();
+      return route.abort();
+    });
+    await page.keyboard.press('Control+Shift+S');
+    await page.getByText(working_copy || !published ? 'and it is published as soon as the server accepts it' : 'and it is saved as soon as the server accepts it').waitFor();
+    await textOf(page).press('End');
+    await page.keyboard.type(' Half a sen', { delay: 40 });
+    const done = toast(page, `The connection is back. ${working_copy ? 'Published. Your site shows it now.' : published ? 'Saved.' : 'Published.'} What you typed since then is not saved yet.`);
+    away = false;
+    await done;
+    const stored = (await api<{ data: { published_at: string | null; attributes: { text: string } } }>('GET', `/v2/resources/${slug}/${id}`)).body.data;
+    assert.equal(stored.attributes.text, 'Finished sentence.');
+    assert.notEqual(stored.published_at, null);
+    assert.equal(await textOf(page).inputValue(), 'Finished sentence. Half a sen');
+    await page.keyboard.press('Control+s');
+    await page.waitForFunction(() => document.querySelector('.top .saved')?.textContent === '');
+    assert.equal((await read(slug, id, working_copy ? '?copy=working' : '')).attributes.text, 'Finished sentence. Half a sen');
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+}
+
 test('an entry that cannot be read has no form, keeps what was typed, and is read when the server is back', async () => {
   await makeBlueprint('unread-notes', { record_title: 'text', working_copy: true, variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, [['Text', 'text']]);
   const id = await create('unread-notes', { text: 'Stored' }, '2020-01-01T00:00:00Z');
