@@ -41,6 +41,8 @@ export const isOwnChange = (resource: Resource): boolean => resource.meta?.updat
 /** The tag of no version: where that of the work is not known, nothing is written over theirs. */
 const NO_VERSION = '""';
 
+/** The server may have carried it out. */
+const isUnanswered = (error: unknown): boolean => error instanceof ApiError && (error.offline || error.status >= 500);
 const isMissing = (error: unknown): boolean => error instanceof ApiError && error.status === 404;
 /** The key of the first save stands for another body: an earlier try was carried out. */
 const isReused = (error: unknown): boolean => error instanceof ApiError && error.code === 'IDEMPOTENCY_KEY_REUSED';
@@ -127,6 +129,8 @@ export class Editing {
   private before: Attributes = {};
   /** The place of a deleted entry, whose work becomes a new one. */
   private replaced: UnsavedPlace | null = null;
+  /** What the form had in saves that the server may have carried out, though no answer said so. */
+  private readonly unanswered = new Set<Attributes>();
   /** The first save: one key for all its tries, and those whose answers got lost, of which the server carried out one at most. */
   private creation: { key: string; lost: CreateBody[] } | null = null;
   /** The fields that differ between two states of the form, which are replaced and never changed. */
@@ -531,7 +535,7 @@ export class Editing {
       return answer;
     } catch (error) {
       if (isReused(error)) return this.goOnFrom(lost, post, options, sent, error);
-      if (error instanceof ApiError && (error.offline || error.status >= 500)) lost.push(body);
+      if (isUnanswered(error)) lost.push(body);
       // A conflict is kept for its key as what was created is. Other refusals are not.
       if (error instanceof ApiError && error.status === 409) this.creation = null;
       throw error;
@@ -621,6 +625,7 @@ export class Editing {
     this.savedOnly = false;
     this.newer = null;
     this.conflict = null;
+    this.unanswered.clear();
     this.sanitized = answer.meta?.sanitized ?? {};
     remember(this.blueprint.slug, answer.data.id, this.title || answer.data.id.slice(0, 8));
     forget();
@@ -642,6 +647,7 @@ export class Editing {
       this.fault = Object.keys(error.fields).some((slug) => this.blueprint.fields.some((field) => field.slug === slug)) ? '' : explain(error);
       return false;
     }
+    if (isUnanswered(error)) this.unanswered.add(sent);
     const why = !(error instanceof ApiError) ? null : error.offline ? 'offline' : error.busy ? 'busy' : null;
     this.waiting = why && { why, options, sent };
     this.fault = why ? '' : explain(error);
@@ -667,7 +673,7 @@ export class Editing {
       const decides = options.publish !== undefined || options.publishedAt !== undefined || theirs.some((one) => one.conflict);
       this.conflict = found;
       if (theirs.length > 0 && decides) return false;
-      sent = merged(compare(this.blueprint.fields, this.base, sent, found.theirs), found.theirs, {});
+      sent = merged(this.compareTo(found.theirs, sent), found.theirs, {});
       this.resolve({});
       const answer = await this.request(options, sent);
       this.stored(answer.body, answer.etag, sent);
@@ -681,8 +687,14 @@ export class Editing {
   private async fetchTheirs(then: SaveOptions | null): Promise<Conflict | null> {
     const { body, etag } = await this.read();
     handOver();
-    const differences = compare(this.blueprint.fields, this.base, this.values, body.data.attributes);
-    return { differences, theirs: body.data.attributes, resource: body.data, etag, then };
+    const theirs = body.data.attributes;
+    return { differences: this.compareTo(theirs), theirs, resource: body.data, etag, then };
+  }
+
+  /** A save of this form whose answer got lost is no change of theirs: the form goes on from what it left. */
+  private compareTo(theirs: Attributes, mine = this.values): Difference[] {
+    const own = Object.entries(theirs).filter(([slug, value]) => [...this.unanswered].some((sent) => same(sent[slug], value)));
+    return compare(this.blueprint.fields, { ...this.base, ...Object.fromEntries(own) }, mine, theirs);
   }
 
   /** Goes on from their version with what was chosen. */
@@ -710,7 +722,7 @@ export class Editing {
   compareNewer(): void {
     if (!this.newer) return;
     handOver();
-    this.conflict = { ...this.newer, differences: compare(this.blueprint.fields, this.base, this.values, this.newer.theirs) };
+    this.conflict = { ...this.newer, differences: this.compareTo(this.newer.theirs) };
   }
 
   /** Looks whether somebody else saved meanwhile. A form without changes follows. */

@@ -251,7 +251,7 @@ test('a save is repeated when the server is back after a restart, without a word
   await context.close();
 });
 
-for (const [lost, working_copy, published] of [['request', true, true], ['request', false, false], ['answer', true, true]] as const) {
+for (const [lost, working_copy, published] of [['request', true, true], ['request', false, false], ['answer', true, true], ['answer', false, true]] as const) {
   test(`a publication whose ${lost} got lost is repeated as it was, without what was typed since (${working_copy ? 'working copy' : published ? 'live' : 'draft'})`, async () => {
     const slug = `waiting-${lost}-${working_copy}`;
     await makeBlueprint(slug, { record_title: 'text', working_copy }, [['Text', 'text']]);
@@ -285,6 +285,30 @@ for (const [lost, working_copy, published] of [['request', true, true], ['reques
     await context.close();
   });
 }
+
+test('a save whose answer got lost is no change of somebody else', async () => {
+  await makeBlueprint('unanswered-notes', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('unanswered-notes', { text: 'Before' });
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await open(page, `/content/unanswered-notes/${id}`);
+  let saves = 0;
+  await page.route('**/v2/resources/unanswered-notes/**', async (route) => {
+    if (route.request().method() !== 'PATCH' || (saves += 1) > 1) return route.continue();
+    await route.fetch();
+    return route.abort();
+  });
+  await textOf(page).fill('First');
+  await page.keyboard.press('Control+s');
+  await page.getByText('No connection. Your work is kept').waitFor();
+  await textOf(page).press('End');
+  await page.keyboard.type(', second', { delay: 40 });
+  await page.keyboard.press('Control+s');
+  await page.waitForFunction(() => document.querySelector('.top .saved')?.textContent === '' || document.querySelector('dialog'));
+  assert.equal(await page.locator('dialog').count(), 0);
+  assert.equal((await read('unanswered-notes', id)).attributes.text, 'First, second');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
 
 test('an entry that cannot be read has no form, keeps what was typed, and is read when the server is back', async () => {
   await makeBlueprint('unread-notes', { record_title: 'text', working_copy: true, variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, [['Text', 'text']]);

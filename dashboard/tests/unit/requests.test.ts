@@ -125,6 +125,34 @@ test('a newer version that has nothing but the changes of the form is not shown,
   assert.notEqual(editing.newer, null);
 });
 
+test('a save whose answer got lost is no change of somebody else', async () => {
+  const editing = await opened(() => note({ title: 'One', text: 'Short' }));
+  let stored = note({ title: 'One', text: 'Short' });
+  const losing = (store: Response | null) => ({ method }: Asked) => {
+    if (method !== 'PATCH') return stored;
+    if (store) stored = store;
+    return refused(504);
+  };
+  // The first arrives and the second does not.
+  for (const [title, arrived] of [['Two', note({ title: 'Two', text: 'Theirs' }, '"2"')], ['Three', null]] as const) {
+    editing.set('title', title);
+    serve = losing(arrived);
+    assert.equal(await editing.save(), false);
+  }
+  // What was sent is what the form began from, so that taking it back is a change.
+  editing.set('title', 'One');
+  const sent: unknown[] = [];
+  serve = ({ method, body }) => {
+    if (method !== 'PATCH') return stored;
+    sent.push(body);
+    return sent.length === 1 ? refused(412) : note({ title: 'One', text: 'Theirs' }, '"3"');
+  };
+  assert.equal(await editing.save({ publishedAt: null }), false, 'somebody else changed the other field');
+  assert.deepEqual(editing.conflict?.differences.map(({ field, by }) => [field.slug, by]), [['title', 'me'], ['text', 'them']]);
+  assert.equal(await editing.save(editing.resolve({})!), true);
+  assert.deepEqual(sent.at(-1), { attributes: { title: 'One' }, published_at: null });
+});
+
 test('what is typed while changes are discarded, brought back or replaced by an earlier version stays', async () => {
   const editing = await opened(() => note({ title: 'Draft', text: 'Draft' }, '"1"', {}), copied);
   const typing = (typed: Attributes, written: Response) => ({ method }: Asked) => {
