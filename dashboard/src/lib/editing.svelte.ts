@@ -132,7 +132,7 @@ export class Editing {
   /** What the form had in saves that the server may have carried out, though no answer said so. */
   private readonly unanswered = new Set<Attributes>();
   /** The first save: one key for all its tries, and those whose answers got lost, of which the server carried out one at most. */
-  private creation: { key: string; lost: CreateBody[] } | null = null;
+  private creation: { key: string; lost: Map<string, CreateBody> } | null = null;
   /** The fields that differ between two states of the form, which are replaced and never changed. */
   private differing: { base: Attributes; values: Attributes; fields: Field[] } | null = null;
   private timer: ReturnType<typeof setTimeout> | undefined;
@@ -527,15 +527,16 @@ export class Editing {
 
   /** All tries of the first save have one key, so that they create nothing twice. */
   private async create(body: CreateBody, options: SaveOptions, sent: Attributes): Promise<Answer<ResourceAnswer>> {
-    const { key, lost } = (this.creation ??= { key: crypto.randomUUID?.() ?? String(Math.random()), lost: [] });
+    const { key, lost } = (this.creation ??= { key: crypto.randomUUID?.() ?? String(Math.random()), lost: new Map() });
     const post = (tried: CreateBody): Promise<Answer<ResourceAnswer>> => send('POST', this.url(), { body: tried, headers: { 'idempotency-key': key } });
     try {
       const answer = await post(body);
       this.creation = null;
       return answer;
     } catch (error) {
-      if (isReused(error)) return this.goOnFrom(lost, post, options, sent, error);
-      if (isUnanswered(error)) lost.push(body);
+      if (isReused(error)) return this.goOnFrom([...lost.values()], post, options, sent, error);
+      // One that waits is repeated every few seconds.
+      if (isUnanswered(error)) lost.set(JSON.stringify(body), body);
       // A conflict is kept for its key as what was created is. Other refusals are not.
       if (error instanceof ApiError && error.status === 409) this.creation = null;
       throw error;
