@@ -754,15 +754,21 @@ export class Editing {
     return this.waiting && !this.saving ? this.save(this.waiting.options, this.waiting.sent) : false;
   }
 
-  /** Brings the values back that these fields had in an earlier version. What was typed into others stays. */
-  async restoreRevision(number: number, fields: string[]): Promise<void> {
+  /** What is typed into these fields and not saved. */
+  typedInto(fields: string[]): Attributes {
+    handOver();
+    return Object.fromEntries(Object.entries(this.changes).filter(([slug]) => fields.includes(slug)));
+  }
+
+  /** Brings the values back that these fields had in an earlier version. What was typed into others stays. `typed` comes back into the form. */
+  async restoreRevision(number: number, fields: string[], typed: Attributes = {}): Promise<void> {
     handOver();
     const before = this.values;
     const { body, etag } = await send<ResourceAnswer>('POST', this.url(`/${this.id}/history/${number}/restore`), { body: { fields }, headers: this.ifUnchanged });
     const late = this.typedSince(before);
-    const typed = Object.fromEntries(Object.entries(this.changes).filter(([slug]) => !fields.includes(slug)));
+    const others = Object.fromEntries(Object.entries(this.changes).filter(([slug]) => !fields.includes(slug)));
     this.accept(body, etag);
-    this.values = { ...this.base, ...typed, ...late };
+    this.values = { ...this.base, ...others, ...typed, ...late };
     this.errors = {};
     this.newer = null;
     this.keep();

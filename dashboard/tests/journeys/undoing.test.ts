@@ -1,7 +1,7 @@
 // Nothing is lost by mistake: Undo, the trash, and the earlier versions of an entry, with the keyboard only.
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { api, choose, closeBrowser, create, field, makeBlueprint, open, press, reach, read, settled, signedIn, toast } from '../browser';
 
 after(closeBrowser);
@@ -432,6 +432,35 @@ test('earlier versions are compared by words, and fields or all of it come back'
   assert.deepEqual(troubles, []);
   await context.close();
 });
+
+for (const working_copy of [true, false]) {
+  test(`Undo of a version that was brought back returns what was typed before and since (${working_copy ? 'working copy' : 'live'})`, async () => {
+    const slug = `past-typed-${working_copy}`;
+    await makeBlueprint(slug, { ...KEPT, working_copy }, NOTE);
+    const id = await create(slug, { text: 'First' }, '2020-01-01T00:00:00Z');
+    const query = working_copy ? '?copy=working' : '';
+    await api('PATCH', `/v2/resources/${slug}/${id}${query}`, { attributes: { text: 'Second', count: 2 } });
+    const { page, context, troubles } = await signedIn('Hana', 'editor');
+    await open(page, `/content/${slug}/${id}`);
+    const [text, count] = ['text', 'count'].map((one) => field(page, one).getByRole('textbox')) as [Locator, Locator];
+    await text.press('End');
+    await page.keyboard.type(', typed', { delay: 40 });
+    await count.fill('7');
+    await page.locator('.revision').last().press('Enter');
+    const dialog = page.getByRole('dialog');
+    await dialog.getByRole('checkbox', { name: 'Select all' }).press('Space');
+    await press(page, 'Bring back 2 fields');
+    await toast(page, 'The earlier version is back.');
+    assert.deepEqual([await text.inputValue(), await count.inputValue()], ['First', '']);
+    await count.fill('9');
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();
+    await toast(page, 'As it was before.');
+    assert.deepEqual([await text.inputValue(), await count.inputValue()], ['Second, typed', '9']);
+    assert.equal((await read(slug, id, query)).attributes.text, 'Second');
+    assert.deepEqual(troubles, []);
+    await context.close();
+  });
+}
 
 test('each language has its own history, and a version that somebody replaced meanwhile is not restored over theirs', async () => {
   await makeBlueprint('past-languages', { ...KEPT, variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, NOTE);
