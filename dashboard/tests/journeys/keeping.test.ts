@@ -352,6 +352,23 @@ test('an entry that cannot be read has no form, keeps what was typed, and is rea
   await context.close();
 });
 
+test('the one entry of a singular blueprint is found with another try', async () => {
+  await makeBlueprint('single-notes', { kind: 'singular_resource' }, [['Text', 'text']]);
+  const { page, context, troubles } = await signedIn('Ada', 'editor');
+  await page.route('**/v2/resources/single-notes?*', (route) => route.abort());
+  await open(page, '/content/single-notes');
+  await page.getByRole('heading', { name: 'The server cannot be reached' }).waitFor();
+  await page.unroute('**/v2/resources/single-notes?*');
+  await page.route('**/v2/resources/single-notes?*', (route) => route.fulfill({ contentType: 'application/json', body: JSON.stringify({ data: [], meta: { total: 0 } }) }));
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('heading', { name: 'This entry does not exist' }).waitFor();
+  await page.unroute('**/v2/resources/single-notes?*');
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await textOf(page).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('a save that found the session ended is repeated after signing in', async () => {
   await makeBlueprint('expired-notes', { record_title: 'text' }, [['Text', 'text']]);
   const id = await create('expired-notes', { text: 'Before' });
