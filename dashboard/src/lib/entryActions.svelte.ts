@@ -8,8 +8,17 @@ export interface EntryAction {
   run: () => void;
 }
 
+const none = (): EntryAction[] => [];
+
 class EntryActions {
   list = $state.raw<EntryAction[]>([]);
+  /** The actions of the field that had the focus last. */
+  ofField = $state.raw<() => EntryAction[]>(none);
+
+  /** Forgets the field, if no other one had the focus since. */
+  leaveField(actions: () => EntryAction[]): void {
+    if (this.ofField === actions) this.ofField = none;
+  }
 }
 
 export const entryActions = new EntryActions();
