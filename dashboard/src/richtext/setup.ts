@@ -46,8 +46,16 @@ const edges: Record<string, Command> = Object.fromEntries(
 /** Text in the place of another kind of block. */
 export const toParagraph = chainCommands(codeToText, setBlockType(node('paragraph')));
 
+/** Tab that moves no item, such as the first one, stays in the list all the same: somebody who types on would not type into the text. */
+const stayInItem = (stuck: () => void): Command => (state, dispatch) => {
+  if (!inside(state, 'list_item')) return false;
+  if (dispatch) stuck();
+  return true;
+};
+
 /** The keys that move in a text. With `leaves`, Tab does not, so that it goes to the next input. */
-const keys = (openLink: () => void, leaves: () => boolean) => {
+const keys = (openLink: () => void, leaves: () => boolean, stuck: () => void) => {
+  const stay = stayInItem(stuck);
   const unlessLeaving = (command: Command): Command => (state, dispatch, view) => !leaves() && command(state, dispatch, view);
   return keymap({
     ...edges,
@@ -67,8 +75,8 @@ const keys = (openLink: () => void, leaves: () => boolean) => {
     'Alt-k': () => (openLink(), true),
     'Shift-Enter': chainCommands(exitCode, breakLine),
     // Tab moves the focus out of the editor, except where it has a meaning of its own.
-    Tab: unlessLeaving(chainCommands(sinkListItem(node('list_item')), nextCell)),
-    'Shift-Tab': unlessLeaving(chainCommands(liftListItem(node('list_item')), goToNextCell(-1))),
+    Tab: unlessLeaving(chainCommands(sinkListItem(node('list_item')), nextCell, stay)),
+    'Shift-Tab': unlessLeaving(chainCommands(liftListItem(node('list_item')), goToNextCell(-1), stay)),
     'Mod-Alt-0': toParagraph,
     ...Object.fromEntries([1, 2, 3, 4].map((level) => [`Mod-Alt-${level}`, setBlockType(node('heading'), { level })])),
   });
@@ -152,9 +160,10 @@ const clickBelow = new Plugin({
   },
 });
 
-export function plugins(openLink: () => void, hint: () => string): Plugin[] {
+/** `stuck` is called when Tab stays in the text and moves nothing. */
+export function plugins(openLink: () => void, hint: () => string, stuck: () => void): Plugin[] {
   const { plugin, escaped } = escaping();
-  return [plugin, typing, rules, keys(openLink, escaped), keymap(joining), chunks(), history(), dropCursor(), clickBelow, pasting, uploadPlaces, gapCursor(), tableEditing(), placeholder(hint)];
+  return [plugin, typing, rules, keys(openLink, escaped, stuck), keymap(joining), chunks(), history(), dropCursor(), clickBelow, pasting, uploadPlaces, gapCursor(), tableEditing(), placeholder(hint)];
 }
 
 export function markActive(state: EditorState, type: MarkType): boolean {

@@ -374,14 +374,17 @@ const LEFT: [string, string, Act[], string][] = [
 
 for (const [name, html, acts, expected] of LEFT) test(`left: ${name}`, () => check(name, html, acts, expected));
 
-test('Tab leaves the editor where it moves nothing, and after Escape everywhere', async () => {
+test('Tab leaves the editor where no list and no table is, and after Escape everywhere', async () => {
   const { page } = person;
   const isFocused = (locator: Locator): Promise<boolean> => locator.evaluate((element) => element === document.activeElement);
   const out: [string, string, string[], boolean][] = [
     ['<p>text</p>', 'text', ['Tab'], true],
-    [LIST, 'one', ['Tab'], true],
+    // In a list, Tab stays also where it moves nothing.
+    [LIST, 'one', ['Tab'], false],
+    [LIST, 'one', ['Escape', 'Tab'], true],
     [LIST, 'two', ['Tab'], false],
-    [LIST, 'two', ['Tab', 'Tab'], true],
+    [LIST, 'two', ['Tab', 'Tab'], false],
+    [LIST, 'two', ['Tab', 'Tab', 'Escape', 'Tab'], true],
     [LIST, 'two', ['Escape', 'Tab'], true],
     [LIST, 'two', ['Escape', 'ArrowRight', 'Tab'], false],
     [TABLE, 'b', ['Tab'], false],
@@ -394,13 +397,27 @@ test('Tab leaves the editor where it moves nothing, and after Escape everywhere'
     await caret(page, text);
     await press(page, ...pressed);
     assert.equal(await isFocused(prose(page)), !leaves, `${html} ${text} ${pressed.join(' ')}`);
-    // Followed by the button that undoes the change, or by the next field.
+    // Followed by the next field.
     if (leaves) assert.equal(await prose(page).evaluate((element) => Boolean(element.compareDocumentPosition(document.activeElement!) & Node.DOCUMENT_POSITION_FOLLOWING)), true, html);
   }
   await load(page, TABLE);
   await caret(page, 'b');
   await press(page, 'Escape', 'Shift+Tab');
   assert.equal(await isFocused(prose(page)), false, 'backwards');
+});
+
+test('what is typed after Tab in a list with one item goes into the list, and how to leave it is shown', async () => {
+  const { page } = person;
+  await load(page, '<ul><li>one</li></ul>');
+  await caret(page, 'one');
+  await page.keyboard.press('Tab', { delay: 40 });
+  await page.keyboard.type(' and so on', { delay: 40 });
+  const hint = field(page, 'rich').getByText('Escape and then Tab leaves the text.');
+  assert.equal((await hint.boundingBox())!.height > 10, true, 'the way out is shown');
+  await press(page, 'Escape', 'Tab');
+  assert.equal(await field(page, 'next').getByRole('textbox').evaluate((element) => element === document.activeElement), true, 'the next input has the focus');
+  assert.equal((await hint.boundingBox())!.height > 10, false);
+  assert.equal(await written(page), '<ul><li>one and so on</li></ul>');
 });
 
 /** Pastes as another program puts it on the clipboard: a browser's own functions would clean it first. */
