@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { choose, closeBrowser, makeBlueprint, open, signedIn, toast } from '../browser';
+import { choose, closeBrowser, create, field, makeBlueprint, open, read, signedIn, toast } from '../browser';
 
 after(closeBrowser);
 
@@ -34,6 +34,59 @@ test('Tab leads from one input to the next, and the search over everything has t
   await input(page, 'text').focus();
   await choose(page, 'Undo the change of Text');
   assert.equal(await input(page, 'text').inputValue(), '');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('HTML that was written by hand is not replaced by blocks without a question', async () => {
+  await makeBlueprint('filled-pages', {}, [['Text', 'text'], ['Page', 'html-page']]);
+  const id = await create('filled-pages', { text: 'Page', page: { html: '<section class="heading"><h2>Stored</h2></section>', css: '', blocks: [{ type: 'heading', heading: 'Stored' }] } });
+  const { page, context, troubles } = await signedIn('Pia', 'editor');
+  await open(page, `/content/filled-pages/${id}`);
+  const tab = (name: string) => field(page, 'page').getByRole('button', { name, exact: true });
+  const heading = field(page, 'page').getByLabel('Heading', { exact: true });
+  await heading.waitFor();
+  await tab('HTML').click();
+  await field(page, 'page').locator('textarea.code').focus();
+  await page.keyboard.press('Control+End');
+  await page.keyboard.type('<p>By hand</p>', SPEED);
+  await tab('Blocks').click();
+  await field(page, 'page').getByText('Building it from blocks replaces it').waitFor();
+  assert.equal(await heading.count(), 0, 'no block can be changed');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.match(String(((await read('filled-pages', id)).attributes.page as { html: string }).html), /By hand/);
+  await tab('Build from blocks').click();
+  await heading.fill('Changed');
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Saved');
+  assert.equal(((await read('filled-pages', id)).attributes.page as { html: string }).html, '<section class="heading"><h2>Changed</h2></section>');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a block that was removed comes back with Undo, and the focus goes to the next one', async () => {
+  await makeBlueprint('filled-blocks', {}, [['Text', 'text'], ['Page', 'html-page']]);
+  const { page, context, troubles } = await signedIn('Bob', 'editor');
+  await open(page, '/content/filled-blocks/new');
+  const builder = field(page, 'page');
+  for (const [type, part, text] of [['Heading', 'Heading', 'First'], ['Quote', 'Text', 'Second'], ['List', 'Heading', 'Third']] as const) {
+    await builder.getByRole('button', { name: 'Add a block' }).click();
+    await builder.getByRole('button', { name: type, exact: true }).click();
+    await builder.locator('ol > li').last().getByLabel(part, { exact: true }).fill(text);
+  }
+  const names = (): Promise<string[]> => builder.locator('ol > li strong').allInnerTexts();
+  await builder.getByRole('button', { name: 'Remove Quote' }).click();
+  assert.deepEqual(await names(), ['Heading', 'List']);
+  assert.equal(await hasFocus(builder.getByRole('button', { name: 'Remove List' })), true, 'the next block has the focus');
+  await page.locator('.toast', { hasText: 'Quote is removed.' }).getByRole('button', { name: 'Undo', exact: true }).click();
+  assert.deepEqual(await names(), ['Heading', 'Quote', 'List']);
+  assert.equal(await builder.locator('ol > li').nth(1).getByLabel('Text', { exact: true }).inputValue(), 'Second');
+  await builder.getByRole('button', { name: 'Remove List' }).click();
+  assert.equal(await hasFocus(builder.getByRole('button', { name: 'Remove Quote' })), true, 'behind the last one, the one before it');
+  await builder.getByRole('button', { name: 'Remove Quote' }).click();
+  await builder.getByRole('button', { name: 'Remove Heading' }).click();
+  assert.equal(await hasFocus(builder.getByRole('button', { name: 'Add a block' })), true, 'without blocks, the button that adds one');
   assert.deepEqual(troubles, []);
   await context.close();
 });
