@@ -4,6 +4,7 @@ import { Plugin, TextSelection } from 'prosemirror-state';
 import { parseHtml } from '../lib/inert';
 import { addressOf, findLinks } from './links';
 import { safeAddress, schema } from './schema';
+import { isHeldPicture, sayLost, takePictures } from './uploading';
 
 /** Elements that are dropped with what is in them. */
 const DROPPED = 'script, style, noscript, template, title, meta, link, xml, svg, math, canvas, object, button, input, select, textarea, nav, colgroup, [hidden], [aria-hidden=true]';
@@ -33,8 +34,8 @@ function rename(element: Element, tag: string): Element {
   return named;
 }
 
-/** The HTML of the clipboard as this editor writes it. What was copied here is left as it is. */
-export function cleanHtml(html: string): string {
+/** The HTML of the clipboard as this editor writes it. What was copied here is left as it is. A message counts the pictures that are lost. */
+function cleanHtml(html: string): string {
   const root = parseHtml(html);
   if (root.querySelector('[data-pm-slice]')) return html;
   for (const element of root.querySelectorAll(DROPPED)) element.remove();
@@ -44,6 +45,7 @@ export function cleanHtml(html: string): string {
   looks(root);
   layout(root);
   nestedLists(root);
+  sayLost(dropPictures(root));
   attributes(root);
   emptiness(root);
   return root.innerHTML;
@@ -158,6 +160,16 @@ const KEPT = new Set(['href', 'src', 'alt', 'title', 'colspan', 'rowspan', 'scop
 /** False for addresses that sanitising removes, and for the marks that Word makes for its notes, comments and tables of contents. */
 const leads = (href: string | null): boolean => href !== null && safeAddress(href) && !/^#_(ftn|edn|msocom|Toc|Ref)/.test(href);
 
+/** Removes the pictures that only the other program can show. Answers how many those are. */
+function dropPictures(root: Element): number {
+  const lost = [...root.querySelectorAll('img')].filter((one) => {
+    const address = one.getAttribute('src') ?? ':';
+    return !isHeldPicture(address) && !/^(https?:|\/|[^:]*$)/i.test(address);
+  });
+  for (const picture of lost) picture.remove();
+  return lost.length;
+}
+
 /** Attributes that say something about the content; not the look, and no address that only the other program can open. */
 function attributes(root: Element): void {
   for (const element of [...root.querySelectorAll('*')]) {
@@ -167,7 +179,6 @@ function attributes(root: Element): void {
       const sized = !/^(width|height)$/.test(name) || /^(IMG|IFRAME|VIDEO)$/.test(element.tagName);
       if (!(KEPT.has(name) && sized && (name !== 'title' || value)) && !language && !direction) element.removeAttribute(name);
     }
-    if (element.tagName === 'IMG' && !/^(https?:|\/|[^:]*$)/i.test(element.getAttribute('src') ?? ':')) element.remove();
     if (element.tagName === 'A' && !leads(element.getAttribute('href'))) unwrap(element);
   }
 }
@@ -211,6 +222,7 @@ function plainText(text: string, $context: ResolvedPos): Slice {
 export const pasting = new Plugin({
   props: {
     transformPastedHTML: cleanHtml,
+    transformPasted: takePictures,
     clipboardTextParser: plainText,
     /** An address that is pasted on a selection links it. */
     handlePaste(view, event) {

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { after, before, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { closeBrowser, create, field, makeBlueprint, open, reach, read, settled, signedIn, toast, type Person } from '../browser';
+import { png, type Sent } from '../pictures';
 
 let person: Person;
 
@@ -457,6 +458,53 @@ const PASTED: [string, string, Act[], string][] = [
   ['an address that is typed is a link', '', [at(''), typed('See https://example.com/a, or www.example.org. x'), keys('Enter'), typed('me@example.com'), keys('Enter'), typed('x')], '<p>See <a href="https://example.com/a">https://example.com/a</a>, or <a href="https://www.example.org">www.example.org</a>. x</p><p><a href="mailto:me@example.com">me@example.com</a></p><p>x</p>'],
   ['code is left as it is typed', '<pre>x</pre>', [at('x'), typed(' **b** https://example.com ')], '<pre>x **b** https://example.com </pre>'],
 ];
+
+test('pictures in pasted HTML are uploaded to their places, and those that cannot be had are counted', async () => {
+  const { page } = person;
+  const address = (one: Sent): string => `data:image/png;base64,${one.buffer.toString('base64')}`;
+  const [first, second] = [png('a.png', 60, 40, [200, 30, 30]), png('b.png', 40, 60, [30, 30, 200])];
+  await load(page, '<p>start: </p>');
+  await caret(page, 'start');
+  await pasted(`<p>one <img src="${address(first)}" alt="Red" width="30"> two</p><p><img src="file:///C:/image001.png"></p><ul><li>item <img src="${address(second)}"></li></ul><p><img src="file:///C:/image002.png">end</p>`)(page);
+  await toast(page, '2 pictures could not be taken over. Copy them one by one.');
+  await prose(page).locator('img[src]').nth(1).waitFor();
+  assert.equal(await prose(page).locator('img[src]').first().evaluate(async (one: HTMLImageElement) => (await one.decode(), one.naturalWidth)), 60);
+  const html = (await written(page)).replace(/src="[^"]*\/media\/[0-9a-f-]{36}\/image\.png[^"]*"/g, 'src="uploaded"');
+  assert.equal(html, '<p>start:one <img src="uploaded" alt="Red" width="30"> two</p><ul><li>item <img src="uploaded" alt=""></li></ul><p>end</p>');
+  assert.equal(await page.locator('.toast', { hasText: 'was uploaded to the library' }).count(), 0);
+});
+
+test('a picture that comes as a file and as HTML is uploaded once, and a paste that is undone leaves nothing', async () => {
+  const { page } = person;
+  const one = png('once.png', 50, 50, [30, 200, 30]);
+  const base64 = one.buffer.toString('base64');
+  const uploads: string[] = [];
+  const count = (request: { method: () => string; url: () => string }): void => void (request.method() === 'POST' && request.url().includes('/v2/media/') && uploads.push(request.url()));
+  page.on('request', count);
+  await load(page, '');
+  await prose(page).click();
+  await prose(page).evaluate((element, bytes) => {
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text/html', `<img src="data:image/png;base64,${bytes}">`);
+    clipboardData.items.add(new File([Uint8Array.from(atob(bytes), (sign) => sign.charCodeAt(0))], 'once.png', { type: 'image/png' }));
+    element.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }, base64);
+  await prose(page).locator('img[src]').waitFor();
+  assert.equal(uploads.length, 1);
+  assert.match(await written(page), /^<p><img src="[^"]*once\.png[^"]*"[^>]*><\/p>$/);
+
+  await load(page, '<p>start</p>');
+  await caret(page, 'start');
+  await pasted(`<p> more <img src="data:image/png;base64,${base64}"></p>`)(page);
+  await prose(page).locator('img[src]').waitFor();
+  // The picture arrives a moment after the text, which may be a step of its own.
+  let steps = 0;
+  for (; (await prose(page).innerText()).trim() !== 'start' && steps < 3; steps += 1) await press(page, 'Control+z');
+  assert.equal(await prose(page).locator('img[src], .uploading').count(), 0);
+  for (; steps > 0; steps -= 1) await press(page, 'Control+y');
+  assert.match(await written(page), /^<p>start ?more <img src="\/media\/[^"]*" alt=""><\/p>$/);
+  page.off('request', count);
+});
 
 for (const [name, html, acts, expected] of PASTED) test(`pasted or typed: ${name}`, () => check(name, html, acts, expected));
 
