@@ -16,7 +16,11 @@ const inert = document.implementation.createHTMLDocument('');
  * Reads what the browser did by itself, such as joining two paragraphs: it wraps what it moved in elements for the look, which are
  * no part of the text.
  */
-export const domReader = new Reader(schema, [{ tag: 'span[style]', skip: true }, ...reader.rules]);
+export const domReader = new Reader(schema, [
+  { tag: 'span[style]', skip: true },
+  { tag: 'span', skip: true, getAttrs: (element) => (element.attributes.length === 0 ? null : false) },
+  ...reader.rules,
+]);
 
 /** The HTML that a block was read from, and the white space around it. A block that somebody changes is another object. */
 interface Source {

@@ -421,6 +421,29 @@ test('what is typed after Tab in a list with one item goes into the list, and ho
   assert.equal(await written(page), '<ul><li>one and so on</li></ul>');
 });
 
+test('items that the browser joins by itself, before the editor is told of the caret, become one text', async () => {
+  const { page } = person;
+  for (const html of ['<ul><li>one</li><li>two</li></ul>', '<ol><li>one</li><li>two</li></ol>', '<ul><li>one</li><li><strong>two</strong></li></ul>']) {
+    await load(page, html);
+    await caret(page, 'two');
+    // Both keys in one task, as a fast hand or a slow computer has them.
+    await prose(page).evaluate((element) => {
+      const text = document.createTreeWalker(element.querySelector('li:last-child')!, NodeFilter.SHOW_TEXT).nextNode()!;
+      getSelection()!.collapse(text, 0);
+      document.execCommand('delete');
+    });
+    await told(page);
+    const stored = await written(page);
+    assert.doesNotMatch(stored, /<span/, stored);
+    assert.equal(stored.replace(/<[^>]*>/g, ''), 'onetwo', stored);
+  }
+  // An element of the stored text stays.
+  await load(page, '<p>one <span>two</span></p>');
+  await caret(page, 'two');
+  await page.keyboard.type('!');
+  assert.equal(await written(page), '<p>one <span>two!</span></p>');
+});
+
 /** Pastes as another program puts it on the clipboard: a browser's own functions would clean it first. */
 const pasted = (html: string, plain = ''): Act => async (page) => {
   await prose(page).evaluate((element, [asHtml, asText]) => {
