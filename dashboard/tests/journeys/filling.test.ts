@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import { choose, closeBrowser, create, field, makeBlueprint, open, read, signedIn, toast } from '../browser';
+import { choose, closeBrowser, create, field, makeBlueprint, open, read, settled, signedIn, toast } from '../browser';
 
 after(closeBrowser);
 
@@ -88,5 +88,22 @@ test('a block that was removed comes back with Undo, and the focus goes to the n
   await builder.getByRole('button', { name: 'Remove Heading' }).click();
   assert.equal(await hasFocus(builder.getByRole('button', { name: 'Add a block' })), true, 'without blocks, the button that adds one');
   assert.deepEqual(troubles, []);
+  await context.close();
+});
+
+test('a search for related entries says that the server cannot be reached', async () => {
+  await makeBlueprint('filled-relations', {}, [['Text', 'text'], ['One', 'reference', { blueprint: 'authors' }]]);
+  const { page, context } = await signedIn('Olaf', 'editor');
+  await open(page, '/content/filled-relations/new');
+  await settled(page);
+  await page.route('**/v2/resources/authors?**', (route) => route.abort());
+  const search = field(page, 'one').getByRole('combobox');
+  await search.click();
+  await page.keyboard.type('ada', SPEED);
+  await field(page, 'one').getByText('The server cannot be reached.').waitFor();
+  assert.equal(await field(page, 'one').getByText('Nothing found').count(), 0);
+  await page.unroute('**/v2/resources/authors?**');
+  await search.fill('zzzz no author');
+  await field(page, 'one').getByText('Nothing found').waitFor();
   await context.close();
 });
