@@ -28,8 +28,8 @@ function signsOf(tag: string): Signs {
 
 const escaped = (signs: string): string => signs.replace(/[.\\\]^-]/g, '\\$&');
 
-/** The number that a text is in a locale, or null if it is none or could be another one elsewhere. */
-export function parseNumber(text: string, tag: string): number | null {
+/** The digits of a text in a locale as programs write them, such as `-1234.5`, or null as for `parseNumber`. */
+function programForm(text: string, tag: string): string | null {
   const { decimal, group, size } = signsOf(tag);
   const plain = text.trim().replace(/\u2212/g, '-').replace(/[\u00a0\u202f\u2009]/g, ' ');
   const found = /^([+-]?)(\S.*)$/.exec(plain);
@@ -45,8 +45,28 @@ export function parseNumber(text: string, tag: string): number | null {
     if (new Set(digits.match(new RegExp(separator, 'g'))).size > 1) return null;
     one = digits.replace(new RegExp(separator, 'g'), '');
   } else if (!simple.test(digits)) return null;
-  const value = Number(`${sign === '-' ? '-' : ''}${one.replace(decimal, '.')}`);
+  return `${sign === '-' ? '-' : ''}${one.replace(decimal, '.')}`;
+}
+
+/** The number that a text is in a locale, or null if it is none or could be another one elsewhere. */
+export function parseNumber(text: string, tag: string): number | null {
+  const value = Number(programForm(text, tag) ?? NaN);
   return Number.isFinite(value) ? value : null;
+}
+
+/** The digits between the outer zeros, and the power of ten that they begin at: `12e3` for `120.0`. */
+function significant(form: string): string {
+  const [mantissa = '', exponent = '0'] = form.replace(/^-/, '').toLowerCase().split('e');
+  const [whole = '', decimals = ''] = mantissa.split('.');
+  const digits = (whole + decimals).replace(/^0+/, '');
+  const power = digits.length - decimals.length + Number(exponent);
+  return digits === '' ? '0' : `${digits.replace(/0+$/, '')}e${power}`;
+}
+
+/** True if a text has digits that its number does not keep, such as more than 17. */
+export function isRounded(text: string, tag: string): boolean {
+  const value = parseNumber(text, tag);
+  return value !== null && significant(programForm(text, tag)!) !== significant(String(value));
 }
 
 /** A number as an input shows it: every digit that is stored, with the decimal sign of the locale and no groups. */

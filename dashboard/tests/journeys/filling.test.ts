@@ -107,3 +107,22 @@ test('a search for related entries says that the server cannot be reached', asyn
   await field(page, 'one').getByText('Nothing found').waitFor();
   await context.close();
 });
+
+test('a number with more digits than are stored says what is stored', async () => {
+  await makeBlueprint('filled-numbers', {}, [['Text', 'text'], ['Number', 'number'], ['Price', 'money', { currencies: ['EUR'] }]]);
+  const { page, context } = await signedIn('Nina', 'editor');
+  await open(page, '/content/filled-numbers/new');
+  const said = (slug: string): Locator => field(page, slug).getByText('12345678901234567000 is stored');
+  await input(page, 'number').fill('1234567890.123');
+  assert.equal(await said('number').count(), 0);
+  for (const slug of ['number', 'price']) {
+    await input(page, slug).fill('12345678901234567890.123');
+    await said(slug).waitFor();
+    await input(page, slug).blur();
+    assert.equal(await input(page, slug).inputValue(), '12345678901234567000');
+    await said(slug).waitFor();
+    await input(page, slug).fill('0.30');
+    await said(slug).waitFor({ state: 'detached' });
+  }
+  await context.close();
+});

@@ -12,7 +12,7 @@ import { locale } from '../../src/lib/i18n.svelte';
 import { conditionsOf, dayValue, exportOf, filtersOf, formatList, isSeveral, listOf, matching, nextSort, onlyOf, operatorsOf, parseList, requestOf, usualColumns, valueFor } from '../../src/lib/list';
 import { colourOf, idIn, thumbnailOf } from '../../src/lib/media';
 import { compare, merged } from '../../src/lib/merge';
-import { parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
+import { isRounded, parseNumber, plainNumber, typedNumber } from '../../src/lib/numbers';
 import { changeOf, periodBefore, rangeOf } from '../../src/lib/periods';
 import { belowOf } from '../../src/lib/reasons';
 import { addressSlug, fieldSlug } from '../../src/lib/slug';
@@ -184,6 +184,14 @@ test('a number is read as its locale writes it, and what could be another number
   for (const value of [0, -1.5, 1e-7, 1234567.25, 1e21]) for (const tag of Object.keys(read)) assert.equal(parseNumber(plainNumber(value, tag), tag), value, `${value} in ${tag}`);
   assert.equal(plainNumber(1234.5, 'de-DE'), '1234,5');
   assert.equal(typedNumber('3,5', 'en-GB'), '3,5');
+});
+
+test('a number that does not keep every digit is known', () => {
+  const kept = ['0', '-0.00', '0.30', '1.50', '.5', '3.', '1,234.50', '1e21', '1E-7', '9007199254740991', '-1234567890.123', '100000000000000000000', '0.30000000000000004'];
+  for (const text of kept) assert.equal(isRounded(text, 'en-GB'), false, text);
+  for (const text of ['12345678901234567890.123', '9007199254740993', '-0.1234567890123456789', '1e-999']) assert.equal(isRounded(text, 'en-GB'), true, text);
+  assert.equal(isRounded('many', 'en-GB'), false);
+  assert.equal(isRounded('12.345,60', 'de-DE'), false);
 });
 
 test('unsaved work is kept for each member, copy and tab, and damaged entries are passed over', async () => {
