@@ -126,3 +126,27 @@ test('a number with more digits than are stored says what is stored', async () =
   }
   await context.close();
 });
+
+test('a tab from before an update says so where a part of the dashboard is gone, and a reload finds the text that was typed', async () => {
+  await makeBlueprint('filled-updates', {}, [['Text', 'text'], ['Rich', 'rich-text'], ['Page', 'html-page']]);
+  const { page, context } = await signedIn('Uma', 'editor');
+  const old = /\/admin\/assets\/(RichText|PageBuilder)-[^/]*\.js$/;
+  await page.route(old, (route) => route.fulfill({ status: 404, body: '' }));
+  await open(page, '/content/filled-updates/new');
+  await input(page, 'text').first().fill('Typed before');
+  for (const slug of ['rich', 'page']) await field(page, slug).getByText('The dashboard was updated. Reload the page.').waitFor();
+  await page.unroute(old);
+  await field(page, 'rich').getByRole('button', { name: 'Reload' }).click();
+  await field(page, 'rich').locator('.prose').waitFor();
+  assert.equal(await input(page, 'text').first().inputValue(), 'Typed before');
+
+  const screen = /\/admin\/assets\/SearchScreen-[^/]*\.js$/;
+  await page.route(screen, (route) => route.fulfill({ status: 404, body: '' }));
+  await open(page, '/search');
+  await page.getByRole('heading', { name: 'The dashboard was updated. Reload the page.' }).waitFor();
+  await open(page, '');
+  await page.route(/\/admin\/(assets\/SearchScreen-[^/]*\.js)?$/, (route) => route.abort());
+  await page.getByRole('link', { name: 'Search', exact: true }).click();
+  await page.getByRole('heading', { name: 'The server cannot be reached. Check your connection.' }).waitFor();
+  await context.close();
+});
