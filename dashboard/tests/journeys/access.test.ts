@@ -129,6 +129,37 @@ for (const [scheme, locale, only] of [['light', 'en-GB', undefined], ['dark', 'd
   });
 }
 
+/** What of the head of the screen begins or ends beside it, such as on the navigation. */
+const outsideOf = (page: Page): Promise<string[]> =>
+  page.locator('.top').evaluate((head) => {
+    const { left, right } = head.getBoundingClientRect();
+    const parts = [...head.querySelectorAll('h1, a, button, select')].map((part) => ({ name: part.getAttribute('aria-label') ?? part.textContent ?? '', box: part.getBoundingClientRect() }));
+    return parts.filter(({ box }) => box.width > 0 && (box.left < left || box.right > right)).map(({ name }) => name);
+  });
+
+test('in German the head of an entry stays on its screen at every width, and does not grow with the first key', async () => {
+  await makeBlueprint('wide-notes', { working_copy: true, record_title: 'text', variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] }, [['Text', 'text']]);
+  const note = await create('wide-notes', { text: 'A note' }, '2020-01-01T00:00:00Z');
+  await create('wide-notes', { text: 'Another' });
+  const { page, context } = await signedIn('Olga', 'owner', { locale: 'de-DE', width: 1440 });
+  await open(page, `/content/wide-notes/${note}?variant=de`);
+  await page.locator('[data-field="text"] :is(input, textarea)').first().waitFor();
+  const heights: number[][] = [];
+  for (const typed of ['', 'Eine Notiz']) {
+    if (typed) await page.locator('[data-field="text"] :is(input, textarea)').first().fill(typed);
+    await settled(page);
+    const found: number[] = [];
+    for (const width of [1440, 1280, 1217, 1160, 1024, 900, 720, 660, 390]) {
+      await page.setViewportSize({ width, height: 740 });
+      assert.deepEqual(await outsideOf(page), [], `${width} pixels`);
+      found.push((await page.locator('.top').boundingBox())!.height);
+    }
+    heights.push(found);
+  }
+  assert.deepEqual(heights[1], heights[0]);
+  await context.close();
+});
+
 test('a narrow screen has its navigation behind a button', async () => {
   const { page, context } = await signedIn('Olga', 'owner', { width: 360, height: 740 });
   await open(page, '/');
