@@ -160,6 +160,20 @@ test('in German the head of an entry stays on its screen at every width, and doe
   await context.close();
 });
 
+test('the tools of a table stand in one line on a laptop', async () => {
+  for (const locale of ['en-GB', 'de-DE']) {
+    const { page, context } = await signedIn('Olga', 'owner', { locale, width: 1440 });
+    await open(page, '/content/articles');
+    await settled(page);
+    for (const width of [1600, 1440, 1280]) {
+      await page.setViewportSize({ width, height: 740 });
+      const { height } = (await page.locator('.toolbar').boundingBox())!;
+      assert.ok(height < 60, `${height} pixels high at ${width} in ${locale}`);
+    }
+    await context.close();
+  }
+});
+
 test('a narrow screen has its navigation behind a button', async () => {
   const { page, context } = await signedIn('Olga', 'owner', { width: 360, height: 740 });
   await open(page, '/');
