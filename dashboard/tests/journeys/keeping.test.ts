@@ -222,6 +222,29 @@ test('an entry that somebody deletes is not kept by one who only reads it', asyn
   await context.close();
 });
 
+test('a list, the library and the traffic are loaded again with a button, and once the connection is back', async () => {
+  const { page, context } = await signedIn('Olga', 'owner');
+  const screens = [['/content/articles', page.locator('tbody a.title')], ['/content/media', page.locator('.grid')], ['/traffic', page.locator('.figures')]] as const;
+  for (const [address, content] of screens) {
+    let gone = true;
+    await page.route(/\/v2\/(resources|analytics)\//, (route) => (gone ? route.abort('connectionrefused') : route.continue()));
+    for (const how of ['button', 'network']) {
+      gone = true;
+      await open(page, address);
+      const alert = page.getByRole('alert').filter({ hasText: 'The server cannot be reached.' });
+      await alert.waitFor();
+      gone = false;
+      if (how === 'button') await alert.getByRole('button', { name: 'Try again' }).press('Enter');
+      else await page.evaluate(() => dispatchEvent(new Event('online')));
+      await content.first().waitFor();
+      await alert.waitFor({ state: 'detached' });
+      if (how === 'button') await page.waitForFunction(() => document.activeElement?.tagName === 'H1');
+    }
+    await page.unrouteAll();
+  }
+  await context.close();
+});
+
 test('a save is repeated when the server is back after a restart, without a word from the network', async () => {
   await makeBlueprint('restart-notes', { record_title: 'text' }, [['Text', 'text']]);
   const id = await create('restart-notes', { text: 'Before' });
