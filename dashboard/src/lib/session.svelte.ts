@@ -1,6 +1,7 @@
 // Who is signed in, and what they may do. Screens stay open when a session ends: the sign-in form is laid over them, so that
 // nothing that was typed is lost.
 import { ApiError, get, post, put, remove, useCsrf, whenForbidden, whenUnauthenticated } from './api';
+import { explain } from './toasts.svelte';
 import type { Ability, Session } from './types';
 
 type Status = 'loading' | 'out' | 'in' | 'expired' | 'unreachable';
@@ -8,6 +9,8 @@ type Status = 'loading' | 'out' | 'in' | 'expired' | 'unreachable';
 class SessionState {
   status = $state<Status>('loading');
   current = $state<Session | null>(null);
+  /** Why the server does not say who is signed in. Empty if it was not reached. */
+  fault = $state('');
 
   get member() {
     return this.current?.member ?? null;
@@ -35,7 +38,10 @@ class SessionState {
     try {
       this.enter((await get<{ data: Session }>('/v2/session')).data);
     } catch (error) {
-      this.status = error instanceof ApiError && !error.offline ? 'out' : 'unreachable';
+      const { status } = error instanceof ApiError ? error : { status: 0 };
+      this.fault = status === 0 ? '' : explain(error);
+      // A server that fails, starts or has too much to do does not say that nobody is signed in.
+      this.status = status === 401 ? 'out' : 'unreachable';
     }
   }
 

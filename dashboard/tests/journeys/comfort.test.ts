@@ -224,6 +224,23 @@ test('a language with values goes after the plan has said what is lost', async (
   await context.close();
 });
 
+test('a server that fails or is busy does not ask somebody who is signed in to sign in', async () => {
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  for (const status of [500, 503, 429]) {
+    const errors = { code: status === 429 ? 'RATE_LIMITED' : status === 503 ? 'OVERLOADED' : 'INTERNAL', message: 'not now' };
+    await page.route('**/v2/session', (route) => route.fulfill({ status, json: { errors }, headers: { 'retry-after': '7' } }));
+    await page.goto(`${URL_BASE}/admin/`);
+    await page.getByRole('heading', { name: 'The dashboard cannot be opened now' }).waitFor();
+    await page.getByText(status === 429 ? 'Too many attempts. Try again in 7 seconds.' : 'not now').waitFor();
+    assert.equal(await page.getByLabel('Password').count(), 0, String(status));
+    await page.unroute('**/v2/session');
+    await page.getByRole('button', { name: 'Try again' }).press('Enter');
+    await page.getByRole('heading', { name: 'Hello Una' }).waitFor();
+  }
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('the form to sign in begins at its first empty field', async () => {
   const { page, context, email, troubles } = await signedIn('Una', 'editor');
   await context.clearCookies();
