@@ -25,6 +25,27 @@ async function planFor(page: Page, time: string): Promise<void> {
   await dialog(page).getByLabel('Date and time, in your time zone').fill(time);
 }
 
+test('a plan for one language says that only this language is locked', async () => {
+  await makeCopied('planned-language', { variants: [{ name: 'English', slug: 'en', default: true }, { name: 'Deutsch', slug: 'de', default: false }] });
+  const id = await create('planned-language', { text: 'The old price' }, DATE);
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/planned-language/${id}`);
+  await input(page, 'text').fill('The new price');
+  await planFor(page, LATER);
+  await dialog(page).getByText('Until then this entry is locked in this language').waitFor();
+  await press(page, 'Schedule');
+  await page.locator('.notice').getByText('Until then this entry is locked in this language').waitFor();
+  assert.equal(await input(page, 'text').count(), 0);
+  await page.locator('.top select').selectOption('de');
+  await input(page, 'text').fill('Der neue Preis');
+  assert.equal(await page.getByText('is locked').count(), 0);
+  await page.keyboard.press('Control+s');
+  await toast(page, 'Draft saved.');
+  assert.equal((await working('planned-language', id, '&variant=de')).attributes.text, 'Der neue Preis');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('changes are published at a moment, and until then the schedule can be cancelled', async () => {
   await makeCopied('planned');
   const site = await siteOf('planned');
