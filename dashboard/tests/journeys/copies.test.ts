@@ -132,7 +132,9 @@ test('authors correct what is published, and others publish it', async () => {
   const { page, context, troubles } = await signedIn('Artur', 'author');
   await open(page, `/content/authored/${id}`);
   await input(page, 'text').fill('As it should be');
+  const said = toast(page, 'Draft saved. Your site shows the earlier version until an editor publishes it.');
   await press(page, 'Save draft');
+  await said;
   await status(page, 'Published · edited');
   assert.equal(await page.getByRole('button', { name: 'Publish changes' }).count(), 0);
   assert.equal((await site(id)).text, 'As it is');
