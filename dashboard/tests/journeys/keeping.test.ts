@@ -138,7 +138,10 @@ test('a dialog stays when one clicks beside it or selects outwards, and Escape a
   await page.mouse.up();
   assert.ok(await secret.isVisible());
   assert.ok((await secret.inputValue()).length > 20);
-  await page.keyboard.press('Escape');
+  await page.keyboard.press('Escape', { delay: 35 });
+  await page.keyboard.press('Escape', { delay: 35 });
+  assert.ok(await secret.isVisible(), 'it is not shown again');
+  await page.getByRole('button', { name: 'Done' }).press('Enter');
   await secret.waitFor({ state: 'detached' });
   for (const one of (await api<{ data: { id: number }[] }>('GET', '/v2/webhooks')).body.data) await api('DELETE', `/v2/webhooks/${one.id}`);
   assert.deepEqual(troubles, []);

@@ -30,7 +30,7 @@ test('an owner makes a webhook, tests it, looks at what was delivered, pauses an
   await page.locator('dialog').getByLabel('Address').fill(url);
   await page.locator('dialog').getByRole('button', { name: 'Save' }).click();
   await page.getByRole('textbox', { name: 'Secret for the signatures' }).waitFor();
-  await page.getByRole('button', { name: 'Close' }).first().click();
+  await page.getByRole('button', { name: 'Done' }).click();
 
   await page.getByRole('button', { name: 'Send a test' }).click();
   await page.locator('.toast', { hasText: '500' }).waitFor();

@@ -228,7 +228,11 @@ test('an owner invites a member, and makes and revokes a token', async () => {
   const secret = await page.getByLabel('Token', { exact: true }).inputValue();
   assert.match(secret, /^bnd_/);
   assert.equal((await api('GET', '/v2/blueprints', undefined, { authorization: `Bearer ${secret}` })).status, 200);
-  await page.getByRole('button', { name: 'Close' }).first().click();
+  // It is not shown again, so no key closes it.
+  for (let times = 0; times < 3; times += 1) await page.keyboard.press('Escape', { delay: 35 });
+  assert.equal(await page.getByLabel('Token', { exact: true }).inputValue(), secret);
+  assert.equal(await page.getByRole('dialog').getByRole('button', { name: 'Close' }).count(), 0);
+  await page.getByRole('button', { name: 'Done' }).press('Enter');
   await page.getByRole('button', { name: 'Revoke journey' }).click();
   await page.locator('dialog').getByRole('button', { name: 'Revoke' }).click();
   await toast(page, 'journey was revoked');
