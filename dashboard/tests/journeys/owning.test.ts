@@ -32,10 +32,10 @@ test('an owner makes a webhook, tests it, looks at what was delivered, pauses an
   await page.getByRole('textbox', { name: 'Secret for the signatures' }).waitFor();
   await page.getByRole('button', { name: 'Done' }).click();
 
-  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('button', { name: 'Send a test to Site' }).click();
   await page.locator('.toast', { hasText: '500' }).waitFor();
   status = 204;
-  await page.getByRole('button', { name: 'Send a test' }).click();
+  await page.getByRole('button', { name: 'Send a test to Site' }).click();
   await page.locator('.toast', { hasText: 'Delivered in' }).waitFor();
   assert.equal(received.at(-1)!.op, 'test');
   // A test is not among the deliveries, which are of changes.
@@ -44,7 +44,7 @@ test('an owner makes a webhook, tests it, looks at what was delivered, pauses an
   const { data: [webhook] } = (await api<{ data: { id: string }[] }>('GET', '/v2/webhooks')).body;
   const states = async () => (await api<{ data: { state: string }[] }>('GET', `/v2/webhooks/${webhook!.id}/deliveries`)).body.data.map((one) => one.state);
   while (!(await states()).includes('delivered')) await page.waitForTimeout(30);
-  await page.getByRole('button', { name: 'Deliveries' }).click();
+  await page.getByRole('button', { name: 'Deliveries of Site' }).click();
   await page.locator('dialog').getByText('Delivered').first().waitFor();
   // The open dialog shows later deliveries, too.
   await create('delivered-notes', { text: 'A later note' });
