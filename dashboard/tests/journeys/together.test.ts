@@ -198,6 +198,47 @@ test('an owner makes a blueprint, changes it after seeing what that does, and de
   await context.close();
 });
 
+test('a field that somebody else added to a blueprint is not removed by a screen that was open before', async () => {
+  await makeBlueprint('shared-plans', {}, [['Text', 'text']]);
+  const add = async (...slugs: string[]): Promise<void> => {
+    const { data } = (await api<{ data: { name: string; fields: { slug: string }[] } }>('GET', '/v2/blueprints/shared-plans')).body;
+    const answer = await api('PUT', '/v2/blueprints/shared-plans', { ...data, fields: [...data.fields, ...slugs.map((slug) => ({ name: slug, slug, type: 'text', settings: {} }))] });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  };
+  const stored = async () => (await api<{ data: { name: string; fields: { slug: string }[] } }>('GET', '/v2/blueprints/shared-plans')).body.data;
+  const { page, context, troubles } = await signedIn('Olga', 'owner');
+  await open(page, '/blueprints/shared-plans?tab=settings');
+  await add('motto');
+  const id = await create('shared-plans', { text: 'One', motto: 'Filled' });
+  const name = page.getByLabel('Name', { exact: true }).first();
+  await name.fill('Renamed');
+  await page.getByRole('button', { name: 'Review the changes' }).press('Enter');
+  const plan = page.getByRole('dialog');
+  await plan.getByText('The blueprint was changed since.').waitFor();
+  assert.equal(await plan.getByText('Remove', { exact: true }).count(), 0);
+  assert.equal(await plan.locator('.changes li').count(), 1);
+  // Once more, while the plan is read: it is shown again first.
+  await add('later');
+  await Promise.all([page.waitForResponse((response) => response.url().includes('dry_run=true')), plan.getByRole('button', { name: 'Apply the changes' }).press('Enter')]);
+  assert.equal((await stored()).name, 'shared-plans');
+  await plan.getByRole('button', { name: 'Apply the changes' }).press('Enter');
+  await toast(page, 'Saved');
+  assert.deepEqual([(await stored()).name, (await stored()).fields.map((one) => one.slug)], ['Renamed', ['text', 'motto', 'later']]);
+  assert.equal((await read('shared-plans', id)).attributes.motto, 'Filled');
+
+  // Work that a reload restores takes it over, too.
+  await name.fill('Renamed twice');
+  await add('last');
+  await page.reload();
+  await page.getByText('Work that was not saved was restored').waitFor();
+  await page.getByText('The blueprint was changed since.').waitFor();
+  assert.equal(await name.inputValue(), 'Renamed twice');
+  await page.getByRole('link', { name: 'Fields' }).click();
+  await page.locator('.open', { hasText: 'last' }).waitFor();
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('an owner invites a member, and makes and revokes a token', async () => {
   const { page, context } = await signedIn('Olga', 'owner');
   await open(page, '/settings/members');

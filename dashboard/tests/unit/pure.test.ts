@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { readFileSync } from 'node:fs';
 import { bodyOf, draftOf, newField } from '../../src/lib/blueprintDraft';
+import { mergedDraft } from '../../src/lib/blueprintMerge';
 import { htmlDifferences, shortened, textDifferences } from '../../src/lib/differences';
 import { passagesOf } from '../../src/lib/passages';
 import { faultText, faultTexts } from '../../src/lib/faults';
@@ -236,6 +237,33 @@ test('a blueprint that is saved keeps what the form does not show', () => {
   assert.deepEqual([body.search, body.history, 'trash' in body], [{ fields: { title: 5 }, language: null, stop_words: ['the'] }, { keep: 9, days: 8 }, false]);
   draft.search = { fields: { gone: 1 } };
   assert.ok(!('search' in bodyOf(draft, false)), 'the field is gone');
+});
+
+test('a draft of a blueprint takes over what others changed, and keeps what it changed itself', () => {
+  const [title, body, tags, motto] = [field('title'), field('body'), field('tags', 'multi-enum'), field('motto')];
+  const of = (fields: Field[], more: object = {}) => draftOf({ name: 'Posts', slug: 'posts', kind: 'resource', icon: 'a', record_title: 'title', variants: [], seo: null, fields, ...more } as unknown as Blueprint);
+  const start = bodyOf(of([title, body, tags]), false);
+  const mine = of([title, body, tags], { name: 'Renamed' });
+  mine.fields = [{ ...mine.fields[1]!, required: true }, { ...mine.fields[0]!, name: 'Heading' }, newField('number', 'Count'), mine.fields[2]!];
+  const rows = [mine.fields[0]!.key, mine.fields[3]!.key];
+  const theirs = of([title, motto, { ...body, name: 'Text' }, { ...tags, settings: { values: ['a'] } }], { name: 'Theirs', icon: 'b', trash: { days: 3 } });
+  const both = mergedDraft(start, mine, theirs);
+  assert.deepEqual([both.name, both.icon, both.trash], ['Renamed', 'b', { days: 3 }]);
+  // The order is that of the draft, which moved fields.
+  assert.deepEqual(both.fields.map((one) => [one.slug || one.name, one.name, one.required, one.stored]), [['body', 'Text', true, true], ['title', 'Heading', false, true], ['motto', 'motto', false, true], ['Count', 'Count', false, false], ['tags', 'tags', false, true]]);
+  assert.deepEqual(both.fields[4]!.settings, { values: ['a'] });
+  assert.deepEqual([both.fields[0]!.key, both.fields[4]!.key], rows, 'rows stay the same');
+
+  // What the draft removed stays removed; what others removed goes, unless the draft changed it.
+  const fewer = of([title, body, tags]);
+  fewer.fields = fewer.fields.filter((one) => one.slug !== 'title').map((one) => (one.slug === 'body' ? { ...one, required: true } : one));
+  assert.deepEqual(mergedDraft(start, fewer, of([title, motto])).fields.map((one) => [one.slug, one.stored]), [['body', false], ['motto', true]]);
+  // Without a move the order is theirs.
+  assert.deepEqual(mergedDraft(start, of([title, body, tags]), of([tags, motto, body, title])).fields.map((one) => one.slug), ['tags', 'motto', 'body', 'title']);
+  // Two new fields without a name are two.
+  const nameless = of([title, body, tags]);
+  nameless.fields.push(newField('text'), newField('text'));
+  assert.equal(mergedDraft(start, nameless, theirs).fields.length, 6);
 });
 
 test('a field that is gone or cannot count any more does not count into the order of a search', () => {
