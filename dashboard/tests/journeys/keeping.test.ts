@@ -51,6 +51,16 @@ test('work on a blueprint survives a link, the way back and a reload, and is fou
   assert.equal(await name.inputValue(), 'Renamed');
   await page.getByRole('button', { name: 'Discard my changes' }).click();
   assert.equal(await name.inputValue(), 'Keepsakes');
+  // As in the form of an entry, Undo brings the changes back, until the screen is left.
+  await page.locator('.toast').getByRole('button', { name: 'Undo' }).press('Enter');
+  assert.equal(await name.inputValue(), 'Renamed');
+  await page.getByRole('button', { name: 'Discard my changes' }).click();
+  await page.locator('.toast').getByRole('button', { name: 'Undo' }).waitFor();
+  await page.getByRole('link', { name: 'Show the entries' }).click();
+  await page.locator('.toast').waitFor({ state: 'detached' });
+  await page.goBack();
+  await name.waitFor();
+  assert.equal(await name.inputValue(), 'Keepsakes');
   await page.reload();
   await name.waitFor();
   assert.equal(await page.getByText('Work that was not saved').count(), 0);
