@@ -241,6 +241,22 @@ test('a server that fails or is busy does not ask somebody who is signed in to s
   await context.close();
 });
 
+test('the traffic shows no change where there is nothing to compare', async () => {
+  const { page, context } = await signedIn('Una', 'editor');
+  const figures = { visitors: 0, sessions: 0, pageviews: 0, visitors_change: 0, sessions_change: 0, pageviews_change: 0, bounce_rate: 0, average_session_duration: '00:00:00', live_users: 0 };
+  const [none, some] = [figures, { ...figures, visitors: 4, sessions: 5, pageviews: 9, pageviews_change: 50, bounce_rate: 20, average_session_duration: '00:01:00' }];
+  for (const [now, past, shown] of [[none, none, []], [some, none, ['0 %', '0 %', '+50 %']], [some, { ...some, bounce_rate: 40 }, ['0 %', '0 %', '+50 %', '-50 %', '0 %']]] as const) {
+    const asked: string[] = [];
+    await page.route('**/v2/analytics/summary**', (route) => route.fulfill({ json: asked.push(route.request().url()) === 1 ? now : past }));
+    await open(page, '/traffic');
+    await settled(page);
+    assert.equal(asked.length, 2);
+    assert.deepEqual(await page.locator('.change').allInnerTexts(), shown);
+    await page.unroute('**/v2/analytics/summary**');
+  }
+  await context.close();
+});
+
 test('the form to sign in begins at its first empty field', async () => {
   const { page, context, email, troubles } = await signedIn('Una', 'editor');
   await context.clearCookies();
