@@ -183,13 +183,17 @@ export class Editing {
   }
 
   get title(): string {
-    const field = titleField(this.blueprint);
-    return field ? display(field, this.values[field.slug]) : '';
+    return this.titleIn(this.values);
   }
 
-  /** What a message about the entry is about. Its button works on this form. */
+  private titleIn(values: Attributes): string {
+    const field = titleField(this.blueprint);
+    return field ? display(field, values[field.slug]) : '';
+  }
+
+  /** What a message about the entry is about: the title that is stored, not what was typed since. Its button works on this form. */
   get about(): About {
-    return { entries: [`${this.blueprint.slug}/${this.id ?? this.draft}`], name: this.title, form: this };
+    return { entries: [`${this.blueprint.slug}/${this.id ?? this.draft}`], name: this.titleIn(this.base) || this.title, form: this };
   }
 
   get dirty(): boolean {

@@ -241,6 +241,31 @@ test('a server that fails or is busy does not ask somebody who is signed in to s
   await context.close();
 });
 
+test('a message about what was saved has the title that was saved, not what was typed since', async () => {
+  await makeBlueprint('slow-titles', { record_title: 'text' }, [['Text', 'text']]);
+  const id = await create('slow-titles', { text: 'Before' });
+  const { page, context, troubles } = await signedIn('Una', 'editor');
+  await open(page, `/content/slow-titles/${id}`);
+  const text = field(page, 'text').getByRole('textbox');
+  await text.fill('Saved title');
+  let answer = (): void => {};
+  const held = new Promise<void>((resolve) => (answer = resolve));
+  await page.route(`**/v2/resources/slow-titles/${id}**`, async (route) => {
+    if (route.request().method() === 'PATCH') await held;
+    await route.continue();
+  });
+  const sent = page.waitForRequest((request) => request.method() === 'PATCH');
+  await page.keyboard.press('Control+s');
+  await sent;
+  await text.pressSequentially(', and more', { delay: 40 });
+  answer();
+  await toast(page, 'Saved.');
+  assert.equal((await page.locator('.toast .name').first().innerText()).trim(), 'Saved title');
+  assert.equal(await text.inputValue(), 'Saved title, and more');
+  assert.deepEqual(troubles, []);
+  await context.close();
+});
+
 test('the traffic shows no change where there is nothing to compare', async () => {
   const { page, context } = await signedIn('Una', 'editor');
   const figures = { visitors: 0, sessions: 0, pageviews: 0, visitors_change: 0, sessions_change: 0, pageviews_change: 0, bounce_rate: 0, average_session_duration: '00:00:00', live_users: 0 };
