@@ -4,12 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use image::ImageFormat;
 use serde_json::json;
 
 use super::{
-    BOUNDARY, Part, Web, definition, fetch, form, jpeg, picture, png, send_form, send_form_with, start, start_with,
-    text, upload,
+    BOUNDARY, Part, Web, definition, fetch, form, jpeg, png, send_form, send_form_with, start, start_with, text, upload,
 };
 use crate::clients::attack::{Raw, head};
 use crate::support::{ADMIN, Failures, Server};
@@ -53,7 +51,7 @@ fn invalid_forms_are_refused_with_the_part_that_is_wrong() {
     let bytes = png(10, 10);
     let file: Part<'_> = ("file", Some("a.png"), &bytes);
     let animation = broken_animation();
-    let bitmap = picture(20, 10, ImageFormat::Bmp);
+    let bitmap = bitmap();
     let mut failures = Failures::default();
     let cases: [(&str, &[Part<'_>], &str, &[&str]); 15] = [
         ("no file", &[("attributes", None, b"{}")], "422 VALIDATION_FAILED", &["file"]),
@@ -102,7 +100,25 @@ fn invalid_forms_are_refused_with_the_part_that_is_wrong() {
         server.as_token(&viewer).raw("POST", "/v2/media/media", &[("content-type", &content_type)], &form(&[file]));
     failures.check_eq("no ability", reply.outcome(), "403 FORBIDDEN".to_owned());
     failures.check_eq("nothing was created", server.ids("media").len(), 0);
+    let whole = upload(&server, "a.bmp", &bitmap);
+    failures.check_eq("a whole bitmap", &whole["attributes"]["width"], &json!(20));
     failures.assert_none();
+}
+
+/// Returns a BMP of 20 × 10 pixels, with 3 bytes for each.
+fn bitmap() -> Vec<u8> {
+    let head: [&[u8]; 9] = [
+        b"BM",
+        &654_u32.to_le_bytes(),
+        &[0; 4],
+        &54_u32.to_le_bytes(),
+        &40_u32.to_le_bytes(),
+        &20_u32.to_le_bytes(),
+        &10_u32.to_le_bytes(),
+        &[1, 0, 24, 0],
+        &[0; 24],
+    ];
+    [head.concat(), vec![128; 10 * 60]].concat()
 }
 
 /// Returns a GIF of two frames, of which the second cannot be decoded.
