@@ -41,8 +41,10 @@ pub(crate) async fn inspect(files: &Files, received: Received, mime: &'static st
         }
         ("audio/mp4", _) => return blocking(move || clean_in_place(received, Container::Audio)).await,
         ("image/bmp", _) => {
-            let picture = picture_of_pixels(Some(size::of_bmp(&received.head, received.bytes)?))?;
-            return Ok(unchanged(received, picture));
+            let cut_off = || MediaError::broken("the file ends before the picture does");
+            let (size, least) = size::of_bmp(&received.head).ok_or_else(cut_off)?;
+            let picture = picture_of_pixels(Some(size))?;
+            return if received.bytes < least { Err(cut_off()) } else { Ok(unchanged(received, picture)) };
         }
         ("image/x-icon", _) => {
             let picture = picture_of_pixels(size::of_icon(&received.head))?;

@@ -1,18 +1,8 @@
 //! Reads the size of pictures that are neither decoded nor cleaned.
 
-use crate::error::MediaError;
-
-/// Returns the width and height in pixels of a BMP. `head` are the first of its `bytes`.
-///
-/// # Errors
-/// `BrokenPicture` if the file ends before the picture does.
-pub(crate) fn of_bmp(head: &[u8], bytes: u64) -> Result<(u32, u32), MediaError> {
-    let found = read_bmp(head).filter(|(_, least)| bytes >= *least);
-    found.map(|(size, _)| size).ok_or_else(|| MediaError::broken("the file ends before the picture does"))
-}
-
-/// Returns the size of a BMP, and the least number of bytes that its file has.
-fn read_bmp(head: &[u8]) -> Option<((u32, u32), u64)> {
+/// Returns the width and height in pixels of a BMP, and the least number of bytes that its file has. `head` are its first
+/// bytes. Returns `None` if they end too early.
+pub(crate) fn of_bmp(head: &[u8]) -> Option<((u32, u32), u64)> {
     let number = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
     let (width, height, bits, is_compressed) = match number(14)? {
         // The oldest form has 16 bits for each side.
