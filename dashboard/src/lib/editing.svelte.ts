@@ -563,7 +563,7 @@ export class Editing {
       this.identify(id);
       this.accept(edited.body, edited.etag);
       this.values = { ...this.base, ...typed };
-      // What the earlier try published has a working copy now, which is to be published as well.
+      // The earlier try may have published the entry, so this text is in a working copy, and `publishedAt` alone would leave it there.
       return this.request(this.usesCopy && options.publishedAt ? { ...options, publish: 'unless changed' } : options, { ...this.base, ...later });
     }
     throw refusal;

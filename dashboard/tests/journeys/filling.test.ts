@@ -23,7 +23,7 @@ test('Tab leads from one input to the next, and the search over everything has t
   await page.keyboard.type('https://x.org/', SPEED);
   assert.deepEqual(await Promise.all(['text', 'slug', 'home'].map((slug) => input(page, slug).inputValue())), ['Ada Lovelace', 'ada lovelace', 'https://x.org/']);
 
-  // What the buttons do is reached with the keyboard from the field, and taken back as with the buttons.
+  // The keyboard reaches the actions of the buttons from the field, because Tab passes over them.
   await input(page, 'slug').focus();
   await choose(page, 'Empty Slug');
   await toast(page, 'Slug is empty now.');

@@ -79,7 +79,7 @@ test('a conflict that shows when an entry is opened stays undecided until somebo
   assert.deepEqual(found.attributes, { text: 'Theirs', other: null });
   assert.equal((await read('undecided-notes', id)).attributes.text, 'Start');
 
-  // What was not saved is discarded: the form shows what they saved. Taken back, it is undecided again.
+  // Discarding the unsaved text shows what they saved. Taking that back leaves the conflict undecided again.
   await page.getByRole('button', { name: 'Discard my changes' }).click();
   assert.equal(await text.inputValue(), 'Theirs');
   await page.locator('.toast').getByRole('button', { name: 'Undo' }).click();

@@ -254,7 +254,7 @@ test('a draft of a blueprint takes over what others changed, and keeps what it c
   assert.deepEqual(both.fields[4]!.settings, { values: ['a'] });
   assert.deepEqual([both.fields[0]!.key, both.fields[4]!.key], rows, 'rows stay the same');
 
-  // What the draft removed stays removed; what others removed goes, unless the draft changed it.
+  // A field that the draft removed stays removed. One that others removed goes, unless the draft changed it.
   const fewer = of([title, body, tags]);
   fewer.fields = fewer.fields.filter((one) => one.slug !== 'title').map((one) => (one.slug === 'body' ? { ...one, required: true } : one));
   assert.deepEqual(mergedDraft(start, fewer, of([title, motto])).fields.map((one) => [one.slug, one.stored]), [['body', false], ['motto', true]]);

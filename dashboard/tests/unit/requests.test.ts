@@ -139,7 +139,7 @@ test('a save whose answer got lost is no change of somebody else', async () => {
     serve = losing(arrived);
     assert.equal(await editing.save(), false);
   }
-  // What was sent is what the form began from, so that taking it back is a change.
+  // The form begins from the values that it sent, so that taking them back is a change.
   editing.set('title', 'One');
   const sent: unknown[] = [];
   serve = ({ method, body }) => {
