@@ -4,10 +4,10 @@ use std::process::ExitCode;
 
 use bindery_cli::CliError;
 use clap::Parser;
-use mimalloc::MiMalloc;
+use tikv_jemallocator::Jemalloc;
 
 #[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
+static ALLOCATOR: Jemalloc = Jemalloc;
 
 fn main() -> ExitCode {
     // Tests name points of failure in a variable; other builds have no such points.
